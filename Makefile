@@ -1,0 +1,68 @@
+# Front door. `make build` is all a user needs; `make demo` shows what it does.
+#   make demo [MODEL=path]   build, then info, ls and check on example models (or yours)
+#   make build               build/safetensors, build/libsafetensors.{a,so}
+#   make check               the working loop: 90 seconds, no network once set up
+#   make test                everything: at most 30 minutes
+#   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
+#   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
+#   make bench               measured against others; docs/measured.md keeps the results
+#   make coverage            lines and branches, per folder
+#   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make bundle              build/bundle/safetensors.{h,c}: the library as two files
+#   make clean
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+DESTDIR ?=
+SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
+
+.PHONY: all demo build check test asan msan tsan m32 s390x fuzz bench coverage install \
+        bundle clean setup-build setup-test setup-bench setup-cross
+
+all: build
+
+setup-build setup-test setup-bench setup-cross:
+	@tools/setup.sh $(subst setup-,,$@)
+
+build: setup-build
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release
+
+demo: build
+	@tools/demo.sh $(MODEL)
+
+check: setup-build setup-test
+	@tools/python.sh tests/run.py check
+
+test: setup-build setup-test
+	@tools/python.sh tests/run.py test
+
+asan msan tsan: setup-build setup-test
+	@tools/python.sh tests/run.py $@
+
+m32 s390x: setup-build setup-test setup-cross
+	@tools/python.sh tests/run.py $@
+
+coverage: setup-build setup-test
+	@tools/python.sh tests/run.py coverage
+	@tools/python.sh tools/coverage.py build/coverage
+
+fuzz: setup-build setup-test
+	@cmake --preset fuzz --log-level=WARNING >/dev/null
+	@cmake --build --preset fuzz
+	@tools/python.sh fuzz/run.py --seconds $(SECONDS_)
+
+bench: setup-build setup-test setup-bench
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target all benches
+	@tools/python.sh bench/compare.py
+
+install: build
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+bundle: setup-build
+	@python3 tools/bundle.py build/bundle
+	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
+	@echo "build/bundle/safetensors.h build/bundle/safetensors.c"
+
+clean:
+	rm -rf build

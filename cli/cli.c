@@ -1,0 +1,118 @@
+#include "cli.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+void cli_status(cli *c, int status) {
+    if (status > c->status) c->status = status;
+}
+
+bool cli_is_over(const cli *c) {
+    return c->out.error != 0 || os_stop_signal() != 0;
+}
+
+/* ── Messages ── */
+
+void cli_complain(cli *c, const char *path, const sft_error *err) {
+    cli_status(c, CLI_FAILED);
+    if (err->code == SFT_CANCELLED || c->out.error == EPIPE) return;
+    cli_flush(&c->out);
+    cli_style_on(&c->err, CLI_RED);
+    cli_text(&c->err, "safetensors:");
+    cli_style_off(&c->err, CLI_RED);
+    cli_text(&c->err, " ");
+    if (path) {
+        cli_escaped(&c->err, sft_span_cstr(path));
+        cli_text(&c->err, ": ");
+    }
+    cli_error_text(&c->err, err);
+    cli_text(&c->err, "\n");
+    cli_flush(&c->err);
+}
+
+void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+    sft_error failed = SFT_ERROR_INIT;
+    sft_sink sink = cli_out_sink(&c->out);
+    cli_complain(c, path, err);
+    if (!cli_is_json(c)) return;
+    cli_result_begin(c);
+    if (sft_error_json(err, path, cli_result_command(c), &sink, &failed)) {
+        if (!c->out.error) cli_complain(c, path, &failed);
+    }
+    cli_result_end(c);
+}
+
+/* ── Results as JSON ── */
+
+bool cli_is_json(const cli *c) {
+    return c->set.format == CLI_JSON || c->set.format == CLI_JSONL;
+}
+
+const char *cli_result_command(const cli *c) {
+    return c->set.format == CLI_JSONL ? c->command->name : NULL;
+}
+
+void cli_results_begin(cli *c) {
+    if (c->set.format != CLI_JSON) return;
+    cli_printf(&c->out, "{\"schema\":1,\"command\":\"%s\",\"results\":[", c->command->name);
+}
+
+void cli_result_begin(cli *c) {
+    if (c->set.format == CLI_JSON && c->results) cli_text(&c->out, ",");
+    if (c->set.format == CLI_JSON) cli_text(&c->out, "\n");
+    c->results++;
+}
+
+void cli_result_end(cli *c) {
+    if (c->set.format != CLI_JSONL) return;
+    cli_text(&c->out, "\n");
+    cli_flush(&c->out);
+}
+
+void cli_results_end(cli *c) {
+    if (c->set.format == CLI_JSON) cli_text(&c->out, c->results ? "\n]}\n" : "]}\n");
+}
+
+/* ── Inputs ── */
+
+static void report_input(cli *c, const cli_input *input) {
+    sft_error err = SFT_ERROR_INIT;
+    char room[128];
+    if (input->kind == CLI_BLOCKED) {
+        sfti_fail_os(&err, SFT_IO_OPEN, input->os_errno,
+                     os_error_text(input->os_errno, room, sizeof room), "read this folder");
+    } else {
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                  "expected models (*.safetensors, *.sft or an index) in this folder, "
+                  "found none");
+        err.hint = c->set.recursive ? NULL : "-r looks into its folders too";
+    }
+    cli_fail_input(c, input->path, &err);
+}
+
+static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_inputs inputs;
+    if (cli_inputs_expand(operand, c->set.recursive, &options, &inputs, &err)) {
+        cli_fail_input(c, operand, &err);
+    } else {
+        for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
+            const cli_input *input = inputs.items[i];
+            bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;
+            (is_model ? each : report_input)(c, input);
+        }
+    }
+    cli_inputs_free(&inputs);
+}
+
+int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
+    cli_results_begin(c);
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) {
+        each_of_operand(c, operands[i], each);
+    }
+    cli_results_end(c);
+    return c->status;
+}

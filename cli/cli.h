@@ -1,0 +1,77 @@
+/* The command: what its files share. One `cli` lives for one call of sft_cli_main; there
+ * are no globals. Memory comes from os_resize, output goes through print.h. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "input.h"
+#include "options.h"
+#include "print.h"
+#include "safetensors_set.h"
+
+enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
+
+typedef struct cli {
+    const cli_command *command;
+    cli_settings set;
+    sft_allocator alloc;
+    cli_out out, err;
+    int status;     /* the worst so far */
+    size_t results; /* JSON results begun */
+} cli;
+
+/* The whole command. Returns the exit status; never exits. argv is permuted. */
+int sft_cli_main(int argc, char **argv);
+
+/* The commands, in the order of the help; NULL past the last. */
+const cli_command *cli_command_at(size_t i);
+const cli_command *cli_command_named(const char *name);
+/* The likely meaning of a mistyped command, or NULL. */
+const char *cli_command_near(const char *name);
+
+extern const cli_command cli_info_command;
+extern const cli_command cli_ls_command;
+extern const cli_command cli_check_command;
+extern const cli_command cli_cat_command;
+extern const cli_command cli_help_command;
+
+/* Keep the worse of the status so far and this one. */
+void cli_status(cli *c, int status);
+
+/* ── Messages ── */
+
+/* "safetensors: PATH: ...": one line on stderr, after what stdout has waiting. The status
+ * becomes 2. path may be NULL. */
+void cli_complain(cli *c, const char *path, const sft_error *err);
+/* The same, and the result object of a model that could not be read. */
+void cli_fail_input(cli *c, const char *path, const sft_error *err);
+
+/* ── Results as JSON ── */
+
+bool cli_is_json(const cli *c);
+/* Before the first, before each, after each, after the last result; nothing when the
+ * format is not JSON. */
+void cli_results_begin(cli *c);
+void cli_result_begin(cli *c);
+void cli_result_end(cli *c);
+void cli_results_end(cli *c);
+/* Name of the command if each result carries it (--jsonl), else NULL. */
+const char *cli_result_command(const cli *c);
+
+/* ── Inputs ── */
+
+sft_set_options cli_set_options(const cli *c);
+
+/* Open what an input names; standard input is read no further than its header. On a
+ * failure that the first bytes explain (another format, a cut download) err says so. */
+sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err);
+
+/* Call each() for every model the operands name, in order; those that cannot be are
+ * reported. Stops when output is lost or a signal came. Wraps the JSON results.
+ * Returns the status. */
+typedef void (*cli_each_fn)(cli *c, const cli_input *input);
+int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
+
+/* Whether there is no point in going on. */
+bool cli_is_over(const cli *c);
+
+#endif

@@ -1,0 +1,38 @@
+/* What PATH... names: files, folders, indexes, standard input; one input per model. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include "base/mem.h"
+#include "safetensors_set.h"
+
+typedef enum cli_input_kind {
+    CLI_FILE,
+    CLI_INDEX,   /* an index by its name; its shards are not listed again */
+    CLI_STDIN,   /* "-" */
+    CLI_EMPTY,   /* a folder without models */
+    CLI_BLOCKED  /* a folder that could not be read: os_errno says why */
+} cli_input_kind;
+
+typedef struct cli_input {
+    cli_input_kind kind;
+    int os_errno;
+    const char *path;
+} cli_input;
+
+typedef struct cli_inputs {
+    sfti_arena arena;
+    cli_input **items; /* natural order */
+    size_t count;
+} cli_inputs;
+
+/* Expand one operand. A folder gives the models in it (and, recursive, below it): files
+ * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
+ * folders; links to files are followed, links to folders are not. A shard that an index
+ * found on the way names is left out. Any other path is an input as it is; whether it
+ * can be opened is found out later. options serve reading the indexes. Fails only when
+ * memory runs out. Free with cli_inputs_free, also after a failure. */
+sft_code cli_inputs_expand(const char *operand, bool recursive, const sft_set_options *options,
+                           cli_inputs *out, sft_error *err);
+void cli_inputs_free(cli_inputs *inputs);
+
+#endif

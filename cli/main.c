@@ -1,0 +1,147 @@
+#include "cli.h"
+
+#include "manual.h"
+#include "os/os.h"
+#include "words.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const cli_command *const commands[] = {
+    &cli_info_command, &cli_ls_command,   &cli_check_command,
+    &cli_cat_command,  &cli_help_command,
+};
+
+const cli_command *cli_command_at(size_t i) {
+    return i < sizeof commands / sizeof *commands ? commands[i] : NULL;
+}
+
+const cli_command *cli_command_named(const char *name) {
+    const cli_command *row;
+    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
+        if (strcmp(row->name, name) == 0) return row;
+    }
+    return NULL;
+}
+
+const char *cli_command_near(const char *name) {
+    const cli_command *row;
+    const char *best = NULL;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
+        size_t distance = cli_distance(sft_span_cstr(row->name), sft_span_cstr(name));
+        if (distance < least) {
+            least = distance;
+            best = row->name;
+        }
+    }
+    return cli_is_near(least, strlen(name)) ? best : NULL;
+}
+
+/* ── One command ── */
+
+static int usage_error(cli *c, const sft_error *err) {
+    cli_complain(c, c->command ? c->command->name : NULL, err);
+    cli_printf(&c->err, "try: safetensors help%s%s\n", c->command ? " " : "",
+               c->command ? c->command->name : "");
+    return CLI_FAILED;
+}
+
+static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
+    if (count >= command->least && count <= command->most) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %zu operand%s",
+              command->operands, count, count == 1 ? "" : "s");
+    err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static int show_help(cli *c) {
+    cli_command_help(&c->out, c->command);
+    return CLI_OK;
+}
+
+static int run_command(cli *c, const cli_command *command, int argc, char **argv) {
+    sft_error err = SFT_ERROR_INIT;
+    size_t count = 0;
+    c->command = command;
+    sft_code code = cli_parse_options(command, argc, argv, &c->set, &count, &err);
+    cli_out_color(&c->out, c->set.color);
+    cli_out_color(&c->err, c->set.color);
+    if (!code && c->set.help) return show_help(c);
+    if (!code) code = check_operands(command, count, &err);
+    if (code) return usage_error(c, &err);
+    return command->run(c, argv, count);
+}
+
+/* ── Which command ── */
+
+static int show_version(cli *c) {
+    cli_printf(&c->out, "safetensors %s\n", sft_version());
+    cli_text(&c->out, sft_build_info());
+    return CLI_OK;
+}
+
+static bool looks_like_path(const char *word) {
+    os_info info;
+    return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0;
+}
+
+static int unknown_command(cli *c, const char *word) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *near = cli_command_near(word);
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a command or a file, found \"%s\"%s%s%s", word,
+              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    err.hint = NULL;
+    return usage_error(c, &err);
+}
+
+/* For the build: pages and completion scripts from the tables. */
+static int generate(cli *c, const char *what, const char *name) {
+    bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, name)
+                                           : cli_completion(&c->out, name);
+    return done ? CLI_OK : unknown_command(c, name);
+}
+
+static int dispatch(cli *c, int argc, char **argv) {
+    if (argc < 2) {
+        cli_overview(&c->err);
+        return CLI_FAILED;
+    }
+    const char *word = argv[1];
+    const cli_command *command = cli_command_named(word);
+    if (command) return run_command(c, command, argc - 2, argv + 2);
+    if (strcmp(word, "--version") == 0) return show_version(c);
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_overview(&c->out);
+        return CLI_OK;
+    }
+    bool hidden = strcmp(word, "__man") == 0 || strcmp(word, "__completion") == 0;
+    if (hidden && argc == 3) return generate(c, word, argv[2]);
+    if (looks_like_path(word)) return run_command(c, &cli_info_command, argc - 1, argv + 1);
+    return unknown_command(c, word);
+}
+
+/* ── The end: was everything said? ── */
+
+static int finish_output(cli *c, int status) {
+    char room[128];
+    int error = cli_flush(&c->out);
+    if (error && error != EPIPE) {
+        c->out.error = 0;
+        cli_printf(&c->err, "safetensors: cannot write the result: %s\n",
+                   os_error_text(error, room, sizeof room));
+        status = CLI_FAILED;
+    }
+    cli_flush(&c->err);
+    return os_stop_signal() ? 128 + os_stop_signal() : status;
+}
+
+int sft_cli_main(int argc, char **argv) {
+    cli c = { .set = CLI_SETTINGS_INIT, .alloc = { os_resize, NULL } };
+    os_watch_signals();
+    os_ignore_broken_pipe();
+    cli_out_begin(&c.out, 1);
+    cli_out_begin(&c.err, 2);
+    return finish_output(&c, dispatch(&c, argc, argv));
+}

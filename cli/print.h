@@ -1,0 +1,60 @@
+/* Output: buffered bytes to a descriptor through os_write, text from files escaped,
+ * sizes for people, colour. Nothing fails half-way: the first failed write is kept and
+ * what follows does nothing. */
+#ifndef CLI_PRINT_H
+#define CLI_PRINT_H
+
+#include "base/error.h"
+#include "safetensors.h"
+
+typedef struct cli_out {
+    int fd;
+    int error; /* errno of the first failed write, or 0 */
+    bool color;
+    size_t used;
+    char room[16384];
+} cli_out;
+
+typedef enum cli_style { CLI_PLAIN = 0, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN } cli_style;
+
+void cli_out_begin(cli_out *out, int fd);
+/* when: 0 auto (a terminal, NO_COLOR, CLICOLOR_FORCE, TERM=dumb), 1 always, 2 never. */
+void cli_out_color(cli_out *out, int when);
+/* Everything to the descriptor; 0 or the errno of the first failure ever. */
+int cli_flush(cli_out *out);
+
+void cli_put(cli_out *out, const void *bytes, size_t len);
+void cli_text(cli_out *out, const char *text);
+/* At most 511 bytes: numbers and fixed words. */
+void cli_printf(cli_out *out, const char *format, ...) SFTI_FORMAT(2, 3);
+/* Bytes from a file or the command line, escaped. */
+void cli_escaped(cli_out *out, sft_span text);
+/* The same, cut to `columns` with an ellipsis. Returns the columns used. */
+size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns);
+/* Columns of a terminal the escaped text takes. */
+size_t cli_escaped_width(sft_span text);
+/* In double quotes. */
+void cli_quoted(cli_out *out, sft_span text);
+void cli_pad(cli_out *out, size_t spaces);
+void cli_style_on(cli_out *out, cli_style style);
+void cli_style_off(cli_out *out, cli_style style);
+/* Styled text, escaped. */
+void cli_styled(cli_out *out, cli_style style, const char *text);
+
+/* Forward sink into out; finish and abandon leave it open. */
+sft_sink cli_out_sink(cli_out *out);
+
+#define CLI_NUMBER_ROOM 32
+/* "14.5 GB" (powers of 1000), "512 B". Returns room. */
+char *cli_size_text(uint64_t bytes, char room[CLI_NUMBER_ROOM]);
+/* "7.24 B" (thousands K, millions M, billions B, trillions T), "512". Returns room. */
+char *cli_count_text(uint64_t count, char room[CLI_NUMBER_ROOM]);
+/* "[4,5]" into room, which holds any shape of up to 64 dims; more end in ",...]".
+ * Returns the length. */
+#define CLI_SHAPE_ROOM 1400
+size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char room[CLI_SHAPE_ROOM]);
+
+/* `[byte N: ][tensor "x": ]message[; hint]`, no newline. */
+void cli_error_text(cli_out *out, const sft_error *err);
+
+#endif

@@ -1,0 +1,23 @@
+# Flags of every target, in one interface library.
+add_library(sft_flags INTERFACE)
+
+set(SFT_WARNINGS -Wall -Wextra)
+set(SFT_WARNINGS_LIBRARY -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes)
+if(SFT_WERROR)
+    list(APPEND SFT_WARNINGS -Werror)
+endif()
+
+if(SFT_SANITIZE)
+    target_compile_options(sft_flags INTERFACE -fsanitize=${SFT_SANITIZE}
+                           -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    # The runtime of fuzzer-no-link comes with each harness.
+    string(REPLACE "fuzzer-no-link," "" sft_link_sanitize "${SFT_SANITIZE}")
+    target_link_options(sft_flags INTERFACE -fsanitize=${sft_link_sanitize})
+elseif(SFT_HARDEN)
+    include(CheckCCompilerFlag)
+    check_c_compiler_flag(-fcf-protection SFT_HAS_CET)
+    target_compile_options(sft_flags INTERFACE -fstack-protector-strong
+        $<$<BOOL:${SFT_HAS_CET}>:-fcf-protection>
+        $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+    target_link_options(sft_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
+endif()

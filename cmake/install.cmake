@@ -1,0 +1,27 @@
+# Headers, libraries, command, pkg-config, CMake package, man pages, completions.
+include(CMakePackageConfigHelpers)
+set(sft_package ${CMAKE_INSTALL_LIBDIR}/cmake/safetensors)
+
+install(FILES ${SFT_PUBLIC_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS safetensors_static safetensors_shared EXPORT safetensorsTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT safetensorsTargets NAMESPACE safetensors:: DESTINATION ${sft_package})
+
+configure_package_config_file(cmake/safetensorsConfig.cmake.in safetensorsConfig.cmake
+                              INSTALL_DESTINATION ${sft_package})
+write_basic_package_version_file(safetensorsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfigVersion.cmake
+        DESTINATION ${sft_package})
+
+# Paths relative to the .pc file, so that an installed tree can be moved.
+file(RELATIVE_PATH SFT_PC_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
+string(REGEX REPLACE "/$" "" SFT_PC_PREFIX "${SFT_PC_PREFIX}")
+configure_file(cmake/safetensors.pc.in safetensors.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensors.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET safetensors_command)
+    install(TARGETS safetensors_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -1,0 +1,15 @@
+# Libraries that later parts can use. They are looked for and reported by
+# sft_build_info(); none is needed, and none is linked as long as nothing uses it.
+set(SFT_FOUND_DEFINITIONS "")
+find_package(PkgConfig QUIET)
+foreach(pair libcrypto:CRYPTO zlib:ZLIB libcurl:CURL)
+    string(REPLACE ":" ";" pair "${pair}")
+    list(GET pair 0 module)
+    list(GET pair 1 macro)
+    if(PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
+        pkg_check_modules(SFT_${macro} QUIET ${module})
+    endif()
+    if(SFT_${macro}_FOUND)
+        list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${macro}="${SFT_${macro}_VERSION}")
+    endif()
+endforeach()

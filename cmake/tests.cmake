@@ -1,0 +1,82 @@
+# What only the project itself builds. Nothing here is part of `all`: name a target.
+#   tests      unit tests, against the library and against the two-file bundle
+#   examples   examples/*.c
+#   fuzzers, benches   filled by fuzz/ and bench/
+# Other folders add their own: add_dependencies(tests my_target).
+foreach(group tests examples fuzzers benches)
+    add_custom_target(${group})
+endforeach()
+
+# ── Examples ─────────────────────────────────────────────────────────────────
+file(GLOB sft_examples CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${sft_examples})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_compile_options(${name} PRIVATE ${SFT_WARNINGS})
+    target_link_libraries(${name} PRIVATE safetensors_static sft_flags)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                          ${CMAKE_CURRENT_BINARY_DIR}/examples)
+    add_dependencies(examples ${name})
+endforeach()
+
+# ── The two-file bundle ──────────────────────────────────────────────────────
+find_program(SFT_PYTHON NAMES python3 python)
+set(sft_bundle ${CMAKE_CURRENT_BINARY_DIR}/bundle)
+if(SFT_PYTHON)
+    add_custom_command(
+        OUTPUT ${sft_bundle}/safetensors.c ${sft_bundle}/safetensors.h
+        COMMAND ${SFT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tools/bundle.py ${sft_bundle}
+        DEPENDS tools/bundle.py ${SFT_CORE_SOURCES} ${SFT_OS_SOURCES} ${SFT_ALL_HEADERS}
+                ${SFT_PUBLIC_HEADERS}
+        VERBATIM)
+    add_custom_target(bundle DEPENDS ${sft_bundle}/safetensors.c)
+    add_library(safetensors_bundle STATIC EXCLUDE_FROM_ALL ${sft_bundle}/safetensors.c)
+    target_compile_options(safetensors_bundle PRIVATE ${SFT_WARNINGS} -Wconversion)
+    target_link_libraries(safetensors_bundle PUBLIC Threads::Threads PRIVATE sft_flags)
+    set_target_properties(safetensors_bundle PROPERTIES
+                          ARCHIVE_OUTPUT_DIRECTORY ${sft_bundle})
+endif()
+
+# ── Unit tests: tests/unit/test_<module>.c, one program each ─────────────────
+# build/tests/unit.txt and unit-bundle.txt list the programs for tests/unit.py.
+if(NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
+    find_path(SFT_CMOCKA_INCLUDE cmocka.h)
+    find_library(SFT_CMOCKA_LIBRARY cmocka)
+endif()
+file(GLOB sft_units CONFIGURE_DEPENDS tests/unit/test_*.c)
+set(sft_unit_list "")
+set(sft_bundle_list "")
+if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
+    foreach(source ${sft_units})
+        get_filename_component(name ${source} NAME_WE)
+        add_library(object_${name} OBJECT EXCLUDE_FROM_ALL ${source})
+        target_include_directories(object_${name} PRIVATE include src tests
+                                   ${SFT_CMOCKA_INCLUDE})
+        target_compile_options(object_${name} PRIVATE ${SFT_WARNINGS})
+        target_link_libraries(object_${name} PRIVATE sft_flags)
+        foreach(kind static bundle)
+            if(TARGET safetensors_${kind})
+                set(program ${kind}_${name})
+                set(folder unit$<$<STREQUAL:${kind},bundle>:-bundle>)
+                add_executable(${program} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:object_${name}>)
+                target_link_libraries(${program} PRIVATE safetensors_${kind} sft_flags
+                                      ${SFT_CMOCKA_LIBRARY} m)
+                set_target_properties(${program} PROPERTIES LINKER_LANGUAGE C
+                    OUTPUT_NAME ${name}
+                    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tests/${folder})
+                add_dependencies(tests ${program})
+            endif()
+        endforeach()
+        add_test(NAME ${name} COMMAND static_${name}
+                 WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+        string(APPEND sft_unit_list "tests/unit/${name}\n")
+        string(APPEND sft_bundle_list "tests/unit-bundle/${name}\n")
+    endforeach()
+endif()
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit.txt "${sft_unit_list}")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit-bundle.txt "${sft_bundle_list}")
+
+include(tests/tools/CMakeLists.txt OPTIONAL)
+include(tests/faults/CMakeLists.txt OPTIONAL)
+include(fuzz/CMakeLists.txt OPTIONAL)
+include(bench/CMakeLists.txt OPTIONAL)

@@ -1,0 +1,25 @@
+/* List the tensors of a file that comes through a pipe: only its header is read.
+ *     head -c 100000 model.safetensors | example_pipe */
+#include <safetensors.h>
+#include <stdio.h>
+
+int main(void) {
+    sft_file *file;
+    sft_error err = SFT_ERROR_INIT;
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    options.header_only = true;
+    if (sft_open_fd(0, &options, &file, &err) != SFT_OK) {
+        fprintf(stderr, "standard input: %s\n", err.message);
+        return 1;
+    }
+    for (size_t i = 0; i < sft_file_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor(file, i);
+        printf("%.*s\t%s\t[", (int)t->name.len, t->name.data, sft_dtype_describe(t->dtype)->name);
+        for (uint32_t d = 0; d < t->rank; d++)
+            printf(d ? ",%llu" : "%llu", (unsigned long long)t->shape[d]);
+        printf("]\t%llu\n", (unsigned long long)(t->end - t->begin));
+    }
+    printf("%s\n", sft_file_complete(file) ? "all data is there" : "data not looked at");
+    sft_close(file);
+    return 0;
+}

@@ -1,0 +1,154 @@
+/* One model in many files: shards named by an index.json, or given as a list, seen
+ * as one namespace of tensors. A single file is a set of one, so that a program which
+ * takes "a model" handles all cases with this header alone.
+ *
+ * Conventions as in safetensors.h.
+ */
+#ifndef SAFETENSORS_SET_H
+#define SAFETENSORS_SET_H
+
+#include "safetensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sft_set sft_set;
+
+#define SFT_MAX_INDEX_BYTES UINT64_C(1000000000)
+#define SFT_MAX_SHARDS 100000
+
+/* @since 0.1 */
+typedef struct sft_set_options {
+    size_t size;
+    sft_open_options open;    /* for each shard; its alloc serves the set too */
+    uint64_t max_index_bytes; /* 0 = SFT_MAX_INDEX_BYTES */
+    uint32_t max_shards;      /* 0 = SFT_MAX_SHARDS */
+} sft_set_options;
+
+#define SFT_SET_OPTIONS_INIT { sizeof(sft_set_options), SFT_OPEN_OPTIONS_INIT, 0, 0 }
+
+/* Open what path names: a .safetensors file (a set of one), or an index
+ * (`*.safetensors.index*.json` by name, or a JSON object with "weight_map"). Shards
+ * are opened beneath the index's folder only: a name with "..", an absolute one, a
+ * backslash or NUL is SFT_INDEX_PATH. Every tensor the index names must be in the
+ * shard it names (SFT_INDEX_TENSOR_MISSING, _MISPLACED), none may be in two shards
+ * (_DUPLICATE); a shard that is not there is SFT_INDEX_SHARD_MISSING. Tensors that
+ * stand in a shard but not in the index belong to the set.
+ * err->message names the shard where the failure is one shard's. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_set_open(const char *path, const sft_set_options *options,
+                                            sft_set **out, sft_error *err);
+
+/* Shards by path, in the order given; no index is looked for. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_set_open_list(const char *const *paths, size_t count,
+                                                 const sft_set_options *options,
+                                                 sft_set **out, sft_error *err);
+
+/* A set of one over a file already open, which it closes, also on failure. path is
+ * for display and may be NULL. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_set_from_file(sft_file *file, const char *path,
+                                                 sft_set **out, sft_error *err);
+
+SFT_API void sft_set_close(sft_set *set);
+
+/* Whether path names an index by its file name. @since 0.1 */
+SFT_API bool sft_is_index_path(const char *path);
+
+/* Read only which shards an index names, each as the index spells it, in natural
+ * order; for programs that must not open them. Checks names as sft_set_open does.
+ * Freed with sft_index_free. @since 0.1 */
+typedef struct sft_index_names sft_index_names;
+SFT_API SFT_NODISCARD sft_code sft_index_read(const char *path, const sft_set_options *options,
+                                              sft_index_names **out, sft_error *err);
+SFT_API size_t sft_index_shard_count(const sft_index_names *index);
+SFT_API const char *sft_index_shard(const sft_index_names *index, size_t i);
+SFT_API void sft_index_free(sft_index_names *index);
+
+/* Shards, in natural order of their names (list: as given). */
+SFT_API size_t sft_set_shard_count(const sft_set *set);
+SFT_API const sft_file *sft_set_shard(const sft_set *set, size_t i);
+/* Path of a shard as it was opened; NULL past the end. */
+SFT_API const char *sft_set_shard_path(const sft_set *set, size_t i);
+/* Path of the index, or NULL when there was none. */
+SFT_API const char *sft_set_index_path(const sft_set *set);
+/* The index's "metadata" object as JSON text (total_size and others); may be empty. */
+SFT_API sft_span sft_set_index_metadata(const sft_set *set);
+
+/* All tensors: shard by shard, offset order within each. O(1). */
+SFT_API size_t sft_set_count(const sft_set *set);
+SFT_API const sft_tensor *sft_set_tensor(const sft_set *set, size_t i);
+/* Which shard holds tensor i. */
+SFT_API size_t sft_set_tensor_shard(const sft_set *set, size_t i);
+/* By exact name; *shard (may be NULL) tells where. NULL when there is none. @since 0.1 */
+SFT_API const sft_tensor *sft_set_find(const sft_set *set, sft_span name, size_t *shard);
+
+/* Fill out[sft_set_count] with indexes in that order: names over the whole set, the
+ * others shard by shard. Needs scratch of the same size. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_set_order(const sft_set *set, sft_order order,
+                                             uint32_t *out, sft_error *err);
+
+/* Sums over all shards of what `info` tells of a header. parameters count elements.
+ * @since 0.1 */
+typedef struct sft_totals {
+    uint64_t bytes; /* of the files; SFT_SIZE_UNKNOWN if one is unknown */
+    uint64_t header_bytes;
+    uint64_t data_bytes;
+    uint64_t tensors;
+    uint64_t parameters;
+    uint64_t unaligned; /* tensors not aligned for their dtype */
+    uint32_t alignment; /* of the data's start: least over the shards */
+    struct {
+        uint64_t tensors, parameters, bytes;
+    } dtypes[SFT_DTYPE_COUNT];
+} sft_totals;
+SFT_API void sft_set_totals(const sft_set *set, sft_totals *out);
+
+/* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
+
+/* Each writes one result object, `{"path":…,"ok":true,…}`, to a sink the caller
+ * finishes. path is shown as given (bytes that are not UTF-8 become U+FFFD, and
+ * path_bytes is added); with command not NULL the object begins with
+ * "schema":1,"command":command (a line of --jsonl). @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path,
+                                             const char *command, sft_sink *sink,
+                                             sft_error *err);
+/* match, or NULL for all, is called per tensor: false leaves it out. order as in
+ * sft_file_order, over the set. */
+typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);
+SFT_API SFT_NODISCARD sft_code sft_ls_json(const sft_set *set, const char *path,
+                                           const char *command, sft_order order,
+                                           sft_match_fn match, void *ctx, sft_sink *sink,
+                                           sft_error *err);
+/* deep: the result of sft_check_deep to be shown too, or NULL. */
+typedef struct sft_deep sft_deep;
+SFT_API SFT_NODISCARD sft_code sft_check_json(const sft_scan *scan, const char *path,
+                                              const char *command, const sft_deep *deep,
+                                              sft_sink *sink, sft_error *err);
+/* `{"path":…,"ok":false,"error":{…}}` for anything that failed. */
+SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char *path,
+                                              const char *command, sft_sink *sink,
+                                              sft_error *err);
+
+/* ── Looking at every value ──────────────────────────────────────────────── */
+
+/* What sft_check_deep counted. @since 0.1 */
+struct sft_deep {
+    uint64_t tensors;          /* floating tensors looked at */
+    uint64_t values;           /* their elements */
+    uint64_t nan, inf;         /* among the values */
+    uint64_t tensors_with_nan; /* and how many tensors hold them */
+    uint64_t tensors_with_inf;
+    uint64_t first_nan_tensor; /* index in the set, or UINT64_MAX */
+    uint64_t first_inf_tensor;
+};
+
+/* Read every byte of every tensor and count NaN and infinities of the floating dtypes
+ * (F4, F6 and the integers have none; F8_E8M0 has NaN only). Streams: a few MiB of
+ * memory. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_check_deep(const sft_set *set, sft_deep *out,
+                                              const sft_job *job, sft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* Arithmetic on sizes: every function returns false, *out untouched, on overflow. */
+#ifndef SFTI_CHECKED_H
+#define SFTI_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool sfti_add(uint64_t a, uint64_t b, uint64_t *out) {
+    if (a > UINT64_MAX - b) return false;
+    *out = a + b;
+    return true;
+}
+
+static inline bool sfti_mul(uint64_t a, uint64_t b, uint64_t *out) {
+#if defined(__GNUC__)
+    uint64_t product;
+    if (__builtin_mul_overflow(a, b, &product)) return false;
+    *out = product;
+    return true;
+#else
+    if (a != 0 && b > UINT64_MAX / a) return false;
+    *out = a * b;
+    return true;
+#endif
+}
+
+/* Up to the next multiple of align, a power of two. */
+static inline bool sfti_align_up(uint64_t a, uint64_t align, uint64_t *out) {
+    if (!sfti_add(a, align - 1, out)) return false;
+    *out &= ~(align - 1);
+    return true;
+}
+
+/* Whether a count of bytes is addressable on this host. */
+static inline bool sfti_fits_size(uint64_t a) {
+    return a <= (uint64_t)(SIZE_MAX >> 1);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* Filling sft_error; the table of codes is in error.c. */
+#ifndef SFTI_ERROR_H
+#define SFTI_ERROR_H
+
+#include "safetensors.h"
+
+#include <stdarg.h>
+
+#if defined(__GNUC__)
+#define SFTI_FORMAT(f, a) __attribute__((format(printf, f, a)))
+#define SFTI_COLD __attribute__((cold))
+#else
+#define SFTI_FORMAT(f, a)
+#define SFTI_COLD
+#endif
+
+/* Fill err (if not NULL) and return code. The text is escaped and cut to fit; the
+ * hint is the code's own. "%.*s" may print raw bytes of a file. */
+SFTI_COLD sft_code sfti_fail(sft_error *err, sft_code code, uint64_t offset,
+                             const char *format, ...) SFTI_FORMAT(4, 5);
+
+/* The same, about a tensor. */
+SFTI_COLD sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offset,
+                                    sft_span tensor, const char *format, ...)
+    SFTI_FORMAT(5, 6);
+
+/* The same for a system call: "cannot <what>: <text of the errno>". NOT_FOUND replaces
+ * IO_OPEN for ENOENT; the text of the errno is handed in, for base knows no system. */
+SFTI_COLD sft_code sfti_fail_os(sft_error *err, sft_code code, int os_errno,
+                                const char *errno_text, const char *what);
+
+/* The same about a place in a text: "expected <expected>, found <what stands there>".
+ * base is added to at for the offset. */
+SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span text,
+                                size_t at, const char *expected);
+
+SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
+
+/* A note or finding without a code of its own. */
+void sfti_error_clear(sft_error *err);
+void sfti_error_tensor(sft_error *err, sft_span tensor);
+void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
+
+/* Escape for human eyes: C0, DEL, C1, bidi controls, U+2028/9 and bytes that are not
+ * UTF-8 become \xHH or \u{HHHH}; backslash becomes \\ . Writes at most room bytes, whole
+ * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
+size_t sfti_escape(const char *from, size_t len, char *into, size_t room, size_t *used);
+
+#endif

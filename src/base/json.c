@@ -1,0 +1,381 @@
+#include "base/json.h"
+
+#include "base/error.h"
+#include "base/json_lex.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* ── Reader: states ── */
+
+enum {
+    JSON_AT_VALUE,  /* a value must come */
+    JSON_AT_ARRAY,  /* after '[' */
+    JSON_AT_OBJECT, /* after '{' */
+    JSON_AT_COLON,  /* after a key */
+    JSON_AFTER,     /* after a value */
+    JSON_STOPPED    /* at the end, or failed */
+};
+
+static sfti_json_type json_stop(sfti_json *json, const sfti_lex *lex) {
+    json->state = JSON_STOPPED;
+    json->type = SFTI_JSON_ERROR;
+    json->code = lex->code;
+    json->why = lex->why;
+    json->error_at = (size_t)(lex->at - json->begin);
+    return json->type;
+}
+
+static sfti_json_type json_wrong(sfti_json *json, sfti_lex *lex, sft_code code,
+                                 const char *why) {
+    sfti_lex_fail(lex, code, why);
+    return json_stop(json, lex);
+}
+
+static sfti_json_type json_event(sfti_json *json, const sfti_lex *lex, sfti_json_type type,
+                                 const char *from, uint8_t state) {
+    json->at = lex->at;
+    json->type = type;
+    json->start = (size_t)(from - json->begin);
+    json->text.data = from;
+    json->text.len = (size_t)(lex->at - from);
+    json->escaped = false;
+    json->state = state;
+    return type;
+}
+
+static inline bool json_in_object(const sfti_json *json) {
+    uint32_t level = json->depth - 1;
+    return json->stack[level / 8] >> (level % 8) & 1;
+}
+
+/* ── Reader: one construct each ── */
+
+static sfti_json_type json_open(sfti_json *json, sfti_lex *lex, bool object) {
+    uint32_t level = json->depth;
+    if (level == SFTI_JSON_DEPTH)
+        return json_wrong(json, lex, SFT_JSON_DEPTH, "nesting at most 127 deep");
+    uint8_t bit = (uint8_t)(1u << (level % 8));
+    uint8_t *byte = &json->stack[level / 8];
+    *byte = (uint8_t)(object ? *byte | bit : *byte & ~bit);
+    json->depth++;
+    lex->at++;
+    return json_event(json, lex, object ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, lex->at - 1,
+                      object ? JSON_AT_OBJECT : JSON_AT_ARRAY);
+}
+
+static sfti_json_type json_shut(sfti_json *json, sfti_lex *lex, sfti_json_type type) {
+    json->depth--;
+    lex->at++;
+    return json_event(json, lex, type, lex->at - 1, JSON_AFTER);
+}
+
+static sfti_json_type json_text(sfti_json *json, sfti_lex *lex, sfti_json_type type,
+                                uint8_t state) {
+    const char *from = lex->at;
+    sft_span text;
+    bool escaped;
+    if (!sfti_lex_string(lex, &text, &escaped)) return json_stop(json, lex);
+    json_event(json, lex, type, from, state);
+    json->text = text;
+    json->escaped = escaped;
+    return type;
+}
+
+static sfti_json_type json_key(sfti_json *json, sfti_lex *lex) {
+    if (sfti_lex_peek(lex) != '"')
+        return json_wrong(json, lex, SFT_JSON_SYNTAX, "a key in quotes");
+    return json_text(json, lex, SFTI_JSON_KEY, JSON_AT_COLON);
+}
+
+static sfti_json_type json_number(sfti_json *json, sfti_lex *lex) {
+    const char *from = lex->at;
+    bool is_uint;
+    uint64_t value;
+    if (!sfti_lex_number(lex, &is_uint, &value)) return json_stop(json, lex);
+    json->value = is_uint ? value : 0;
+    return json_event(json, lex, is_uint ? SFTI_JSON_UINT : SFTI_JSON_NUMBER, from, JSON_AFTER);
+}
+
+static sfti_json_type json_word(sfti_json *json, sfti_lex *lex, const char *word, size_t len,
+                                sfti_json_type type) {
+    const char *from = lex->at;
+    if (!sfti_lex_literal(lex, word, len)) return json_stop(json, lex);
+    return json_event(json, lex, type, from, JSON_AFTER);
+}
+
+static sfti_json_type json_value(sfti_json *json, sfti_lex *lex) {
+    char c = sfti_lex_peek(lex);
+    if (sfti_lex_digit(c) || c == '-') return json_number(json, lex);
+    switch (c) {
+    case '"': return json_text(json, lex, SFTI_JSON_STRING, JSON_AFTER);
+    case '{': return json_open(json, lex, true);
+    case '[': return json_open(json, lex, false);
+    case 't': return json_word(json, lex, "true", 4, SFTI_JSON_TRUE);
+    case 'f': return json_word(json, lex, "false", 5, SFTI_JSON_FALSE);
+    case 'n': return json_word(json, lex, "null", 4, SFTI_JSON_NULL);
+    default: return json_wrong(json, lex, SFT_JSON_SYNTAX, "a JSON value");
+    }
+}
+
+static sfti_json_type json_end(sfti_json *json, sfti_lex *lex) {
+    if (lex->at == lex->end)
+        return json_event(json, lex, SFTI_JSON_END, lex->at, JSON_STOPPED);
+    return json_wrong(json, lex, SFT_JSON_TRAILING, "nothing but white space after the value");
+}
+
+/* After a value in an object or array: a comma and what follows it, or the end. */
+static sfti_json_type json_more(sfti_json *json, sfti_lex *lex) {
+    if (json->depth == 0) return json_end(json, lex);
+    bool object = json_in_object(json);
+    char c = sfti_lex_peek(lex);
+    if (c == ',') {
+        lex->at++;
+        sfti_lex_space(lex);
+        return object ? json_key(json, lex) : json_value(json, lex);
+    }
+    if (object && c == '}') return json_shut(json, lex, SFTI_JSON_OBJECT_END);
+    if (!object && c == ']') return json_shut(json, lex, SFTI_JSON_ARRAY_END);
+    return json_wrong(json, lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
+}
+
+static sfti_json_type json_member(sfti_json *json, sfti_lex *lex) {
+    if (sfti_lex_peek(lex) != ':') return json_wrong(json, lex, SFT_JSON_SYNTAX, "':'");
+    lex->at++;
+    sfti_lex_space(lex);
+    return json_value(json, lex);
+}
+
+/* ── Reader: public to the library ── */
+
+void sfti_json_begin(sfti_json *json, const char *text, size_t len) {
+    memset(json, 0, sizeof *json);
+    json->begin = json->at = text;
+    json->end = text + len;
+    json->type = SFTI_JSON_NULL;
+    json->state = JSON_AT_VALUE;
+}
+
+sfti_json_type sfti_json_next(sfti_json *json) {
+    if (json->state == JSON_STOPPED) return json->type;
+    sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
+    sfti_lex_space(&lex);
+    char c = sfti_lex_peek(&lex);
+    switch (json->state) {
+    case JSON_AFTER: return json_more(json, &lex);
+    case JSON_AT_COLON: return json_member(json, &lex);
+    case JSON_AT_OBJECT:
+        return c == '}' ? json_shut(json, &lex, SFTI_JSON_OBJECT_END) : json_key(json, &lex);
+    case JSON_AT_ARRAY:
+        if (c == ']') return json_shut(json, &lex, SFTI_JSON_ARRAY_END);
+        return json_value(json, &lex);
+    default: return json_value(json, &lex);
+    }
+}
+
+sfti_json_type sfti_json_skip(sfti_json *json) {
+    if (json->type == SFTI_JSON_KEY) sfti_json_next(json);
+    if (json->type != SFTI_JSON_OBJECT && json->type != SFTI_JSON_ARRAY) return json->type;
+    uint32_t outside = json->depth - 1;
+    do {
+        sfti_json_next(json);
+    } while (json->type != SFTI_JSON_ERROR && json->depth > outside);
+    return json->type;
+}
+
+/* ── Reader: strings ── */
+
+static char json_escape_char(char c) {
+    switch (c) {
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return c;
+    }
+}
+
+size_t sfti_json_decode(sft_span text, char *out) {
+    const char *p = text.data, *end = p + text.len;
+    char *to = out;
+    while (p < end) {
+        if (*p != '\\') {
+            *to++ = *p++;
+        } else if (p[1] != 'u') {
+            *to++ = json_escape_char(p[1]);
+            p += 2;
+        } else {
+            to += sfti_utf8_encode((uint32_t)sfti_lex_unicode(p + 2, end, &p), to);
+        }
+    }
+    return (size_t)(to - out);
+}
+
+sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena) {
+    if (!json->escaped) return json->text;
+    char *out = sfti_arena_take(arena, json->text.len);
+    if (!out) return (sft_span){ NULL, 0 };
+    return (sft_span){ out, sfti_json_decode(json->text, out) };
+}
+
+sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err) {
+    sft_span text = { json->begin, (size_t)(json->end - json->begin) };
+    return sfti_fail_at(err, json->code, base, text, json->error_at, json->why);
+}
+
+/* ── Writer: bytes ── */
+
+void sfti_json_write(sfti_json_writer *w, sft_sink *sink, uint64_t offset, sft_error *err) {
+    w->sink = sink;
+    w->err = err;
+    w->code = SFT_OK;
+    w->offset = offset;
+    w->depth = 0;
+    w->comma = false;
+    w->used = 0;
+}
+
+static void json_flush(sfti_json_writer *w) {
+    if (!w->code && w->used)
+        w->code = w->sink->write_at(w->sink->ctx, w->offset, w->room, w->used, w->err);
+    w->offset += w->used;
+    w->used = 0;
+}
+
+static void json_put(sfti_json_writer *w, const char *bytes, size_t len) {
+    while (len > 0) {
+        size_t part = sizeof w->room - w->used;
+        if (part > len) part = len;
+        memcpy(w->room + w->used, bytes, part);
+        w->used += part;
+        bytes += part;
+        len -= part;
+        if (w->used == sizeof w->room) json_flush(w);
+    }
+}
+
+static void json_put_char(sfti_json_writer *w, char c) {
+    json_put(w, &c, 1);
+}
+
+/* ── Writer: strings ── */
+
+/* What moves a cursor, turns text round or starts a line: the set of sfti_escape. */
+static bool json_unsafe(uint32_t c) {
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F
+           || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+static void json_put_hex(sfti_json_writer *w, uint32_t c) {
+    static const char digits[] = "0123456789abcdef";
+    char out[6] = { '\\', 'u', digits[c >> 12 & 15], digits[c >> 8 & 15], digits[c >> 4 & 15],
+                    digits[c & 15] };
+    json_put(w, out, sizeof out);
+}
+
+/* A character that is not plain ASCII, as it must stand between quotes. */
+static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes, size_t len) {
+    static const char named[] = "\b\t\n\f\r\"\\", letter[] = "btnfr\"\\";
+    const char *at = c && c < 0x80 ? strchr(named, (int)c) : NULL;
+    if (at) {
+        json_put_char(w, '\\');
+        json_put_char(w, letter[at - named]);
+    } else if (json_unsafe(c)) {
+        json_put_hex(w, c);
+    } else {
+        json_put(w, bytes, len);
+    }
+}
+
+static size_t json_plain_run(const char *p, const char *end) {
+    const char *from = p;
+    while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x7F && *p != '"' && *p != '\\') p++;
+    return (size_t)(p - from);
+}
+
+static void json_put_string(sfti_json_writer *w, sft_span text) {
+    const char *p = text.data, *end = p + text.len;
+    json_put_char(w, '"');
+    while (p < end && !w->code) {
+        size_t run = json_plain_run(p, end);
+        json_put(w, p, run);
+        p += run;
+        if (p == end) break;
+        uint32_t c;
+        size_t len = sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
+        if (len > 0) json_put_special(w, c, p, len);
+        else json_put(w, "\xEF\xBF\xBD", 3);
+        p += len ? len : 1;
+    }
+    json_put_char(w, '"');
+}
+
+/* ── Writer: values ── */
+
+static void json_before(sfti_json_writer *w) {
+    if (w->comma) json_put_char(w, ',');
+    w->comma = true;
+}
+
+void sfti_json_open(sfti_json_writer *w, char bracket) {
+    json_before(w);
+    json_put_char(w, bracket);
+    w->depth++;
+    w->comma = false;
+}
+
+void sfti_json_close(sfti_json_writer *w, char bracket) {
+    json_put_char(w, bracket);
+    w->depth--;
+    w->comma = true;
+}
+
+void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
+    json_before(w);
+    json_put_string(w, key);
+    json_put_char(w, ':');
+    w->comma = false;
+}
+
+void sfti_json_key(sfti_json_writer *w, const char *key) {
+    sfti_json_key_span(w, sft_span_cstr(key));
+}
+
+void sfti_json_raw(sfti_json_writer *w, sft_span text) {
+    json_before(w);
+    json_put(w, text.data, text.len);
+}
+
+void sfti_json_span(sfti_json_writer *w, sft_span text) {
+    json_before(w);
+    json_put_string(w, text);
+}
+
+void sfti_json_cstr(sfti_json_writer *w, const char *text) {
+    if (text) sfti_json_span(w, sft_span_cstr(text));
+    else sfti_json_null(w);
+}
+
+void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    sfti_json_raw(w, (sft_span){ digits + at, sizeof digits - at });
+}
+
+void sfti_json_bool(sfti_json_writer *w, bool value) {
+    sfti_json_raw(w, sft_span_cstr(value ? "true" : "false"));
+}
+
+void sfti_json_null(sfti_json_writer *w) {
+    sfti_json_raw(w, sft_span_cstr("null"));
+}
+
+sft_code sfti_json_done(sfti_json_writer *w) {
+    json_flush(w);
+    return w->code;
+}

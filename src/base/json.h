@@ -1,0 +1,94 @@
+/* Reading and writing JSON over json_lex.h: the only reader and writer there are.
+ * The reader pulls events with positions, keeps integers integers and fractions text,
+ * and builds no tree. Depth is limited to 127; nothing recurses. */
+#ifndef SFTI_JSON_H
+#define SFTI_JSON_H
+
+#include "base/mem.h"
+#include "safetensors.h"
+
+/* ── Reader ── */
+
+typedef enum sfti_json_type {
+    SFTI_JSON_ERROR = 0, /* see code, why, error_at; every later call says so again */
+    SFTI_JSON_END,       /* the one value and the white space after it are read */
+    SFTI_JSON_OBJECT,
+    SFTI_JSON_OBJECT_END,
+    SFTI_JSON_ARRAY,
+    SFTI_JSON_ARRAY_END,
+    SFTI_JSON_KEY,
+    SFTI_JSON_STRING,
+    SFTI_JSON_UINT,   /* value holds it: digits only, up to 2^64 - 1 */
+    SFTI_JSON_NUMBER, /* any other legal number: see text */
+    SFTI_JSON_TRUE,
+    SFTI_JSON_FALSE,
+    SFTI_JSON_NULL
+} sfti_json_type;
+
+#define SFTI_JSON_DEPTH 127
+
+typedef struct sfti_json {
+    const char *begin, *at, *end;
+    /* of the last event: */
+    sfti_json_type type;
+    size_t start;    /* position of its first byte (a string's: the opening quote) */
+    sft_span text;   /* as spelled; strings and keys without their quotes */
+    bool escaped;    /* text holds escapes: use sfti_json_decode */
+    uint64_t value;  /* UINT */
+    uint32_t depth;  /* open objects and arrays, after this event */
+    /* of a failure: */
+    sft_code code;
+    const char *why; /* "expected ',' or '}'" */
+    size_t error_at;
+    /* private: */
+    uint8_t state;
+    uint8_t stack[SFTI_JSON_DEPTH / 8 + 1]; /* a bit a level: 1 = object */
+} sfti_json;
+
+/* Text is not checked for UTF-8 here: check it first with sfti_utf8_check. */
+void sfti_json_begin(sfti_json *json, const char *text, size_t len);
+sfti_json_type sfti_json_next(sfti_json *json);
+/* After KEY: skip its value. After OBJECT or ARRAY: skip to its end, whose event
+ * becomes the last one. Elsewhere nothing. Returns json->type. */
+sfti_json_type sfti_json_skip(sfti_json *json);
+/* Unescape text into out (at least text.len bytes); returns the bytes written. */
+size_t sfti_json_decode(sft_span text, char *out);
+/* The string of the last event, in place when it has no escapes, else decoded into
+ * the arena. data NULL when out of memory. */
+sft_span sfti_json_string(const sfti_json *json, sfti_arena *arena);
+/* sfti_fail from the reader's failure; base is added to the position. */
+sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err);
+
+/* ── Writer ── */
+
+/* Compact JSON into a sink. The first failure is kept in code and err; what follows
+ * does nothing. Commas are the writer's business. */
+typedef struct sfti_json_writer {
+    sft_sink *sink;
+    sft_error *err;
+    sft_code code;
+    uint64_t offset; /* bytes handed to the sink */
+    uint32_t depth;
+    bool comma;
+    size_t used;
+    char room[4096];
+} sfti_json_writer;
+
+void sfti_json_write(sfti_json_writer *w, sft_sink *sink, uint64_t offset, sft_error *err);
+void sfti_json_open(sfti_json_writer *w, char bracket);  /* '{' or '[' */
+void sfti_json_close(sfti_json_writer *w, char bracket); /* '}' or ']' */
+void sfti_json_key(sfti_json_writer *w, const char *key);
+void sfti_json_key_span(sfti_json_writer *w, sft_span key);
+/* Escapes by JSON's rules, and C1, DEL, bidi controls and U+2028/9 as \uXXXX; bytes that
+ * are not UTF-8 become U+FFFD. */
+void sfti_json_span(sfti_json_writer *w, sft_span text);
+void sfti_json_cstr(sfti_json_writer *w, const char *text); /* NULL writes null */
+void sfti_json_uint(sfti_json_writer *w, uint64_t value);
+void sfti_json_bool(sfti_json_writer *w, bool value);
+void sfti_json_null(sfti_json_writer *w);
+/* JSON text as it is. */
+void sfti_json_raw(sfti_json_writer *w, sft_span text);
+/* Flush to the sink (which stays open) and tell the first failure. */
+sft_code sfti_json_done(sfti_json_writer *w);
+
+#endif

@@ -1,0 +1,238 @@
+/* JSON's grammar, and the only code that knows it (RFC 8259, as strict as the official
+ * reader: no lone surrogates, no raw control characters, numbers within a double's range).
+ * Inline pieces over a cursor; UTF-8 is checked elsewhere. Nothing recurses.
+ */
+#ifndef SFTI_JSON_LEX_H
+#define SFTI_JSON_LEX_H
+
+#include "safetensors.h"
+
+#include <string.h>
+
+#define SFTI_LEX_DEPTH 127
+
+/* at moves forward; on failure it stands on the guilty byte and code, why say what. */
+typedef struct sfti_lex {
+    const char *at, *end;
+    sft_code code;
+    const char *why;
+} sfti_lex;
+
+static inline bool sfti_lex_fail(sfti_lex *lex, sft_code code, const char *why) {
+    lex->code = code;
+    lex->why = why;
+    return false;
+}
+
+static inline bool sfti_lex_digit(char c) { return (unsigned char)(c - '0') < 10; }
+
+static inline void sfti_lex_space(sfti_lex *lex) {
+    while (lex->at < lex->end) {
+        char c = *lex->at;
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r') break;
+        lex->at++;
+    }
+}
+
+/* The byte at the cursor, or 0 at the end (0 is no JSON, so it fails alike). */
+static inline char sfti_lex_peek(const sfti_lex *lex) {
+    return lex->at < lex->end ? *lex->at : '\0';
+}
+
+static inline bool sfti_lex_literal(sfti_lex *lex, const char *word, size_t len) {
+    if ((size_t)(lex->end - lex->at) < len || memcmp(lex->at, word, len) != 0)
+        return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "a JSON value");
+    lex->at += len;
+    return true;
+}
+
+/* ── Strings ── */
+
+#define SFTI_LEX_ONES UINT64_C(0x0101010101010101)
+#define SFTI_LEX_HIGH UINT64_C(0x8080808080808080)
+
+/* High bit set in (at least) the first byte that is a quote, backslash or control. */
+static inline uint64_t sfti_lex_stops(uint64_t word) {
+    uint64_t quote = word ^ SFTI_LEX_ONES * '"', slash = word ^ SFTI_LEX_ONES * '\\';
+    uint64_t control = (word - SFTI_LEX_ONES * 0x20) & ~word;
+    return (((quote - SFTI_LEX_ONES) & ~quote) | ((slash - SFTI_LEX_ONES) & ~slash) | control)
+           & SFTI_LEX_HIGH;
+}
+
+/* First byte of interest at or after p: quote, backslash, control character or end. */
+static inline const char *sfti_lex_plain(const char *p, const char *end) {
+    while (end - p >= 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        if (sfti_lex_stops(word)) break;
+        p += 8;
+    }
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20) p++;
+    return p;
+}
+
+static inline int sfti_lex_hex_digit(char c) {
+    if (sfti_lex_digit(c)) return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Four hex digits at p, or -1. */
+static inline int32_t sfti_lex_hex4(const char *p, const char *end) {
+    int32_t value = 0;
+    if (end - p < 4) return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = sfti_lex_hex_digit(p[i]);
+        if (digit < 0) return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+/* \uXXXX at p (past the u): the code point, joined with its pair; *past moves. */
+static inline int32_t sfti_lex_unicode(const char *p, const char *end, const char **past) {
+    int32_t high = sfti_lex_hex4(p, end);
+    *past = p + 4;
+    if (high < 0xD800 || high > 0xDFFF) return high;
+    if (high > 0xDBFF || end - p < 10 || p[4] != '\\' || p[5] != 'u') return -1;
+    int32_t low = sfti_lex_hex4(p + 6, end);
+    if (low < 0xDC00 || low > 0xDFFF) return -1;
+    *past = p + 10;
+    return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+}
+
+static inline bool sfti_lex_escape(sfti_lex *lex) {
+    const char *p = lex->at + 1;
+    if (p >= lex->end) return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "the end of a string");
+    switch (*p) {
+    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+        lex->at = p + 1;
+        return true;
+    case 'u':
+        if (sfti_lex_unicode(p + 1, lex->end, &p) >= 0) {
+            lex->at = p;
+            return true;
+        }
+        return sfti_lex_fail(lex, SFT_JSON_STRING, "four hex digits, no lone surrogate");
+    default:
+        return sfti_lex_fail(lex, SFT_JSON_STRING, "an escape of JSON");
+    }
+}
+
+/* Cursor on the opening quote: text becomes what stands between the quotes. */
+static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped) {
+    const char *begin = ++lex->at;
+    *escaped = false;
+    for (;;) {
+        lex->at = sfti_lex_plain(lex->at, lex->end);
+        if (lex->at >= lex->end)
+            return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "the end of a string");
+        if (*lex->at == '"') break;
+        if (*lex->at != '\\')
+            return sfti_lex_fail(lex, SFT_JSON_STRING, "an escaped control character");
+        *escaped = true;
+        if (!sfti_lex_escape(lex)) return false;
+    }
+    text->data = begin;
+    text->len = (size_t)(lex->at++ - begin);
+    return true;
+}
+
+/* ── Numbers ── */
+
+#define SFTI_LEX_TENS(n) 1e##n##0, 1e##n##1, 1e##n##2, 1e##n##3, 1e##n##4, \
+                         1e##n##5, 1e##n##6, 1e##n##7, 1e##n##8, 1e##n##9
+
+static inline double sfti_lex_power10(int64_t exponent) {
+    static const double powers[] = {
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
+        SFTI_LEX_TENS(1), SFTI_LEX_TENS(2), SFTI_LEX_TENS(3), SFTI_LEX_TENS(4),
+        SFTI_LEX_TENS(5), SFTI_LEX_TENS(6), SFTI_LEX_TENS(7), SFTI_LEX_TENS(8),
+        SFTI_LEX_TENS(9), SFTI_LEX_TENS(10), SFTI_LEX_TENS(11), SFTI_LEX_TENS(12),
+        SFTI_LEX_TENS(13), SFTI_LEX_TENS(14), SFTI_LEX_TENS(15), SFTI_LEX_TENS(16),
+        SFTI_LEX_TENS(17), SFTI_LEX_TENS(18), SFTI_LEX_TENS(19), SFTI_LEX_TENS(20),
+        SFTI_LEX_TENS(21), SFTI_LEX_TENS(22), SFTI_LEX_TENS(23), SFTI_LEX_TENS(24),
+        SFTI_LEX_TENS(25), SFTI_LEX_TENS(26), SFTI_LEX_TENS(27), SFTI_LEX_TENS(28),
+        SFTI_LEX_TENS(29), 1e300, 1e301, 1e302, 1e303, 1e304, 1e305, 1e306, 1e307, 1e308,
+    };
+    return powers[exponent];
+}
+
+/* Whether significand * 10^exponent is finite, computed as the official reader does (a
+ * double and one multiplication), for its verdict hangs on that rounding. */
+static inline bool sfti_lex_finite(uint64_t significand, int64_t exponent) {
+    volatile double value = (double)significand; /* no excess precision */
+    if (significand == 0 || exponent <= 0) return true;
+    if (exponent > 308) return false;
+    value = value * sfti_lex_power10(exponent);
+    return value <= 1.7976931348623157e308;
+}
+
+/* One more digit of a significand; false, and *value as it was, past 64 bits. */
+static inline bool sfti_lex_digit_add(uint64_t *value, char c) {
+    uint64_t digit = (uint64_t)(c - '0');
+    if (*value > UINT64_MAX / 10 || (*value == UINT64_MAX / 10 && digit > UINT64_MAX % 10))
+        return false;
+    *value = *value * 10 + digit;
+    return true;
+}
+
+/* Digits before the point; those that no longer fit count into the exponent. */
+static inline bool sfti_lex_integer(sfti_lex *lex, uint64_t *value, int64_t *exponent) {
+    if (!sfti_lex_digit(sfti_lex_peek(lex)))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit");
+    if (*lex->at == '0' && lex->end - lex->at > 1 && sfti_lex_digit(lex->at[1]))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "no leading zero");
+    while (sfti_lex_digit(sfti_lex_peek(lex)) && sfti_lex_digit_add(value, *lex->at)) lex->at++;
+    for (; sfti_lex_digit(sfti_lex_peek(lex)); lex->at++) ++*exponent;
+    return true;
+}
+
+/* Digits after the point; those that no longer fit are dropped. */
+static inline bool sfti_lex_fraction(sfti_lex *lex, uint64_t *value, int64_t *exponent) {
+    if (!sfti_lex_digit(sfti_lex_peek(lex)))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit after the point");
+    for (; sfti_lex_digit(sfti_lex_peek(lex)) && sfti_lex_digit_add(value, *lex->at); lex->at++)
+        --*exponent;
+    while (sfti_lex_digit(sfti_lex_peek(lex))) lex->at++;
+    return true;
+}
+
+static inline bool sfti_lex_exponent(sfti_lex *lex, int64_t *exponent) {
+    bool negative = false;
+    int64_t value = 0;
+    if (sfti_lex_peek(lex) == '+' || sfti_lex_peek(lex) == '-') negative = *lex->at++ == '-';
+    if (!sfti_lex_digit(sfti_lex_peek(lex)))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit in the exponent");
+    for (; sfti_lex_digit(sfti_lex_peek(lex)); lex->at++)
+        if (value < INT64_C(100000000000)) value = value * 10 + (*lex->at - '0');
+    *exponent += negative ? -value : value;
+    return true;
+}
+
+/* Cursor on '-' or a digit. *is_uint: digits alone and at most 2^64 - 1, in *value. */
+static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value) {
+    const char *begin = lex->at;
+    int64_t exponent = 0;
+    bool whole = *lex->at != '-';
+    *value = 0;
+    if (!whole) lex->at++;
+    if (!sfti_lex_integer(lex, value, &exponent)) return false;
+    whole = whole && exponent == 0;
+    if (sfti_lex_peek(lex) == '.') {
+        whole = false;
+        lex->at++;
+        if (!sfti_lex_fraction(lex, value, &exponent)) return false;
+    }
+    if (sfti_lex_peek(lex) == 'e' || sfti_lex_peek(lex) == 'E') {
+        whole = false;
+        lex->at++;
+        if (!sfti_lex_exponent(lex, &exponent)) return false;
+    }
+    *is_uint = whole;
+    if (sfti_lex_finite(*value, exponent)) return true;
+    lex->at = begin;
+    return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a number a double can hold");
+}
+
+#endif

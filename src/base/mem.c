@@ -1,0 +1,108 @@
+#include "base/mem.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *libc_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    (void)ctx;
+    (void)old_size;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+sft_allocator sfti_allocator(const sft_allocator *alloc) {
+    sft_allocator libc = { libc_resize, NULL };
+    return alloc && alloc->resize ? *alloc : libc;
+}
+
+/* ── Arena ── */
+
+struct sfti_block {
+    sfti_block *before;
+    size_t size; /* with this head */
+};
+
+#define ARENA_FIRST 4096
+#define ARENA_MOST ((size_t)1 << 20)
+
+static sfti_block *arena_block(sfti_arena *arena, size_t payload) {
+    uint64_t size;
+    if (!sfti_add(payload, sizeof(sfti_block), &size) || !sfti_fits_size(size)) return NULL;
+    sfti_block *block = sfti_take(&arena->alloc, (size_t)size);
+    if (!block) return NULL;
+    block->size = (size_t)size;
+    block->before = arena->last;
+    arena->last = block;
+    arena->bytes += size;
+    return block;
+}
+
+bool sfti_arena_reserve(sfti_arena *arena, size_t size) {
+    sfti_block *block = arena_block(arena, size);
+    if (!block) return false;
+    arena->at = (char *)(block + 1);
+    arena->end = arena->at + size;
+    return true;
+}
+
+/* Blocks grow with the arena, an eighth at a time, so that little is ever left over. */
+static size_t next_block(const sfti_arena *arena) {
+    uint64_t eighth = arena->bytes / 8;
+    if (eighth < ARENA_FIRST) return ARENA_FIRST;
+    return eighth > ARENA_MOST ? ARENA_MOST : (size_t)eighth & ~(size_t)7;
+}
+
+void *sfti_arena_take(sfti_arena *arena, size_t size) {
+    if (size > SIZE_MAX - 7) return NULL;
+    size = (size + 7) & ~(size_t)7;
+    if (size > (size_t)(arena->end - arena->at)) {
+        size_t block = next_block(arena);
+        if (size > block / 2) { /* its own block; the current one stays in use */
+            sfti_block *own = arena_block(arena, size);
+            return own ? own + 1 : NULL;
+        }
+        if (!sfti_arena_reserve(arena, block)) return NULL;
+    }
+    void *at = arena->at;
+    arena->at += size;
+    return at;
+}
+
+void sfti_arena_free(sfti_arena *arena) {
+    for (sfti_block *block = arena->last; block;) {
+        sfti_block *before = block->before;
+        sfti_release(&arena->alloc, block, block->size);
+        block = before;
+    }
+    arena->last = NULL;
+    arena->at = arena->end = NULL;
+    arena->bytes = 0;
+}
+
+/* ── Buffer ── */
+
+bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
+    if (more <= buffer->room - buffer->len) return true;
+    uint64_t want, room = buffer->room;
+    buffer->alloc = sfti_allocator(&buffer->alloc);
+    if (!sfti_add(buffer->len, more, &want) || !sfti_fits_size(want)) return false;
+    if (room < 256) room = 256;
+    while (room < want) room += room / 2;
+    if (!sfti_fits_size(room)) room = want;
+    char *data = buffer->alloc.resize(buffer->alloc.ctx, buffer->data, buffer->room,
+                                      (size_t)room);
+    if (!data) return false;
+    buffer->data = data;
+    buffer->room = (size_t)room;
+    return true;
+}
+
+bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len) {
+    if (!sfti_buffer_room(buffer, len)) return false;
+    if (len > 0) memcpy(buffer->data + buffer->len, bytes, len);
+    buffer->len += len;
+    return true;
+}

@@ -1,0 +1,38 @@
+/* Memory: the caller's allocator or libc, and arenas over it. */
+#ifndef SFTI_MEM_H
+#define SFTI_MEM_H
+
+#include "safetensors.h"
+
+/* *alloc, or libc's when NULL (or its resize is NULL). */
+sft_allocator sfti_allocator(const sft_allocator *alloc);
+
+static inline void *sfti_take(const sft_allocator *a, size_t size) {
+    return a->resize(a->ctx, NULL, 0, size);
+}
+
+static inline void sfti_release(const sft_allocator *a, void *ptr, size_t size) {
+    if (ptr) (void)a->resize(a->ctx, ptr, size, 0);
+}
+
+/* Blocks freed together. Zeroed but for alloc, it is empty. */
+typedef struct sfti_block sfti_block;
+typedef struct sfti_arena {
+    sft_allocator alloc;
+    sfti_block *last;
+    char *at, *end;
+    uint64_t bytes; /* got from the allocator */
+} sfti_arena;
+
+/* size bytes aligned to 8, NULL when out of memory. A request larger than a block gets
+ * a block of exactly its own size. */
+void *sfti_arena_take(sfti_arena *arena, size_t size);
+/* Make sure the next size bytes come from one new block. */
+bool sfti_arena_reserve(sfti_arena *arena, size_t size);
+void sfti_arena_free(sfti_arena *arena);
+
+/* Growable bytes; false when out of memory. */
+bool sfti_buffer_room(sft_buffer *buffer, size_t more);
+bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len);
+
+#endif

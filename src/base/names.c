@@ -1,0 +1,107 @@
+#include "base/names.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+/* Words in the host's order: a hash never leaves the process. */
+static inline uint64_t hash_word(const char *p) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* Up to seven bytes. */
+static inline uint64_t hash_tail(const char *p, size_t len) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < len; i++) word = word << 8 | (uint8_t)p[i];
+    return word;
+}
+
+/* Both halves of a 128-bit product, folded: the mixing step. */
+static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    uint64_t low = al * bl, mid = ah * bl + (low >> 32), cross = al * bh + (uint32_t)mid;
+    return (cross << 32 | (uint32_t)low) ^ (ah * bh + (mid >> 32) + (cross >> 32));
+#endif
+}
+
+#define HASH_STEP UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio, odd */
+
+/* Both secret words stand in every step, so that names cannot be chosen to collide. */
+static uint64_t name_hash(sft_span text, const uint64_t seed[2]) {
+    const char *p = text.data;
+    size_t left = text.len;
+    uint64_t state = seed[0] ^ (uint64_t)left * HASH_STEP, key = seed[1];
+    for (; left >= 16; left -= 16, p += 16, key += HASH_STEP)
+        state = hash_fold(hash_word(p) ^ key, hash_word(p + 8) ^ state);
+    uint64_t first = 0, last;
+    if (left >= 8) first = hash_word(p), last = hash_word(p + left - 8);
+    else last = hash_tail(p, left);
+    state = hash_fold(first ^ key ^ HASH_STEP, last ^ state);
+    return hash_fold(state ^ seed[0], key ^ HASH_STEP);
+}
+
+/* Power of two with at least a quarter left empty, so that a search always ends. */
+static bool slot_count(size_t count, uint64_t *slots, uint64_t *bytes) {
+    uint64_t least;
+    if (!sfti_add(count, count / 3 + 1, &least)) return false;
+    for (*slots = 1; *slots < least;)
+        if (!sfti_mul(*slots, 2, slots)) return false;
+    return sfti_mul(*slots, sizeof(sfti_slot), bytes) && sfti_fits_size(*bytes);
+}
+
+bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
+                      sfti_name_fn name, const void *ctx, sfti_arena *arena) {
+    uint64_t slots, bytes;
+    memset(names, 0, sizeof *names);
+    if (count == 0) return true;
+    if (!slot_count(count, &slots, &bytes)) return false;
+    names->slots = sfti_arena_take(arena, (size_t)bytes);
+    if (!names->slots) return false;
+    memset(names->slots, 0, (size_t)bytes);
+    names->mask = slots - 1;
+    memcpy(names->seed, seed, sizeof names->seed);
+    names->name = name;
+    names->ctx = ctx;
+    return true;
+}
+
+/* The slot that holds the name, or the empty one where it belongs. */
+static sfti_slot *find_slot(const sfti_names *names, sft_span name, uint32_t *tag) {
+    uint64_t hash = name_hash(name, names->seed);
+    *tag = (uint32_t)(hash >> 32);
+    for (uint64_t i = hash & names->mask;; i = (i + 1) & names->mask) {
+        sfti_slot *slot = &names->slots[i];
+        if (slot->entry == 0) return slot;
+        if (slot->tag == *tag
+            && sft_span_equal(names->name(names->ctx, slot->entry - 1), name))
+            return slot;
+    }
+}
+
+uint32_t sfti_names_put(sfti_names *names, sft_span name, uint32_t entry) {
+    uint32_t tag;
+    sfti_slot *slot = find_slot(names, name, &tag);
+    if (slot->entry == 0) {
+        slot->entry = entry + 1;
+        slot->tag = tag;
+    }
+    return slot->entry - 1;
+}
+
+void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry) {
+    uint32_t tag;
+    find_slot(names, name, &tag)->entry = entry + 1;
+}
+
+uint32_t sfti_names_find(const sfti_names *names, sft_span name) {
+    uint32_t tag;
+    if (!names->slots) return SFTI_NO_NAME;
+    return find_slot(names, name, &tag)->entry - 1; /* an empty slot's 0 - 1 = NO_NAME */
+}

@@ -1,0 +1,35 @@
+/* Names to entry numbers: open addressing over names that live elsewhere, keyed by a
+ * random seed so that no file can choose names that collide. */
+#ifndef SFTI_NAMES_H
+#define SFTI_NAMES_H
+
+#include "base/mem.h"
+#include "safetensors.h"
+
+#define SFTI_NO_NAME UINT32_MAX
+
+/* entry + 1, so that zeroed slots are empty; tag: bits of the hash that the place does
+ * not tell. */
+typedef struct sfti_slot { uint32_t entry, tag; } sfti_slot;
+
+typedef sft_span (*sfti_name_fn)(const void *ctx, uint32_t entry);
+
+typedef struct sfti_names {
+    sfti_slot *slots; /* NULL: the table of no names */
+    uint64_t mask;
+    uint64_t seed[2];
+    sfti_name_fn name; /* of an entry put before */
+    const void *ctx;
+} sfti_names;
+
+/* Room for count names at most. False when out of memory. */
+bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
+                      sfti_name_fn name, const void *ctx, sfti_arena *arena);
+/* Put an entry; the entry now under that name: this one, or an earlier one that stays. */
+uint32_t sfti_names_put(sfti_names *names, sft_span name, uint32_t entry);
+/* Put in place of the entry under that name, which must be there. */
+void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry);
+/* SFTI_NO_NAME when there is none. */
+uint32_t sfti_names_find(const sfti_names *names, sft_span name);
+
+#endif

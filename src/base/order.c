@@ -1,0 +1,83 @@
+#include "base/order.h"
+
+#include <string.h>
+
+int sfti_bytes_compare(sft_span a, sft_span b) {
+    size_t len = a.len < b.len ? a.len : b.len;
+    int sign = len > 0 ? memcmp(a.data, b.data, len) : 0;
+    return sign != 0 ? sign : (a.len > b.len) - (a.len < b.len);
+}
+
+static bool is_digit_at(sft_span s, size_t i) {
+    return i < s.len && s.data[i] >= '0' && s.data[i] <= '9';
+}
+
+/* The digits at *i without leading zeros; *i moves past them. */
+static sft_span take_number(sft_span s, size_t *i) {
+    while (is_digit_at(s, *i) && s.data[*i] == '0') ++*i;
+    sft_span number = { s.data + *i, 0 };
+    while (is_digit_at(s, *i)) {
+        ++*i;
+        number.len++;
+    }
+    return number;
+}
+
+static int compare_numbers(sft_span a, sft_span b) {
+    if (a.len != b.len) return a.len < b.len ? -1 : 1;
+    return sfti_bytes_compare(a, b);
+}
+
+int sfti_natural_compare(sft_span a, sft_span b) {
+    size_t i = 0, k = 0;
+    while (i < a.len && k < b.len) {
+        int sign;
+        if (is_digit_at(a, i) && is_digit_at(b, k)) {
+            sft_span left = take_number(a, &i);
+            sign = compare_numbers(left, take_number(b, &k));
+        } else {
+            sign = (unsigned char)a.data[i++] - (unsigned char)b.data[k++];
+        }
+        if (sign != 0) return sign;
+    }
+    if (i < a.len || k < b.len) return i < a.len ? 1 : -1;
+    return sfti_bytes_compare(a, b);
+}
+
+/* Merge from[begin, mid) and from[mid, end) into the same place of to. */
+static void merge_runs(const uint32_t *from, uint32_t *to, size_t begin, size_t mid, size_t end,
+                       int (*compare)(const void *, uint32_t, uint32_t), const void *ctx) {
+    size_t left = begin, right = mid, at = begin;
+    if (mid >= end || compare(ctx, from[mid - 1], from[mid]) <= 0) {
+        memcpy(to + begin, from + begin, (end - begin) * sizeof *to);
+        return;
+    }
+    while (left < mid && right < end)
+        to[at++] = compare(ctx, from[left], from[right]) <= 0 ? from[left++] : from[right++];
+    while (left < mid) to[at++] = from[left++];
+    while (right < end) to[at++] = from[right++];
+}
+
+static bool is_sorted(const uint32_t *order, size_t count,
+                      int (*compare)(const void *, uint32_t, uint32_t), const void *ctx) {
+    for (size_t i = 1; i < count; i++)
+        if (compare(ctx, order[i - 1], order[i]) > 0) return false;
+    return true;
+}
+
+void sfti_sort(uint32_t *order, uint32_t *scratch, size_t count,
+               int (*compare)(const void *ctx, uint32_t a, uint32_t b), const void *ctx) {
+    uint32_t *from = order, *to = scratch;
+    if (is_sorted(order, count, compare, ctx)) return;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t begin = 0; begin < count; begin += 2 * width) {
+            size_t mid = begin + width < count ? begin + width : count;
+            size_t end = mid + width < count ? mid + width : count;
+            merge_runs(from, to, begin, mid, end, compare, ctx);
+        }
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != order) memcpy(order, from, count * sizeof *order);
+}

@@ -1,0 +1,68 @@
+#include "base/utf8.h"
+
+#include <string.h>
+
+static bool is_tail(uint8_t b) { return (b & 0xC0) == 0x80; }
+
+/* Lengths by lead byte; the ranges of Unicode's table 3-7 for the second byte. */
+size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out) {
+    size_t room = (size_t)(end - p);
+    if (room == 0) return 0;
+    uint8_t b = p[0];
+    if (b < 0x80) {
+        *out = b;
+        return 1;
+    }
+    if (b >= 0xC2 && b <= 0xDF && room >= 2 && is_tail(p[1])) {
+        *out = (uint32_t)(b & 0x1F) << 6 | (p[1] & 0x3F);
+        return 2;
+    }
+    if (b >= 0xE0 && b <= 0xEF && room >= 3 && is_tail(p[1]) && is_tail(p[2])) {
+        if ((b == 0xE0 && p[1] < 0xA0) || (b == 0xED && p[1] > 0x9F)) return 0;
+        *out = (uint32_t)(b & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
+        return 3;
+    }
+    if (b < 0xF0 || b > 0xF4 || room < 4 || !is_tail(p[1]) || !is_tail(p[2]) || !is_tail(p[3]))
+        return 0;
+    if ((b == 0xF0 && p[1] < 0x90) || (b == 0xF4 && p[1] > 0x8F)) return 0;
+    *out = (uint32_t)(b & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12
+           | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
+    return 4;
+}
+
+size_t sfti_utf8_encode(uint32_t code, char *out) {
+    static const uint8_t lead[5] = { 0, 0x00, 0xC0, 0xE0, 0xF0 };
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (code & 0x3F));
+        code >>= 6;
+    }
+    out[0] = (char)(lead[n] | code);
+    return n;
+}
+
+/* Length of the ASCII run at p, in steps the compiler turns into vectors. */
+static size_t ascii_run(const char *p, size_t len) {
+    size_t i = 0;
+    for (; len - i >= 64; i += 64) {
+        uint64_t word[8], any = 0;
+        memcpy(word, p + i, sizeof word);
+        for (int k = 0; k < 8; k++) any |= word[k];
+        if (any & UINT64_C(0x8080808080808080)) break;
+    }
+    while (i < len && (uint8_t)p[i] < 0x80) i++;
+    return i;
+}
+
+size_t sfti_utf8_check(const char *text, size_t len) {
+    size_t i = 0;
+    for (;;) {
+        uint32_t code;
+        i += ascii_run(text + i, len - i);
+        if (i == len) return len;
+        const uint8_t *p = (const uint8_t *)text + i;
+        size_t n = sfti_utf8_decode(p, (const uint8_t *)text + len, &code);
+        if (n == 0) return i;
+        i += n;
+    }
+}

@@ -1,0 +1,16 @@
+/* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef SFTI_UTF8_H
+#define SFTI_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the character at p (1 to 4), *out its code point; 0 if ill-formed. */
+size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out);
+/* Bytes written to out (1 to 4). code must be a scalar value. */
+size_t sfti_utf8_encode(uint32_t code, char *out);
+/* First ill-formed byte, or len. */
+size_t sfti_utf8_check(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,57 @@
+#include "safetensors.h"
+
+#define VERSION_TEXT(x) VERSION_TEXT_(x)
+#define VERSION_TEXT_(x) #x
+
+#if defined(__clang__)
+#define VERSION_COMPILER __VERSION__
+#elif defined(__GNUC__)
+#define VERSION_COMPILER "gcc " __VERSION__
+#else
+#define VERSION_COMPILER "unknown"
+#endif
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define VERSION_ORDER "big-endian"
+#else
+#define VERSION_ORDER "little-endian"
+#endif
+
+#if SIZE_MAX > 0xffffffffu
+#define VERSION_BITS "64-bit"
+#else
+#define VERSION_BITS "32-bit"
+#endif
+
+/* Found when the library was built; nothing links them yet. */
+#ifdef SFTI_FOUND_CRYPTO
+#define VERSION_CRYPTO SFTI_FOUND_CRYPTO " found, not used"
+#else
+#define VERSION_CRYPTO "not found"
+#endif
+#ifdef SFTI_FOUND_ZLIB
+#define VERSION_ZLIB SFTI_FOUND_ZLIB " found, not used"
+#else
+#define VERSION_ZLIB "not found"
+#endif
+#ifdef SFTI_FOUND_CURL
+#define VERSION_CURL SFTI_FOUND_CURL " found, not used"
+#else
+#define VERSION_CURL "not found"
+#endif
+
+const char *sft_version(void) {
+    return SFT_VERSION_STRING;
+}
+
+const char *sft_build_info(void) {
+    return "compiler: " VERSION_COMPILER "\n"
+           "host: " VERSION_BITS ", " VERSION_ORDER "\n"
+           "threads: yes\n"
+           "libcrypto: " VERSION_CRYPTO "\n"
+           "zlib: " VERSION_ZLIB "\n"
+           "libcurl: " VERSION_CURL "\n"
+           "max header bytes: 100000000\n"
+           "max rank: " VERSION_TEXT(SFT_MAX_RANK) "\n"
+           "max JSON depth: 127\n";
+}

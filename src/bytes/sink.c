@@ -1,0 +1,269 @@
+#include "base/checked.h"
+#include "base/mem.h"
+#include "bytes/source.h"
+
+#include <string.h>
+
+static sft_code finish_nothing(void *ctx, sft_error *err) {
+    (void)ctx;
+    (void)err;
+    return SFT_OK;
+}
+
+static sft_code no_place(sft_error *err) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a place for the sink, found NULL");
+}
+
+static sft_code out_of_order(uint64_t expected, uint64_t offset, sft_error *err) {
+    return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
+                     "expected the byte at offset %llu next, found offset %llu",
+                     (unsigned long long)expected, (unsigned long long)offset);
+}
+
+/* ── Memory ── */
+
+void sft_buffer_free(sft_buffer *buffer) {
+    if (!buffer) return;
+    sft_allocator alloc = sfti_allocator(&buffer->alloc);
+    sfti_release(&alloc, buffer->data, buffer->room);
+    buffer->data = NULL;
+    buffer->len = 0;
+    buffer->room = 0;
+}
+
+/* Room up to `end`, and nothing unwritten in between. */
+static sft_code reach(sft_buffer *buffer, uint64_t end, sft_error *err) {
+    if (end <= buffer->len) return SFT_OK;
+    uint64_t more = end - buffer->len;
+    if (!sfti_fits_size(end) || !sfti_buffer_room(buffer, (size_t)more)) {
+        return sfti_fail_memory(err, end);
+    }
+    return SFT_OK;
+}
+
+static sft_code expect_memory(void *ctx, uint64_t total, sft_error *err) {
+    return reach(ctx, total, err);
+}
+
+static sft_code write_memory(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                             sft_error *err) {
+    sft_buffer *buffer = ctx;
+    uint64_t end;
+    if (len == 0) return SFT_OK;
+    if (!sfti_add(offset, len, &end)) return sfti_fail_memory(err, UINT64_MAX);
+    sft_code code = reach(buffer, end, err);
+    if (code != SFT_OK) return code;
+    if (offset > buffer->len) {
+        memset(buffer->data + buffer->len, 0, (size_t)offset - buffer->len);
+    }
+    memcpy(buffer->data + offset, bytes, len);
+    if (end > buffer->len) buffer->len = (size_t)end;
+    return SFT_OK;
+}
+
+static void abandon_memory(void *ctx) {
+    sft_buffer_free(ctx);
+}
+
+sft_sink sft_sink_memory(sft_buffer *buffer) {
+    sft_sink sink = { buffer, true, expect_memory, write_memory, finish_nothing,
+                      abandon_memory };
+    buffer->len = 0;
+    return sink;
+}
+
+/* ── Descriptor ── */
+
+typedef struct fd_sink {
+    sft_allocator alloc;
+    int fd;
+    uint64_t position; /* of a forward sink */
+} fd_sink;
+
+static sft_code fd_write_failed(int error, uint64_t offset, sft_error *err) {
+    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
+    if (err) err->offset = offset;
+    return code;
+}
+
+static sft_code write_positioned(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                                 sft_error *err) {
+    const fd_sink *sink = ctx;
+    for (size_t done = 0; done < len;) {
+        size_t put = 0;
+        int error = os_pwrite(sink->fd, (const char *)bytes + done, len - done,
+                              offset + done, &put);
+        if (error) return fd_write_failed(error, offset + done, err);
+        done += put;
+    }
+    return SFT_OK;
+}
+
+static sft_code write_forward(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                              sft_error *err) {
+    fd_sink *sink = ctx;
+    if (offset != sink->position) return out_of_order(sink->position, offset, err);
+    for (size_t done = 0; done < len;) {
+        size_t put = 0;
+        int error = os_write(sink->fd, (const char *)bytes + done, len - done, &put);
+        if (error) return fd_write_failed(error, sink->position, err);
+        done += put;
+        sink->position += put;
+    }
+    return SFT_OK;
+}
+
+static void abandon_fd_sink(void *ctx) {
+    fd_sink *sink = ctx;
+    sft_allocator alloc = sink->alloc;
+    sfti_release(&alloc, sink, sizeof *sink);
+}
+
+static sft_code finish_fd_sink(void *ctx, sft_error *err) {
+    (void)err;
+    abandon_fd_sink(ctx);
+    return SFT_OK;
+}
+
+sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_error *err) {
+    os_info info;
+    if (!out) return no_place(err);
+    memset(out, 0, sizeof *out);
+    int error = os_info_fd(fd, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
+    if (info.kind == OS_DIR) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file, found a folder");
+    }
+    sft_allocator a = sfti_allocator(alloc);
+    fd_sink *state = sfti_take(&a, sizeof *state);
+    if (!state) return sfti_fail_memory(err, sizeof *state);
+    state->alloc = a;
+    state->fd = fd;
+    state->position = 0;
+    bool seekable = info.kind == OS_FILE && !os_is_append(fd);
+    sft_sink sink = { state, seekable, NULL, seekable ? write_positioned : write_forward,
+                      finish_fd_sink, abandon_fd_sink };
+    *out = sink;
+    return SFT_OK;
+}
+
+/* ── Callback ── */
+
+typedef struct callback_sink {
+    sft_allocator alloc;
+    sft_write_fn write;
+    void *ctx;
+    uint64_t position;
+} callback_sink;
+
+static sft_code write_callback(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                               sft_error *err) {
+    callback_sink *sink = ctx;
+    if (offset != sink->position) return out_of_order(sink->position, offset, err);
+    if (len == 0) return SFT_OK;
+    sft_code code = sink->write(sink->ctx, bytes, len, err);
+    if (code == SFT_OK) sink->position += len;
+    return code;
+}
+
+static void abandon_callback(void *ctx) {
+    callback_sink *sink = ctx;
+    sft_allocator alloc = sink->alloc;
+    sfti_release(&alloc, sink, sizeof *sink);
+}
+
+static sft_code finish_callback(void *ctx, sft_error *err) {
+    (void)err;
+    abandon_callback(ctx);
+    return SFT_OK;
+}
+
+sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *alloc,
+                           sft_sink *out, sft_error *err) {
+    if (!out) return no_place(err);
+    memset(out, 0, sizeof *out);
+    if (!write) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a function to write with, found NULL");
+    }
+    sft_allocator a = sfti_allocator(alloc);
+    callback_sink *state = sfti_take(&a, sizeof *state);
+    if (!state) return sfti_fail_memory(err, sizeof *state);
+    state->alloc = a;
+    state->write = write;
+    state->ctx = ctx;
+    state->position = 0;
+    sft_sink sink = { state, false, NULL, write_callback, finish_callback,
+                      abandon_callback };
+    *out = sink;
+    return SFT_OK;
+}
+
+/* ── Tee ── */
+
+typedef struct tee_sink {
+    sft_allocator alloc;
+    sft_sink first, second;
+    uint64_t position;
+} tee_sink;
+
+static sft_code expect_tee(void *ctx, uint64_t total, sft_error *err) {
+    tee_sink *tee = ctx;
+    sft_code code = SFT_OK;
+    if (tee->first.expect) code = tee->first.expect(tee->first.ctx, total, err);
+    if (code != SFT_OK || !tee->second.expect) return code;
+    return tee->second.expect(tee->second.ctx, total, err);
+}
+
+static sft_code write_tee(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                          sft_error *err) {
+    tee_sink *tee = ctx;
+    if (offset != tee->position) return out_of_order(tee->position, offset, err);
+    sft_code code = tee->first.write_at(tee->first.ctx, offset, bytes, len, err);
+    if (code != SFT_OK) return code;
+    code = tee->second.write_at(tee->second.ctx, offset, bytes, len, err);
+    if (code == SFT_OK) tee->position += len;
+    return code;
+}
+
+static sft_code finish_tee(void *ctx, sft_error *err) {
+    tee_sink *tee = ctx;
+    sft_allocator alloc = tee->alloc;
+    sft_code code = tee->first.finish(tee->first.ctx, err);
+    if (code == SFT_OK) {
+        code = tee->second.finish(tee->second.ctx, err);
+    } else {
+        tee->second.abandon(tee->second.ctx);
+    }
+    sfti_release(&alloc, tee, sizeof *tee);
+    return code;
+}
+
+static void abandon_tee(void *ctx) {
+    tee_sink *tee = ctx;
+    sft_allocator alloc = tee->alloc;
+    tee->first.abandon(tee->first.ctx);
+    tee->second.abandon(tee->second.ctx);
+    sfti_release(&alloc, tee, sizeof *tee);
+}
+
+sft_code sft_sink_tee(sft_sink first, sft_sink second, const sft_allocator *alloc,
+                      sft_sink *out, sft_error *err) {
+    sft_allocator a = sfti_allocator(alloc);
+    tee_sink *tee = out ? sfti_take(&a, sizeof *tee) : NULL;
+    if (out) memset(out, 0, sizeof *out);
+    if (!tee) {
+        first.abandon(first.ctx);
+        second.abandon(second.ctx);
+        return out ? sfti_fail_memory(err, sizeof *tee) : no_place(err);
+    }
+    tee->alloc = a;
+    tee->first = first;
+    tee->second = second;
+    tee->position = 0;
+    sft_sink sink = { tee, false, expect_tee, write_tee, finish_tee, abandon_tee };
+    *out = sink;
+    return SFT_OK;
+}

@@ -1,0 +1,301 @@
+#include "base/mem.h"
+#include "bytes/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*   target   the path as given, or where its link leads
+ *   folder   what the target stands in, "." if it names none
+ *   temp     folder/.NAME.sft-XXXXXX, once there is such a file
+ * All three lie behind the struct, in one allocation. */
+typedef struct path_sink {
+    sft_allocator alloc;
+    size_t bytes;
+    sft_path_options options;
+    char *target, *folder, *temp;
+    size_t temp_stem; /* length of temp before XXXXXX */
+    int fd;
+    bool named;    /* temp exists */
+    bool replaces; /* there was an old file when we began */
+    bool failed;   /* bytes are missing: never publish */
+    uint64_t preallocated, end;
+} path_sink;
+
+#define NO_MODE UINT32_MAX /* of a file that is not there */
+#define TEMP_TRIES 64
+#define TEMP_LETTERS 6
+#define TEMP_NAME_MOST 200 /* of NAME in the temporary's name */
+
+/* ── Names ── */
+
+static size_t folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static size_t temp_name_length(const char *name) {
+    size_t len = strlen(name);
+    if (len <= TEMP_NAME_MOST) return len;
+    len = TEMP_NAME_MOST;
+    while (len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80) len--;
+    return len;
+}
+
+/* folder keeps its slash at the end, which every call takes, and is "." without one. */
+static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) {
+    size_t whole = strlen(target), folder = folder_length(target);
+    size_t name = temp_name_length(target + folder);
+    size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
+    size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
+    path_sink *s = sfti_take(alloc, bytes);
+    if (!s) return NULL;
+    memset(s, 0, bytes);
+    s->alloc = *alloc;
+    s->bytes = bytes;
+    s->target = (char *)(s + 1);
+    s->folder = s->target + whole + 1;
+    s->temp = s->folder + folder + 2;
+    memcpy(s->target, target, whole);
+    memcpy(s->folder, folder > 0 ? target : ".", folder > 0 ? folder : 1);
+    memcpy(s->temp, target, folder);
+    s->temp[folder] = '.';
+    memcpy(s->temp + folder + 1, target + folder, name);
+    memcpy(s->temp + folder + 1 + name, ".sft-", 5);
+    s->temp_stem = folder + 1 + name + 5;
+    s->fd = -1;
+    return s;
+}
+
+static int temp_rename_letters(path_sink *s) {
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
+    unsigned char bits[TEMP_LETTERS];
+    int error = os_random(bits, sizeof bits);
+    if (error) return error;
+    for (size_t i = 0; i < TEMP_LETTERS; i++) {
+        s->temp[s->temp_stem + i] = letters[bits[i] % 32];
+    }
+    return 0;
+}
+
+/* Make a file of the temporary's name by opening one (mode) or by giving the unnamed
+ * one its name; until a free name is found. */
+static int temp_make(path_sink *s, bool link, uint32_t mode) {
+    int error = EEXIST;
+    for (int i = 0; i < TEMP_TRIES && error == EEXIST; i++) {
+        error = temp_rename_letters(s);
+        if (error) return error;
+        error = link ? os_link_unnamed(s->fd, s->temp) : os_open_new(s->temp, mode, &s->fd);
+    }
+    s->named = error == 0;
+    return error;
+}
+
+/* ── Ends ── */
+
+static void path_sink_free(path_sink *s) {
+    sft_allocator alloc = s->alloc;
+    if (s->fd >= 0) (void)os_close(s->fd);
+    if (s->named) (void)os_unlink(s->temp);
+    sfti_release(&alloc, s, s->bytes);
+}
+
+static void abandon_path(void *ctx) {
+    path_sink_free(ctx);
+}
+
+static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
+    path_sink *s = ctx;
+    int error = os_preallocate(s->fd, total);
+    if (error == EOPNOTSUPP) return SFT_OK;
+    if (error) {
+        s->failed = true;
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "make room for the file");
+    }
+    s->preallocated = total;
+    return SFT_OK;
+}
+
+static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                           sft_error *err) {
+    path_sink *s = ctx;
+    for (size_t done = 0; done < len;) {
+        size_t put = 0;
+        int error = os_pwrite(s->fd, (const char *)bytes + done, len - done, offset + done,
+                              &put);
+        if (error) {
+            s->failed = true;
+            sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
+            if (err) err->offset = offset + done;
+            return code;
+        }
+        done += put;
+        if (offset + done > s->end) s->end = offset + done;
+    }
+    return SFT_OK;
+}
+
+/* ── Publishing ── */
+
+static sft_code publish_failed(int error, sft_error *err) {
+    if (error != EEXIST) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
+    sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                              "expected no file of that name, found one");
+    if (err) err->os_errno = error;
+    return code;
+}
+
+/* An unnamed file can take a free name but replaces nothing; for that it is named first,
+ * then renamed. */
+static int publish_unnamed(path_sink *s) {
+    int error = EEXIST;
+    if (!s->replaces || s->options.no_clobber) error = os_link_unnamed(s->fd, s->target);
+    if (error != EEXIST || s->options.no_clobber) return error;
+    error = temp_make(s, true, 0);
+    if (!error) error = os_rename(s->temp, s->target, false);
+    if (!error) s->named = false;
+    return error;
+}
+
+static int publish_named(path_sink *s) {
+    int error = os_close(s->fd);
+    s->fd = -1;
+    if (!error) error = os_rename(s->temp, s->target, s->options.no_clobber);
+    if (!error) s->named = false;
+    return error;
+}
+
+/* Some file systems know no syncing of folders, and say so. */
+static bool no_folder_sync(int error) {
+    return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
+}
+
+static sft_code settle_path(path_sink *s, sft_error *err) {
+    int error = 0;
+    if (s->failed) {
+        return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
+                         "expected all bytes to be written, found that a write had failed");
+    }
+    if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
+    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
+    if (!s->options.no_sync) error = os_sync(s->fd);
+    if (error) return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
+    return SFT_OK;
+}
+
+static sft_code publish_path(path_sink *s, sft_error *err) {
+    sft_code code = settle_path(s, err);
+    if (code != SFT_OK) return code;
+    int error = s->named ? publish_named(s) : publish_unnamed(s);
+    if (error) return publish_failed(error, err);
+    if (s->options.no_sync) return SFT_OK;
+    error = os_sync_folder(s->folder);
+    if (error == 0 || no_folder_sync(error)) return SFT_OK;
+    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
+}
+
+static sft_code finish_path(void *ctx, sft_error *err) {
+    path_sink *s = ctx;
+    sft_code code = publish_path(s, err);
+    path_sink_free(s);
+    return code;
+}
+
+/* ── Beginning ── */
+
+/* What stands at the target: *mode is its permission bits, or NO_MODE. */
+static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
+                               sft_error *err) {
+    os_info info;
+    *replaces = false;
+    *mode = NO_MODE;
+    int error = os_info_path(path, false, &info);
+    if (error == ENOENT) return SFT_OK;
+    *replaces = error == 0;
+    if (!error && info.kind == OS_LINK) error = os_info_path(path, true, &info);
+    if (error == ENOENT || error == ELOOP) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
+    *mode = info.mode & 0777;
+    if (info.kind == OS_FILE) return SFT_OK;
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                     "expected a file or nothing at the path, found %s",
+                     info.kind == OS_DIR ? "a folder" : "something that is no regular file");
+}
+
+/* Where the bytes are to appear, by the link policy: *target is path or room. */
+static sft_code resolve_link(const char *path, sft_link_policy policy, char *room, size_t len,
+                             const char **target, sft_error *err) {
+    os_info info;
+    *target = path;
+    if (policy == SFT_LINK_REPLACE) return SFT_OK;
+    if (os_info_path(path, false, &info) != 0 || info.kind != OS_LINK) return SFT_OK;
+    int error = os_real_path(path, room, len);
+    if (policy == SFT_LINK_REFUSE) {
+        return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+                         "expected a file of its own, found a symbolic link to %s",
+                         error ? "what cannot be reached" : room);
+    }
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    *target = room;
+    return SFT_OK;
+}
+
+/* From here on the file is never open to more people than the old one was. */
+static int open_temp(path_sink *s, uint32_t mode) {
+    uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
+    int error = os_open_unnamed(s->folder, first, &s->fd);
+    if (error == EOPNOTSUPP) error = temp_make(s, false, first);
+    if (error || mode == NO_MODE) return error;
+    return os_set_mode(s->fd, mode);
+}
+
+static sft_code begin_path(const char *target, const sft_path_options *options, sft_sink *out,
+                           sft_error *err) {
+    sft_allocator alloc = sfti_allocator(options->alloc);
+    bool replaces;
+    uint32_t old_mode;
+    sft_code code = look_at_target(target, &replaces, &old_mode, err);
+    if (code != SFT_OK) return code;
+    path_sink *s = path_sink_new(target, &alloc);
+    if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)strlen(target));
+    s->options = *options;
+    s->replaces = replaces;
+    int error = open_temp(s, options->mode != 0 ? options->mode : old_mode);
+    if (error) {
+        path_sink_free(s);
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
+    }
+    sft_sink sink = { s, true, expect_path, write_path, finish_path, abandon_path };
+    *out = sink;
+    return SFT_OK;
+}
+
+static sft_code check_path(const char *path, const sft_path_options *options,
+                           const sft_sink *out, sft_error *err) {
+    if (!out || !path) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path and a place for the sink, found NULL");
+    }
+    if ((unsigned)options->link > SFT_LINK_REFUSE || options->mode > 0777) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a link policy up to 2 and a mode up to 0777, found %d "
+                         "and 0%o",
+                         (int)options->link, (unsigned)options->mode);
+    }
+    if (path[folder_length(path)]) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected the path of a file, found \"%s\"", path);
+}
+
+sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_sink *out,
+                       sft_error *err) {
+    char room[4096];
+    const char *target;
+    sft_path_options own = SFT_PATH_OPTIONS_INIT;
+    sfti_options_copy(&own, sizeof own, options);
+    if (out) memset(out, 0, sizeof *out);
+    sft_code code = check_path(path, &own, out, err);
+    if (code != SFT_OK) return code;
+    code = resolve_link(path, own.link, room, sizeof room, &target, err);
+    if (code != SFT_OK) return code;
+    return begin_path(target, &own, out, err);
+}

@@ -1,0 +1,247 @@
+#include "bytes/source.h"
+
+#include "base/checked.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── Shared ── */
+
+sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *what) {
+    char room[128];
+    const char *text = os_error_text(os_errno, room, sizeof room);
+    if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
+    return sfti_fail_os(err, code, os_errno, text, what);
+}
+
+void sfti_options_copy(void *to, size_t to_size, const void *from) {
+    size_t size;
+    if (!from) return;
+    memcpy(&size, from, sizeof size);
+    if (size > to_size) size = to_size;
+    if (size <= sizeof size) return;
+    memcpy((char *)to + sizeof size, (const char *)from + sizeof size, size - sizeof size);
+}
+
+sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into, size_t len,
+                          size_t *got, sft_error *err) {
+    *got = 0;
+    if (source->size != SFT_SIZE_UNKNOWN) {
+        if (offset >= source->size) return SFT_OK;
+        if (len > source->size - offset) len = (size_t)(source->size - offset);
+    }
+    if (len == 0) return SFT_OK;
+    if (!source->base || source->size == SFT_SIZE_UNKNOWN) {
+        return source->read_at(source->ctx, offset, into, len, got, err);
+    }
+    memcpy(into, (const char *)source->base + offset, len);
+    *got = len;
+    return SFT_OK;
+}
+
+sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
+                          sft_error *err) {
+    size_t got = 0;
+    sft_code code = sfti_source_some(source, offset, into, len, &got, err);
+    if (code != SFT_OK || got == len) return code;
+    return sfti_fail(err, SFT_IO_SHRUNK, offset + got,
+                     "expected %llu bytes at offset %llu, found only %llu",
+                     (unsigned long long)len, (unsigned long long)offset,
+                     (unsigned long long)got);
+}
+
+void sfti_source_close(sft_source *source) {
+    if (!source) return;
+    if (source->close) source->close(source->ctx);
+    memset(source, 0, sizeof *source);
+}
+
+/* ── Memory and maps ── */
+
+/* Nobody asks beyond the known size, so the first byte is all there is to know. */
+static sft_code read_memory(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
+    (void)err;
+    if (len > 0) memcpy(into, (const char *)ctx + offset, len);
+    *got = len;
+    return SFT_OK;
+}
+
+sft_source sft_source_memory(const void *bytes, size_t len) {
+    const void *base = len > 0 ? bytes : "";
+    sft_source source = { (void *)(uintptr_t)base, len, base, read_memory, NULL };
+    return source;
+}
+
+typedef struct map_source {
+    sft_allocator alloc;
+    void *base;
+    uint64_t size;
+} map_source;
+
+static sft_code read_map(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                         sft_error *err) {
+    const map_source *map = ctx;
+    return read_memory(map->base, offset, into, len, got, err);
+}
+
+static void close_map(void *ctx) {
+    map_source *map = ctx;
+    sft_allocator alloc = map->alloc;
+    os_unmap(map->base, map->size);
+    sfti_release(&alloc, map, sizeof *map);
+}
+
+sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
+                         const sft_allocator *alloc, sft_source *out, sft_error *err) {
+    memset(out, 0, sizeof *out);
+    if (!sfti_fits_size(size)) {
+        return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+                         "expected a file this host can address, found %llu bytes",
+                         (unsigned long long)size);
+    }
+    if (size == 0) {
+        *out = sft_source_memory(NULL, 0);
+        return SFT_OK;
+    }
+    sft_allocator a = sfti_allocator(alloc);
+    map_source *map = sfti_take(&a, sizeof *map);
+    if (!map) return sfti_fail_memory(err, sizeof *map);
+    map->alloc = a;
+    map->size = size;
+    int error = os_map(fd, size, writable_private, &map->base);
+    if (error) {
+        sfti_release(&a, map, sizeof *map);
+        return sfti_io_fail(err, SFT_IO_MAP, error, "map the file");
+    }
+    sft_source source = { map, size, map->base, read_map, close_map };
+    *out = source;
+    return SFT_OK;
+}
+
+/* ── Descriptors ── */
+
+typedef struct fd_source {
+    sft_allocator alloc;
+    int fd;
+    bool owned;
+    uint64_t position; /* of a forward source: bytes read so far */
+} fd_source;
+
+static sft_code fd_read_failed(int error, uint64_t offset, sft_error *err) {
+    sft_code code = sfti_io_fail(err, SFT_IO_READ, error, "read");
+    if (err) err->offset = offset;
+    return code;
+}
+
+static sft_code read_positioned(void *ctx, uint64_t offset, void *into, size_t len,
+                                size_t *got, sft_error *err) {
+    const fd_source *s = ctx;
+    *got = 0;
+    while (*got < len) {
+        size_t piece = 0;
+        uint64_t at = offset + *got;
+        int error = os_pread(s->fd, (char *)into + *got, len - *got, at, &piece);
+        if (error) return fd_read_failed(error, at, err);
+        if (piece == 0) break;
+        *got += piece;
+    }
+    return SFT_OK;
+}
+
+static sft_code read_next(fd_source *s, void *into, size_t len, size_t *got, sft_error *err) {
+    *got = 0;
+    while (*got < len) {
+        size_t piece = 0;
+        int error = os_read(s->fd, (char *)into + *got, len - *got, &piece);
+        if (error) return fd_read_failed(error, s->position, err);
+        if (piece == 0) break;
+        *got += piece;
+        s->position += piece;
+    }
+    return SFT_OK;
+}
+
+static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                             sft_error *err) {
+    fd_source *s = ctx;
+    char skipped[8192];
+    *got = 0;
+    if (offset < s->position) {
+        return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
+                         "expected a read at offset %llu or later of what is read forward, "
+                         "found offset %llu",
+                         (unsigned long long)s->position, (unsigned long long)offset);
+    }
+    while (s->position < offset) {
+        uint64_t left = offset - s->position;
+        size_t piece = left < sizeof skipped ? (size_t)left : sizeof skipped;
+        size_t read = 0;
+        sft_code code = read_next(s, skipped, piece, &read, err);
+        if (code != SFT_OK) return code;
+        if (read < piece) return SFT_OK;
+    }
+    return read_next(s, into, len, got, err);
+}
+
+static void close_fd_source(void *ctx) {
+    fd_source *s = ctx;
+    sft_allocator alloc = s->alloc;
+    if (s->owned) (void)os_close(s->fd);
+    sfti_release(&alloc, s, sizeof *s);
+}
+
+static sft_code wrap_fd(int fd, bool owned, const sft_allocator *alloc, sft_source *out,
+                        os_info *info, sft_error *err) {
+    int error = os_info_fd(fd, info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
+    if (info->kind == OS_DIR) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file, found a folder");
+    }
+    sft_allocator a = sfti_allocator(alloc);
+    fd_source *s = sfti_take(&a, sizeof *s);
+    if (!s) return sfti_fail_memory(err, sizeof *s);
+    s->alloc = a;
+    s->fd = fd;
+    s->owned = owned;
+    s->position = 0;
+    bool regular = info->kind == OS_FILE;
+    sft_source source = { s, regular ? info->size : SFT_SIZE_UNKNOWN, NULL,
+                          regular ? read_positioned : read_forward, close_fd_source };
+    *out = source;
+    return SFT_OK;
+}
+
+sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
+    os_info info;
+    if (!out) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the source, found NULL");
+    }
+    memset(out, 0, sizeof *out);
+    return wrap_fd(fd, false, alloc, out, &info, err);
+}
+
+sft_code sfti_source_open(const char *path, const sft_allocator *alloc, sft_source *out,
+                          int *fd, os_info *info, sft_error *err) {
+    os_info here;
+    int opened = -1;
+    memset(out, 0, sizeof *out);
+    if (fd) *fd = -1;
+    int error = os_open_read(path, &opened);
+    if (error == EISDIR) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file, found a folder");
+    }
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    sft_code code = wrap_fd(opened, true, alloc, out, &here, err);
+    if (code != SFT_OK) {
+        (void)os_close(opened);
+        return code;
+    }
+    if (fd) *fd = opened;
+    if (info) *info = here;
+    return SFT_OK;
+}

@@ -1,0 +1,49 @@
+/* Sources the library opens itself, and what reader, sinks and sources share. */
+#ifndef SFTI_SOURCE_H
+#define SFTI_SOURCE_H
+
+#include "base/error.h"
+#include "os/os.h"
+#include "safetensors.h"
+
+/* Open a path as a source that owns its descriptor (close closes it and frees).
+ *   regular file              positioned reads, size known, safe for many threads
+ *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN
+ *   folder                    SFT_IO_NOT_FILE
+ *   missing                   SFT_NOT_FOUND
+ *   anything else the system refuses: SFT_IO_OPEN
+ * *fd is the descriptor, for mapping; it stays the source's. *info is what it is.
+ * Either may be NULL. alloc is copied; NULL = libc. On failure *out is zeroed. */
+sft_code sfti_source_open(const char *path, const sft_allocator *alloc, sft_source *out,
+                          int *fd, os_info *info, sft_error *err);
+
+/* Map the first `size` bytes of a descriptor: a source with base set. Writing through
+ * base is allowed if writable_private, and stays in this map. close unmaps and frees;
+ * the descriptor stays the caller's and may be closed at once. size 0 gives a source
+ * with a non-NULL base and no map. SFT_IO_MAP when the system refuses,
+ * SFT_ADDRESS_SPACE when this host cannot address so much. */
+sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
+                         const sft_allocator *alloc, sft_source *out, sft_error *err);
+
+/* The two ways to read any source; nobody calls read_at himself. They use base where there
+ * is one and ask read_at for nothing beyond a known size, on which the memory source
+ * relies. _some: up to len bytes, *got less only at the end. _read: exactly len bytes,
+ * or SFT_IO_SHRUNK. */
+sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into, size_t len,
+                          size_t *got, sft_error *err);
+sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
+                          sft_error *err);
+
+/* Close a source if it has anything to close, and zero it. NULL is ignored. */
+void sfti_source_close(sft_source *source);
+
+/* sfti_fail_os with the system's text of the errno: "cannot <what>: <text>"; SFT_IO_OPEN
+ * becomes SFT_NOT_FOUND for ENOENT. */
+SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
+                                const char *what);
+
+/* Copy what the caller's version has of an option struct over the defaults already in
+ * *to. Both begin with their size_t size; from may be NULL. */
+void sfti_options_copy(void *to, size_t to_size, const void *from);
+
+#endif

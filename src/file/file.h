@@ -1,0 +1,61 @@
+/* What reader, views, scan and diagnosis share. */
+#ifndef SFTI_FILE_H
+#define SFTI_FILE_H
+
+#include "bytes/source.h"
+#include "format/format.h"
+
+struct sft_file {
+    sft_allocator alloc;
+    sft_source source; /* a map's or memory's base is set; close NULL if the caller's */
+    sfti_model model;
+    sfti_arena arena;
+    char *header; /* private copy, or NULL when the text lies in the caller's memory */
+    size_t header_room;
+    sft_level level;
+    bool complete; /* all data was there when the file was opened */
+    bool writable; /* base is a private map */
+};
+
+/* Options with defaults filled in. */
+typedef struct sfti_open {
+    sft_open_options options; /* alloc is not used; see below */
+    sft_allocator alloc;
+    sfti_limits limits;
+} sfti_open;
+
+/* SFT_BAD_ARGUMENT for a size or an enum that makes no sense. */
+sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err);
+
+/* Private memory of a header, or part of it. */
+typedef struct sfti_header {
+    char *data;
+    size_t len, room;
+} sfti_header;
+
+/* Step 1: the 8 length bytes, framed. prefix is zeroed past what was found, *found. */
+sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
+                           uint8_t prefix[SFTI_PREFIX], size_t *found, uint64_t *header_bytes,
+                           sft_error *err);
+
+/* Step 2: n bytes after the prefix. Memory is taken as bytes arrive where the source's size
+ * is unknown. On failure nothing is held, but for SFT_HEADER_TRUNCATED: what was there. */
+sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
+                          sfti_header *out, sft_error *err);
+
+/* Keys of the tables: from the system, or where it has none from the clock and here. */
+void sfti_seed_draw(const void *here, uint64_t seed[2]);
+
+/* What sft_diagnose knows. head: the first bytes of the source, head_len of them. */
+typedef struct sfti_evidence {
+    const uint8_t *head;
+    size_t head_len;
+    uint64_t size;             /* or SFT_SIZE_UNKNOWN */
+    const sft_source *source;  /* for bytes elsewhere; NULL when it can't be read again */
+} sfti_evidence;
+
+#define SFTI_HEAD_BYTES 3072 /* of the 4 KiB that a diagnosis may read */
+
+void sfti_diagnose(const sfti_evidence *evidence, sft_error *error);
+
+#endif

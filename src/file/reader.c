@@ -1,0 +1,447 @@
+/* Opening a file: frame, header, model, map; and what an open file tells. */
+#include "base/checked.h"
+#include "base/order.h"
+#include "file/file.h"
+
+#include <string.h>
+
+/* ── Options ─────────────────────────────────────────────────────────────── */
+
+static sft_code options_refuse(const char *what, unsigned long long found, sft_error *err) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %llu", what,
+                     found);
+}
+
+/* A newer caller may hand a longer struct, if what we don't know in it is zero. */
+static bool options_size_known(const void *options, size_t size, size_t known) {
+    const unsigned char *bytes = options;
+    if (size < sizeof(size_t)) return false;
+    for (size_t i = known; i < size; i++)
+        if (bytes[i] != 0) return false;
+    return true;
+}
+
+static sft_code options_check(const sft_open_options *o, sft_error *err) {
+    if ((unsigned)o->level > SFT_LEVEL_STRICT)
+        return options_refuse("a level from 0 to 2 in the open options", o->level, err);
+    if ((unsigned)o->mode > SFT_AUTO)
+        return options_refuse("a mode from 0 to 3 in the open options", o->mode, err);
+    return SFT_OK;
+}
+
+sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err) {
+    sft_open_options *o = &out->options;
+    memset(out, 0, sizeof *out);
+    *o = (sft_open_options)SFT_OPEN_OPTIONS_INIT;
+    if (options && !options_size_known(options, options->size, sizeof *o))
+        return options_refuse("a known size of the open options (see SFT_OPEN_OPTIONS_INIT)",
+                              options->size, err);
+    sfti_options_copy(o, sizeof *o, options);
+    sft_code code = options_check(o, err);
+    if (code != SFT_OK) return code;
+    out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ os_resize, NULL };
+    out->limits.level = o->level;
+    out->limits.legacy = o->legacy;
+    out->limits.max_header_bytes =
+        o->max_header_bytes ? o->max_header_bytes : SFT_MAX_HEADER_BYTES;
+    out->limits.max_tensors = o->max_tensors;
+    out->limits.max_name_bytes = o->max_name_bytes;
+    out->limits.max_metadata = o->max_metadata;
+    return SFT_OK;
+}
+
+/* ── Header ──────────────────────────────────────────────────────────────── */
+
+#define HEADER_FIRST ((size_t)64 << 10) /* of a header whose end is not known to be there */
+
+sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
+                           uint8_t prefix[SFTI_PREFIX], size_t *found, uint64_t *header_bytes,
+                           sft_error *err) {
+    size_t want = source->size < SFTI_PREFIX ? (size_t)source->size : SFTI_PREFIX;
+    memset(prefix, 0, SFTI_PREFIX);
+    *header_bytes = 0;
+    sft_code code = sfti_source_some(source, 0, prefix, want, found, err);
+    if (code != SFT_OK) return code;
+    uint64_t size = *found < SFTI_PREFIX ? *found : source->size;
+    return sfti_frame(prefix, size, limits, header_bytes, err);
+}
+
+/* Grow by half of what has arrived, never past n. */
+static bool header_grow(sfti_header *h, size_t n, const sft_allocator *alloc) {
+    size_t more = h->room / 2 > HEADER_FIRST ? h->room / 2 : HEADER_FIRST;
+    size_t room = n - h->room < more ? n : h->room + more;
+    char *data = alloc->resize(alloc->ctx, h->data, h->room, room);
+    if (!data) return false;
+    h->data = data;
+    h->room = room;
+    return true;
+}
+
+static sft_code header_stream(const sft_source *source, size_t n, const sft_allocator *alloc,
+                              sfti_header *h, sft_error *err) {
+    while (h->len < n) {
+        size_t got = 0, want;
+        if (h->len == h->room && !header_grow(h, n, alloc)) return sfti_fail_memory(err, n);
+        want = h->room - h->len;
+        sft_code code =
+            sfti_source_some(source, SFTI_PREFIX + h->len, h->data + h->len, want, &got, err);
+        if (code != SFT_OK) return code;
+        h->len += got;
+        if (got < want)
+            return sfti_fail(err, SFT_HEADER_TRUNCATED, SFTI_PREFIX + h->len,
+                             "expected a header of %zu bytes, found %zu before the end", n,
+                             h->len);
+    }
+    return SFT_OK;
+}
+
+static sft_code header_whole(const sft_source *source, size_t n, const sft_allocator *alloc,
+                             sfti_header *h, sft_error *err) {
+    h->data = sfti_take(alloc, n);
+    if (!h->data) return sfti_fail_memory(err, n);
+    h->len = h->room = n;
+    return sfti_source_read(source, SFTI_PREFIX, h->data, n, err);
+}
+
+sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
+                          sfti_header *out, sft_error *err) {
+    memset(out, 0, sizeof *out);
+    if (n == 0) return SFT_OK;
+    if (!sfti_fits_size(n))
+        return sfti_fail(err, SFT_ADDRESS_SPACE, 0,
+                         "expected a header this host can hold, found %llu bytes",
+                         (unsigned long long)n);
+    bool known = source->size != SFT_SIZE_UNKNOWN;
+    sft_code code = known ? header_whole(source, (size_t)n, alloc, out, err)
+                          : header_stream(source, (size_t)n, alloc, out, err);
+    if (code == SFT_OK || code == SFT_HEADER_TRUNCATED) return code;
+    sfti_release(alloc, out->data, out->room);
+    memset(out, 0, sizeof *out);
+    return code;
+}
+
+void sfti_seed_draw(const void *here, uint64_t seed[2]) {
+    if (os_random(seed, 2 * sizeof *seed) == 0) return;
+    seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
+    seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
+}
+
+/* ── Opening ─────────────────────────────────────────────────────────────── */
+
+static sft_code file_new(sft_source source, const sfti_open *how, sft_file **out,
+                         sft_error *err) {
+    sft_file *file = sfti_take(&how->alloc, sizeof *file);
+    if (!file) {
+        sfti_source_close(&source);
+        return sfti_fail_memory(err, sizeof *file);
+    }
+    memset(file, 0, sizeof *file);
+    file->alloc = how->alloc;
+    file->arena.alloc = how->alloc;
+    file->source = source;
+    file->level = how->limits.level;
+    *out = file;
+    return SFT_OK;
+}
+
+static sft_code file_model(sft_file *file, sft_span text, const sfti_open *how,
+                           sft_error *err) {
+    bool covered = file->source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
+    uint64_t size = covered ? file->source.size : SFT_SIZE_UNKNOWN, seed[2];
+    sfti_seed_draw(file, seed);
+    sft_code code = sfti_model_read(text, size, &how->limits, seed, NULL, &file->arena,
+                                    &file->model, err);
+    file->complete = code == SFT_OK && covered;
+    return code;
+}
+
+/* in_place: the header is validated and kept where base has it, for memory which the
+ * caller promised not to change; a map can change under our eyes, so it is copied. */
+static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open *how,
+                                 sft_error *err) {
+    uint8_t prefix[SFTI_PREFIX];
+    size_t found;
+    uint64_t n;
+    sft_code code =
+        sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
+    if (code != SFT_OK) return code;
+    if (in_place) {
+        sft_span text = { (const char *)file->source.base + SFTI_PREFIX, (size_t)n };
+        return file_model(file, text, how, err);
+    }
+    sfti_header header;
+    code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
+    file->header = header.data;
+    file->header_room = header.room;
+    if (code != SFT_OK) return code;
+    sft_span text = { header.data ? header.data : "", header.len };
+    return file_model(file, text, how, err);
+}
+
+/* Takes the source. */
+static sft_code file_open(sft_source source, bool in_place, const sfti_open *how,
+                          sft_file **out, sft_error *err) {
+    sft_file *file = NULL;
+    sft_code code = file_new(source, how, &file, err);
+    if (code == SFT_OK) code = file_read_header(file, in_place, how, err);
+    if (code != SFT_OK) {
+        sft_close(file);
+        return code;
+    }
+    *out = file;
+    return SFT_OK;
+}
+
+/* The map, or why there is none. A file cut short since it was measured is no longer what
+ * was validated. */
+static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_source *out,
+                              sft_error *err) {
+    os_info now;
+    if (file->source.size == SFT_SIZE_UNKNOWN)
+        return sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
+                         "expected a regular file to map, found a pipe or device");
+    sft_code code = sfti_source_map(fd, file->source.size, writable, &file->alloc, out, err);
+    if (code != SFT_OK) return code;
+    int error = os_info_fd(fd, &now);
+    if (error == 0 && now.size >= file->source.size) return SFT_OK;
+    sfti_source_close(out);
+    if (error) return sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
+    return sfti_fail(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
+                     (unsigned long long)file->source.size, (unsigned long long)now.size);
+}
+
+/* Bytes come from the map from here on; the source of the descriptor is closed. */
+static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) {
+    sft_source map;
+    if (mode == SFT_READ) return SFT_OK;
+    sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
+                                  mode == SFT_AUTO ? NULL : err);
+    if (code != SFT_OK) return mode == SFT_AUTO ? SFT_OK : code;
+    sfti_source_close(&file->source);
+    file->source = map;
+    file->writable = mode == SFT_MAP_COW;
+    return SFT_OK;
+}
+
+static sft_code file_open_fd(sft_source source, int fd, const sfti_open *how, sft_file **out,
+                             sft_error *err) {
+    sft_file *file = NULL;
+    sft_code code = file_open(source, false, how, &file, err);
+    if (code == SFT_OK) code = file_map(file, fd, how->options.mode, err);
+    if (code != SFT_OK) {
+        sft_close(file);
+        return code;
+    }
+    *out = file;
+    return SFT_OK;
+}
+
+static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
+                           sft_error *err) {
+    if (!out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the file, found NULL");
+    *out = NULL;
+    return sfti_open_settle(options, how, err);
+}
+
+sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
+                  sft_error *err) {
+    sfti_open how;
+    sft_source source;
+    int fd = -1;
+    sft_code code = open_begin(options, &how, out, err);
+    if (code != SFT_OK) return code;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    code = sfti_source_open(path, &how.alloc, &source, &fd, NULL, err);
+    return code == SFT_OK ? file_open_fd(source, fd, &how, out, err) : code;
+}
+
+sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {
+    sfti_open how;
+    sft_source source;
+    sft_code code = open_begin(options, &how, out, err);
+    if (code == SFT_OK) code = sft_source_fd(fd, &how.alloc, &source, err);
+    return code == SFT_OK ? file_open_fd(source, fd, &how, out, err) : code;
+}
+
+sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,
+                         sft_file **out, sft_error *err) {
+    sfti_open how;
+    sft_code code = open_begin(options, &how, out, err);
+    if (code != SFT_OK) return code;
+    if (!bytes && len)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected %zu bytes of memory, found NULL", len);
+    if (how.options.mode == SFT_MAP_COW)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected another mode than SFT_MAP_COW for memory");
+    return file_open(sft_source_memory(bytes, len), true, &how, out, err);
+}
+
+static sft_code source_usable(const sft_source *source, const sfti_open *how, sft_error *err) {
+    if (!source->read_at)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a source with read_at, found NULL");
+    if (how->options.mode == SFT_READ || how->options.mode == SFT_AUTO) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected mode SFT_READ or SFT_AUTO for a source, found %u",
+                     (unsigned)how->options.mode);
+}
+
+sft_code sft_open_source(sft_source source, const sft_open_options *options, sft_file **out,
+                         sft_error *err) {
+    sfti_open how;
+    sft_code code = open_begin(options, &how, out, err);
+    if (code == SFT_OK) code = source_usable(&source, &how, err);
+    if (code != SFT_OK) {
+        sfti_source_close(&source);
+        return code;
+    }
+    if (source.size == SFT_SIZE_UNKNOWN) source.base = NULL;
+    return file_open(source, false, &how, out, err);
+}
+
+void sft_close(sft_file *file) {
+    if (!file) return;
+    sft_allocator alloc = file->alloc;
+    sfti_source_close(&file->source);
+    sfti_arena_free(&file->arena);
+    sfti_release(&alloc, file->header, file->header_room);
+    sfti_release(&alloc, file, sizeof *file);
+}
+
+/* ── Facts ───────────────────────────────────────────────────────────────── */
+
+size_t sft_file_count(const sft_file *file) {
+    return file->model.tensors.count;
+}
+
+const sft_tensor *sft_file_tensor(const sft_file *file, size_t i) {
+    return i < file->model.tensors.count ? sfti_model_tensor(&file->model, i) : NULL;
+}
+
+const sft_tensor *sft_file_find(const sft_file *file, sft_span name) {
+    return sfti_model_find(&file->model, name);
+}
+
+const sft_tensor *sft_file_find_cstr(const sft_file *file, const char *name) {
+    return sfti_model_find(&file->model, sft_span_cstr(name));
+}
+
+uint64_t sft_file_size(const sft_file *file) {
+    return file->source.size;
+}
+
+uint64_t sft_file_header_bytes(const sft_file *file) {
+    return file->model.text.len;
+}
+
+uint64_t sft_file_data_offset(const sft_file *file) {
+    return file->model.data_offset;
+}
+
+uint64_t sft_file_data_bytes(const sft_file *file) {
+    return file->model.data_bytes;
+}
+
+sft_span sft_file_header(const sft_file *file) {
+    return file->model.text;
+}
+
+bool sft_file_complete(const sft_file *file) {
+    return file->complete;
+}
+
+bool sft_file_is_mapped(const sft_file *file) {
+    return file->source.base != NULL;
+}
+
+sft_level sft_file_level(const sft_file *file) {
+    return file->level;
+}
+
+uint32_t sft_file_alignment(const sft_file *file) {
+    uint64_t at = file->model.data_offset, lowest = at & (0 - at);
+    return lowest < 4096 ? (uint32_t)lowest : 4096;
+}
+
+/* A complex number is aligned as its halves are. */
+bool sft_tensor_aligned(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    uint64_t bits = !info ? 8 : info->kind == SFT_KIND_COMPLEX ? info->bits / 2 : info->bits;
+    return bits <= 8 || tensor->offset % (bits / 8) == 0;
+}
+
+sft_source sft_file_source(const sft_file *file) {
+    sft_source source = file->source;
+    source.close = NULL;
+    return source;
+}
+
+bool sft_file_has_metadata(const sft_file *file) {
+    return file->model.has_metadata;
+}
+
+size_t sft_file_metadata_count(const sft_file *file) {
+    return file->model.metadata_count;
+}
+
+sft_pair sft_file_metadata_at(const sft_file *file, size_t i) {
+    static const sft_pair none = { { NULL, 0 }, { NULL, 0 } };
+    return i < file->model.metadata_count ? file->model.metadata[i] : none;
+}
+
+bool sft_file_metadata_get(const sft_file *file, sft_span key, sft_span *value) {
+    size_t i = sfti_model_metadata_find(&file->model, key);
+    if (i == SIZE_MAX) return false;
+    *value = file->model.metadata[i].value;
+    return true;
+}
+
+bool sft_file_metadata_get_cstr(const sft_file *file, const char *key, sft_span *value) {
+    return sft_file_metadata_get(file, sft_span_cstr(key), value);
+}
+
+/* ── Order ───────────────────────────────────────────────────────────────── */
+
+static int order_by_name(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_model *model = ctx;
+    return sfti_bytes_compare(sfti_model_tensor(model, a)->name,
+                              sfti_model_tensor(model, b)->name);
+}
+
+static int order_naturally(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_model *model = ctx;
+    return sfti_natural_compare(sfti_model_tensor(model, a)->name,
+                                sfti_model_tensor(model, b)->name);
+}
+
+static sft_code order_sort(const sft_file *file, sft_order order, uint32_t *out,
+                           sft_error *err) {
+    size_t count = file->model.tensors.count;
+    size_t bytes = count * sizeof *out;
+    if (count < 2) return SFT_OK;
+    uint32_t *scratch = sfti_take(&file->alloc, bytes);
+    if (!scratch) return sfti_fail_memory(err, bytes);
+    sfti_sort(out, scratch, count, order == SFT_ORDER_NAME ? order_by_name : order_naturally,
+              &file->model);
+    sfti_release(&file->alloc, scratch, bytes);
+    return SFT_OK;
+}
+
+sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sft_error *err) {
+    const sfti_tensors *tensors = &file->model.tensors;
+    if ((unsigned)order > SFT_ORDER_HEADER || (!out && tensors->count))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a known order and a place for it, found order %u",
+                         (unsigned)order);
+    bool header = order == SFT_ORDER_HEADER && tensors->order;
+    for (size_t i = 0; i < tensors->count; i++) {
+        if (header) out[tensors->order[i]] = (uint32_t)i;
+        else out[i] = (uint32_t)i;
+    }
+    if (order != SFT_ORDER_NAME && order != SFT_ORDER_NATURAL) return SFT_OK;
+    return order_sort(file, order, out, err);
+}

@@ -1,0 +1,152 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "format/plan.h"
+
+#include <string.h>
+
+struct sft_writer {
+    sft_allocator alloc;
+    size_t bytes;
+    const sft_plan *plan;
+    sft_sink sink;
+    uint64_t next;     /* offset a forward sink stands at */
+    sft_error failure; /* the first, code SFT_OK before */
+    uint64_t done[];   /* of each tensor: bytes it has */
+};
+
+/* Every later call answers with the first failure. */
+static sft_code writer_failed(const sft_writer *w, sft_error *err) {
+    if (err && w->failure.code != SFT_OK) *err = w->failure;
+    return w->failure.code;
+}
+
+static sft_code remember(sft_writer *w, sft_code code, sft_error *err) {
+    if (w->failure.code != code) sft_error_set(&w->failure, code, 0, NULL);
+    return writer_failed(w, err);
+}
+
+static sft_code writer_begin(sft_writer *w, sft_error *err) {
+    sft_span head = sft_plan_head(w->plan);
+    sft_code code = SFT_OK;
+    if (w->sink.expect) {
+        code = w->sink.expect(w->sink.ctx, sft_plan_total(w->plan), err);
+    }
+    if (code != SFT_OK) return code;
+    w->next = head.len;
+    return w->sink.write_at(w->sink.ctx, 0, head.data, head.len, err);
+}
+
+static sft_writer *writer_take(const sft_plan *plan, sft_sink sink) {
+    const sft_allocator *alloc = sfti_plan_allocator(plan);
+    uint64_t bytes;
+    if (!sfti_mul(sft_plan_count(plan), sizeof(uint64_t), &bytes)) return NULL;
+    if (!sfti_add(bytes, sizeof(sft_writer), &bytes) || !sfti_fits_size(bytes)) return NULL;
+    sft_writer *w = sfti_take(alloc, (size_t)bytes);
+    if (!w) return NULL;
+    memset(w, 0, (size_t)bytes);
+    w->alloc = *alloc;
+    w->bytes = (size_t)bytes;
+    w->plan = plan;
+    w->sink = sink;
+    sfti_error_clear(&w->failure);
+    return w;
+}
+
+static void writer_free(sft_writer *w) {
+    sft_allocator alloc = w->alloc;
+    sfti_release(&alloc, w, w->bytes);
+}
+
+sft_code sft_writer_new(const sft_plan *plan, sft_sink sink, sft_writer **out,
+                        sft_error *err) {
+    if (out) *out = NULL;
+    if (!plan || !out) {
+        sink.abandon(sink.ctx);
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a plan and a place for the writer, found NULL");
+    }
+    sft_writer *w = writer_take(plan, sink);
+    if (!w) {
+        sink.abandon(sink.ctx);
+        return sfti_fail_memory(err, (uint64_t)sft_plan_count(plan) * sizeof(uint64_t));
+    }
+    sft_code code = writer_begin(w, err);
+    if (code != SFT_OK) {
+        sft_writer_abandon(w);
+        return code;
+    }
+    *out = w;
+    return SFT_OK;
+}
+
+static sft_code check_put(const sft_writer *w, const sft_tensor *tensor, uint64_t at,
+                          size_t len, sft_error *err) {
+    uint64_t left = tensor->end - tensor->begin - (at - tensor->offset);
+    if (len > left) {
+        return sfti_fail_tensor(err, SFT_BUFFER_SIZE, SFT_NO_OFFSET, tensor->name,
+                                "expected at most %llu more bytes of the tensor, found %llu",
+                                (unsigned long long)left, (unsigned long long)len);
+    }
+    if (len == 0 || w->sink.seekable || at == w->next) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET, tensor->name,
+                            "expected the bytes for offset %llu next, found those for "
+                            "offset %llu, which need a sink that can seek",
+                            (unsigned long long)w->next, (unsigned long long)at);
+}
+
+static sft_code writer_put(sft_writer *w, size_t i, const void *bytes, size_t len,
+                           sft_error *err) {
+    const sft_tensor *tensor = sft_plan_tensor(w->plan, i);
+    if (!tensor || (len > 0 && !bytes)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected bytes of one of %llu tensors, found %s",
+                         (unsigned long long)sft_plan_count(w->plan),
+                         tensor ? "NULL" : "a number past the last");
+    }
+    uint64_t at = tensor->offset + w->done[i];
+    sft_code code = check_put(w, tensor, at, len, err);
+    if (code != SFT_OK || len == 0) return code;
+    code = w->sink.write_at(w->sink.ctx, at, bytes, len, err);
+    if (code != SFT_OK) return code;
+    w->done[i] += len;
+    w->next = at + len;
+    return SFT_OK;
+}
+
+sft_code sft_writer_put(sft_writer *writer, size_t i, const void *bytes, size_t len,
+                        sft_error *err) {
+    if (writer->failure.code != SFT_OK) return writer_failed(writer, err);
+    sft_code code = writer_put(writer, i, bytes, len, &writer->failure);
+    return code == SFT_OK ? SFT_OK : remember(writer, code, err);
+}
+
+static sft_code check_complete(const sft_writer *w, sft_error *err) {
+    for (size_t i = 0; i < sft_plan_count(w->plan); i++) {
+        const sft_tensor *tensor = sft_plan_tensor(w->plan, i);
+        if (w->done[i] == tensor->end - tensor->begin) continue;
+        return sfti_fail_tensor(err, SFT_INCOMPLETE, SFT_NO_OFFSET, tensor->name,
+                                "expected %llu bytes of the tensor, found %llu",
+                                (unsigned long long)(tensor->end - tensor->begin),
+                                (unsigned long long)w->done[i]);
+    }
+    return SFT_OK;
+}
+
+sft_code sft_writer_finish(sft_writer *writer, sft_error *err) {
+    sft_code code = writer_failed(writer, err);
+    if (code == SFT_OK) code = check_complete(writer, err);
+    if (code == SFT_OK) {
+        code = writer->sink.finish(writer->sink.ctx, err);
+        writer_free(writer);
+    } else {
+        sft_writer_abandon(writer);
+    }
+    return code;
+}
+
+void sft_writer_abandon(sft_writer *writer) {
+    if (!writer) return;
+    writer->sink.abandon(writer->sink.ctx);
+    writer_free(writer);
+}

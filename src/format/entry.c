@@ -1,0 +1,292 @@
+#include "format/header.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+
+#include <string.h>
+
+typedef enum entry_field {
+    FIELD_DTYPE,
+    FIELD_SHAPE,
+    FIELD_OFFSETS,
+    FIELD_LEGACY_OFFSETS,
+    FIELD_UNKNOWN
+} entry_field;
+
+static const char *const field_names[] = { "dtype", "shape", "data_offsets", "offsets" };
+
+/* One entry being read. */
+typedef struct entry_reading {
+    sfti_reading *r;
+    sfti_json json;
+    sft_span name;
+    const char *at; /* of its value */
+    unsigned seen;  /* a bit a field */
+    sft_tensor tensor;
+    sft_scan_entry scan;
+} entry_reading;
+
+static const char *event_at(const entry_reading *e) { return e->json.begin + e->json.start; }
+
+/* The failure of the last event: one of grammar, or the code given. Always false. */
+static bool entry_fail(entry_reading *e, sft_code code, const char *expected) {
+    if (e->json.type == SFTI_JSON_ERROR) {
+        sft_error error;
+        sfti_json_fail(&e->json, SFTI_PREFIX, &error);
+        sfti_error_tensor(&error, e->name);
+        sfti_report(e->r, &error);
+        e->r->fatal = true;
+        return false;
+    }
+    sfti_report_entry(e->r, code, event_at(e), e->name, expected);
+    return false;
+}
+
+/* Refused from a level on: false if the reading is to stop here. */
+static bool entry_from_level(entry_reading *e, sft_level level, sft_code code,
+                             const char *expected) {
+    if (e->r->limits->level < level) return true;
+    return sfti_report_entry(e->r, code, event_at(e), e->name, expected);
+}
+
+/* ── dtype ── */
+
+/* Names of the layout of 2022, as torch and numpy spell dtypes. */
+static const struct {
+    const char *name;
+    sft_dtype dtype;
+} legacy_dtypes[] = {
+    { "bool", SFT_BOOL },     { "uint8", SFT_U8 },      { "int8", SFT_I8 },
+    { "int16", SFT_I16 },     { "uint16", SFT_U16 },    { "float16", SFT_F16 },
+    { "bfloat16", SFT_BF16 }, { "int32", SFT_I32 },     { "uint32", SFT_U32 },
+    { "float32", SFT_F32 },   { "float64", SFT_F64 },   { "int64", SFT_I64 },
+    { "uint64", SFT_U64 },    { "complex64", SFT_C64 },
+};
+
+static bool legacy_dtype(sft_span name, sft_dtype *out) {
+    for (size_t i = 0; i < sizeof legacy_dtypes / sizeof *legacy_dtypes; i++)
+        if (sft_span_equal(name, sft_span_cstr(legacy_dtypes[i].name))) {
+            *out = legacy_dtypes[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+#define DTYPE_TEXT 128 /* every known name fits, even with each letter escaped */
+
+/* The last event is a string or key that names a dtype. */
+static bool name_dtype(entry_reading *e) {
+    char room[DTYPE_TEXT];
+    sft_span text = e->json.text;
+    sft_dtype found = SFT_U8;
+    if (text.len > sizeof room) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
+    text.len = sfti_json_decode(text, room);
+    text.data = room;
+    if (sft_dtype_parse(text, &e->tensor.dtype)) return true;
+    if (!legacy_dtype(text, &found)) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
+    e->tensor.dtype = found;
+    return e->r->limits->legacy || entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
+}
+
+/* {"F32":null}, which the official reader takes for a dtype. */
+static bool read_dtype_object(entry_reading *e) {
+    if (!entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_DTYPE_NOT_STRING, "a string"))
+        return false;
+    if (sfti_json_next(&e->json) != SFTI_JSON_KEY)
+        return entry_fail(e, SFT_DTYPE_TYPE, "one dtype name");
+    if (!name_dtype(e)) return false;
+    if (sfti_json_next(&e->json) != SFTI_JSON_NULL)
+        return entry_fail(e, SFT_DTYPE_TYPE, "null");
+    if (sfti_json_next(&e->json) != SFTI_JSON_OBJECT_END)
+        return entry_fail(e, SFT_DTYPE_TYPE, "one dtype name");
+    return true;
+}
+
+static bool read_dtype(entry_reading *e) {
+    switch (e->json.type) {
+    case SFTI_JSON_STRING: return name_dtype(e);
+    case SFTI_JSON_OBJECT: return read_dtype_object(e);
+    default: return entry_fail(e, SFT_DTYPE_TYPE, "a dtype name");
+    }
+}
+
+/* ── shape ── */
+
+#define DIM_WORDS "an integer from 0 to 18446744073709551615"
+
+/* Dimensions up to the bracket into dims (room of them), further ones counted only. */
+static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t *count) {
+    for (*count = 0; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
+        if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
+        if (*count < room) dims[*count] = e->json.value;
+    }
+    return true;
+}
+
+static bool read_shape(entry_reading *e) {
+    uint64_t few[SFT_MAX_RANK], count, bytes, *dims;
+    if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
+    sfti_json place = e->json;
+    if (!read_dims(e, few, SFT_MAX_RANK, &count)) return false;
+    e->tensor.rank = (uint32_t)count;
+    e->tensor.shape = NULL;
+    if (count > SFT_MAX_RANK
+        && !entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions"))
+        return false;
+    if (count > UINT32_MAX) return entry_fail(e, SFT_RANK_TOO_LARGE, "fewer dimensions");
+    if (count == 0) return true;
+    bytes = count * sizeof *dims;
+    dims = sfti_fits_size(bytes) ? sfti_arena_take(e->r->arena, (size_t)bytes) : NULL;
+    if (!dims) return sfti_report_memory(e->r, bytes);
+    e->tensor.shape = dims;
+    if (count <= SFT_MAX_RANK) {
+        memcpy(dims, few, (size_t)bytes);
+        return true;
+    }
+    e->json = place;
+    return read_dims(e, dims, count, &count);
+}
+
+/* ── data_offsets ── */
+
+static bool read_offsets(entry_reading *e) {
+    uint64_t *pair[2] = { &e->tensor.begin, &e->tensor.end };
+    if (e->json.type != SFTI_JSON_ARRAY)
+        return entry_fail(e, SFT_OFFSETS_TYPE, "an array of two integers");
+    for (int i = 0; i < 2; i++) {
+        if (sfti_json_next(&e->json) != SFTI_JSON_UINT)
+            return entry_fail(e, SFT_OFFSETS_TYPE, DIM_WORDS);
+        *pair[i] = e->json.value;
+    }
+    if (sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END)
+        return entry_fail(e, SFT_OFFSETS_TYPE, "two integers");
+    return true;
+}
+
+/* ── The entry ── */
+
+/* The field's value, whose first event is the last one; its raw text is kept. */
+static bool read_field(entry_reading *e, entry_field field) {
+    const char *begin = event_at(e);
+    sft_span *raw[] = { &e->scan.dtype, &e->scan.shape, &e->scan.offsets, &e->scan.offsets };
+    bool fine = field == FIELD_DTYPE ? read_dtype(e)
+                : field == FIELD_SHAPE ? read_shape(e) : read_offsets(e);
+    raw[field]->data = begin;
+    raw[field]->len = (size_t)(e->json.at - begin);
+    return fine;
+}
+
+static entry_field name_field(const entry_reading *e) {
+    char room[DTYPE_TEXT];
+    sft_span text = e->json.text;
+    if (text.len > sizeof room) return FIELD_UNKNOWN;
+    text.len = sfti_json_decode(text, room);
+    text.data = room;
+    for (int i = 0; i < FIELD_UNKNOWN; i++)
+        if (sft_span_equal(text, sft_span_cstr(field_names[i]))) return (entry_field)i;
+    return FIELD_UNKNOWN;
+}
+
+static bool skip_unknown(entry_reading *e) {
+    if (!entry_from_level(e, SFT_LEVEL_STRICT, SFT_STRICT_FIELD, "a known field")) return false;
+    sfti_remark(e->r, "unknown_field", event_at(e), &e->name,
+                "the entry has a field that readers ignore");
+    if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
+    return true;
+}
+
+/* The key is the last event. */
+static bool read_member_field(entry_reading *e) {
+    entry_field field = name_field(e);
+    bool legacy = e->r->limits->legacy;
+    if (field == FIELD_LEGACY_OFFSETS && !legacy) {
+        e->seen |= 1U << FIELD_LEGACY_OFFSETS;
+        return skip_unknown(e);
+    }
+    if (field == FIELD_UNKNOWN) return skip_unknown(e);
+    if (field == FIELD_LEGACY_OFFSETS) field = FIELD_OFFSETS;
+    if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
+    e->seen |= 1U << field;
+    sfti_json_next(&e->json);
+    return read_field(e, field);
+}
+
+static bool check_missing(entry_reading *e) {
+    unsigned absent = ~e->seen & 7U;
+    if (!absent) return true;
+    if (absent == 1U << FIELD_OFFSETS && e->seen & 1U << FIELD_LEGACY_OFFSETS)
+        return entry_fail(e, SFT_LEGACY_LAYOUT, "the field data_offsets");
+    return entry_fail(e, SFT_FIELD_MISSING,
+                      absent & 1U ? "the field dtype" : absent & 2U ? "the field shape"
+                                                               : "the field data_offsets");
+}
+
+static bool read_entry_object(entry_reading *e) {
+    while (sfti_json_next(&e->json) == SFTI_JSON_KEY)
+        if (!read_member_field(e)) return false;
+    if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
+    return check_missing(e);
+}
+
+/* ["F32",[2],[0,8]], which the official reader takes for an entry. */
+static bool read_entry_array(entry_reading *e) {
+    if (!entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_ENTRY_NOT_OBJECT, "a JSON object"))
+        return false;
+    for (int field = FIELD_DTYPE; field <= FIELD_OFFSETS; field++) {
+        if (sfti_json_next(&e->json) == SFTI_JSON_ARRAY_END)
+            return entry_fail(e, SFT_FIELD_MISSING, "dtype, shape and data_offsets");
+        if (e->json.type == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
+        if (!read_field(e, (entry_field)field)) return false;
+    }
+    if (sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END)
+        return entry_fail(e, SFT_ENTRY_TYPE, "three elements");
+    return true;
+}
+
+static bool read_entry_value(entry_reading *e) {
+    switch (sfti_json_next(&e->json)) {
+    case SFTI_JSON_OBJECT: return read_entry_object(e);
+    case SFTI_JSON_ARRAY: return read_entry_array(e);
+    default: return entry_fail(e, SFT_ENTRY_TYPE, "a JSON object");
+    }
+}
+
+/* After a finding, to the end of the entry. */
+static void leave_entry(entry_reading *e) {
+    while (!e->r->fatal && e->json.depth > 1)
+        if (sfti_json_next(&e->json) == SFTI_JSON_ERROR) entry_fail(e, SFT_OK, NULL);
+}
+
+static bool keep_entry(entry_reading *e) {
+    sft_tensor *out = sfti_new_tensor(e->r);
+    if (!out) return false;
+    *out = e->tensor;
+    out->name = e->name;
+    return true;
+}
+
+static void tell_entry(entry_reading *e, sft_span raw) {
+    uint64_t base = SFTI_PREFIX;
+    if (!e->r->watch) return;
+    e->scan.name.data = raw.data - 1;
+    e->scan.name.len = raw.len + 2;
+    e->scan.name_at = base + (uint64_t)(raw.data - 1 - e->json.begin);
+    e->scan.value_at = base + (uint64_t)(e->at - e->json.begin);
+    e->scan.value_end = base + (uint64_t)(e->json.at - e->json.begin);
+    e->r->watch->entry(e->r->watch->ctx, &e->scan);
+}
+
+bool sfti_entry_read(sfti_reading *r, sft_span name, sft_span raw) {
+    entry_reading e;
+    memset(&e, 0, sizeof e);
+    e.r = r;
+    e.name = name;
+    e.at = r->lex.at;
+    sfti_value_begin(r, &e.json);
+    bool fine = read_entry_value(&e);
+    leave_entry(&e);
+    r->lex.at = e.json.at;
+    if (r->fatal) return false;
+    tell_entry(&e, raw);
+    return fine && keep_entry(&e);
+}

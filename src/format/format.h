@@ -1,0 +1,78 @@
+/* The format itself, pure: spans in, values out, memory from the arena handed in. No
+ * system call, clock or global. Three steps: frame (8 bytes -> N), header (text ->
+ * entries with positions), model (entries -> validated tensors in offset order). */
+#ifndef SFTI_FORMAT_H
+#define SFTI_FORMAT_H
+
+#include "base/mem.h"
+#include "base/names.h"
+#include "safetensors.h"
+
+#define SFTI_PREFIX 8 /* bytes before the header */
+
+typedef struct sfti_limits {
+    sft_level level;
+    bool legacy;
+    bool slow; /* for tests: every entry by the general path */
+    uint64_t max_header_bytes, max_tensors, max_name_bytes, max_metadata; /* 0 = none */
+} sfti_limits;
+
+/* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. */
+sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size,
+                    const sfti_limits *limits, uint64_t *header_bytes, sft_error *err);
+
+/* Tensors in chunks: no array grows, none is sized from a guess. */
+#define SFTI_CHUNK 1024
+typedef struct sfti_tensors {
+    sft_tensor **chunk;
+    uint32_t *order; /* offset order -> position, or NULL when they are the same */
+    size_t count;
+} sfti_tensors;
+
+static inline sft_tensor *sfti_tensor_at(const sfti_tensors *t, size_t i) {
+    return &t->chunk[i / SFTI_CHUNK][i % SFTI_CHUNK];
+}
+
+/* A validated header. All of it lives in the arena, or in text. */
+typedef struct sfti_model {
+    sft_span text; /* the N header bytes */
+    uint64_t data_offset, data_bytes;
+    sfti_tensors tensors;
+    sfti_names names; /* entry = position in header order */
+    bool has_metadata;
+    sft_pair *metadata;
+    size_t metadata_count;
+    sfti_names keys;
+} sfti_model;
+
+/* Told of everything in a header that is looked at rather than opened: each finding at
+ * the level, remarks, and each entry as spelled. Reading goes on after a finding wherever
+ * the grammar allows it. */
+typedef struct sfti_watch {
+    void *ctx;
+    void (*finding)(void *ctx, const sft_error *error);
+    void (*note)(void *ctx, const char *name, const sft_error *error);
+    void (*entry)(void *ctx, const sft_scan_entry *entry);
+} sfti_watch;
+
+/* Steps 2 and 3 over the header's text. size as in sfti_frame; seed keys the tables;
+ * watch NULL when opening. The first failure is returned in either case. */
+sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
+                         const uint64_t seed[2], const sfti_watch *watch,
+                         sfti_arena *arena, sfti_model *out, sft_error *err);
+/* i in offset order. */
+const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i);
+/* By name; NULL when there is none. */
+const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name);
+/* Index of the pair, or SIZE_MAX. */
+size_t sfti_model_metadata_find(const sfti_model *model, sft_span key);
+
+/* Equal runs (of runs->run_bytes) at equal distances, in result order. */
+typedef struct sfti_row {
+    uint64_t offset, count;
+    int64_t stride;
+} sfti_row;
+/* Take what is left of the innermost loop, at most `most` runs; false at the end. */
+bool sfti_runs_row(sft_runs *runs, uint64_t most, sfti_row *out);
+
+#endif

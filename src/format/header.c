@@ -1,0 +1,334 @@
+#include "format/header.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* ── Reporting ── */
+
+bool sfti_report(sfti_reading *r, const sft_error *error) {
+    if (r->first == SFT_OK) {
+        r->first = error->code;
+        if (r->err) *r->err = *error;
+    }
+    if (!r->watch) {
+        r->fatal = true;
+        return false;
+    }
+    r->watch->finding(r->watch->ctx, error);
+    return true;
+}
+
+static uint64_t file_offset(const sfti_reading *r, const char *at) {
+    return SFTI_PREFIX + (uint64_t)(at - r->text.data);
+}
+
+bool sfti_report_at(sfti_reading *r, sft_code code, const char *at, const char *expected) {
+    sft_error error;
+    sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
+    return sfti_report(r, &error);
+}
+
+bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span name,
+                       const char *expected) {
+    sft_error error;
+    sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
+    sfti_error_tensor(&error, name);
+    return sfti_report(r, &error);
+}
+
+bool sfti_report_memory(sfti_reading *r, uint64_t bytes) {
+    sft_error error;
+    sfti_fail_memory(&error, bytes);
+    sfti_report(r, &error);
+    r->first = SFT_OUT_OF_MEMORY;
+    if (r->err) *r->err = error;
+    r->fatal = true;
+    return false;
+}
+
+void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_span *name,
+                 const char *text) {
+    sft_error error;
+    if (!r->watch) return;
+    sfti_error_clear(&error);
+    error.offset = file_offset(r, at);
+    if (name) sfti_error_tensor(&error, *name);
+    sfti_error_text(&error, "%s", text);
+    r->watch->note(r->watch->ctx, note, &error);
+}
+
+static bool lex_failed(sfti_reading *r) {
+    sfti_report_at(r, r->lex.code, r->lex.at, r->lex.why);
+    r->fatal = true;
+    return false;
+}
+
+/* ── Records ── */
+
+static bool new_chunk(sfti_reading *r) {
+    sfti_tensors *t = &r->model->tensors;
+    size_t left = r->room - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
+    sft_tensor *chunk = sfti_arena_take(r->arena, size * sizeof *chunk);
+    if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
+    t->chunk[t->count / SFTI_CHUNK] = chunk;
+    return true;
+}
+
+sft_tensor *sfti_new_tensor(sfti_reading *r) {
+    sfti_tensors *t = &r->model->tensors;
+    uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
+    if (t->count >= most || t->count >= r->room) {
+        sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, "no more tensors");
+        r->fatal = true;
+        return NULL;
+    }
+    if (t->count % SFTI_CHUNK == 0 && !new_chunk(r)) return NULL;
+    return sfti_tensor_at(t, t->count++);
+}
+
+sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped) {
+    sft_span none = { NULL, 0 };
+    if (!escaped) return text;
+    char *into = sfti_arena_take(r->arena, text.len);
+    if (!into) {
+        sfti_report_memory(r, text.len);
+        return none;
+    }
+    text.len = sfti_json_decode(text, into);
+    text.data = into;
+    return text;
+}
+
+void sfti_value_begin(const sfti_reading *r, sfti_json *json) {
+    sfti_json_begin(json, r->text.data, r->text.len);
+    json->at = r->lex.at;
+    json->depth = 1;
+    json->stack[0] = 1;
+}
+
+/* ── The official writer's spelling, without white space or escapes ── */
+
+static bool plain_word(const char **p, const char *end, const char *word, size_t len) {
+    if ((size_t)(end - *p) < len || memcmp(*p, word, len) != 0) return false;
+    *p += len;
+    return true;
+}
+
+/* Up to 19 digits. The text ends in no digit, so the loop needs no bound. */
+static inline bool plain_uint(const char **p, uint64_t *out) {
+    const char *at = *p;
+    uint64_t value = 0;
+    while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');
+    if (at == *p || at - *p > 19 || (**p == '0' && at - *p > 1)) return false;
+    *p = at;
+    *out = value;
+    return true;
+}
+
+static bool plain_dtype(sfti_reading *r, const char **p, const char *end) {
+    const char *name = sft_dtype_describe(r->last_dtype)->name;
+    size_t len = strlen(name);
+    if ((size_t)(end - *p) > len && memcmp(*p, name, len) == 0 && (*p)[len] == '"') {
+        *p += len + 1;
+        return true;
+    }
+    const char *quote = memchr(*p, '"', (size_t)(end - *p < 16 ? end - *p : 16));
+    sft_span text = { *p, quote ? (size_t)(quote - *p) : 0 };
+    if (!quote || !sft_dtype_parse(text, &r->last_dtype)) return false;
+    *p = quote + 1;
+    return true;
+}
+
+/* "[1,2]" into dims; at most SFT_MAX_RANK of them. */
+static bool plain_shape(const char **p, uint64_t *dims, uint32_t *rank) {
+    *rank = 0;
+    if (**p == ']') {
+        ++*p;
+        return true;
+    }
+    do {
+        if (*rank == SFT_MAX_RANK || !plain_uint(p, &dims[*rank])) return false;
+        ++*rank;
+    } while (*(*p)++ == ',');
+    return (*p)[-1] == ']';
+}
+
+/* True when the value at the cursor has that spelling; nothing is kept otherwise. */
+static bool plain_entry(sfti_reading *r, uint64_t *dims, sft_tensor *t) {
+    const char *p = r->lex.at, *end = r->lex.end;
+    if (!plain_word(&p, end, "{\"dtype\":\"", 10) || !plain_dtype(r, &p, end)) return false;
+    t->dtype = r->last_dtype;
+    if (!plain_word(&p, end, ",\"shape\":[", 10) || !plain_shape(&p, dims, &t->rank))
+        return false;
+    if (!plain_word(&p, end, ",\"data_offsets\":[", 17) || !plain_uint(&p, &t->begin))
+        return false;
+    if (!plain_word(&p, end, ",", 1) || !plain_uint(&p, &t->end)) return false;
+    if (!plain_word(&p, end, "]}", 2)) return false;
+    r->lex.at = p;
+    return true;
+}
+
+static bool keep_plain(sfti_reading *r, sft_span name, const sft_tensor *t,
+                       const uint64_t *dims) {
+    sft_tensor *out = sfti_new_tensor(r);
+    size_t bytes = t->rank * sizeof *dims;
+    if (!out) return false;
+    uint64_t *shape = bytes ? sfti_arena_take(r->arena, bytes) : NULL;
+    if (bytes && !shape) return sfti_report_memory(r, bytes);
+    if (bytes) memcpy(shape, dims, bytes);
+    *out = *t;
+    out->name = name;
+    out->shape = shape;
+    return true;
+}
+
+/* ── The top level ── */
+
+static bool name_has_control(sft_span name) {
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t b = (uint8_t)name.data[i];
+        if (b < 0x20 || b == 0x7F) return true;
+        if (b == 0xC2 && i + 1 < name.len && (uint8_t)name.data[i + 1] < 0xA0) return true;
+    }
+    return false;
+}
+
+static bool check_name(sfti_reading *r, sft_span name, const char *at) {
+    uint64_t most = r->limits->max_name_bytes;
+    if (most && name.len > most)
+        return sfti_report_entry(r, SFT_NAME_TOO_LONG, at, name, "a shorter name");
+    if (r->limits->level < SFT_LEVEL_STRICT && !r->watch) return true;
+    if (!name_has_control(name)) return true;
+    if (r->limits->level == SFT_LEVEL_STRICT)
+        return sfti_report_entry(r, SFT_STRICT_NAME, at, name,
+                                 "a name without control characters");
+    sfti_remark(r, "name_control", at, &name, "the name holds control characters");
+    return true;
+}
+
+static bool read_tensor(sfti_reading *r, sft_span name, sft_span raw) {
+    uint64_t dims[SFT_MAX_RANK];
+    sft_tensor plain;
+    if (!check_name(r, name, raw.data - 1)) return false;
+    if (!r->watch && !r->limits->slow && plain_entry(r, dims, &plain))
+        return keep_plain(r, name, &plain, dims);
+    return sfti_entry_read(r, name, raw);
+}
+
+static bool is_metadata(sft_span name) {
+    return name.len == 12 && memcmp(name.data, "__metadata__", 12) == 0;
+}
+
+/* "key": value, the cursor on the key. */
+static bool read_member(sfti_reading *r) {
+    sft_span raw, name;
+    bool escaped;
+    if (sfti_lex_peek(&r->lex) != '"') {
+        sfti_lex_fail(&r->lex, SFT_JSON_SYNTAX, "a name in quotes");
+        return lex_failed(r);
+    }
+    if (!sfti_lex_string(&r->lex, &raw, &escaped)) return lex_failed(r);
+    name = sfti_decoded(r, raw, escaped);
+    if (!name.data) return false;
+    sfti_lex_space(&r->lex);
+    if (sfti_lex_peek(&r->lex) != ':') {
+        sfti_lex_fail(&r->lex, SFT_JSON_SYNTAX, "':' after a name");
+        return lex_failed(r);
+    }
+    r->lex.at++;
+    sfti_lex_space(&r->lex);
+    return is_metadata(name) ? sfti_metadata_read(r) : read_tensor(r, name, raw);
+}
+
+/* Members until the closing brace, the cursor after the opening one. */
+static bool read_members(sfti_reading *r) {
+    sfti_lex_space(&r->lex);
+    if (sfti_lex_peek(&r->lex) == '}') {
+        r->lex.at++;
+        return true;
+    }
+    for (;;) {
+        if (!read_member(r) && r->fatal) return false;
+        sfti_lex_space(&r->lex);
+        char c = sfti_lex_peek(&r->lex);
+        if (c != ',' && c != '}') {
+            sfti_lex_fail(&r->lex, SFT_JSON_SYNTAX, "',' or '}'");
+            return lex_failed(r);
+        }
+        r->lex.at++;
+        if (c == '}') return true;
+        sfti_lex_space(&r->lex);
+    }
+}
+
+static bool only_spaces(const char *p, const char *end) {
+    while (p < end && *p == ' ') p++;
+    return p == end;
+}
+
+static bool read_rest(sfti_reading *r) {
+    const char *at = r->lex.at;
+    sfti_lex_space(&r->lex);
+    if (r->lex.at < r->lex.end)
+        return sfti_report_at(r, SFT_JSON_TRAILING, r->lex.at, "the end of the header");
+    if (r->limits->level == SFT_LEVEL_STRICT && !only_spaces(at, r->lex.end))
+        return sfti_report_at(r, SFT_STRICT_PADDING, at, "spaces only");
+    return true;
+}
+
+static bool read_object(sfti_reading *r) {
+    sfti_lex_space(&r->lex);
+    if (r->lex.at > r->text.data && r->limits->level == SFT_LEVEL_STRICT
+        && !sfti_report_at(r, SFT_STRICT_FIRST_BYTE, r->text.data, "'{'"))
+        return false;
+    char c = sfti_lex_peek(&r->lex);
+    if (c == '{') {
+        r->lex.at++;
+        return read_members(r) && read_rest(r);
+    }
+    /* Another JSON value is the wrong thing; anything else is no JSON. */
+    bool value = c == '[' || c == '"' || c == '-' || sfti_lex_digit(c) || c == 't' || c == 'f'
+                 || c == 'n';
+    return sfti_report_at(r, value ? SFT_HEADER_NOT_OBJECT : SFT_JSON_SYNTAX, r->lex.at,
+                          "a JSON object");
+}
+
+/* `"":["U8",[],[0,0]],` is the shortest entry there is. */
+#define SHORTEST_ENTRY 19
+
+static bool make_chunks(sfti_reading *r) {
+    size_t count;
+    r->room = r->text.len / SHORTEST_ENTRY + 1;
+    count = r->room / SFTI_CHUNK + 1;
+    r->model->tensors.chunk = sfti_arena_take(r->arena, count * sizeof(sft_tensor *));
+    return r->model->tensors.chunk || sfti_report_memory(r, count * sizeof(sft_tensor *));
+}
+
+/* The official spelling is read without bounds on digits, so the text must not end in one;
+ * a header that does is no object anyway. */
+static void forbid_plain(sfti_reading *r, sfti_limits *limits) {
+    if (r->text.len > 0 && !sfti_lex_digit(r->text.data[r->text.len - 1])) return;
+    *limits = *r->limits;
+    limits->slow = true;
+    r->limits = limits;
+}
+
+sft_code sfti_header_read(sfti_reading *r) {
+    sfti_limits limits;
+    size_t bad = sfti_utf8_check(r->text.data, r->text.len);
+    if (bad < r->text.len) {
+        sft_error error;
+        sfti_fail(&error, SFT_HEADER_UTF8, SFTI_PREFIX + bad, "expected UTF-8, found byte 0x%02x",
+                  (unsigned char)r->text.data[bad]);
+        sfti_report(r, &error);
+        return r->first;
+    }
+    forbid_plain(r, &limits);
+    r->lex.at = r->text.data;
+    r->lex.end = r->text.data + r->text.len;
+    if (make_chunks(r)) read_object(r);
+    return r->first;
+}

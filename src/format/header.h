@@ -1,0 +1,58 @@
+/* Step 2: the header's text to entries. Inside format/ only. */
+#ifndef SFTI_HEADER_H
+#define SFTI_HEADER_H
+
+#include "base/json.h"
+#include "base/json_lex.h"
+#include "format/format.h"
+
+/* One header being read. */
+typedef struct sfti_reading {
+    sfti_lex lex; /* over the top level; values are read by the parts below */
+    sft_span text;
+    const sfti_limits *limits;
+    const sfti_watch *watch;
+    const uint64_t *seed;
+    sfti_arena *arena;
+    sfti_model *model;
+    sft_error *err;
+    sft_code first; /* failure to be returned */
+    bool fatal;     /* no sense in going on */
+    bool seen_metadata;
+    size_t room;          /* no more entries than this fit in the text */
+    sft_dtype last_dtype; /* of the entry before: the likeliest of this one */
+} sfti_reading;
+
+/* Tell of a failure: kept if it is the first, told to the watch. True: go on, which only
+ * a watched reading ever does. */
+bool sfti_report(sfti_reading *r, const sft_error *error);
+/* The same about a place in the text. */
+bool sfti_report_at(sfti_reading *r, sft_code code, const char *at, const char *expected);
+/* The same about a tensor. */
+bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span name,
+                       const char *expected);
+/* Memory ran out: ends the reading. Always false. */
+bool sfti_report_memory(sfti_reading *r, uint64_t bytes);
+void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_span *name,
+                 const char *text);
+
+/* A zeroed record at the end of the tensors, or NULL (reported). */
+sft_tensor *sfti_new_tensor(sfti_reading *r);
+
+/* A key as a name: in place, or decoded into the arena. data NULL: reported. */
+sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped);
+
+/* A reader of the value at the cursor, one level deep. */
+void sfti_value_begin(const sfti_reading *r, sfti_json *json);
+
+/* The value of one tensor entry, by the general path: any order, white space, escapes.
+ * The cursor moves past it. False: reported; the cursor is past it if r->fatal is not set. */
+bool sfti_entry_read(sfti_reading *r, sft_span name, sft_span raw_name);
+
+/* The value of __metadata__. As above. */
+bool sfti_metadata_read(sfti_reading *r);
+
+/* The whole text. */
+sft_code sfti_header_read(sfti_reading *r);
+
+#endif

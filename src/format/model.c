@@ -1,0 +1,259 @@
+#include "format/header.h"
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/order.h"
+
+#include <string.h>
+
+/* ── Step 1: the frame ── */
+
+sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size, const sfti_limits *limits,
+                    uint64_t *header_bytes, sft_error *err) {
+    uint64_t n = sfti_get_u64(prefix);
+    uint64_t most = limits->max_header_bytes ? limits->max_header_bytes : SFT_MAX_HEADER_BYTES;
+    *header_bytes = 0;
+    if (size < SFTI_PREFIX)
+        return sfti_fail(err, SFT_HEADER_TOO_SMALL, 0,
+                         size == 0 ? "expected a header length, found an empty file"
+                                   : "expected the 8 bytes of a header length, found %llu",
+                         (unsigned long long)size);
+    if (n > most)
+        return sfti_fail(err, SFT_HEADER_TOO_LARGE, 0,
+                         "expected a header of at most %llu bytes, found %llu",
+                         (unsigned long long)most, (unsigned long long)n);
+    if (size != SFT_SIZE_UNKNOWN && n > size - SFTI_PREFIX)
+        return sfti_fail(err, SFT_HEADER_TRUNCATED, size,
+                         "expected a header of %llu bytes, found %llu before the end",
+                         (unsigned long long)n, (unsigned long long)(size - SFTI_PREFIX));
+    if (!sfti_fits_size(n))
+        return sfti_fail(err, SFT_ADDRESS_SPACE, 0, "expected a header that fits in memory, "
+                         "found %llu bytes", (unsigned long long)n);
+    *header_bytes = n;
+    return SFT_OK;
+}
+
+/* ── Names ── */
+
+const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i) {
+    const sfti_tensors *t = &model->tensors;
+    return sfti_tensor_at(t, t->order ? t->order[i] : i);
+}
+
+static sft_span tensor_name(const void *ctx, uint32_t entry) {
+    return sfti_tensor_at(&((const sfti_model *)ctx)->tensors, entry)->name;
+}
+
+static sft_span pair_key(const void *ctx, uint32_t entry) {
+    return ((const sfti_model *)ctx)->metadata[entry].key;
+}
+
+const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
+    sfti_names names = model->names;
+    names.ctx = model; /* the model may have moved since */
+    uint32_t entry = sfti_names_find(&names, name);
+    return entry == SFTI_NO_NAME ? NULL : sfti_tensor_at(&model->tensors, entry);
+}
+
+size_t sfti_model_metadata_find(const sfti_model *model, sft_span key) {
+    sfti_names keys = model->keys;
+    keys.ctx = model;
+    uint32_t entry = sfti_names_find(&keys, key);
+    return entry == SFTI_NO_NAME ? SIZE_MAX : entry;
+}
+
+/* Byte of a tensor's name in the file, when it stands there unescaped. */
+static uint64_t name_offset(const sfti_reading *r, sft_span name) {
+    uintptr_t at = (uintptr_t)name.data, begin = (uintptr_t)r->text.data;
+    return at >= begin && at - begin < r->text.len ? SFTI_PREFIX + (at - begin) : SFT_NO_OFFSET;
+}
+
+static bool report_name(sfti_reading *r, sft_code code, sft_span name, const char *expected) {
+    sft_error error;
+    sfti_fail_tensor(&error, code, name_offset(r, name), name, "expected %s, found two",
+                     expected);
+    return sfti_report(r, &error);
+}
+
+/* A name seen before: refused, or the last one wins. The earlier record is emptied, which
+ * its rank tells. */
+#define DEAD_RANK UINT32_MAX
+
+static bool take_duplicate(sfti_reading *r, uint32_t earlier, uint32_t later) {
+    sft_tensor *old = sfti_tensor_at(&r->model->tensors, earlier);
+    sft_span name = sfti_tensor_at(&r->model->tensors, later)->name;
+    const char *at = name_offset(r, name) == SFT_NO_OFFSET ? r->text.data : name.data;
+    sfti_names_replace(&r->model->names, name, later);
+    old->rank = DEAD_RANK;
+    if (r->limits->level >= SFT_LEVEL_DEFAULT)
+        return report_name(r, SFT_TENSOR_DUPLICATE, name, "one tensor of this name");
+    sfti_remark(r, "duplicate_name", at, &name, "two tensors have this name; the last counts");
+    return true;
+}
+
+static bool index_names(sfti_reading *r, size_t *dead) {
+    sfti_tensors *t = &r->model->tensors;
+    *dead = 0;
+    if (!sfti_names_begin(&r->model->names, t->count, r->seed, tensor_name, r->model, r->arena))
+        return sfti_report_memory(r, t->count * 2 * sizeof(sfti_slot));
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t first = sfti_names_put(&r->model->names, sfti_tensor_at(t, i)->name, i);
+        if (first == i) continue;
+        ++*dead;
+        if (!take_duplicate(r, first, i)) return false;
+    }
+    return true;
+}
+
+/* Pairs of one key: refused, or the last value takes the first one's place. */
+static bool index_keys(sfti_reading *r) {
+    sfti_model *m = r->model;
+    size_t count = m->metadata_count, kept = 0;
+    if (!sfti_names_begin(&m->keys, count, r->seed, pair_key, m, r->arena))
+        return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
+    for (size_t i = 0; i < count; i++) {
+        m->metadata[kept] = m->metadata[i];
+        uint32_t first = sfti_names_put(&m->keys, m->metadata[kept].key, (uint32_t)kept);
+        if (first == kept) {
+            kept++;
+            continue;
+        }
+        m->metadata[first].value = m->metadata[kept].value;
+        if (r->limits->level >= SFT_LEVEL_DEFAULT
+            && !report_name(r, SFT_METADATA_KEY_DUPLICATE, m->metadata[first].key,
+                            "one value for this metadata key"))
+            return false;
+    }
+    m->metadata_count = kept;
+    return true;
+}
+
+/* ── Step 3: order ── */
+
+static int compare_offsets(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_tensor *left = sfti_tensor_at(ctx, a), *right = sfti_tensor_at(ctx, b);
+    if (left->begin != right->begin) return left->begin < right->begin ? -1 : 1;
+    return (left->end > right->end) - (left->end < right->end);
+}
+
+static bool in_order(const sfti_tensors *t) {
+    for (uint32_t i = 1; i < t->count; i++)
+        if (compare_offsets(t, i - 1, i) > 0) return false;
+    return true;
+}
+
+static bool sort_tensors(sfti_reading *r, size_t dead) {
+    sfti_tensors *t = &r->model->tensors;
+    size_t bytes = t->count * sizeof(uint32_t), living = 0;
+    if (dead == 0 && in_order(t)) return true;
+    uint32_t *order = sfti_arena_take(r->arena, bytes);
+    uint32_t *scratch = sfti_arena_take(r->arena, bytes);
+    if (!order || !scratch) return sfti_report_memory(r, bytes);
+    for (uint32_t i = 0; i < t->count; i++)
+        if (sfti_tensor_at(t, i)->rank != DEAD_RANK) order[living++] = i;
+    sfti_sort(order, scratch, living, compare_offsets, t);
+    t->order = order;
+    t->count = living;
+    sfti_remark(r, "unsorted", r->text.data, NULL,
+                "the entries do not stand in the order of their data");
+    return true;
+}
+
+/* ── Step 3: offsets and sizes ── */
+
+static bool report_tensor(sfti_reading *r, sft_code code, const sft_tensor *t,
+                          uint64_t expected, uint64_t found, const char *what) {
+    sft_error error;
+    sfti_fail_tensor(&error, code, name_offset(r, t->name), t->name,
+                     "expected %llu %s, found %llu", (unsigned long long)expected, what,
+                     (unsigned long long)found);
+    return sfti_report(r, &error);
+}
+
+/* A tensor must begin where the one before it ended. */
+static bool check_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
+    if (t->begin > before)
+        return report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin, "as the begin offset");
+    if (t->begin < before)
+        return report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
+                             "as the begin offset");
+    if (t->end < t->begin)
+        return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
+                             "or more as the end offset");
+    return true;
+}
+
+static bool check_size(sfti_reading *r, const sft_tensor *t) {
+    sft_error error;
+    uint64_t bytes;
+    sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, NULL);
+    if (code == SFT_OK && bytes == t->end - t->begin) return true;
+    if (code == SFT_OK)
+        return report_tensor(r, SFT_SIZE_MISMATCH, t, bytes, t->end - t->begin,
+                             "bytes by dtype and shape");
+    code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, NULL, &error);
+    error.offset = name_offset(r, t->name);
+    sfti_error_tensor(&error, t->name);
+    return sfti_report(r, &error);
+}
+
+static bool check_end(sfti_reading *r, uint64_t size) {
+    sft_error error;
+    uint64_t data = r->model->data_bytes, begin = r->model->data_offset;
+    if (size == SFT_SIZE_UNKNOWN || size - begin == data) return true;
+    bool cut = size - begin < data;
+    sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : begin + data,
+              "expected %llu bytes of tensor data, found %llu", (unsigned long long)data,
+              (unsigned long long)(size - begin));
+    return sfti_report(r, &error);
+}
+
+/* Absolute offsets exist for every byte of the tensor. */
+static bool place_tensor(sfti_reading *r, sft_tensor *t) {
+    uint64_t end;
+    if (sfti_add(r->model->data_offset, t->end, &end)
+        && sfti_add(r->model->data_offset, t->begin, &t->offset))
+        return true;
+    return report_tensor(r, SFT_SIZE_OVERFLOW, t, UINT64_MAX - r->model->data_offset, t->end,
+                         "or less as the end offset");
+}
+
+static bool check_tensors(sfti_reading *r, uint64_t size) {
+    sfti_tensors *tensors = &r->model->tensors;
+    uint64_t before = 0;
+    for (size_t i = 0; i < tensors->count; i++) {
+        sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
+        bool placed = t->begin == before && t->end >= before;
+        if (!placed && !check_place(r, t, before)) return false;
+        if (t->end >= t->begin && !check_size(r, t)) return false;
+        if (!place_tensor(r, t)) return false;
+        if (t->end > before) before = t->end;
+    }
+    r->model->data_bytes = before;
+    return check_end(r, size);
+}
+
+sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
+                         const uint64_t seed[2], const sfti_watch *watch, sfti_arena *arena,
+                         sfti_model *out, sft_error *err) {
+    sfti_reading r;
+    size_t dead;
+    memset(&r, 0, sizeof r);
+    memset(out, 0, sizeof *out);
+    r.text = text;
+    r.limits = limits;
+    r.watch = watch;
+    r.seed = seed;
+    r.arena = arena;
+    r.model = out;
+    r.err = err;
+    r.last_dtype = SFT_BF16;
+    out->text = text;
+    out->data_offset = SFTI_PREFIX + (uint64_t)text.len;
+    sfti_header_read(&r);
+    r.limits = limits;
+    if (!r.fatal && index_keys(&r) && index_names(&r, &dead) && sort_tensors(&r, dead))
+        check_tensors(&r, size);
+    return r.first;
+}

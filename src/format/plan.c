@@ -1,0 +1,441 @@
+#include "format/plan.h"
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "format/format.h"
+
+#include <string.h>
+
+struct sft_plan {
+    sfti_arena arena;
+    size_t count;
+    sft_tensor *tensors; /* in file order */
+    uint32_t *position;  /* spec -> place in tensors */
+    char *head;
+    size_t head_len;
+    uint64_t data_bytes;
+};
+
+/* A plan being made; work holds what is of no use afterwards. */
+typedef struct planning {
+    const sft_spec *specs;
+    size_t count;
+    const sft_pair *pairs;
+    size_t pair_count;
+    sft_plan_options options;
+    sfti_arena work;
+    uint32_t *order;      /* of specs */
+    uint32_t *pair_order; /* of pairs */
+    uint32_t *scratch;    /* as long as the longer of them */
+    sft_plan *plan;
+} planning;
+
+static const sft_span metadata_name = { "__metadata__", 12 };
+
+/* ── Checks ── */
+
+static sft_code check_options(planning *p, const sft_plan_options *options, sft_error *err) {
+    sft_plan_options own = SFT_PLAN_OPTIONS_INIT;
+    if (options) {
+        size_t size = options->size < sizeof own ? options->size : sizeof own;
+        if (size > sizeof own.size) memcpy(&own, options, size);
+    }
+    if (own.align == 0) own.align = 8;
+    if (own.max_header_bytes == 0) own.max_header_bytes = SFT_MAX_HEADER_BYTES;
+    p->options = own;
+    if (own.align >= 8 && (own.align & (own.align - 1)) == 0) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected an alignment that is a power of two from 8 on, found %u",
+                     (unsigned)own.align);
+}
+
+static sft_code check_counts(const planning *p, sft_error *err) {
+    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected arrays of tensors and of metadata, found NULL");
+    }
+    if (p->count < UINT32_MAX && p->pair_count < UINT32_MAX) return SFT_OK;
+    return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+                     "expected fewer than 2^32 - 1 tensors and pairs, found more");
+}
+
+static bool is_utf8(sft_span text) {
+    return text.len == 0 || sfti_utf8_check(text.data, text.len) == text.len;
+}
+
+static bool is_null(sft_span text) {
+    return text.len > 0 && !text.data;
+}
+
+static sft_code check_spec(const sft_spec *spec, sft_error *err) {
+    if (is_null(spec->name)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a tensor's name, found NULL");
+    }
+    if (!is_utf8(spec->name)) {
+        return sfti_fail_tensor(err, SFT_HEADER_UTF8, SFT_NO_OFFSET, spec->name,
+                                "expected a tensor's name in UTF-8, found \"%.*s\"",
+                                spec->name.len < 128 ? (int)spec->name.len : 128,
+                                spec->name.data);
+    }
+    if (sft_span_equal(spec->name, metadata_name)) {
+        return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, spec->name,
+                                "expected a tensor's name, found the reserved __metadata__");
+    }
+    sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, NULL, err);
+    if (code != SFT_OK && err) sfti_error_tensor(err, spec->name);
+    return code;
+}
+
+static sft_code check_specs(const planning *p, sft_error *err) {
+    for (size_t i = 0; i < p->count; i++) {
+        sft_code code = check_spec(&p->specs[i], err);
+        if (code != SFT_OK) return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code check_pairs(const planning *p, sft_error *err) {
+    for (size_t i = 0; i < p->pair_count; i++) {
+        sft_span key = p->pairs[i].key, value = p->pairs[i].value;
+        if (is_null(key) || is_null(value)) {
+            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "expected metadata of keys and values, found NULL");
+        }
+        if (is_utf8(key) && is_utf8(value)) continue;
+        return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+                         "expected metadata in UTF-8, found other bytes in the %s of \"%.*s\"",
+                         is_utf8(key) ? "value" : "key", key.len < 128 ? (int)key.len : 128,
+                         key.len > 0 ? key.data : "");
+    }
+    return SFT_OK;
+}
+
+/* ── Order ── */
+
+static int compare_specs(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_spec *specs = ctx;
+    return sfti_bytes_compare(specs[a].name, specs[b].name);
+}
+
+static int compare_pairs(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_pair *pairs = ctx;
+    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+}
+
+static void in_order_given(uint32_t *order, size_t count) {
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+}
+
+/* Sorted by name already: a stable pass over the dtypes, highest first, does the rest. */
+static void order_by_dtype(planning *p) {
+    size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
+    for (size_t i = 0; i < p->count; i++) next[SFT_U64 - p->specs[i].dtype + 1]++;
+    for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t spec = p->order[i];
+        p->scratch[next[SFT_U64 - p->specs[spec].dtype]++] = spec;
+    }
+    if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
+}
+
+static sft_code order_specs(planning *p, sft_error *err) {
+    in_order_given(p->order, p->count);
+    sfti_sort(p->order, p->scratch, p->count, compare_specs, p->specs);
+    for (size_t i = 1; i < p->count; i++) {
+        sft_span name = p->specs[p->order[i]].name;
+        if (!sft_span_equal(p->specs[p->order[i - 1]].name, name)) continue;
+        return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                                "expected each tensor's name once, found it twice");
+    }
+    if (p->options.keep_order) {
+        in_order_given(p->order, p->count);
+    } else {
+        order_by_dtype(p);
+    }
+    return SFT_OK;
+}
+
+static sft_code order_pairs(planning *p, sft_error *err) {
+    in_order_given(p->pair_order, p->pair_count);
+    sfti_sort(p->pair_order, p->scratch, p->pair_count, compare_pairs, p->pairs);
+    for (size_t i = 1; i < p->pair_count; i++) {
+        sft_span key = p->pairs[p->pair_order[i]].key;
+        if (!sft_span_equal(p->pairs[p->pair_order[i - 1]].key, key)) continue;
+        return sfti_fail(err, SFT_METADATA_KEY_DUPLICATE, SFT_NO_OFFSET,
+                         "expected each metadata key once, found \"%.*s\" twice",
+                         key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
+    }
+    return SFT_OK;
+}
+
+/* ── Layout ── */
+
+/* count * each bytes, NULL when that is no memory. */
+static void *take_array(sfti_arena *arena, size_t count, size_t each) {
+    uint64_t bytes;
+    if (!sfti_mul(count, each, &bytes) || !sfti_fits_size(bytes)) return NULL;
+    return sfti_arena_take(arena, (size_t)bytes);
+}
+
+static bool copy_spec(sft_plan *plan, const sft_spec *spec, sft_tensor *out) {
+    char *name = sfti_arena_take(&plan->arena, spec->name.len);
+    uint64_t *shape = take_array(&plan->arena, spec->rank, sizeof *shape);
+    if (!name || !shape) return false;
+    if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);
+    if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
+    out->name.data = name;
+    out->name.len = spec->name.len;
+    out->shape = shape;
+    out->rank = spec->rank;
+    out->dtype = spec->dtype;
+    return true;
+}
+
+static sft_code lay_out(planning *p, sft_error *err) {
+    sft_plan *plan = p->plan;
+    uint64_t at = 0, bytes;
+    plan->count = p->count;
+    plan->tensors = take_array(&plan->arena, p->count, sizeof *plan->tensors);
+    plan->position = take_array(&plan->arena, p->count, sizeof *plan->position);
+    if (!plan->tensors || !plan->position) return sfti_fail_memory(err, p->count);
+    for (size_t i = 0; i < p->count; i++) {
+        const sft_spec *spec = &p->specs[p->order[i]];
+        sft_tensor *tensor = &plan->tensors[i];
+        plan->position[p->order[i]] = (uint32_t)i;
+        if (!copy_spec(plan, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
+        sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
+        if (code != SFT_OK) return code;
+        tensor->begin = at;
+        if (!sfti_add(at, bytes, &at)) {
+            return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, spec->name,
+                                    "expected tensors of at most 2^64 - 1 bytes, found more");
+        }
+        tensor->end = at;
+    }
+    plan->data_bytes = at;
+    return SFT_OK;
+}
+
+/* ── Header text ── */
+
+/* Counts with at NULL, then writes. Counting stops mattering past most. */
+typedef struct head_text {
+    char *at;
+    uint64_t len, most;
+} head_text;
+
+static void head_put(head_text *h, const char *bytes, size_t len) {
+    if (h->at) {
+        memcpy(h->at, bytes, len);
+        h->at += len;
+    }
+    if (h->len <= h->most && !sfti_add(h->len, len, &h->len)) h->len = UINT64_MAX;
+}
+
+static void head_cstr(head_text *h, const char *text) {
+    head_put(h, text, strlen(text));
+}
+
+static void head_number(head_text *h, uint64_t value) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    head_put(h, digits + at, sizeof digits - at);
+}
+
+static bool head_plain(unsigned char c) {
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+static void head_escape(head_text *h, unsigned char c) {
+    static const char hex[] = "0123456789abcdef";
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    char out[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    const char *found = c != 0 ? strchr(from, c) : NULL;
+    if (found) out[1] = to[found - from];
+    head_put(h, out, found ? 2 : 6);
+}
+
+static void head_string(head_text *h, sft_span text) {
+    size_t i = 0;
+    head_put(h, "\"", 1);
+    while (i < text.len) {
+        size_t begin = i;
+        while (i < text.len && head_plain((unsigned char)text.data[i])) i++;
+        if (i > begin) head_put(h, text.data + begin, i - begin);
+        if (i < text.len) head_escape(h, (unsigned char)text.data[i++]);
+    }
+    head_put(h, "\"", 1);
+}
+
+static void head_metadata(head_text *h, const planning *p) {
+    head_string(h, metadata_name);
+    head_put(h, ":{", 2);
+    for (size_t i = 0; i < p->pair_count; i++) {
+        const sft_pair *pair = &p->pairs[p->pair_order[i]];
+        if (i > 0) head_put(h, ",", 1);
+        head_string(h, pair->key);
+        head_put(h, ":", 1);
+        head_string(h, pair->value);
+    }
+    head_put(h, "}", 1);
+}
+
+static void head_tensor(head_text *h, const sft_tensor *tensor) {
+    head_string(h, tensor->name);
+    head_cstr(h, ":{\"dtype\":\"");
+    head_cstr(h, sft_dtype_describe(tensor->dtype)->name);
+    head_cstr(h, "\",\"shape\":[");
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        if (d > 0) head_put(h, ",", 1);
+        head_number(h, tensor->shape[d]);
+    }
+    head_cstr(h, "],\"data_offsets\":[");
+    head_number(h, tensor->begin);
+    head_put(h, ",", 1);
+    head_number(h, tensor->end);
+    head_put(h, "]}", 2);
+}
+
+static void head_object(head_text *h, const planning *p) {
+    bool metadata = p->pair_count > 0 || p->options.has_metadata;
+    head_put(h, "{", 1);
+    if (metadata) head_metadata(h, p);
+    for (size_t i = 0; i < p->count && h->len <= h->most; i++) {
+        if (metadata || i > 0) head_put(h, ",", 1);
+        head_tensor(h, &p->plan->tensors[i]);
+    }
+    head_put(h, "}", 1);
+}
+
+/* N: the text with the spaces that align the data's start. */
+static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded,
+                             sft_error *err) {
+    head_text count = { NULL, 0, p->options.max_header_bytes };
+    uint64_t start = 0;
+    head_object(&count, p);
+    *text = count.len;
+    bool fits = sfti_add(count.len, SFTI_PREFIX, &start) &&
+                sfti_align_up(start, p->options.align, &start);
+    *padded = fits ? start - SFTI_PREFIX : UINT64_MAX;
+    if (*padded > p->options.max_header_bytes) {
+        return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected a header of at most %llu bytes, found %s%llu",
+                         (unsigned long long)p->options.max_header_bytes,
+                         count.len > count.most ? "at least " : "",
+                         (unsigned long long)*padded);
+    }
+    if (sfti_fits_size(start)) return SFT_OK;
+    return sfti_fail_memory(err, start);
+}
+
+static sft_code write_head(planning *p, sft_error *err) {
+    sft_plan *plan = p->plan;
+    uint64_t text, padded, total;
+    sft_code code = measure_head(p, &text, &padded, err);
+    if (code != SFT_OK) return code;
+    plan->head_len = (size_t)padded + SFTI_PREFIX;
+    if (!sfti_add(plan->data_bytes, plan->head_len, &total)) {
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected a file of at most 2^64 - 1 bytes, found more");
+    }
+    plan->head = sfti_arena_take(&plan->arena, plan->head_len);
+    if (!plan->head) return sfti_fail_memory(err, plan->head_len);
+    sfti_put_u64(plan->head, padded);
+    head_text out = { plan->head + SFTI_PREFIX, 0, UINT64_MAX };
+    head_object(&out, p);
+    memset(out.at, ' ', (size_t)(padded - text));
+    for (size_t i = 0; i < p->count; i++) {
+        plan->tensors[i].offset = plan->head_len + plan->tensors[i].begin;
+    }
+    return SFT_OK;
+}
+
+/* ── All together ── */
+
+static sft_code take_scratch(planning *p, sft_error *err) {
+    size_t most = p->count > p->pair_count ? p->count : p->pair_count;
+    p->order = take_array(&p->work, p->count, sizeof *p->order);
+    p->pair_order = take_array(&p->work, p->pair_count, sizeof *p->pair_order);
+    p->scratch = take_array(&p->work, most, sizeof *p->scratch);
+    if (p->order && p->pair_order && p->scratch) return SFT_OK;
+    return sfti_fail_memory(err, (uint64_t)most * sizeof *p->scratch);
+}
+
+static sft_code make_plan(planning *p, sft_error *err) {
+    sft_code code = check_specs(p, err);
+    if (code == SFT_OK) code = check_pairs(p, err);
+    if (code == SFT_OK) code = take_scratch(p, err);
+    if (code == SFT_OK) code = order_specs(p, err);
+    if (code == SFT_OK) code = order_pairs(p, err);
+    if (code == SFT_OK) code = lay_out(p, err);
+    if (code == SFT_OK) code = write_head(p, err);
+    return code;
+}
+
+sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metadata,
+                      size_t metadata_count, const sft_plan_options *options, sft_plan **out,
+                      sft_error *err) {
+    planning p = { .specs = specs, .count = count, .pairs = metadata,
+                   .pair_count = metadata_count };
+    if (!out) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the plan, found NULL");
+    }
+    *out = NULL;
+    sft_code code = check_options(&p, options, err);
+    if (code == SFT_OK) code = check_counts(&p, err);
+    if (code != SFT_OK) return code;
+    p.work.alloc = sfti_allocator(p.options.alloc);
+    p.plan = sfti_take(&p.work.alloc, sizeof *p.plan);
+    if (!p.plan) return sfti_fail_memory(err, sizeof *p.plan);
+    memset(p.plan, 0, sizeof *p.plan);
+    p.plan->arena.alloc = p.work.alloc;
+    code = make_plan(&p, err);
+    sfti_arena_free(&p.work);
+    if (code == SFT_OK) {
+        *out = p.plan;
+    } else {
+        sft_plan_free(p.plan);
+    }
+    return code;
+}
+
+void sft_plan_free(sft_plan *plan) {
+    if (!plan) return;
+    sft_allocator alloc = plan->arena.alloc;
+    sfti_arena_free(&plan->arena);
+    sfti_release(&alloc, plan, sizeof *plan);
+}
+
+uint64_t sft_plan_total(const sft_plan *plan) {
+    return plan->head_len + plan->data_bytes;
+}
+
+sft_span sft_plan_head(const sft_plan *plan) {
+    sft_span head = { plan->head, plan->head_len };
+    return head;
+}
+
+size_t sft_plan_count(const sft_plan *plan) {
+    return plan->count;
+}
+
+const sft_tensor *sft_plan_tensor(const sft_plan *plan, size_t i) {
+    return i < plan->count ? &plan->tensors[i] : NULL;
+}
+
+size_t sft_plan_position(const sft_plan *plan, size_t spec) {
+    return spec < plan->count ? plan->position[spec] : SIZE_MAX;
+}
+
+const sft_allocator *sfti_plan_allocator(const sft_plan *plan) {
+    return &plan->arena.alloc;
+}

@@ -1,0 +1,10 @@
+/* What the writer needs of a plan beyond the public calls. */
+#ifndef SFTI_PLAN_H
+#define SFTI_PLAN_H
+
+#include "safetensors.h"
+
+/* The allocator the plan was made with, for what is made for the plan. */
+const sft_allocator *sfti_plan_allocator(const sft_plan *plan);
+
+#endif

@@ -1,0 +1,489 @@
+/* Slices: index expressions against shapes, and the byte runs of the result. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "format/format.h"
+
+#include <string.h>
+
+#define PARTS_MAX (SFT_MAX_RANK + 1) /* every dimension and an ellipsis */
+
+static uint64_t magnitude(int64_t value) {
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+/* ── Resolving ───────────────────────────────────────────────────────────── */
+
+/* Elements of a dimension that lie before index `value`, 0 to dim. */
+static uint64_t elements_before(int64_t value, uint64_t dim) {
+    uint64_t size = magnitude(value);
+    if (value < 0) return size > dim ? 0 : dim - size;
+    return size < dim ? size : dim;
+}
+
+/* Elements up to and including index `value`: for walking backwards. */
+static uint64_t elements_through(int64_t value, uint64_t dim) {
+    uint64_t size = magnitude(value);
+    if (value < 0) return size > dim ? 0 : dim - size + 1;
+    return size < dim ? size + 1 : dim;
+}
+
+static uint64_t steps_between(uint64_t low, uint64_t high, uint64_t step) {
+    return low < high ? (high - low - 1) / step + 1 : 0;
+}
+
+static void resolve_forward(const sft_index *part, uint64_t dim, sft_range *out) {
+    uint64_t start = part->has_start ? elements_before(part->start, dim) : 0;
+    uint64_t stop = part->has_stop ? elements_before(part->stop, dim) : dim;
+    out->count = steps_between(start, stop, magnitude(out->step));
+    out->start = out->count ? start : 0;
+}
+
+static void resolve_backward(const sft_index *part, uint64_t dim, sft_range *out) {
+    uint64_t start = part->has_start ? elements_through(part->start, dim) : dim;
+    uint64_t stop = part->has_stop ? elements_through(part->stop, dim) : 0;
+    out->count = steps_between(stop, start, magnitude(out->step));
+    out->start = out->count ? start - 1 : 0;
+}
+
+static sft_code resolve_range(const sft_index *part, uint32_t d, uint64_t dim,
+                              sft_range *out, sft_error *err) {
+    out->step = part->has_step ? part->step : 1;
+    if (out->step == 0)
+        return sfti_fail(err, SFT_SLICE_STEP, SFT_NO_OFFSET,
+                         "expected a step other than 0 in dimension %u", (unsigned)d);
+    if (out->step > 0) resolve_forward(part, dim, out);
+    else resolve_backward(part, dim, out);
+    return SFT_OK;
+}
+
+static sft_code resolve_int(const sft_index *part, uint32_t d, uint64_t dim,
+                            sft_range *out, sft_error *err) {
+    uint64_t size = magnitude(part->value);
+    if (part->value < 0 ? size > dim : size >= dim)
+        return sfti_fail(err, SFT_SLICE_BOUNDS, SFT_NO_OFFSET,
+                         "expected an index inside dimension %u of %llu elements, found %lld",
+                         (unsigned)d, (unsigned long long)dim, (long long)part->value);
+    out->start = part->value < 0 ? dim - size : size;
+    out->count = 1;
+    out->step = 1;
+    return SFT_OK;
+}
+
+static void whole_ranges(const uint64_t *shape, uint32_t from, uint32_t to, sft_slice *out) {
+    for (uint32_t d = from; d < to; d++) out->range[d] = (sft_range){ 0, shape[d], 1 };
+}
+
+/* How many parts stand for one dimension each; at most one may be an ellipsis. */
+static sft_code count_parts(const sft_index *parts, size_t count, uint32_t rank,
+                            uint32_t *given, sft_error *err) {
+    size_t ellipses = 0;
+    for (size_t i = 0; i < count; i++) {
+        if ((unsigned)parts[i].kind > SFT_INDEX_ELLIPSIS)
+            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "expected a known kind in part %zu of the index, found %u", i,
+                             (unsigned)parts[i].kind);
+        ellipses += parts[i].kind == SFT_INDEX_ELLIPSIS;
+    }
+    if (ellipses > 1)
+        return sfti_fail(err, SFT_SLICE_SYNTAX, SFT_NO_OFFSET,
+                         "expected at most one ellipsis, found %zu", ellipses);
+    if (count - ellipses > rank)
+        return sfti_fail(err, SFT_SLICE_RANK, SFT_NO_OFFSET,
+                         "expected at most %u indexes, one for each dimension, found %zu",
+                         (unsigned)rank, count - ellipses);
+    *given = (uint32_t)(count - ellipses);
+    return SFT_OK;
+}
+
+static sft_code check_rank(uint32_t rank, sft_error *err) {
+    if (rank <= SFT_MAX_RANK) return SFT_OK;
+    return sfti_fail(err, SFT_SLICE_RANK, SFT_NO_OFFSET,
+                     "expected at most %u dimensions in a slice, found %u",
+                     (unsigned)SFT_MAX_RANK, (unsigned)rank);
+}
+
+static sft_code resolve_parts(const uint64_t *shape, const sft_index *parts, size_t count,
+                              uint32_t given, sft_slice *out, sft_error *err) {
+    uint32_t d = 0;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; i < count && code == SFT_OK; i++) {
+        const sft_index *part = &parts[i];
+        if (part->kind == SFT_INDEX_ELLIPSIS) {
+            whole_ranges(shape, d, d + out->rank - given, out);
+            d += out->rank - given;
+        } else if (part->kind == SFT_INDEX_INT) {
+            code = resolve_int(part, d, shape[d], &out->range[d], err);
+            out->dropped |= UINT64_C(1) << d++;
+        } else {
+            code = resolve_range(part, d, shape[d], &out->range[d], err);
+            d++;
+        }
+    }
+    if (code == SFT_OK) whole_ranges(shape, d, out->rank, out);
+    return code;
+}
+
+sft_code sft_slice_resolve(const uint64_t *shape, uint32_t rank, const sft_index *parts,
+                           size_t count, sft_slice *out, sft_error *err) {
+    if (!out || (!shape && rank) || (!parts && count))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a shape, index parts and a slice to fill, found NULL");
+    memset(out, 0, sizeof *out);
+    uint32_t given = 0;
+    sft_code code = check_rank(rank, err);
+    if (code == SFT_OK) code = count_parts(parts, count, rank, &given, err);
+    if (code != SFT_OK) return code;
+    out->rank = rank;
+    code = resolve_parts(shape, parts, count, given, out, err);
+    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    return code;
+}
+
+/* ── Text ────────────────────────────────────────────────────────────────── */
+
+typedef struct slice_text {
+    const char *text;
+    size_t at, end;
+    sft_error *err;
+} slice_text;
+
+static bool slice_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Next byte that is not blank, or NUL at the end (a real NUL is refused as syntax). */
+static char slice_peek(slice_text *t) {
+    while (t->at < t->end && slice_blank(t->text[t->at])) t->at++;
+    return t->at < t->end ? t->text[t->at] : '\0';
+}
+
+static bool slice_take(slice_text *t, char c) {
+    if (slice_peek(t) != c || t->at == t->end) return false;
+    t->at++;
+    return true;
+}
+
+static sft_code slice_syntax(slice_text *t, const char *expected) {
+    (void)slice_peek(t);
+    if (t->at == t->end)
+        return sfti_fail(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found the end",
+                         expected);
+    return sfti_fail(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found '%.*s'", expected, 1,
+                     t->text + t->at);
+}
+
+static bool slice_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool slice_number_ahead(slice_text *t) {
+    char c = slice_peek(t);
+    return slice_digit(c) || c == '-' || c == '+';
+}
+
+/* A signed integer. Beyond int64 it stays at the limit, where ranges are clamped
+ * anyway, and *cut says so. */
+static sft_code slice_number(slice_text *t, int64_t *out, bool *cut) {
+    bool negative = slice_peek(t) == '-';
+    if (negative || slice_peek(t) == '+') t->at++;
+    if (!slice_digit(slice_peek(t))) return slice_syntax(t, "a digit");
+    uint64_t limit = (uint64_t)INT64_MAX + negative, value = 0;
+    *cut = false;
+    for (; t->at < t->end && slice_digit(t->text[t->at]); t->at++) {
+        uint64_t digit = (uint64_t)(t->text[t->at] - '0');
+        if (!*cut && value <= (limit - digit) / 10) value = value * 10 + digit;
+        else *cut = true;
+    }
+    if (*cut) value = limit;
+    *out = (int64_t)(negative ? 0 - value : value);
+    return SFT_OK;
+}
+
+static sft_code slice_bound(slice_text *t, int64_t *out, bool *has) {
+    bool cut;
+    if (!slice_number_ahead(t)) return SFT_OK;
+    *has = true;
+    return slice_number(t, out, &cut);
+}
+
+/* What follows "start" in a range: ":stop:step", both numbers optional. */
+static sft_code slice_range_rest(slice_text *t, sft_index *out) {
+    out->kind = SFT_INDEX_RANGE;
+    t->at++;
+    sft_code code = slice_bound(t, &out->stop, &out->has_stop);
+    if (code == SFT_OK && slice_take(t, ':')) code = slice_bound(t, &out->step, &out->has_step);
+    return code;
+}
+
+static sft_code slice_ellipsis(slice_text *t, sft_index *out) {
+    if (t->end - t->at < 3 || memcmp(t->text + t->at, "...", 3) != 0)
+        return slice_syntax(t, "an index, a range or '...'");
+    t->at += 3;
+    out->kind = SFT_INDEX_ELLIPSIS;
+    return SFT_OK;
+}
+
+static sft_code slice_int_or_range(slice_text *t, sft_index *out) {
+    bool cut;
+    size_t at = t->at;
+    sft_code code = slice_number(t, &out->value, &cut);
+    if (code != SFT_OK) return code;
+    if (slice_peek(t) == ':') {
+        out->start = out->value;
+        out->has_start = true;
+        return slice_range_rest(t, out);
+    }
+    out->kind = SFT_INDEX_INT;
+    if (!cut) return SFT_OK;
+    return sfti_fail(t->err, SFT_SLICE_BOUNDS, at, "expected an index inside its dimension, "
+                     "found a number beyond 2^63");
+}
+
+static sft_code slice_part(slice_text *t, sft_index *out) {
+    *out = (sft_index){ 0 };
+    if (slice_number_ahead(t)) return slice_int_or_range(t, out);
+    if (slice_peek(t) == ':') return slice_range_rest(t, out);
+    return slice_ellipsis(t, out);
+}
+
+/* Take the brackets off, if there are both. */
+static sft_code slice_brackets(slice_text *t) {
+    if (!slice_take(t, '[')) return SFT_OK;
+    while (t->end > t->at && slice_blank(t->text[t->end - 1])) t->end--;
+    if (t->end > t->at && t->text[t->end - 1] == ']') {
+        t->end--;
+        return SFT_OK;
+    }
+    t->at = t->end;
+    return slice_syntax(t, "']'");
+}
+
+static sft_code slice_parts(slice_text *t, uint32_t rank, sft_index *parts, size_t *count) {
+    bool ellipsis = false;
+    do {
+        (void)slice_peek(t);
+        if (*count && t->at == t->end) break; /* a trailing comma, as in Python */
+        if (*count == PARTS_MAX)
+            return sfti_fail(t->err, SFT_SLICE_RANK, t->at,
+                             "expected at most %u indexes, one for each dimension, found more",
+                             (unsigned)rank);
+        sft_index *part = &parts[(*count)++];
+        size_t at = t->at;
+        sft_code code = slice_part(t, part);
+        if (code != SFT_OK) return code;
+        if (part->kind == SFT_INDEX_ELLIPSIS && ellipsis) {
+            t->at = at;
+            return slice_syntax(t, "at most one ellipsis");
+        }
+        ellipsis |= part->kind == SFT_INDEX_ELLIPSIS;
+    } while (slice_take(t, ','));
+    (void)slice_peek(t);
+    return t->at == t->end ? SFT_OK : slice_syntax(t, "',' or the end");
+}
+
+sft_code sft_slice_parse(const uint64_t *shape, uint32_t rank, sft_span text, sft_slice *out,
+                         sft_error *err) {
+    if (!out || (!shape && rank) || (!text.data && text.len))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a shape, a text and a slice to fill, found NULL");
+    memset(out, 0, sizeof *out);
+    slice_text t = { text.len ? text.data : "", 0, text.len, err };
+    sft_index parts[PARTS_MAX];
+    size_t count = 0;
+    sft_code code = check_rank(rank, err);
+    if (code == SFT_OK) code = slice_brackets(&t);
+    if (code == SFT_OK) code = slice_parts(&t, rank, parts, &count);
+    if (code != SFT_OK) return code;
+    return sft_slice_resolve(shape, rank, parts, count, out, err);
+}
+
+/* ── Facts of the result ─────────────────────────────────────────────────── */
+
+uint32_t sft_slice_shape(const sft_slice *slice, uint64_t *out) {
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < slice->rank && d < SFT_MAX_RANK; d++)
+        if (!(slice->dropped >> d & 1)) out[rank++] = slice->range[d].count;
+    return rank;
+}
+
+static sft_code slice_overflow(sft_error *err) {
+    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                     "expected a slice of at most 2^64 - 1 bits, found more");
+}
+
+static sft_code slice_partial(const sft_dtype_info *info, sft_error *err) {
+    return sfti_fail(err, SFT_SLICE_PARTIAL_BYTE, SFT_NO_OFFSET,
+                     "expected runs of whole bytes, found a run of %s (%u bits an element) "
+                     "that begins or ends inside a byte",
+                     info->name, (unsigned)info->bits);
+}
+
+static const sft_dtype_info *slice_dtype(sft_dtype dtype, sft_error *err) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
+    if (!info)
+        (void)sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a dtype, found %u",
+                        (unsigned)dtype);
+    return info;
+}
+
+sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype, uint64_t *elements,
+                        uint64_t *bytes, sft_error *err) {
+    if (elements) *elements = 0;
+    if (bytes) *bytes = 0;
+    if (!slice)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a slice, found NULL");
+    const sft_dtype_info *info = slice_dtype(dtype, err);
+    if (!info) return SFT_BAD_ARGUMENT;
+    sft_code code = check_rank(slice->rank, err);
+    if (code != SFT_OK) return code;
+    uint64_t count = 1, bits;
+    for (uint32_t d = 0; d < slice->rank; d++)
+        if (!sfti_mul(count, slice->range[d].count, &count)) return slice_overflow(err);
+    if (!sfti_mul(count, info->bits, &bits)) return slice_overflow(err);
+    if (bits % 8 != 0) return slice_partial(info, err);
+    if (elements) *elements = count;
+    if (bytes) *bytes = bits / 8;
+    return SFT_OK;
+}
+
+/* ── Runs ────────────────────────────────────────────────────────────────── */
+
+/* Whether all elements of a range lie inside the dimension. */
+static bool range_inside(const sft_range *range, uint64_t dim) {
+    if (range->count == 0) return true;
+    if (range->start >= dim) return false;
+    uint64_t room = range->step < 0 ? range->start : dim - 1 - range->start, reach;
+    return sfti_mul(range->count - 1, magnitude(range->step), &reach) && reach <= room &&
+           (range->count == 1 || range->step != 0);
+}
+
+static sft_code check_ranges(const sft_tensor *tensor, const sft_slice *slice, bool *empty,
+                             sft_error *err) {
+    *empty = false;
+    for (uint32_t d = 0; d < slice->rank; d++) {
+        const sft_range *range = &slice->range[d];
+        if (!range_inside(range, tensor->shape[d]))
+            return sfti_fail_tensor(err, SFT_SLICE_BOUNDS, SFT_NO_OFFSET, tensor->name,
+                                    "expected a range inside dimension %u of %llu elements, "
+                                    "found %llu from %llu by %lld",
+                                    (unsigned)d, (unsigned long long)tensor->shape[d],
+                                    (unsigned long long)range->count,
+                                    (unsigned long long)range->start, (long long)range->step);
+        *empty |= range->count == 0;
+    }
+    return SFT_OK;
+}
+
+/* Put one more loop around those of `out`; the innermost is number 0. All sizes are in
+ * bits and under 2^64, so that bytes fit in an int64. A loop that goes on where the one
+ * inside ends is made part of it. */
+static bool runs_push(sft_runs *out, const sft_range *range, uint64_t stride) {
+    uint64_t jump;
+    if (!sfti_mul(stride, magnitude(range->step), &jump)) return false;
+    if (jump % 8 != 0 || jump / 8 > INT64_MAX) return false;
+    int64_t bytes = range->step < 0 ? -(int64_t)(jump / 8) : (int64_t)(jump / 8);
+    uint32_t last = out->rank - 1;
+    uint64_t reach;
+    if (out->rank && (bytes < 0) == (out->stride[last] < 0) &&
+        sfti_mul(magnitude(out->stride[last]), out->count[last], &reach) && reach == jump / 8)
+        return sfti_mul(out->count[last], range->count, &out->count[last]);
+    out->count[out->rank] = range->count;
+    out->stride[out->rank++] = bytes;
+    return true;
+}
+
+typedef struct runs_plan {
+    uint64_t run;      /* bits of a run */
+    uint64_t stride;   /* bits from one element of this dimension to the next */
+    uint64_t position; /* bit of the first run */
+} runs_plan;
+
+/* Innermost dimension first: melt it into the run, skip it, or loop over it. */
+static sft_code plan_dimension(runs_plan *plan, uint64_t dim, const sft_range *range,
+                               sft_runs *out, const sft_dtype_info *info, sft_error *err) {
+    uint64_t start;
+    if (!sfti_mul(range->start, plan->stride, &start) ||
+        !sfti_add(plan->position, start, &plan->position))
+        return slice_overflow(err);
+    if (range->count > 1) {
+        bool melts = range->step == 1 && plan->stride == plan->run;
+        if (melts && !sfti_mul(plan->run, range->count, &plan->run)) return slice_overflow(err);
+        if (!melts && !runs_push(out, range, plan->stride)) return slice_partial(info, err);
+    }
+    return sfti_mul(plan->stride, dim, &plan->stride) ? SFT_OK : slice_overflow(err);
+}
+
+static sft_code plan_runs(const sft_tensor *tensor, const sft_slice *slice, sft_runs *out,
+                          sft_error *err) {
+    const sft_dtype_info *info = slice_dtype(tensor->dtype, err);
+    if (!info) return SFT_BAD_ARGUMENT;
+    runs_plan plan = { info->bits, info->bits, 0 };
+    for (uint32_t d = slice->rank; d-- > 0;) {
+        sft_code code =
+            plan_dimension(&plan, tensor->shape[d], &slice->range[d], out, info, err);
+        if (code != SFT_OK) return code;
+    }
+    if (plan.run % 8 != 0 || plan.position % 8 != 0) return slice_partial(info, err);
+    out->run_bytes = plan.run / 8;
+    out->position = plan.position / 8;
+    out->left = 1;
+    for (uint32_t d = 0; d < out->rank; d++)
+        if (!sfti_mul(out->left, out->count[d], &out->left)) return slice_overflow(err);
+    return SFT_OK;
+}
+
+sft_code sft_runs_begin(const sft_tensor *tensor, const sft_slice *slice, sft_runs *out,
+                        sft_error *err) {
+    if (!tensor || !slice || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a tensor, a slice and runs to fill, found NULL");
+    memset(out, 0, sizeof *out);
+    sft_code code = check_rank(slice->rank, err);
+    if (code != SFT_OK) return code;
+    if (slice->rank != tensor->rank)
+        return sfti_fail_tensor(err, SFT_SLICE_RANK, SFT_NO_OFFSET, tensor->name,
+                                "expected a slice of rank %u, found rank %u",
+                                (unsigned)tensor->rank, (unsigned)slice->rank);
+    bool empty;
+    code = check_ranges(tensor, slice, &empty, err);
+    if (code == SFT_OK && !empty) code = plan_runs(tensor, slice, out, err);
+    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    return code;
+}
+
+/* Step over n runs of the innermost loop, which has as many left. Positions wrap for
+ * negative strides and come back. */
+static void runs_advance(sft_runs *runs, uint64_t n) {
+    runs->left -= n;
+    if (runs->left == 0) return;
+    runs->at[0] += n;
+    runs->position += (uint64_t)runs->stride[0] * n;
+    for (uint32_t d = 0; runs->at[d] == runs->count[d] && d + 1 < runs->rank; d++) {
+        runs->at[d] = 0;
+        runs->at[d + 1]++;
+        runs->position -= (uint64_t)runs->stride[d] * runs->count[d];
+        runs->position += (uint64_t)runs->stride[d + 1];
+    }
+}
+
+/* The last run of one row may touch the first of the next: 0,2 3,5 of [:, ::2]. */
+bool sft_runs_next(sft_runs *runs, sft_run *out) {
+    if (runs->left == 0) return false;
+    out->offset = runs->position;
+    out->len = 0;
+    do {
+        out->len += runs->run_bytes;
+        runs_advance(runs, 1);
+    } while (runs->left && runs->position == out->offset + out->len);
+    return true;
+}
+
+bool sfti_runs_row(sft_runs *runs, uint64_t most, sfti_row *out) {
+    if (runs->left == 0 || most == 0) return false;
+    uint64_t ahead = runs->rank ? runs->count[0] - runs->at[0] : 1;
+    out->offset = runs->position;
+    out->stride = runs->rank ? runs->stride[0] : 0;
+    out->count = ahead < most ? ahead : most;
+    runs_advance(runs, out->count);
+    return true;
+}

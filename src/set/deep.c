@@ -1,0 +1,231 @@
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "set/set.h"
+
+#include <string.h>
+
+#define DEEP_WINDOW ((size_t)1 << 20)
+
+/* ── Which bits are NaN or infinity ── */
+
+/* Of the masked bits: from first to last are NaN, inf is infinity (a value the mask
+ * cannot give where the dtype has none). bytes 0: a dtype without either. */
+typedef struct deep_bits {
+    uint32_t bytes;
+    uint64_t mask, first, last, inf;
+} deep_bits;
+
+#define DEEP_NO_INF UINT64_MAX
+#define DEEP_F32 { 4, 0x7fffffff, 0x7f800001, 0x7fffffff, 0x7f800000 }
+
+static const deep_bits deep_table[SFT_DTYPE_COUNT] = {
+    [SFT_F8_E5M2] = { 1, 0x7f, 0x7d, 0x7f, 0x7c },
+    [SFT_F8_E4M3] = { 1, 0x7f, 0x7f, 0x7f, DEEP_NO_INF },
+    [SFT_F8_E8M0] = { 1, 0xff, 0xff, 0xff, DEEP_NO_INF },
+    [SFT_F8_E4M3FNUZ] = { 1, 0xff, 0x80, 0x80, DEEP_NO_INF },
+    [SFT_F8_E5M2FNUZ] = { 1, 0xff, 0x80, 0x80, DEEP_NO_INF },
+    [SFT_F16] = { 2, 0x7fff, 0x7c01, 0x7fff, 0x7c00 },
+    [SFT_BF16] = { 2, 0x7fff, 0x7f81, 0x7fff, 0x7f80 },
+    [SFT_F32] = DEEP_F32,
+    [SFT_C64] = DEEP_F32, /* each of its halves */
+    [SFT_F64] = { 8, 0x7fffffffffffffff, 0x7ff0000000000001, 0x7fffffffffffffff,
+                  0x7ff0000000000000 },
+};
+
+/* ── Counting, element by element ── */
+
+static uint64_t deep_lane(const uint8_t *at, uint32_t bytes) {
+    switch (bytes) {
+    case 1: return *at;
+    case 2: return sfti_get_u16(at);
+    case 4: return sfti_get_u32(at);
+    default: return sfti_get_u64(at);
+    }
+}
+
+static inline bool deep_is_nan(const deep_bits *row, uint64_t bits) {
+    return bits >= row->first && bits <= row->last;
+}
+
+static void deep_count_plain(const deep_bits *row, const uint8_t *at, size_t len, uint64_t *nan,
+                             uint64_t *inf) {
+    for (size_t i = 0; i < len; i += row->bytes) {
+        uint64_t bits = deep_lane(at + i, row->bytes) & row->mask;
+        *nan += deep_is_nan(row, bits);
+        *inf += bits == row->inf;
+    }
+}
+
+/* An element is NaN, or infinite, when one of its halves is; it may be both. */
+static void deep_count_complex(const deep_bits *row, const uint8_t *at, size_t len,
+                               uint64_t *nan, uint64_t *inf) {
+    for (size_t i = 0; i < len; i += 8) {
+        uint64_t re = sfti_get_u32(at + i) & row->mask, im = sfti_get_u32(at + i + 4) & row->mask;
+        *nan += deep_is_nan(row, re) || deep_is_nan(row, im);
+        *inf += re == row->inf || im == row->inf;
+    }
+}
+
+/* ── Counting fast: a block without any is passed over whole ── */
+
+#define DEEP_BLOCK 64
+
+/* In every lane of a word: high is set by a value to be counted. With the sign masked off,
+ * NaN and infinity are the greatest values, so adding what lifts the least of them to the
+ * high bit tells; where a single pattern is NaN, the zero that the XOR leaves does. */
+typedef struct deep_sieve {
+    uint64_t keep, add, ones, high;
+    bool exact;
+} deep_sieve;
+
+static deep_sieve deep_sieve_of(const deep_bits *row) {
+    uint64_t lane = UINT64_MAX >> (64 - 8 * row->bytes), top = lane ^ lane >> 1;
+    uint64_t least = row->inf < row->first ? row->inf : row->first;
+    deep_sieve sieve = { .ones = UINT64_MAX / lane, .exact = row->mask == lane };
+    sieve.high = top * sieve.ones;
+    sieve.keep = row->mask * sieve.ones;
+    sieve.add = (sieve.exact ? row->first : top - least) * sieve.ones;
+    return sieve;
+}
+
+static inline bool deep_block_has(const deep_sieve *sieve, const uint8_t *at) {
+    uint64_t any = 0;
+    for (int i = 0; i < DEEP_BLOCK; i += 8) {
+        uint64_t word = sfti_get_u64(at + i);
+        if (sieve->exact) {
+            word ^= sieve->add;
+            any |= (word - sieve->ones) & ~word;
+        } else {
+            any |= (word & sieve->keep) + sieve->add;
+        }
+    }
+    return any & sieve->high;
+}
+
+/* len bytes of whole elements. */
+static void deep_count(sft_dtype dtype, const uint8_t *at, size_t len, uint64_t *nan,
+                       uint64_t *inf) {
+    const deep_bits *row = &deep_table[dtype];
+    if (row->bytes == 0) return;
+    void (*count)(const deep_bits *, const uint8_t *, size_t, uint64_t *, uint64_t *) =
+        dtype == SFT_C64 ? deep_count_complex : deep_count_plain;
+    deep_sieve sieve = deep_sieve_of(row);
+    while (len >= DEEP_BLOCK) {
+        if (deep_block_has(&sieve, at)) count(row, at, DEEP_BLOCK, nan, inf);
+        at += DEEP_BLOCK;
+        len -= DEEP_BLOCK;
+    }
+    count(row, at, len, nan, inf);
+}
+
+/* ── Walking ── */
+
+typedef struct deep_walk {
+    sft_deep *out;
+    const sft_job *job;
+    uint8_t *window; /* of one file's data: bytes [from, from + len) */
+    uint64_t from;
+    size_t len;
+    uint64_t done, total;
+    uint64_t nan, inf; /* of the tensor in hand */
+    sft_error *err;
+} deep_walk;
+
+static sft_code deep_tick(const deep_walk *walk) {
+    const sft_job *job = walk->job;
+    if (!job || !job->tick || job->tick(job->ctx, walk->done, walk->total)) return SFT_OK;
+    return sfti_fail(walk->err, SFT_CANCELLED, SFT_NO_OFFSET,
+                     "expected to go on, found the job cancelled");
+}
+
+/* Let the window begin at `at`. */
+static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
+    uint64_t left = sft_file_data_bytes(file) - at;
+    walk->from = at;
+    walk->len = left < DEEP_WINDOW ? (size_t)left : DEEP_WINDOW;
+    sft_code code = sft_read_at(file, sft_file_data_offset(file) + at, walk->window, walk->len,
+                                walk->err);
+    return code ? code : deep_tick(walk);
+}
+
+/* Count what the window holds of the tensor from *at on, whole elements only. */
+static void deep_part(deep_walk *walk, const sft_tensor *tensor, uint64_t *at) {
+    uint64_t end = walk->from + walk->len;
+    uint64_t part = (tensor->end < end ? tensor->end : end) - *at;
+    if (*at + part < tensor->end) part &= ~UINT64_C(7);
+    deep_count(tensor->dtype, walk->window + (*at - walk->from), (size_t)part, &walk->nan,
+               &walk->inf);
+    *at += part;
+    walk->done += part;
+}
+
+static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, uint64_t index) {
+    sft_deep *out = walk->out;
+    sft_kind kind = sft_dtype_describe(tensor->dtype)->kind;
+    uint64_t values = 0;
+    if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_COMPLEX) return;
+    if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &values, NULL, NULL))
+        values = 0;
+    out->tensors++;
+    if (!sfti_add(out->values, values, &out->values)) out->values = UINT64_MAX;
+    out->nan += walk->nan;
+    out->inf += walk->inf;
+    out->tensors_with_nan += walk->nan > 0;
+    out->tensors_with_inf += walk->inf > 0;
+    if (walk->nan > 0 && out->first_nan_tensor == UINT64_MAX) out->first_nan_tensor = index;
+    if (walk->inf > 0 && out->first_inf_tensor == UINT64_MAX) out->first_inf_tensor = index;
+}
+
+static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_tensor *tensor,
+                            uint64_t index) {
+    uint64_t at = tensor->begin;
+    walk->nan = walk->inf = 0;
+    while (at < tensor->end) {
+        uint64_t end = walk->from + walk->len, need = tensor->end - at < 8 ? tensor->end - at : 8;
+        if (at < walk->from || at + need > end) {
+            sft_code code = deep_slide(walk, file, at);
+            if (code) return code;
+        }
+        deep_part(walk, tensor, &at);
+    }
+    deep_finish_tensor(walk, tensor, index);
+    return SFT_OK;
+}
+
+static sft_code deep_file(deep_walk *walk, const sft_file *file, uint64_t *index) {
+    walk->from = 0;
+    walk->len = 0;
+    for (size_t i = 0; i < sft_file_count(file); i++) {
+        sft_code code = deep_tensor(walk, file, sft_file_tensor(file, i), (*index)++);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code deep_set(deep_walk *walk, const sft_set *set) {
+    uint64_t index = 0;
+    for (size_t s = 0; s < set->shard_count; s++) walk->total += sft_file_data_bytes(set->files[s]);
+    for (size_t s = 0; s < set->shard_count; s++) {
+        sft_code code = deep_file(walk, set->files[s], &index);
+        if (code) return code;
+    }
+    return deep_tick(walk);
+}
+
+static void deep_clear(sft_deep *out) {
+    memset(out, 0, sizeof *out);
+    out->first_nan_tensor = out->first_inf_tensor = UINT64_MAX;
+}
+
+sft_code sft_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
+    const sft_allocator *alloc = &set->arena.alloc;
+    deep_walk walk = { .out = out, .job = job, .err = err };
+    deep_clear(out);
+    walk.window = sfti_take(alloc, DEEP_WINDOW);
+    if (!walk.window) return sfti_fail_memory(err, DEEP_WINDOW);
+    sft_code code = deep_set(&walk, set);
+    sfti_release(alloc, walk.window, DEEP_WINDOW);
+    if (code) deep_clear(out);
+    return code;
+}

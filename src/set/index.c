@@ -1,0 +1,382 @@
+#include "set/index.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/order.h"
+#include "base/utf8.h"
+#include "os/os.h"
+#include "set/names.h"
+#include "set/set.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── Options ── */
+
+void sfti_set_options(const sft_set_options *from, sft_set_options *out) {
+    sft_set_options all = SFT_SET_OPTIONS_INIT;
+    *out = all;
+    if (from) memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
+    out->size = sizeof *out;
+    if (!out->max_index_bytes) out->max_index_bytes = SFT_MAX_INDEX_BYTES;
+    if (!out->max_shards) out->max_shards = SFT_MAX_SHARDS;
+}
+
+/* ── The file ── */
+
+static sft_code index_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
+    char why[128];
+    if (failed == ENOENT) code = SFT_NOT_FOUND;
+    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
+}
+
+static sft_code index_size(int fd, uint64_t most, uint64_t *size, sft_error *err) {
+    os_info info;
+    int failed = os_info_fd(fd, &info);
+    if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
+    if (info.kind != OS_FILE)
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected an index file, found something else");
+    if (info.size > most)
+        return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected an index of at most %llu bytes, found %llu",
+                         (unsigned long long)most, (unsigned long long)info.size);
+    if (!sfti_fits_size(info.size))
+        return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+                         "expected an index that fits into memory, found %llu bytes",
+                         (unsigned long long)info.size);
+    *size = info.size;
+    return SFT_OK;
+}
+
+static sft_code index_fill(int fd, char *text, size_t len, sft_error *err) {
+    for (size_t at = 0; at < len;) {
+        size_t got;
+        int failed = os_pread(fd, text + at, len - at, at, &got);
+        if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
+        if (got == 0)
+            return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
+                             (unsigned long long)len, (unsigned long long)at);
+        at += got;
+    }
+    return SFT_OK;
+}
+
+static sft_code index_text(const char *path, uint64_t most, sfti_arena *arena, sft_span *out,
+                           sft_error *err) {
+    int fd;
+    uint64_t size = 0;
+    char *text = NULL;
+    int failed = os_open_read(path, &fd);
+    if (failed) return index_os_fail(err, SFT_IO_OPEN, failed, "open the index");
+    sft_code code = index_size(fd, most, &size, err);
+    if (!code) {
+        text = sfti_arena_take(arena, (size_t)size + 1);
+        code = text ? index_fill(fd, text, (size_t)size, err) : sfti_fail_memory(err, size);
+    }
+    os_close(fd);
+    *out = (sft_span){ text, (size_t)size };
+    return code;
+}
+
+static sft_code index_check_utf8(sft_span text, sft_error *err) {
+    size_t bad = sfti_utf8_check(text.data, text.len);
+    if (bad == text.len) return SFT_OK;
+    return sfti_fail(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
+                     (unsigned)(uint8_t)text.data[bad]);
+}
+
+/* ── The top level ── */
+
+typedef struct index_reading {
+    sfti_index *index;
+    const sft_set_options *options;
+    sfti_json json;
+    sfti_json map; /* as it stood after the key weight_map */
+    bool has_map, has_metadata;
+    sft_error *err;
+} index_reading;
+
+static sft_code index_wrong(const index_reading *r, const sfti_json *json, const char *want) {
+    return sfti_fail(r->err, SFT_INDEX_TYPE, json->start, "expected %s, found '%.*s'", want,
+                     (int)(json->text.len < 40 ? json->text.len : 40), json->text.data);
+}
+
+static sft_code index_once(const index_reading *r, bool *seen, const char *key) {
+    if (*seen)
+        return sfti_fail(r->err, SFT_INDEX_TYPE, r->json.start,
+                         "expected \"%s\" once, found it again", key);
+    *seen = true;
+    return SFT_OK;
+}
+
+static void index_metadata(index_reading *r) {
+    sfti_json *json = &r->json;
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT) {
+        sfti_json_skip(json);
+        return;
+    }
+    const char *from = json->text.data;
+    if (sfti_json_skip(json) == SFTI_JSON_OBJECT_END)
+        r->index->metadata = (sft_span){ from, (size_t)(json->at - from) };
+}
+
+static sft_code index_top_key(index_reading *r) {
+    sft_span key = sfti_json_string(&r->json, &r->index->arena);
+    sft_code code = SFT_OK;
+    if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
+    if (sft_span_equal(key, sft_span_cstr("weight_map"))) {
+        code = index_once(r, &r->has_map, "weight_map");
+        r->map = r->json;
+        sfti_json_skip(&r->json);
+    } else if (sft_span_equal(key, sft_span_cstr("metadata"))) {
+        code = index_once(r, &r->has_metadata, "metadata");
+        index_metadata(r);
+    } else {
+        sfti_json_skip(&r->json);
+    }
+    return code;
+}
+
+/* The grammar of the whole text is checked before anything in it is believed. */
+static sft_code index_top(index_reading *r) {
+    sfti_json *json = &r->json;
+    sft_code code = SFT_OK;
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT && json->type != SFTI_JSON_ERROR)
+        return index_wrong(r, json, "an object");
+    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) code = index_top_key(r);
+    if (!code && json->type == SFTI_JSON_OBJECT_END) sfti_json_next(json);
+    if (json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, r->err);
+    if (!code && !r->has_map)
+        return sfti_fail(r->err, SFT_INDEX_TYPE, SFT_NO_OFFSET,
+                         "expected the key \"weight_map\", found none");
+    return code;
+}
+
+/* ── Names of shards ── */
+
+static bool shard_name_plain(sft_span name) {
+    const char *p = name.data, *end = p + name.len;
+    if (memchr(p, '\0', name.len) || memchr(p, '\\', name.len)) return false;
+    if (name.len >= 2 && p[1] == ':') return false; /* a drive */
+    for (;;) {
+        const char *slash = memchr(p, '/', (size_t)(end - p));
+        size_t len = (size_t)((slash ? slash : end) - p);
+        if (len == 0 || (len == 1 && *p == '.') || (len == 2 && p[0] == '.' && p[1] == '.'))
+            return false;
+        if (!slash) return true;
+        p = slash + 1;
+    }
+}
+
+typedef struct index_shards {
+    sfti_names names;
+    sft_span *list;
+    size_t count, room;
+    sft_span last_text; /* as spelled in the entry before */
+    uint32_t last;
+} index_shards;
+
+static sft_span shard_name_at(const void *ctx, uint32_t entry) {
+    return ((const index_shards *)ctx)->list[entry];
+}
+
+static sft_code shards_begin(index_shards *shards, const index_reading *r) {
+    size_t room = r->index->count;
+    memset(shards, 0, sizeof *shards);
+    if (room > r->options->max_shards) room = r->options->max_shards;
+    shards->room = room;
+    shards->list = sfti_arena_take(&r->index->arena, (room + 1) * sizeof *shards->list);
+    if (!shards->list) return sfti_fail_memory(r->err, (room + 1) * sizeof *shards->list);
+    return sfti_names_begin(&shards->names, room + 1, shard_name_at, shards, &r->index->arena,
+                            r->err);
+}
+
+/* A shard not seen before: check its name and keep it as a C string. */
+static sft_code shards_new(index_shards *shards, const index_reading *r, sft_span name,
+                           uint64_t at) {
+    if (!shard_name_plain(name))
+        return sfti_fail(r->err, SFT_INDEX_PATH, at,
+                         "expected a plain path beneath the index's folder, found '%.*s'",
+                         (int)(name.len < 200 ? name.len : 200), name.data);
+    if (shards->count == shards->room)
+        return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, at,
+                         "expected at most %llu shards, found more",
+                         (unsigned long long)r->options->max_shards);
+    char *copy = sfti_arena_take(&r->index->arena, name.len + 1);
+    if (!copy) return sfti_fail_memory(r->err, name.len + 1);
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = '\0';
+    shards->list[shards->count] = (sft_span){ copy, name.len };
+    sfti_names_put(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
+    shards->count++;
+    return SFT_OK;
+}
+
+static sft_code shards_number(index_shards *shards, const index_reading *r,
+                              const sfti_json *json, uint32_t *out) {
+    if (shards->count > 0 && sft_span_equal(shards->last_text, json->text)) {
+        *out = shards->last;
+        return SFT_OK;
+    }
+    sft_span name = sfti_json_string(json, &r->index->arena);
+    if (!name.data) return sfti_fail_memory(r->err, json->text.len);
+    *out = sfti_names_find(&shards->names, name);
+    if (*out == SFTI_NO_NAME) {
+        sft_code code = shards_new(shards, r, name, json->start);
+        if (code) return code;
+        *out = (uint32_t)shards->count - 1;
+    }
+    shards->last_text = json->text;
+    shards->last = *out;
+    return SFT_OK;
+}
+
+static int shard_natural_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_span *list = ctx;
+    return sfti_natural_compare(list[a], list[b]);
+}
+
+/* Natural order, and every entry told its shard's new number. */
+static sft_code shards_sort(const index_shards *shards, const index_reading *r) {
+    sfti_index *index = r->index;
+    size_t n = shards->count;
+    uint32_t *order = sfti_arena_take(&index->arena, n * 2 * sizeof *order);
+    sft_span *sorted = sfti_arena_take(&index->arena, n * sizeof *sorted);
+    if (!order || !sorted) return sfti_fail_memory(r->err, n * sizeof *sorted);
+    uint32_t *place = order + n;
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, place, n, shard_natural_order, shards->list);
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] = shards->list[order[i]];
+        place[order[i]] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < index->count; i++)
+        index->entries[i].shard = place[index->entries[i].shard];
+    index->shards = sorted;
+    index->shard_count = n;
+    return SFT_OK;
+}
+
+/* ── The weight map ── */
+
+/* Count the entries; each must be a string. */
+static sft_code map_count(const index_reading *r) {
+    sfti_json json = r->map;
+    size_t count = 0;
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT)
+        return index_wrong(r, &json, "\"weight_map\" to be an object");
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        if (sfti_json_next(&json) != SFTI_JSON_STRING)
+            return index_wrong(r, &json, "a shard's name as a string");
+        count++;
+    }
+    if (count == 0)
+        return sfti_fail(r->err, SFT_INDEX_TYPE, r->map.start,
+                         "expected \"weight_map\" to name tensors, found none");
+    r->index->count = count;
+    return SFT_OK;
+}
+
+static sft_span entry_name_at(const void *ctx, uint32_t entry) {
+    return ((const sfti_index *)ctx)->entries[entry].tensor;
+}
+
+static sft_code map_entry(const index_reading *r, sfti_json *json, sfti_index_entry *entry) {
+    entry->at = json->start;
+    entry->tensor = sfti_json_string(json, &r->index->arena);
+    if (!entry->tensor.data) return sfti_fail_memory(r->err, json->text.len);
+    sfti_json_next(json);
+    return SFT_OK;
+}
+
+static sft_code map_fill(const index_reading *r, sfti_names *names, index_shards *shards) {
+    sfti_json json = r->map;
+    sfti_index *index = r->index;
+    sfti_json_next(&json);
+    for (uint32_t i = 0; sfti_json_next(&json) == SFTI_JSON_KEY; i++) {
+        sfti_index_entry *entry = &index->entries[i];
+        sft_code code = map_entry(r, &json, entry);
+        if (code) return code;
+        if (sfti_names_put(names, entry->tensor, i) != i)
+            return sfti_fail_tensor(r->err, SFT_INDEX_TYPE, entry->at, entry->tensor,
+                                    "expected each tensor once in \"weight_map\", "
+                                    "found one again");
+        code = shards_number(shards, r, &json, &entry->shard);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code index_map(const index_reading *r) {
+    sfti_index *index = r->index;
+    sfti_names names;
+    index_shards shards;
+    uint64_t bytes;
+    sft_code code = map_count(r);
+    if (code) return code;
+    if (!sfti_mul(index->count, sizeof *index->entries, &bytes) || !sfti_fits_size(bytes))
+        return sfti_fail_memory(r->err, UINT64_MAX);
+    index->entries = sfti_arena_take(&index->arena, (size_t)bytes);
+    if (!index->entries) return sfti_fail_memory(r->err, bytes);
+    code = sfti_names_begin(&names, index->count, entry_name_at, index, &index->arena, r->err);
+    if (!code) code = shards_begin(&shards, r);
+    if (!code) code = map_fill(r, &names, &shards);
+    return code ? code : shards_sort(&shards, r);
+}
+
+/* ── Whole ── */
+
+sft_code sfti_index_load(const char *path, const sft_set_options *options, sfti_index *out,
+                         sft_error *err) {
+    index_reading r = { .index = out, .options = options, .err = err };
+    sft_span text = { NULL, 0 };
+    memset(out, 0, sizeof *out);
+    out->arena.alloc = sfti_set_allocator(options->open.alloc);
+    sft_code code = index_text(path, options->max_index_bytes, &out->arena, &text, err);
+    if (!code) code = index_check_utf8(text, err);
+    if (code) return code;
+    sfti_json_begin(&r.json, text.data, text.len);
+    code = index_top(&r);
+    return code ? code : index_map(&r);
+}
+
+void sfti_index_release(sfti_index *index) {
+    sfti_arena_free(&index->arena);
+}
+
+/* ── Which shards an index names ── */
+
+struct sft_index_names {
+    sfti_index index;
+};
+
+sft_code sft_index_read(const char *path, const sft_set_options *options,
+                        sft_index_names **out, sft_error *err) {
+    sft_set_options all;
+    *out = NULL;
+    sfti_set_options(options, &all);
+    sft_allocator alloc = sfti_set_allocator(all.open.alloc);
+    sft_index_names *names = sfti_take(&alloc, sizeof *names);
+    if (!names) return sfti_fail_memory(err, sizeof *names);
+    sft_code code = sfti_index_load(path, &all, &names->index, err);
+    if (code) sft_index_free(names);
+    else *out = names;
+    return code;
+}
+
+size_t sft_index_shard_count(const sft_index_names *index) {
+    return index->index.shard_count;
+}
+
+const char *sft_index_shard(const sft_index_names *index, size_t i) {
+    return i < index->index.shard_count ? index->index.shards[i].data : NULL;
+}
+
+void sft_index_free(sft_index_names *index) {
+    if (!index) return;
+    sft_allocator alloc = index->index.arena.alloc;
+    sfti_index_release(&index->index);
+    sfti_release(&alloc, index, sizeof *index);
+}

@@ -1,0 +1,375 @@
+#include "base/error.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "set/set.h"
+
+#include <string.h>
+
+/* ── What every result has ── */
+
+/* A key with the exact bytes of a path, all but RFC 3986's unreserved ones and '/' as %XX. */
+static void put_path_bytes(sfti_json_writer *w, const char *path) {
+    static const char digits[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/";
+    sfti_json_key(w, "path_bytes");
+    sfti_json_raw(w, sft_span_cstr("\""));
+    for (const char *p = path; *p; p++) {
+        char out[3] = { *p };
+        bool hex = !strchr(plain, *p);
+        if (hex) {
+            out[0] = '%';
+            out[1] = digits[(uint8_t)*p >> 4];
+            out[2] = digits[(uint8_t)*p & 15];
+        }
+        w->comma = false; /* still inside the string */
+        sfti_json_raw(w, (sft_span){ out, hex ? 3 : 1 });
+    }
+    w->comma = false;
+    sfti_json_raw(w, sft_span_cstr("\""));
+}
+
+static void put_path(sfti_json_writer *w, const char *path) {
+    sfti_json_key(w, "path");
+    sfti_json_cstr(w, path);
+    if (path && sfti_utf8_check(path, strlen(path)) < strlen(path)) put_path_bytes(w, path);
+}
+
+static void put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
+                      sft_sink *sink, sft_error *err) {
+    sfti_json_write(w, sink, 0, err);
+    sfti_json_open(w, '{');
+    if (command) {
+        sfti_json_key(w, "schema");
+        sfti_json_uint(w, 1);
+        sfti_json_key(w, "command");
+        sfti_json_cstr(w, command);
+    }
+    put_path(w, path);
+    sfti_json_key(w, "ok");
+    sfti_json_bool(w, ok);
+}
+
+static sft_code put_end(sfti_json_writer *w) {
+    sfti_json_close(w, '}');
+    return sfti_json_done(w);
+}
+
+static void put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
+    sfti_json_key(w, key);
+    sfti_json_uint(w, value);
+}
+
+/* UINT64_MAX stands for "unknown" and is null. */
+static void put_known(sfti_json_writer *w, const char *key, uint64_t value) {
+    sfti_json_key(w, key);
+    if (value == UINT64_MAX) sfti_json_null(w);
+    else sfti_json_uint(w, value);
+}
+
+static void put_cstr(sfti_json_writer *w, const char *key, const char *value) {
+    sfti_json_key(w, key);
+    sfti_json_cstr(w, value);
+}
+
+static void put_pair(sfti_json_writer *w, const char *key, uint64_t a, uint64_t b) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    sfti_json_uint(w, a);
+    sfti_json_uint(w, b);
+    sfti_json_close(w, ']');
+}
+
+static bool set_is_complete(const sft_set *set) {
+    for (size_t i = 0; i < set->shard_count; i++)
+        if (!sft_file_complete(set->files[i])) return false;
+    return true;
+}
+
+static void put_complete(sfti_json_writer *w, const sft_set *set) {
+    sfti_json_key(w, "complete");
+    sfti_json_bool(w, set_is_complete(set));
+}
+
+/* ── info ── */
+
+static void put_dtypes(sfti_json_writer *w, const sft_totals *totals) {
+    sfti_json_key(w, "dtypes");
+    sfti_json_open(w, '{');
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
+        if (totals->dtypes[i].tensors == 0) continue;
+        sfti_json_key(w, sft_dtype_describe((sft_dtype)i)->name);
+        sfti_json_open(w, '{');
+        put_uint(w, "tensors", totals->dtypes[i].tensors);
+        put_uint(w, "parameters", totals->dtypes[i].parameters);
+        put_uint(w, "bytes", totals->dtypes[i].bytes);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, '}');
+}
+
+static void put_file(sfti_json_writer *w, const sft_set *set) {
+    sft_totals totals;
+    sft_set_totals(set, &totals);
+    sfti_json_key(w, "file");
+    sfti_json_open(w, '{');
+    put_known(w, "bytes", totals.bytes);
+    put_uint(w, "header_bytes", totals.header_bytes);
+    put_known(w, "data_offset",
+              set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
+    put_uint(w, "data_bytes", totals.data_bytes);
+    put_uint(w, "tensors", totals.tensors);
+    put_uint(w, "parameters", totals.parameters);
+    put_uint(w, "alignment", totals.alignment);
+    put_uint(w, "unaligned", totals.unaligned);
+    put_dtypes(w, &totals);
+    sfti_json_close(w, '}');
+}
+
+static void put_metadata_pair(sfti_json_writer *w, sft_pair pair) {
+    sfti_json_key_span(w, pair.key);
+    sfti_json_span(w, pair.value);
+}
+
+typedef struct metadata_union {
+    sfti_names names;
+    sft_span *keys;
+    uint32_t count;
+} metadata_union;
+
+static sft_span union_key_at(const void *ctx, uint32_t entry) {
+    return ((const metadata_union *)ctx)->keys[entry];
+}
+
+static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena *arena,
+                            sft_error *err) {
+    uint64_t count = 0;
+    for (size_t s = 0; s < set->shard_count; s++) count += sft_file_metadata_count(set->files[s]);
+    uint64_t bytes = (count + 1) * sizeof *all->keys;
+    all->count = 0;
+    if (count >= SFTI_NO_NAME)
+        return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
+                         "expected fewer than 4294967295 pairs, found %llu",
+                         (unsigned long long)count);
+    all->keys = sfti_arena_take(arena, (size_t)bytes);
+    if (!all->keys) return sfti_fail_memory(err, bytes);
+    return sfti_names_begin(&all->names, (size_t)count, union_key_at, all, arena, err);
+}
+
+static void union_put(metadata_union *all, sfti_json_writer *w, sft_pair pair) {
+    uint32_t entry = all->count;
+    all->keys[entry] = pair.key;
+    if (sfti_names_put(&all->names, pair.key, entry) != entry) return;
+    all->count++;
+    put_metadata_pair(w, pair);
+}
+
+static void put_metadata_one(sfti_json_writer *w, const sft_file *file) {
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+        put_metadata_pair(w, sft_file_metadata_at(file, i));
+}
+
+/* The pairs of all shards; a key that several have is shown once, as the first has it. */
+static sft_code put_metadata_all(sfti_json_writer *w, const sft_set *set, sft_error *err) {
+    metadata_union all;
+    sfti_arena arena = { .alloc = set->arena.alloc };
+    sft_code code = union_begin(&all, set, &arena, err);
+    for (size_t s = 0; !code && s < set->shard_count; s++)
+        for (size_t i = 0; i < sft_file_metadata_count(set->files[s]); i++)
+            union_put(&all, w, sft_file_metadata_at(set->files[s], i));
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code put_metadata(sfti_json_writer *w, const sft_set *set, sft_error *err) {
+    sft_code code = SFT_OK;
+    sfti_json_key(w, "metadata");
+    sfti_json_open(w, '{');
+    if (set->shard_count == 1) put_metadata_one(w, set->files[0]);
+    else code = put_metadata_all(w, set, err);
+    sfti_json_close(w, '}');
+    return code;
+}
+
+static void put_shards(sfti_json_writer *w, const sft_set *set) {
+    sfti_json_key(w, "shards");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < set->shard_count; i++) {
+        sfti_json_open(w, '{');
+        put_path(w, set->paths[i]);
+        put_known(w, "bytes", sft_file_size(set->files[i]));
+        put_uint(w, "tensors", sft_file_count(set->files[i]));
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
+sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
+                       sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    put_begin(&w, path, command, true, sink, err);
+    put_complete(&w, set);
+    put_file(&w, set);
+    sft_code code = put_metadata(&w, set, err);
+    if (code) return code;
+    if (set->shard_count > 1 || set->index_path) put_shards(&w, set);
+    return put_end(&w);
+}
+
+/* ── ls ── */
+
+static void put_shape(sfti_json_writer *w, const sft_tensor *tensor) {
+    sfti_json_key(w, "shape");
+    sfti_json_open(w, '[');
+    for (uint32_t d = 0; d < tensor->rank; d++) sfti_json_uint(w, tensor->shape[d]);
+    sfti_json_close(w, ']');
+}
+
+static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
+                       const sft_tensor *tensor) {
+    uint64_t bytes = tensor->end - tensor->begin;
+    sfti_json_open(w, '{');
+    sfti_json_key(w, "name");
+    sfti_json_span(w, tensor->name);
+    put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
+    put_shape(w, tensor);
+    put_pair(w, "data_offsets", tensor->begin, tensor->end);
+    put_pair(w, "file_offsets", tensor->offset, tensor->offset + bytes);
+    put_uint(w, "bytes", bytes);
+    if (set->shard_count > 1) put_cstr(w, "shard", set->paths[sft_set_tensor_shard(set, i)]);
+    sfti_json_close(w, '}');
+}
+
+static void put_tensors(sfti_json_writer *w, const sft_set *set, const uint32_t *order,
+                        sft_match_fn match, void *ctx) {
+    sfti_json_key(w, "tensors");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < set->count && !w->code; i++) {
+        size_t at = order ? order[i] : i;
+        const sft_tensor *tensor = sft_set_tensor(set, at);
+        if (!match || match(ctx, tensor)) put_tensor(w, set, at, tensor);
+    }
+    sfti_json_close(w, ']');
+}
+
+static sft_code take_order(const sft_set *set, sft_order order, uint32_t **out,
+                           sft_error *err) {
+    *out = NULL;
+    if (order == SFT_ORDER_OFFSET || set->count == 0) return SFT_OK;
+    *out = sfti_take(&set->arena.alloc, set->count * sizeof **out);
+    if (!*out) return sfti_fail_memory(err, set->count * sizeof **out);
+    return sft_set_order(set, order, *out, err);
+}
+
+sft_code sft_ls_json(const sft_set *set, const char *path, const char *command, sft_order order,
+                     sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    uint32_t *places;
+    sft_code code = take_order(set, order, &places, err);
+    if (!code) {
+        put_begin(&w, path, command, true, sink, err);
+        put_complete(&w, set);
+        put_tensors(&w, set, places, match, ctx);
+        code = put_end(&w);
+    }
+    sfti_release(&set->arena.alloc, places, set->count * sizeof *places);
+    return code;
+}
+
+/* ── Errors ── */
+
+static void put_error_tensor(sfti_json_writer *w, const sft_error *error) {
+    sfti_json_key(w, "tensor");
+    if (error->tensor_len == SFT_NO_TENSOR) sfti_json_null(w);
+    else sfti_json_span(w, (sft_span){ error->tensor, error->tensor_len });
+}
+
+/* The members of an error object; rule only among findings. */
+static void put_error_body(sfti_json_writer *w, const sft_error *error, bool rule) {
+    const sft_code_info *info = sft_code_describe(error->code);
+    put_cstr(w, "code", info->name);
+    if (rule) put_cstr(w, "rule", info->rule);
+    put_known(w, "offset", error->offset);
+    put_error_tensor(w, error);
+    put_cstr(w, "message", error->message);
+    put_cstr(w, "hint", error->hint);
+}
+
+static void put_error(sfti_json_writer *w, const sft_error *error, bool rule) {
+    sfti_json_open(w, '{');
+    put_error_body(w, error, rule);
+    sfti_json_close(w, '}');
+}
+
+sft_code sft_error_json(const sft_error *error, const char *path, const char *command,
+                        sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    put_begin(&w, path, command, false, sink, err);
+    sfti_json_key(&w, "error");
+    put_error(&w, error, false);
+    return put_end(&w);
+}
+
+/* ── check ── */
+
+static const char *level_name(sft_level level) {
+    static const char *const names[] = { "compat", "default", "strict" };
+    return names[level];
+}
+
+static void put_findings(sfti_json_writer *w, const sft_scan *scan) {
+    sfti_json_key(w, "findings");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
+        put_error(w, &sft_scan_finding(scan, i)->error, true);
+    sfti_json_close(w, ']');
+}
+
+static void put_note(sfti_json_writer *w, const sft_note *note) {
+    sfti_json_open(w, '{');
+    put_cstr(w, "code", note->name);
+    put_cstr(w, "message", note->error.message);
+    put_known(w, "offset", note->error.offset);
+    put_error_tensor(w, &note->error);
+    sfti_json_close(w, '}');
+}
+
+static void put_notes(sfti_json_writer *w, const sft_scan *scan) {
+    sfti_json_key(w, "notes");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < sft_scan_note_count(scan); i++) put_note(w, sft_scan_note(scan, i));
+    sfti_json_close(w, ']');
+}
+
+static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
+    sfti_json_key(w, "deep");
+    if (!deep) {
+        sfti_json_null(w);
+        return;
+    }
+    sfti_json_open(w, '{');
+    put_uint(w, "tensors", deep->tensors);
+    put_uint(w, "values", deep->values);
+    put_uint(w, "nan", deep->nan);
+    put_uint(w, "inf", deep->inf);
+    put_uint(w, "tensors_with_nan", deep->tensors_with_nan);
+    put_uint(w, "tensors_with_inf", deep->tensors_with_inf);
+    put_known(w, "first_nan_tensor", deep->first_nan_tensor);
+    put_known(w, "first_inf_tensor", deep->first_inf_tensor);
+    sfti_json_close(w, '}');
+}
+
+sft_code sft_check_json(const sft_scan *scan, const char *path, const char *command,
+                        const sft_deep *deep, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    const sft_error *error = sft_scan_error(scan);
+    put_begin(&w, path, command, !error, sink, err);
+    put_cstr(&w, "level", level_name(sft_scan_level(scan)));
+    sfti_json_key(&w, "error");
+    if (error) put_error(&w, error, false);
+    else sfti_json_null(&w);
+    put_findings(&w, scan);
+    put_notes(&w, scan);
+    put_deep(&w, deep);
+    return put_end(&w);
+}

@@ -1,0 +1,370 @@
+#include "set/set.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "os/os.h"
+#include "set/index.h"
+
+#include <errno.h>
+#include <string.h>
+
+sft_allocator sfti_set_allocator(const sft_allocator *alloc) {
+    sft_allocator system = { os_resize, NULL };
+    return alloc && alloc->resize ? *alloc : system;
+}
+
+/* ── One file ── */
+
+/* Tell what a refused file really is. */
+static void set_diagnose(const char *path, const sft_open_options *options, sft_error *error) {
+    sft_class cls = sft_code_describe(error->code)->cls;
+    sft_source source;
+    int fd;
+    bool contents = cls == SFT_CLASS_INVALID || error->code == SFT_HEADER_TOO_LARGE;
+    if (!contents || os_open_read(path, &fd)) return;
+    if (!sft_source_fd(fd, options->alloc, &source, NULL)) {
+        sft_diagnose(&source, error);
+        if (source.close) source.close(source.ctx);
+    }
+    os_close(fd);
+}
+
+static sft_code set_open_file(const char *path, const sft_open_options *options,
+                              sft_file **out, sft_error *error) {
+    sft_code code = sft_open(path, options, out, error);
+    if (!code) return SFT_OK;
+    set_diagnose(path, options, error);
+    return error->code;
+}
+
+/* Put "name: " before the message, which is escaped already. */
+static void set_prefix(sft_error *error, const char *name) {
+    char text[sizeof error->message];
+    size_t used, most = sizeof text / 2, len = strlen(error->message);
+    size_t at = sfti_escape(name, strlen(name), text, most, &used);
+    memcpy(text + at, ": ", 2);
+    at += 2;
+    if (len > sizeof text - 1 - at) len = sizeof text - 1 - at;
+    while (len > 0 && ((uint8_t)error->message[len] & 0xC0) == 0x80) len--;
+    memcpy(text + at, error->message, len);
+    text[at + len] = '\0';
+    memcpy(error->message, text, at + len + 1);
+}
+
+static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
+    if (indexed && error->code == SFT_NOT_FOUND) {
+        error->code = SFT_INDEX_SHARD_MISSING;
+        error->hint = sft_code_describe(SFT_INDEX_SHARD_MISSING)->hint;
+    }
+    if (error->os_errno == EMFILE)
+        error->hint = "each shard keeps a file open: raise the limit (ulimit -n) above the "
+                      "number of shards";
+    set_prefix(error, path);
+}
+
+static sft_code set_give(sft_error *err, const sft_error *error) {
+    if (err) *err = *error;
+    return error->code;
+}
+
+/* ── Making a set ── */
+
+static sft_code set_new(const sft_allocator *from, size_t shards, sft_set **out,
+                        sft_error *err) {
+    sft_allocator alloc = sfti_set_allocator(from);
+    uint64_t bytes;
+    *out = NULL;
+    if (!sfti_mul(shards, sizeof(sft_file *), &bytes) || !sfti_fits_size(bytes))
+        return sfti_fail_memory(err, UINT64_MAX);
+    sft_set *set = sfti_take(&alloc, sizeof *set);
+    if (!set) return sfti_fail_memory(err, sizeof *set);
+    memset(set, 0, sizeof *set);
+    set->arena.alloc = alloc;
+    set->files = sfti_arena_take(&set->arena, (size_t)bytes);
+    set->paths = sfti_arena_take(&set->arena, (size_t)bytes);
+    if (!set->files || !set->paths) {
+        sft_set_close(set);
+        return sfti_fail_memory(err, bytes);
+    }
+    memset(set->files, 0, (size_t)bytes);
+    memset(set->paths, 0, (size_t)bytes);
+    set->shard_count = shards;
+    *out = set;
+    return SFT_OK;
+}
+
+/* folder (len bytes of it) and name joined, in the arena. */
+static const char *set_join(sft_set *set, const char *folder, size_t len, const char *name) {
+    size_t name_len = strlen(name);
+    char *path = sfti_arena_take(&set->arena, len + name_len + 1);
+    if (!path) return NULL;
+    memcpy(path, folder, len);
+    memcpy(path + len, name, name_len + 1);
+    return path;
+}
+
+static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_error *err) {
+    set->paths[i] = set_join(set, "", 0, path);
+    return set->paths[i] ? SFT_OK : sfti_fail_memory(err, strlen(path) + 1);
+}
+
+static sft_code set_open_shards(sft_set *set, const sft_open_options *options, sft_error *err) {
+    for (size_t i = 0; i < set->shard_count; i++) {
+        sft_error error = SFT_ERROR_INIT;
+        if (!set_open_file(set->paths[i], options, &set->files[i], &error)) continue;
+        set_explain_shard(&error, set->paths[i], set->index_path != NULL);
+        return set_give(err, &error);
+    }
+    return SFT_OK;
+}
+
+/* ── One namespace ── */
+
+static sft_span set_name_at(const void *ctx, uint32_t entry) {
+    return ((const sft_set *)ctx)->tensors[entry]->name;
+}
+
+static sft_code set_take_tables(sft_set *set, sft_error *err) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < set->shard_count; i++) count += sft_file_count(set->files[i]);
+    if (count >= SFTI_NO_NAME)
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+                         "expected fewer than 4294967295 tensors, found %llu",
+                         (unsigned long long)count);
+    set->count = (size_t)count;
+    uint64_t bytes = (count + 1) * sizeof *set->tensors;
+    if (!sfti_fits_size(bytes)) return sfti_fail_memory(err, bytes);
+    set->tensors = sfti_arena_take(&set->arena, (size_t)bytes);
+    set->shard_of = sfti_arena_take(&set->arena, ((size_t)count + 1) * sizeof *set->shard_of);
+    if (!set->tensors || !set->shard_of) return sfti_fail_memory(err, bytes);
+    return sfti_names_begin(&set->names, set->count, set_name_at, set, &set->arena, err);
+}
+
+static sft_code set_put_tensor(sft_set *set, uint32_t at, size_t shard, const sft_tensor *tensor,
+                               sft_error *err) {
+    set->tensors[at] = tensor;
+    set->shard_of[at] = (uint32_t)shard;
+    uint32_t found = sfti_names_put(&set->names, tensor->name, at);
+    if (found == at) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, tensor->name,
+                            "expected each tensor in one shard, found this one in %s and %s",
+                            set->paths[set->shard_of[found]], set->paths[shard]);
+}
+
+/* A set of one needs no table: the file has its own. */
+static sft_code set_join_names(sft_set *set, sft_error *err) {
+    if (set->shard_count == 1) {
+        set->count = sft_file_count(set->files[0]);
+        return SFT_OK;
+    }
+    sft_code code = set_take_tables(set, err);
+    uint32_t at = 0;
+    for (size_t s = 0; !code && s < set->shard_count; s++) {
+        size_t count = sft_file_count(set->files[s]);
+        for (size_t i = 0; !code && i < count; i++)
+            code = set_put_tensor(set, at++, s, sft_file_tensor(set->files[s], i), err);
+    }
+    return code;
+}
+
+/* ── From an index ── */
+
+static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
+                                const sfti_index_entry *entry, sft_error *err) {
+    const char *want = index->shards[entry->shard].data;
+    size_t found;
+    if (sft_file_find(set->files[entry->shard], entry->tensor)) return SFT_OK;
+    if (!sft_set_find(set, entry->tensor, &found))
+        return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISSING, entry->at, entry->tensor,
+                                "expected this tensor in shard %s, found it in none", want);
+    return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISPLACED, entry->at, entry->tensor,
+                            "expected this tensor in shard %s, found it in %s", want,
+                            index->shards[found].data);
+}
+
+static sft_code set_check_index(const sft_set *set, const sfti_index *index, sft_error *err) {
+    for (size_t i = 0; i < index->count; i++) {
+        sft_code code = set_check_entry(set, index, &index->entries[i], err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code set_take_index(sft_set *set, const char *path, const sfti_index *index,
+                               sft_error *err) {
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
+    char *metadata = sfti_arena_take(&set->arena, index->metadata.len + 1);
+    bool all = metadata != NULL;
+    set->index_path = set_join(set, "", 0, path);
+    all = all && set->index_path;
+    for (size_t i = 0; all && i < set->shard_count; i++) {
+        set->paths[i] = set_join(set, path, folder, index->shards[i].data);
+        all = set->paths[i] != NULL;
+    }
+    if (!all) return sfti_fail_memory(err, strlen(path));
+    if (index->metadata.len > 0) memcpy(metadata, index->metadata.data, index->metadata.len);
+    set->index_metadata = (sft_span){ metadata, index->metadata.len };
+    return SFT_OK;
+}
+
+static sft_code set_from_index(const char *path, const sfti_index *index,
+                               const sft_set_options *options, sft_set **out, sft_error *err) {
+    sft_set *set;
+    sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
+    if (code) return code;
+    code = set_take_index(set, path, index, err);
+    if (!code) code = set_open_shards(set, &options->open, err);
+    if (!code) code = set_join_names(set, err);
+    if (!code) code = set_check_index(set, index, err);
+    if (code) sft_set_close(set);
+    else *out = set;
+    return code;
+}
+
+static sft_code set_open_index(const char *path, const sft_set_options *options, sft_set **out,
+                               sft_error *err) {
+    sfti_index index;
+    sft_code code = sfti_index_load(path, options, &index, err);
+    if (!code) code = set_from_index(path, &index, options, out, err);
+    sfti_index_release(&index);
+    return code;
+}
+
+bool sft_is_index_path(const char *path) {
+    static const char middle[] = ".safetensors.index", end[] = ".json";
+    if (!path) return false;
+    const char *slash = strrchr(path, '/');
+    const char *at = strstr(slash ? slash + 1 : path, middle);
+    if (!at) return false;
+    at += sizeof middle - 1;
+    size_t len = strlen(at);
+    return *at == '.' && len >= sizeof end - 1
+           && memcmp(at + len - (sizeof end - 1), end, sizeof end) == 0;
+}
+
+/* ── Opening ── */
+
+static sft_code set_open_list(const char *const *paths, size_t count,
+                              const sft_set_options *options, sft_set **out, sft_error *err) {
+    sft_set *set;
+    sft_code code = set_new(options->open.alloc, count, &set, err);
+    if (code) return code;
+    for (size_t i = 0; !code && i < count; i++) code = set_keep_path(set, i, paths[i], err);
+    if (!code) code = set_open_shards(set, &options->open, err);
+    if (!code) code = set_join_names(set, err);
+    if (code) sft_set_close(set);
+    else *out = set;
+    return code;
+}
+
+sft_code sft_set_open_list(const char *const *paths, size_t count,
+                           const sft_set_options *options, sft_set **out, sft_error *err) {
+    sft_set_options all;
+    *out = NULL;
+    sfti_set_options(options, &all);
+    if (count == 0 || count > all.max_shards)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected 1 to %llu shards, found %llu",
+                         (unsigned long long)all.max_shards, (unsigned long long)count);
+    return set_open_list(paths, count, &all, out, err);
+}
+
+/* Whether a file that is no safetensors file could be an index: its text begins as one. */
+static bool set_maybe_index(const char *path, sft_code code) {
+    char text[16];
+    size_t got = 0, i = 0;
+    int fd;
+    sft_class cls = sft_code_describe(code)->cls;
+    bool contents = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED;
+    if ((!contents && code != SFT_HEADER_TOO_LARGE) || os_open_read(path, &fd)) return false;
+    if (os_pread(fd, text, sizeof text, 0, &got)) got = 0;
+    os_close(fd);
+    while (i < got && memchr(" \t\r\n", text[i], 4)) i++;
+    if (i == got || text[i] != '{') return false;
+    for (; i < got; i++)
+        if ((uint8_t)text[i] < 0x20 && !memchr("\t\r\n", text[i], 3)) return false;
+    return true;
+}
+
+sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set **out,
+                      sft_error *err) {
+    sft_set_options all;
+    sft_error error = SFT_ERROR_INIT;
+    sft_file *file;
+    sfti_index index;
+    *out = NULL;
+    sfti_set_options(options, &all);
+    if (sft_is_index_path(path)) return set_open_index(path, &all, out, err);
+    sft_code code = set_open_file(path, &all.open, &file, &error);
+    if (!code) return sft_set_from_file(file, path, out, err);
+    if (set_maybe_index(path, code)) {
+        if (!sfti_index_load(path, &all, &index, NULL)) {
+            code = set_from_index(path, &index, &all, out, &error);
+            error.code = code;
+        }
+        sfti_index_release(&index);
+    }
+    return code ? set_give(err, &error) : SFT_OK;
+}
+
+sft_code sft_set_from_file(sft_file *file, const char *path, sft_set **out, sft_error *err) {
+    sft_set *set;
+    sft_code code = set_new(NULL, 1, &set, err);
+    if (code) {
+        sft_close(file);
+        return code;
+    }
+    set->files[0] = file;
+    if (path) code = set_keep_path(set, 0, path, err);
+    if (!code) code = set_join_names(set, err);
+    if (code) sft_set_close(set);
+    else *out = set;
+    return code;
+}
+
+void sft_set_close(sft_set *set) {
+    if (!set) return;
+    sft_allocator alloc = set->arena.alloc;
+    for (size_t i = 0; i < set->shard_count; i++) sft_close(set->files[i]);
+    sfti_arena_free(&set->arena);
+    sfti_release(&alloc, set, sizeof *set);
+}
+
+/* ── Facts ── */
+
+size_t sft_set_shard_count(const sft_set *set) { return set->shard_count; }
+
+const sft_file *sft_set_shard(const sft_set *set, size_t i) {
+    return i < set->shard_count ? set->files[i] : NULL;
+}
+
+const char *sft_set_shard_path(const sft_set *set, size_t i) {
+    return i < set->shard_count ? set->paths[i] : NULL;
+}
+
+const char *sft_set_index_path(const sft_set *set) { return set->index_path; }
+
+sft_span sft_set_index_metadata(const sft_set *set) { return set->index_metadata; }
+
+size_t sft_set_count(const sft_set *set) { return set->count; }
+
+const sft_tensor *sft_set_tensor(const sft_set *set, size_t i) {
+    if (i >= set->count) return NULL;
+    return set->tensors ? set->tensors[i] : sft_file_tensor(set->files[0], i);
+}
+
+size_t sft_set_tensor_shard(const sft_set *set, size_t i) {
+    return set->shard_of && i < set->count ? set->shard_of[i] : 0;
+}
+
+const sft_tensor *sft_set_find(const sft_set *set, sft_span name, size_t *shard) {
+    if (!set->tensors) {
+        if (shard) *shard = 0;
+        return sft_file_find(set->files[0], name);
+    }
+    uint32_t at = sfti_names_find(&set->names, name);
+    if (at == SFTI_NO_NAME) return NULL;
+    if (shard) *shard = set->shard_of[at];
+    return set->tensors[at];
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Run every program of examples/ and compare what it prints; then run README.md: each
+```c block is compiled and run on an example model, each ```console block is a session
+whose `$` lines are run and whose other lines are the expected output."""
+import glob
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+PROGRAMS = os.path.join(BUILD, "examples")
+MODEL = "examples/models/every-dtype.safetensors"
+results = []
+
+
+def check(ok, what, text=""):
+    results.append(bool(ok))
+    if not ok:
+        print(f"failed: {what}\n{text}")
+
+
+def program(name, *args, stdin=b"", status=0):
+    done = subprocess.run([os.path.join(PROGRAMS, name), *args], input=stdin, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = done.stdout.decode("utf-8", "replace")
+    check(done.returncode == status, f"{name} {' '.join(args)}: exit {done.returncode}",
+          said + done.stderr.decode("utf-8", "replace"))
+    return said
+
+
+def expect(said, wanted, what):
+    check(said == wanted, what, f"expected {wanted!r}\nfound    {said!r}")
+
+
+def model(header, data):
+    text = header.encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def fnv1a(data):
+    value = 14695981039346656037
+    for byte in data:
+        value = (value ^ byte) * 1099511628211 % 2**64
+    return value
+
+
+MATRIX = struct.pack("<12f", *range(1, 13))
+SMALL = model('{"m":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},'
+              '"b":{"dtype":"U8","shape":[2],"data_offsets":[48,50]}}', MATRIX + b"\x07\x08")
+START = len(SMALL) - 50
+
+
+def run_cow(path):
+    expect(program("example_cow", path, "m"), "m[0] = -1, in this program only\n", "cow")
+    with open(path, "rb") as file:
+        check(file.read() == SMALL, "cow left the file alone")
+    said = program("example_cow", path, "absent", status=1)
+    check(said.startswith("KeyError") or "absent" in said or "expected an F32" in said,
+          "cow names the exception", said)
+    said = program("example_cow", path + ".not", "m", status=1)
+    check(said.startswith("OSError(2, ") or said.startswith("FileNotFoundError"),
+          "cow: errno of a missing file", said)
+
+
+def run_save(folder):
+    path = os.path.join(folder, "saved.safetensors")
+    program("example_save", path)
+    with open(path, "rb") as file:
+        saved = file.read()
+    size, = struct.unpack("<Q", saved[:8])
+    header = ('{"__metadata__":{"format":"pt"},'
+              '"step":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},'
+              '"weight":{"dtype":"F32","shape":[1000,256],"data_offsets":[8,1024008]}}')
+    expect(saved[8:8 + size].decode().rstrip(" "), header, "saved header")
+    rows = b"".join(struct.pack("<256f", *(r - c for c in range(256))) for r in range(1000))
+    check(saved[8 + size:] == struct.pack("<q", 42) + rows, "saved bytes")
+    program("example_save", os.path.join(folder, "no", "such", "folder"), status=1)
+    check(os.listdir(folder).count("saved.safetensors") == 1 and
+          not [n for n in os.listdir(folder) if n not in ("saved.safetensors", "small")],
+          "save leaves nothing else", str(os.listdir(folder)))
+
+
+def run_cancel(path, folder):
+    expect(program("example_cancel", path), f"{fnv1a(SMALL[START:]):016x}\n", "checksum")
+    big = os.path.join(folder, "saved.safetensors")
+    expect(program("example_cancel", big, "0", status=130), "cancelled\n", "cancelled")
+
+
+def run_slice(path):
+    expect(program("example_slice", path, "m", "[1:3]"),
+           f"shape 2 4, 32 bytes\n{START + 16}+32\n", "slice of rows")
+    expect(program("example_slice", path, "m", "[::2, 1:3]"),
+           f"shape 2 2, 16 bytes\n{START + 4}+8\n{START + 36}+8\n", "slice of columns")
+    expect(program("example_slice", path, "m", "-1, 0"), f"shape, 4 bytes\n{START + 32}+4\n",
+           "one element")
+    program("example_slice", path, "m", "[9]", status=1)
+    program("example_slice", path, "x", "[0]", status=1)
+
+
+def run_pipe():
+    listing = "m\tF32\t[3,4]\t48\nb\tU8\t[2]\t2\ndata not looked at\n"
+    expect(program("example_pipe", stdin=SMALL[:START]), listing, "pipe without the data")
+    expect(program("example_pipe", stdin=SMALL), listing, "pipe with the data")
+    program("example_pipe", stdin=SMALL[:START - 1], status=1)
+
+
+def run_first(path):
+    expect(program("example_first", path), "m F32\nb U8\n", "first")
+    program("example_first", path + ".not", status=1)
+
+
+def readme():
+    path = os.path.join(ROOT, "README.md")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as file:
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```$", file.read(), re.M | re.S)
+    kinds = [kind for kind, _ in blocks]
+    check("c" in kinds and "console" in kinds, "README has a C and a console block")
+    for kind, text in blocks:
+        if kind == "c":
+            readme_c(text)
+        elif kind == "console":
+            readme_console(text)
+
+
+def readme_c(text):
+    with open(os.path.join(ROOT, "examples", "example_first.c"), encoding="utf-8") as file:
+        check(file.read() == text, "README's C block is examples/example_first.c")
+    check(len(text.splitlines()) <= 12, "README's C block has twelve lines at most")
+    said = program("example_first", os.path.join(ROOT, MODEL))
+    check(len(said.splitlines()) == 22, "README's C block lists the example", said)
+
+
+def readme_console(text):
+    sessions = re.split(r"^\$ ", text, flags=re.M)[1:]
+    for session in sessions:
+        command, _, wanted = session.partition("\n")
+        words = [w if w != "safetensors" and w != "build/safetensors"
+                 else os.environ.get("SFT_COMMAND", os.path.join(BUILD, "safetensors"))
+                 for w in shlex.split(command)]
+        if words[0] == "make":
+            continue
+        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False)
+        expect(done.stdout.decode(), wanted.rstrip("\n") + "\n" if wanted.strip() else "",
+               "README: $ " + command)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="sft-examples-") as folder:
+        path = os.path.join(folder, "small")
+        with open(path, "wb") as file:
+            file.write(SMALL)
+        run_cow(path)
+        run_save(folder)
+        run_cancel(path, folder)
+        run_slice(path)
+        run_pipe()
+        run_first(path)
+    tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
+             "example_first"}
+    for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
+        name = os.path.basename(source)[:-2]
+        check(name in tried, f"{name} is run here")
+        with open(source, encoding="utf-8") as file:
+            check(file.read().count("\n") <= 60, f"{name} has sixty lines at most")
+    readme()
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

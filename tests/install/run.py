@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Install to a prefix, move the prefix, and build a small program against it by
+pkg-config (shared and static), by find_package, and as a subproject; run each."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+SOURCE = os.path.join(HERE, "consumer.c")
+results = []
+
+
+def check(ok, what, text=""):
+    results.append(bool(ok))
+    if not ok:
+        print(f"failed: {what}\n{text}")
+    return ok
+
+
+def sh(script, env=None):
+    done = subprocess.run(["bash", "-euc", script], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False,
+                          env=dict(os.environ, **(env or {})))
+    return done.returncode == 0, done.stdout
+
+
+def version():
+    with open(os.path.join(ROOT, "include", "safetensors.h"), encoding="utf-8") as file:
+        return re.search(r'SFT_VERSION_STRING "(.+)"', file.read()).group(1)
+
+
+def try_program(what, script, env=None):
+    ok, text = sh(script, env)
+    check(ok and text.splitlines()[-1:] == [f"{version()} 1 2"], what, text)
+
+
+def installed(prefix):
+    return sorted(os.path.relpath(p, prefix) for p in
+                  glob.glob(prefix + "/**", recursive=True) if not os.path.isdir(p))
+
+
+def check_files(prefix):
+    files = installed(prefix)
+    for path in sorted(glob.glob(os.path.join(ROOT, "include", "safetensors*"))):
+        check("include/" + os.path.basename(path) in files, f"{os.path.basename(path)} installed")
+    for end in ("libsafetensors.a", "libsafetensors.so", "libsafetensors.so.0", "safetensors.pc",
+                "safetensorsConfig.cmake"):
+        check(any(f.endswith("/" + end) for f in files), f"{end} installed", "\n".join(files))
+    for path in files:
+        if path.endswith((".pc", ".cmake")):
+            with open(os.path.join(prefix, path), encoding="utf-8") as file:
+                check(ROOT not in file.read(), f"{path} names the build's folder")
+    if os.path.exists(os.path.join(BUILD, "safetensors")):
+        ok, text = sh(f"'{prefix}/bin/safetensors' --version")
+        check(ok and version() in text, "installed command --version", text)
+        check(any(f.startswith("share/man/man1/safetensors") for f in files), "man pages installed")
+        check("share/bash-completion/completions/safetensors" in files, "completion installed")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="sft-install-") as work:
+        first, prefix = os.path.join(work, "first"), os.path.join(work, "moved here")
+        ok, text = sh(f"cmake --install '{BUILD}' --prefix '{first}'")
+        if not check(ok, "cmake --install", text):
+            return finish()
+        os.rename(first, prefix)
+        check_files(prefix)
+        libdir = os.path.dirname(glob.glob(prefix + "/lib*/**/libsafetensors.a", recursive=True)[0])
+        env = {"PKG_CONFIG_PATH": os.path.join(libdir, "pkgconfig"), "LD_LIBRARY_PATH": libdir}
+        shutil.copy(SOURCE, work)
+        pc = "eval cc -std=c11 -o a.out consumer.c $(pkg-config --cflags --libs {} safetensors)"
+        try_program("pkg-config, shared", f"cd '{work}'; {pc.format('')}; ./a.out", env)
+        try_program("pkg-config, static", f"cd '{work}'; " +
+                    pc.format("--static").replace("-o a.out", "-static -o a.out") + "; ./a.out",
+                    {"PKG_CONFIG_PATH": env["PKG_CONFIG_PATH"]})
+        ok, text = sh(f"pkg-config --modversion safetensors", env)
+        check(ok and text.strip() == version(), "pkg-config --modversion", text)
+        cmake = (f"cmake -S '{HERE}' -B '{work}/cmake' -G Ninja -DCMAKE_PREFIX_PATH='{prefix}' && "
+                 f"cmake --build '{work}/cmake' && ")
+        for kind in ("shared", "static"):
+            try_program(f"find_package, {kind}", cmake + f"'{work}/cmake/consumer_{kind}'")
+        sub = os.path.join(work, "sub")
+        os.mkdir(sub)
+        with open(os.path.join(sub, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write("cmake_minimum_required(VERSION 3.22)\nproject(sub C)\n"
+                       "set(SFT_COMMAND OFF CACHE BOOL \"\")\n"
+                       f"add_subdirectory({ROOT} safetensors)\n"
+                       f"add_executable(consumer {SOURCE})\n"
+                       "target_link_libraries(consumer safetensors::safetensors_static)\n")
+        try_program("add_subdirectory", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja && "
+                    f"cmake --build '{sub}/build' --target consumer && '{sub}/build/consumer'")
+    return finish()
+
+
+def finish():
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

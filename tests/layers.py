@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""The order of the house: who may include whom, names that are local to a file unique
+in the whole library, sizes of files, functions and words that have no place here."""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+FREESTANDING = {"float.h", "limits.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
+                "stdalign.h", "iso646.h", "stdnoreturn.h"}
+CORE, SET = "safetensors.h", "safetensors_set.h"
+PUBLIC = {"safetensors.h", "safetensors_set.h", "safetensors_info.h", "safetensors_hash.h",
+          "safetensors_convert.h", "safetensors_dataset.h", "safetensors.hpp"}
+
+# folder: (layers and headers of ours it may include, system headers or None for any).
+# A folder may always include itself. This is the table of docs/design.md.
+USERS = ({"base/", "os/os.h"} | PUBLIC, None)
+RULES = {
+    "src/base": ({CORE}, None),
+    "src/os": ({"base/", CORE}, None),
+    "src/bytes": ({"os/", "base/", CORE}, None),
+    "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
+    "src/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/set": USERS,
+    "src/info": USERS,
+    "src/hash": USERS,
+    "src/convert": USERS,
+    "src/dataset": USERS,
+    "cli": USERS,
+    "bindings/python": (PUBLIC, None),
+    "bench": (PUBLIC, None),
+    "examples": (PUBLIC, None),
+    "fuzz": ({"base/", "format/"} | PUBLIC, None),
+}
+HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
+
+BANNED = {
+    "": r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atoll|strtok|alloca|setjmp|longjmp",
+    "src": r"printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|abort|assert"
+           r"|getenv|secure_getenv|signal|sigaction|raise|system|popen|strtol|strtoul|strtoull"
+           r"|strtod|scanf|sscanf|rand|srand|setlocale|localtime|gmtime|strerror",
+    "src/format": r"malloc|calloc|realloc|free|time|clock",
+}
+ALLOWED = {
+    "src/os": {"getenv", "signal", "sigaction", "raise", "strerror"},
+}
+PLATFORM = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(_WIN32|_MSC_VER|__linux__|__unix__"
+                      r"|__APPLE__|__FreeBSD__|_POSIX_\w+|__ANDROID__)\b", re.M)
+UNWANTED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|/work/(?:main|shared)")
+LINES, COLUMNS = 600, 100
+
+problems = []
+checks = 0
+
+
+def check(ok, path, what):
+    global checks
+    checks += 1
+    if not ok:
+        problems.append(f"{path}: {what}")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def find(*patterns):
+    return sorted(p for pattern in patterns
+                  for p in glob.glob(pattern, root_dir=ROOT, recursive=True))
+
+
+def bare(text):
+    """The code alone: comments and the inside of literals blanked, lines kept."""
+    def blank(match):
+        found = match.group(0)
+        if found[0] in "\"'":
+            return found[0] * 2
+        return " " + "\n" * found.count("\n")
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
+                  flags=re.S)
+
+
+def includes(text):
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.findall(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', text, re.M)
+
+
+def check_includes():
+    for folder, (ours, system) in RULES.items():
+        layer = folder.removeprefix("src/") + "/"
+        for path in find(f"{folder}/*.c", f"{folder}/*.h"):
+            for mark, name in includes(read(path)):
+                known = name in PUBLIC
+                mine = mark == '"' and (name.startswith(layer) or
+                                        os.path.exists(os.path.join(ROOT, folder, name)))
+                if mark == '"' or known:
+                    check(mine or any(name == o or o.endswith("/") and name.startswith(o)
+                                      for o in ours), path, f'may not include "{name}"')
+                else:
+                    check(system is None or name in system, path, f"may not include <{name}>")
+    for path in find("include/*.h"):
+        name = os.path.basename(path)
+        allowed = HEADERS.get(name, HEADERS[CORE] | {CORE, SET})
+        for _, other in includes(read(path)):
+            check(other in allowed and other != name, path, f"may not include {other}")
+
+
+def check_acyclic():
+    headers = find("include/*.h", "src/*/*.h")
+    named = {p.removeprefix("src/").removeprefix("include/"): p for p in headers}
+    edges = {p: [named[n] for _, n in includes(read(p)) if n in named] for p in headers}
+    done, path = set(), []
+
+    def visit(node):
+        if node in done:
+            return
+        check(node not in path, node, "headers include one another in a circle")
+        if node in path:
+            return
+        path.append(node)
+        for other in edges[node]:
+            visit(other)
+        done.add(path.pop())
+
+    for header in headers:
+        visit(header)
+
+
+def local_names(text):
+    """Names at file scope that only this file should know."""
+    code = bare(text)
+    names = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code, re.M)
+    names = [n for n in names if not re.match(r"_[A-Z]", n) and
+             not re.search(rf"#[ \t]*undef[ \t]+{n}\b", code)]
+    flat = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", code, flags=re.M)
+    # Fold every braced body to {} and keep the enumerators of the enums.
+    names += [e for body in re.findall(r"\benum\b[^{;()]*\{([^{}]*)\}", flat)
+              for e in re.findall(r"(?:^|,)\s*([A-Za-z_]\w*)", body)]
+    while True:
+        folded = re.sub(r"\{[^{}]*\}", "\x01", flat)
+        if folded == flat:
+            break
+        flat = folded
+    for part in re.split(r";|\x01(?=\s*\n\s*\n|\s*\n[a-zA-Z])", flat):
+        part = part.strip()
+        tag = re.search(r"\b(?:struct|union|enum)\s+(\w+)\s*\x01", part)
+        if tag:
+            names.append(tag.group(1))
+        typedef = re.match(r"typedef\b.*?(?:\(\s*\*\s*(\w+)\s*\)|(\w+)\s*(?:\[[^\]]*\])?)\s*"
+                           r"(?:\([^()]*\))?$", part, re.S)
+        if typedef:
+            names.append(typedef.group(1) or typedef.group(2))
+        elif re.match(r"(?:__attribute__\S*\s+|SFTI_\w+\s+)*static\b", part):
+            name = re.search(r"\b(\w+)\s*(?:\(|\[|=|$)", re.sub(r"__attribute__\s*\(\(.*?\)\)|"
+                             r"SFTI_FORMAT\([^)]*\)", "", part))
+            if name:
+                names.append(name.group(1))
+    return set(names)
+
+
+def check_unique():
+    """Over all sources and the internal headers, for one unit holds them all."""
+    owner = {}
+    for path in find("src/*/*.h", "src/*/*.c"):
+        names = local_names(read(path))
+        for name in names:
+            first = owner.setdefault(name, path)
+            # A type announced in a header and defined in one source is no clash.
+            ours = re.match("sfti?_|os_", name) and (first + path).count(".h")
+            check(first == path or ours, path, f"{name} is also a name of {first}")
+
+
+def check_words():
+    for path in find("src/**/*.[ch]", "cli/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
+                     "fuzz/*.[ch]", "tests/**/*.[ch]", "bindings/**/*.[ch]"):
+        text = read(path)
+        code = bare(text)
+        for scope, words in BANNED.items():
+            if path.startswith(scope) and (scope or not path.startswith("tests/")):
+                allowed = next((a for f, a in ALLOWED.items() if path.startswith(f)), set())
+                for word in re.findall(rf"(?<![\w.>])({words})\s*\(", code):
+                    check(word in allowed, path, f"{word}() is banned here")
+        if path.startswith(("src", "cli")) and not path.startswith("src/os"):
+            found = PLATFORM.search(code)
+            check(not found, path, f"platform conditional {found and found.group(1)} outside src/os")
+        check("\t" not in text, path, "has a tab")
+        check(text.endswith("\n") and not text.endswith("\n\n"), path, "ends without one newline")
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > COLUMNS:
+                check(False, f"{path}:{number}", f"{len(line)} columns, {COLUMNS} at most")
+            if line != line.rstrip():
+                check(False, f"{path}:{number}", "space at the end of the line")
+        if path.startswith(("src", "cli", "bindings")):
+            count = text.count("\n")
+            check(count <= LINES, path, f"{count} lines, {LINES} at most")
+
+
+def check_public():
+    for path in find("include/*.h"):
+        code = bare(read(path))
+        for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code, re.M):
+            check(name.startswith(("SFT_", "SAFETENSORS_")), path, f"macro {name} has no prefix")
+        for name in re.findall(r"^\}\s*(\w+)\s*;|^(?:struct|enum|union)\s+(\w+)", code, re.M):
+            name = name[0] or name[1]
+            check(name.startswith("sft_"), path, f"type {name} has no prefix")
+
+
+def check_texts():
+    me = os.path.relpath(os.path.abspath(__file__), ROOT)
+    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/*.[ch]", "include/*.h",
+                 "examples/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
+                 "fuzz/*.*", "cmake/*", "man/*", "Makefile", "CMakeLists.txt")
+    for path in texts:
+        if path != me and os.path.isfile(os.path.join(ROOT, path)) and \
+                not path.endswith((".safetensors", ".bin")):
+            found = UNWANTED.search(read(path))
+            check(not found, path, f"says {found and found.group(0)}")
+
+
+def main():
+    for part in (check_includes, check_acyclic, check_unique, check_words, check_public,
+                 check_texts):
+        part()
+    print("\n".join(problems))
+    print(f"{checks - len(problems)} passed, {len(problems)} failed")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

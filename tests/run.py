@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Run the suites of a target and sum what they say.
+
+usage: tests/run.py TARGET [--only NAME,...] [--skip NAME,...] [--no-build] [-v] [--list]
+
+A target is a preset and the suites that have it in their row of SUITES. A suite is a
+command whose last line reads "N passed, N failed" (", N skipped" may follow), or a
+pytest run. It gets:
+  SFT_BUILD    the build folder, absolute
+  SFT_COMMAND  the command as shell words (an emulator may stand before it)
+  SFT_EMULATE  the emulator alone, or empty: put it before any program of SFT_BUILD
+  SFT_SHARED   the folder of shared test data, absolute; it may not exist
+  SFT_TARGET   the target's name
+and runs in the repository's root. It is killed at its limit, and then has failed.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PY = sys.executable
+QEMU = "qemu-s390x -L /usr/s390x-linux-gnu"
+
+# target: (preset, build folder, targets to build, environment)
+TARGETS = {
+    "check": ("release", "build", "all tests examples", {}),
+    "test": ("release", "build", "all tests examples fuzzers benches", {}),
+    "asan": ("asan", "build/asan", "all tests examples fuzzers", {
+        "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1"}),
+    "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
+    "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
+    "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {}),
+    "m32": ("m32", "build/m32", "all tests fuzzers", {}),
+    "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
+}
+
+NATIVE = "check test asan msan tsan coverage"
+EVERY = NATIVE + " m32 s390x"
+
+# name, targets, limit in seconds, command, what must be there (else: skipped)
+SUITES = [
+    ("layers", "check test", 30, [PY, "tests/layers.py"], "tests/layers.py"),
+    ("headers", "check test", 60, [PY, "tests/headers.py"], "tests/headers.py"),
+    ("exports", "check test", 30, [PY, "tests/exports.py"], "tests/exports.py"),
+    ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
+    ("unit", NATIVE, 300, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
+    ("unit-bundle", "test asan", 300, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
+    ("corpus", EVERY, 600, [PY, "tests/corpus/run.py"], "tests/corpus/run.py"),
+    ("cli", NATIVE, 600, [PY, "tests/cli/run.py"], "tests/cli/run.py"),
+    ("examples", "check test asan coverage", 120, [PY, "tests/examples/run.py"],
+     "tests/examples/run.py"),
+    ("install", "test", 180, [PY, "tests/install/run.py"], "tests/install/run.py"),
+    ("warnings", "test", 300, [PY, "tests/warnings.py"], "tests/warnings.py"),
+    ("faults", "test asan coverage", 600, [PY, "tests/unit.py", "faults"],
+     "tests/faults/CMakeLists.txt"),
+    ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
+     "fuzz/run.py"),
+    ("python", "test", 900, [PY, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                             "tests/python"], "tests/python/conftest.py"),
+    ("differential", "test", 900, [PY, "tests/python/differential.py"],
+     "tests/python/differential.py"),
+    ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
+    ("asan", "test", 900, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"], "tests/run.py"),
+]
+
+CLOSING = re.compile(rb"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+PYTEST = re.compile(rb"^=*\s*(\d+ (?:passed|failed|skipped|error|xfailed|xpassed|deselected).*) in [\d.]+s",
+                    re.M)
+
+
+def counts(output):
+    """(passed, failed, skipped) as the suite says, or None."""
+    closing = CLOSING.findall(output)
+    if closing:
+        return tuple(int(n or 0) for n in closing[-1])
+    summary = PYTEST.findall(output)
+    if not summary:
+        return None
+
+    def number(*words):
+        return sum(int(m) for w in words
+                   for m in re.findall(rb"(\d+) " + w + rb"s?\b", summary[-1]))
+
+    return number(b"passed", b"xfailed"), number(b"failed", b"error", b"xpassed"), \
+        number(b"skipped")
+
+
+def run(command, limit, env, log):
+    """Exit status (None when killed at the limit) and output, kept in log."""
+    with open(log, "wb") as out:
+        child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+                                 stdout=out,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            # Whatever the suite has left running goes with it.
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            child.wait()
+    with open(log, "rb") as text:
+        return status, text.read()
+
+
+def judge(status, output):
+    """What a finished suite is worth, and a remark."""
+    found = counts(output)
+    if status is None:
+        return (found or (0, 0, 0))[0], (found or (0, 0, 0))[1] + 1, 0, "killed at its limit"
+    if found is None:
+        return 0, 1, 0, f"exit {status} without a closing line"
+    passed, failed, skipped = found
+    if failed == 0 and status != 0:
+        return passed, 1, skipped, f"exit {status}"
+    if passed + failed + skipped == 0:
+        return 0, 1, 0, "ran nothing"
+    return passed, failed, skipped, ""
+
+
+def report(name, seconds, limit, result, output, log):
+    passed, failed, skipped, remark = result
+    said = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+    print(f"{name:<14}{seconds:7.1f} s of {limit:<4}  {said}{'  (' + remark + ')' if remark else ''}",
+          flush=True)
+    if failed:
+        tail = output.decode("utf-8", "replace").splitlines()[-40:]
+        print("\n".join("    " + line for line in tail))
+        print(f"    all of it: {os.path.relpath(log, ROOT)}", flush=True)
+
+
+def build(target, env, logs):
+    preset, _, goals, _ = TARGETS[target]
+    script = (f"cmake --preset {preset} --log-level=WARNING && "
+              f"cmake --build --preset {preset} --target {goals}")
+    begin = time.monotonic()
+    log = os.path.join(logs, "build.log")
+    status, output = run(["bash", "-c", script], 900, env, log)
+    result = (1, 0, 0, preset) if status == 0 else (0, 1, 0, f"exit {status}")
+    report("build", time.monotonic() - begin, 900, result, output, log)
+    return status == 0
+
+
+def environment(target):
+    _, folder, _, extra = TARGETS[target]
+    env = dict(os.environ, SFT_BUILD=os.path.join(ROOT, folder), SFT_TARGET=target,
+               SFT_EMULATE="", PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
+    env.setdefault("SFT_SHARED", os.path.join(os.path.dirname(ROOT), "shared"))
+    env.update(extra)
+    env["SFT_COMMAND"] = f"{env['SFT_EMULATE']} {env['SFT_BUILD']}/safetensors".strip()
+    for name in ("NO_COLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR"):
+        env.pop(name, None)
+    return env
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--skip", default="")
+    parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="show all output")
+    args = parser.parse_args()
+    only, skip = set(filter(None, args.only.split(","))), set(args.skip.split(","))
+    unknown = (only | skip - {""}) - {row[0] for row in SUITES}
+    if unknown:
+        parser.error("no suite " + ", ".join(sorted(unknown)))
+    chosen = [row for row in SUITES if args.target in row[1].split()
+              and (not only or row[0] in only) and row[0] not in skip]
+    if args.list:
+        print("\n".join(f"{row[0]:<14}{row[2]:>5} s  {' '.join(row[3][1:])}" for row in chosen))
+        return 0
+
+    env = environment(args.target)
+    logs = os.path.join(env["SFT_BUILD"], "logs")
+    os.makedirs(logs, exist_ok=True)
+    begin = time.monotonic()
+    totals = [0, 0, 0]
+    if args.no_build or build(args.target, env, logs):
+        for name, _, limit, command, needs in chosen:
+            if not os.path.exists(os.path.join(ROOT, needs)):
+                print(f"{name:<14}{'':>7}    {'':<4}     1 skipped  (no {needs})", flush=True)
+                totals[2] += 1
+                continue
+            started = time.monotonic()
+            log = os.path.join(logs, name + ".log")
+            status, output = run(command, limit, env, log)
+            result = judge(status, output)
+            report(name, time.monotonic() - started, limit, result, output, log)
+            if args.verbose:
+                print(output.decode("utf-8", "replace"))
+            totals = [a + b for a, b in zip(totals, result)]
+    else:
+        totals[1] += 1
+    print(f"{args.target}: {time.monotonic() - begin:.0f} s")
+    skipped = f", {totals[2]} skipped" if totals[2] else ""
+    print(f"{totals[0]} passed, {totals[1]} failed{skipped}")
+    return 0 if totals[0] and not totals[1] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

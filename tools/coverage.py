@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Lines and branches that the tests reached, per folder, from the .gcda files of a
+coverage build. usage: tools/coverage.py BUILD [--missing PATH-PART]
+
+Fails below the project's floors: 95 % of lines and 90 % of branches of the library and
+the command together, every branch in src/format. A branch marked by gcov as thrown
+does not count. A line ending in the comment "unreachable" is left out."""
+import glob
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FLOORS = {"": (95.0, 90.0), "src/format": (95.0, 100.0)}
+
+
+def records(build):
+    data = glob.glob(os.path.join(build, "**", "*.gcda"), recursive=True)
+    for at in range(0, len(data), 40):
+        done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
+                               *data[at:at + 40]], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, cwd=ROOT, check=True)
+        for line in done.stdout.splitlines():
+            if line.strip():
+                yield from json.loads(line)["files"]
+
+
+def collect(build):
+    """path -> (line -> count, (line, n) -> count): the best over all objects."""
+    lines, branches = defaultdict(lambda: defaultdict(int)), defaultdict(lambda: defaultdict(int))
+    for file in records(build):
+        path = os.path.relpath(os.path.join(ROOT, file["file"]), ROOT)
+        if not path.startswith(("src/", "cli/")):
+            continue
+        for line in file["lines"]:
+            number = line["line_number"]
+            lines[path][number] += line["count"]
+            for n, branch in enumerate(line["branches"]):
+                if not branch["throw"]:
+                    # Functions inlined from headers appear once for each function.
+                    branches[path][number, n] += branch["count"]
+    for path in lines:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                if text.rstrip().endswith("/* unreachable */"):
+                    lines[path].pop(number, None)
+                    for key in [k for k in branches[path] if k[0] == number]:
+                        del branches[path][key]
+    return lines, branches
+
+
+def share(counts):
+    total = len(counts)
+    hit = sum(1 for count in counts.values() if count)
+    return hit, total, 100.0 * hit / total if total else 100.0
+
+
+def main():
+    lines, branches = collect(os.path.join(ROOT, sys.argv[1]))
+    if not lines:
+        print("coverage: no .gcda files; run the tests of a coverage build first")
+        return 1
+    groups = defaultdict(lambda: ({}, {}))
+    for path in sorted(lines):
+        for group in {"", os.path.dirname(path), path}:
+            groups[group][0].update({(path, n): c for n, c in lines[path].items()})
+            groups[group][1].update({(path, n): c for n, c in branches[path].items()})
+    below = []
+    print(f"{'':<28}{'lines':>16}{'%':>7}{'branches':>16}{'%':>7}")
+    for group in sorted(groups, key=lambda g: (g == "", g)):
+        (hit, total, percent), (bhit, btotal, bpercent) = map(share, groups[group])
+        print(f"{group or 'all':<28}{hit:>8}/{total:<7}{percent:>7.1f}"
+              f"{bhit:>8}/{btotal:<7}{bpercent:>7.1f}")
+        floor = FLOORS.get(group, (0, 0))
+        if percent < floor[0] or bpercent < floor[1]:
+            below.append(group or "all")
+    if "--missing" in sys.argv:
+        part = sys.argv[sys.argv.index("--missing") + 1]
+        for path in sorted(p for p in lines if part in p):
+            print(path, "lines", sorted(n for n, c in lines[path].items() if not c))
+            print(path, "branches", sorted({k[0] for k, c in branches[path].items() if not c}))
+    if below:
+        print("below the floor: " + ", ".join(below))
+    return 1 if below else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

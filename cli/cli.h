@@ -16,7 +16,8 @@ typedef struct cli {
     sft_allocator alloc;
     cli_out out, err;
     int status;     /* the worst so far */
-    size_t results; /* JSON results begun */
+    size_t results; /* results begun */
+    uint64_t matched; /* tensors that ls listed */
 } cli;
 
 /* The whole command. Returns the exit status; never exits. argv is permuted. */

@@ -24,4 +24,18 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensors.pc
 
 if(TARGET safetensors_command)
     install(TARGETS safetensors_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    file(GLOB sft_pages CONFIGURE_DEPENDS man/*.5)
+    install(FILES ${sft_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+endif()
+if(TARGET manual)
+    set(sft_made ${CMAKE_CURRENT_BINARY_DIR})
+    set(sft_completions ${sft_made}/completions)
+    install(DIRECTORY ${sft_made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+            FILES_MATCHING PATTERN "*.1")
+    install(FILES ${sft_completions}/safetensors
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${sft_completions}/_safetensors
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${sft_completions}/safetensors.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()

@@ -76,7 +76,7 @@ endif()
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit.txt "${sft_unit_list}")
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/tests/unit-bundle.txt "${sft_bundle_list}")
 
-include(tests/tools/CMakeLists.txt OPTIONAL)
-include(tests/faults/CMakeLists.txt OPTIONAL)
-include(fuzz/CMakeLists.txt OPTIONAL)
-include(bench/CMakeLists.txt OPTIONAL)
+# Each of these adds programs to the groups above; paths are from the project's root.
+foreach(folder tests/tools tests/hostile tests/faults fuzz bench)
+    include(${folder}/CMakeLists.txt OPTIONAL)
+endforeach()

@@ -42,7 +42,8 @@ TARGETS = {
 NATIVE = "check test asan msan tsan coverage"
 EVERY = NATIVE + " m32 s390x"
 
-# name, targets, limit in seconds, command, what must be there (else: skipped)
+# name, targets, limit in seconds, command ({build}: the build folder), what must be there
+# (else: skipped)
 SUITES = [
     ("layers", "check test", 30, [PY, "tests/layers.py"], "tests/layers.py"),
     ("headers", "check test", 60, [PY, "tests/headers.py"], "tests/headers.py"),
@@ -60,6 +61,7 @@ SUITES = [
      "tests/faults/CMakeLists.txt"),
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
+    ("hostile", "test", 300, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
     ("python", "test", 900, [PY, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                              "tests/python"], "tests/python/conftest.py"),
     ("differential", "test", 900, [PY, "tests/python/differential.py"],
@@ -193,7 +195,8 @@ def main():
                 continue
             started = time.monotonic()
             log = os.path.join(logs, name + ".log")
-            status, output = run(command, limit, env, log)
+            words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
+            status, output = run(words, limit, env, log)
             result = judge(status, output)
             report(name, time.monotonic() - started, limit, result, output, log)
             if args.verbose:

@@ -8,6 +8,9 @@
 #include "safetensors.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #define SFTI_LEX_DEPTH 127
 
@@ -48,26 +51,26 @@ static inline bool sfti_lex_literal(sfti_lex *lex, const char *word, size_t len)
 
 /* ── Strings ── */
 
-#define SFTI_LEX_ONES UINT64_C(0x0101010101010101)
-#define SFTI_LEX_HIGH UINT64_C(0x8080808080808080)
-
-/* High bit set in (at least) the first byte that is a quote, backslash or control. */
-static inline uint64_t sfti_lex_stops(uint64_t word) {
-    uint64_t quote = word ^ SFTI_LEX_ONES * '"', slash = word ^ SFTI_LEX_ONES * '\\';
-    uint64_t control = (word - SFTI_LEX_ONES * 0x20) & ~word;
-    return (((quote - SFTI_LEX_ONES) & ~quote) | ((slash - SFTI_LEX_ONES) & ~slash) | control)
-           & SFTI_LEX_HIGH;
+/* Whether a byte ends a plain stretch of a string. */
+static inline bool sfti_lex_stop(char c) {
+    return c == '"' || c == '\\' || (unsigned char)c < 0x20;
 }
 
 /* First byte of interest at or after p: quote, backslash, control character or end. */
 static inline const char *sfti_lex_plain(const char *p, const char *end) {
-    while (end - p >= 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        if (sfti_lex_stops(word)) break;
-        p += 8;
+#if defined(__SSE2__)
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
+    const __m128i control = _mm_set1_epi8(0x1F);
+    for (; end - p >= 16; p += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(text, control), text);
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, quote));
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, slash));
+        int mask = _mm_movemask_epi8(stop);
+        if (mask) return p + __builtin_ctz((unsigned)mask);
     }
-    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20) p++;
+#endif
+    while (p < end && !sfti_lex_stop(*p)) p++;
     return p;
 }
 
@@ -139,6 +142,18 @@ static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped)
 }
 
 /* ── Numbers ── */
+
+/* Value of eight digits read as one little-endian word; false if one is no digit. Pairs,
+ * then fours, then all eight are joined by one multiplication each. */
+static inline bool sfti_lex_eight(uint64_t word, uint64_t *out) {
+    uint64_t high = word & UINT64_C(0xF0F0F0F0F0F0F0F0);
+    uint64_t over = (word + UINT64_C(0x0606060606060606)) & UINT64_C(0xF0F0F0F0F0F0F0F0);
+    if ((high | over >> 4) != UINT64_C(0x3333333333333333)) return false;
+    word = (word & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561 >> 8;
+    word = (word & UINT64_C(0x00FF00FF00FF00FF)) * 6553601 >> 16;
+    *out = (word & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001) >> 32;
+    return true;
+}
 
 #define SFTI_LEX_TENS(n) 1e##n##0, 1e##n##1, 1e##n##2, 1e##n##3, 1e##n##4, \
                          1e##n##5, 1e##n##6, 1e##n##7, 1e##n##8, 1e##n##9

@@ -34,7 +34,7 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
 #define HASH_STEP UINT64_C(0x9E3779B97F4A7C15) /* 2^64 / golden ratio, odd */
 
 /* Both secret words stand in every step, so that names cannot be chosen to collide. */
-static uint64_t name_hash(sft_span text, const uint64_t seed[2]) {
+uint64_t sfti_names_hash(sft_span text, const uint64_t seed[2]) {
     const char *p = text.data;
     size_t left = text.len;
     uint64_t state = seed[0] ^ (uint64_t)left * HASH_STEP, key = seed[1];
@@ -72,36 +72,40 @@ bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
     return true;
 }
 
+void sfti_names_prefetch(const sfti_names *names, uint64_t hash) {
+#if defined(__GNUC__)
+    __builtin_prefetch(&names->slots[hash & names->mask], 1);
+#else
+    (void)names, (void)hash;
+#endif
+}
+
 /* The slot that holds the name, or the empty one where it belongs. */
-static sfti_slot *find_slot(const sfti_names *names, sft_span name, uint32_t *tag) {
-    uint64_t hash = name_hash(name, names->seed);
-    *tag = (uint32_t)(hash >> 32);
+static sfti_slot *find_slot(const sfti_names *names, sft_span name, uint64_t hash) {
     for (uint64_t i = hash & names->mask;; i = (i + 1) & names->mask) {
         sfti_slot *slot = &names->slots[i];
         if (slot->entry == 0) return slot;
-        if (slot->tag == *tag
+        if (slot->tag == (uint32_t)(hash >> 32)
             && sft_span_equal(names->name(names->ctx, slot->entry - 1), name))
             return slot;
     }
 }
 
-uint32_t sfti_names_put(sfti_names *names, sft_span name, uint32_t entry) {
-    uint32_t tag;
-    sfti_slot *slot = find_slot(names, name, &tag);
+uint32_t sfti_names_put(sfti_names *names, sft_span name, uint64_t hash, uint32_t entry) {
+    sfti_slot *slot = find_slot(names, name, hash);
     if (slot->entry == 0) {
         slot->entry = entry + 1;
-        slot->tag = tag;
+        slot->tag = (uint32_t)(hash >> 32);
     }
     return slot->entry - 1;
 }
 
 void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry) {
-    uint32_t tag;
-    find_slot(names, name, &tag)->entry = entry + 1;
+    find_slot(names, name, sfti_names_hash(name, names->seed))->entry = entry + 1;
 }
 
 uint32_t sfti_names_find(const sfti_names *names, sft_span name) {
-    uint32_t tag;
     if (!names->slots) return SFTI_NO_NAME;
-    return find_slot(names, name, &tag)->entry - 1; /* an empty slot's 0 - 1 = NO_NAME */
+    /* an empty slot's 0 - 1 is SFTI_NO_NAME */
+    return find_slot(names, name, sfti_names_hash(name, names->seed))->entry - 1;
 }

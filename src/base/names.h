@@ -25,8 +25,12 @@ typedef struct sfti_names {
 /* Room for count names at most. False when out of memory. */
 bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
                       sfti_name_fn name, const void *ctx, sfti_arena *arena);
+/* Hash of a name under a seed: for callers that have the name at hand before the table. */
+uint64_t sfti_names_hash(sft_span name, const uint64_t seed[2]);
+/* Hint that a name of this hash will be put soon. */
+void sfti_names_prefetch(const sfti_names *names, uint64_t hash);
 /* Put an entry; the entry now under that name: this one, or an earlier one that stays. */
-uint32_t sfti_names_put(sfti_names *names, sft_span name, uint32_t entry);
+uint32_t sfti_names_put(sfti_names *names, sft_span name, uint64_t hash, uint32_t entry);
 /* Put in place of the entry under that name, which must be there. */
 void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry);
 /* SFTI_NO_NAME when there is none. */

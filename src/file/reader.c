@@ -418,15 +418,20 @@ static int order_naturally(const void *ctx, uint32_t a, uint32_t b) {
                                 sfti_model_tensor(model, b)->name);
 }
 
-static sft_code order_sort(const sft_file *file, sft_order order, uint32_t *out,
+/* Positions in the header have holes where a duplicate was dropped. */
+static int order_by_header(const void *ctx, uint32_t a, uint32_t b) {
+    const uint32_t *position = ((const sfti_model *)ctx)->tensors.order;
+    return (position[a] > position[b]) - (position[a] < position[b]);
+}
+
+static sft_code order_sort(const sft_file *file, uint32_t *out,
+                           int (*compare)(const void *ctx, uint32_t a, uint32_t b),
                            sft_error *err) {
-    size_t count = file->model.tensors.count;
-    size_t bytes = count * sizeof *out;
+    size_t count = file->model.tensors.count, bytes = count * sizeof *out;
     if (count < 2) return SFT_OK;
     uint32_t *scratch = sfti_take(&file->alloc, bytes);
     if (!scratch) return sfti_fail_memory(err, bytes);
-    sfti_sort(out, scratch, count, order == SFT_ORDER_NAME ? order_by_name : order_naturally,
-              &file->model);
+    sfti_sort(out, scratch, count, compare, &file->model);
     sfti_release(&file->alloc, scratch, bytes);
     return SFT_OK;
 }
@@ -437,11 +442,14 @@ sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sf
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a known order and a place for it, found order %u",
                          (unsigned)order);
-    bool header = order == SFT_ORDER_HEADER && tensors->order;
-    for (size_t i = 0; i < tensors->count; i++) {
-        if (header) out[tensors->order[i]] = (uint32_t)i;
-        else out[i] = (uint32_t)i;
+    for (size_t i = 0; i < tensors->count; i++) out[i] = (uint32_t)i;
+    switch (order) {
+    case SFT_ORDER_OFFSET: break;
+    case SFT_ORDER_NAME: return order_sort(file, out, order_by_name, err);
+    case SFT_ORDER_NATURAL: return order_sort(file, out, order_naturally, err);
+    case SFT_ORDER_HEADER:
+        if (tensors->order) return order_sort(file, out, order_by_header, err);
+        break;
     }
-    if (order != SFT_ORDER_NAME && order != SFT_ORDER_NATURAL) return SFT_OK;
-    return order_sort(file, order, out, err);
+    return SFT_OK;
 }

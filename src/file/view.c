@@ -75,6 +75,11 @@ static sft_code read_exactly(const sft_file *file, const sft_tensor *tensor, uin
     if (len == 0) return SFT_OK;
     if (!view_is_there(file, offset, len)) return view_absent(file, tensor, offset, len, err);
     sft_code code = sfti_source_read(&file->source, offset, into, len, err);
+    if (code == SFT_IO_SHRUNK && !file->complete) code = SFT_DATA_TRUNCATED;
+    if (code == SFT_DATA_TRUNCATED && err) {
+        err->code = code;
+        err->hint = sft_code_describe(code)->hint;
+    }
     if (code != SFT_OK && err && tensor && err->tensor_len == SFT_NO_TENSOR)
         sfti_error_tensor(err, tensor->name);
     return code;
@@ -156,7 +161,7 @@ sft_code sft_read_at(const sft_file *file, uint64_t offset, void *dst, size_t le
 /* ── Many tensors ────────────────────────────────────────────────────────── */
 
 #define PIECE_MOST ((uint64_t)8 << 20) /* bytes between two ticks, of all threads */
-#define PIECE_LEAST ((uint64_t)256 << 10)
+#define PIECE_LEAST ((uint64_t)128 << 10)
 #define THREADS_MOST 64
 
 /* Reads in file order, handed out in pieces to whoever asks. What follows the mutex is
@@ -294,9 +299,10 @@ static void queue_run(read_queue *q, const sft_job *job, uint64_t total) {
     while (started > 0) os_thread_join(&threads[--started]);
     if (q->shared) os_mutex_free(&q->mutex);
     q->shared = false;
+    if (wanted > 1 && q->code == SFT_OK) (void)queue_ask(q, job, q->done, total);
 }
 
-static int compare_offsets(const void *ctx, uint32_t a, uint32_t b) {
+static int compare_read_offsets(const void *ctx, uint32_t a, uint32_t b) {
     const sft_read *reads = ctx;
     uint64_t left = reads[a].tensor->offset, right = reads[b].tensor->offset;
     return (left > right) - (left < right);
@@ -323,17 +329,13 @@ static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t co
                           sft_error *err) {
     read_queue q = { 0 };
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + count, count, compare_offsets, reads);
+    sfti_sort(order, order + count, count, compare_read_offsets, reads);
     q.file = file;
     q.reads = reads;
     q.order = order;
     q.count = count;
     queue_run(&q, job, total);
-    if (q.code == SFT_CANCELLED || q.code == SFT_OK || q.error.code == SFT_OK) {
-        if (q.code != SFT_OK && err) *err = q.error;
-        return q.code;
-    }
-    if (err) *err = q.error;
+    if (q.code != SFT_OK && err) *err = q.error;
     return q.code;
 }
 
@@ -364,7 +366,8 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
         memcpy(dst + i * (width), src + (ptrdiff_t)i * stride, (width))
 
 /* count runs of `run` bytes from src, src + stride, … packed into dst. */
-static void gather(char *dst, const char *src, ptrdiff_t stride, size_t count, size_t run) {
+static void gather(char *restrict dst, const char *restrict src, ptrdiff_t stride,
+                   size_t count, size_t run) {
     switch (run) {
     case 1: GATHER(1); return;
     case 2: GATHER(2); return;
@@ -414,8 +417,8 @@ static bool runs_near(uint64_t a, uint64_t b, uint64_t run) {
 
 /* The same as a count: how many runs of a row make one window. */
 static uint64_t row_fits(const sft_runs *runs) {
-    uint64_t step = runs->rank ? distance(0, (uint64_t)runs->stride[0]) : 0;
-    if (runs->rank && runs->stride[0] < 0) step = 0 - (uint64_t)runs->stride[0];
+    int64_t stride = runs->rank ? runs->stride[0] : 0;
+    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
     if (step == 0 || runs->run_bytes > WINDOW_MOST || !runs_near(0, step, runs->run_bytes))
         return 1;
     return (WINDOW_MOST - runs->run_bytes) / step + 1;

@@ -261,7 +261,7 @@ static bool keep_entry(entry_reading *e) {
     sft_tensor *out = sfti_new_tensor(e->r);
     if (!out) return false;
     *out = e->tensor;
-    out->name = e->name;
+    sfti_keep(e->r, out, e->name);
     return true;
 }
 

@@ -21,8 +21,9 @@ typedef struct sfti_limits {
 sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size,
                     const sfti_limits *limits, uint64_t *header_bytes, sft_error *err);
 
-/* Tensors in chunks: no array grows, none is sized from a guess. */
-#define SFTI_CHUNK 1024
+/* Tensors in chunks: no array grows, none is sized from a guess. While a header is read,
+ * `offset` holds the hash of the name. */
+#define SFTI_CHUNK 128
 typedef struct sfti_tensors {
     sft_tensor **chunk;
     uint32_t *order; /* offset order -> position, or NULL when they are the same */

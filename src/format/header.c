@@ -1,6 +1,7 @@
 #include "format/header.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -89,6 +90,15 @@ sft_tensor *sfti_new_tensor(sfti_reading *r) {
     return sfti_tensor_at(t, t->count++);
 }
 
+void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name) {
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
+}
+
 sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped) {
     sft_span none = { NULL, 0 };
     if (!escaped) return text;
@@ -111,16 +121,17 @@ void sfti_value_begin(const sfti_reading *r, sfti_json *json) {
 
 /* ── The official writer's spelling, without white space or escapes ── */
 
-static bool plain_word(const char **p, const char *end, const char *word, size_t len) {
+static inline bool plain_word(const char **p, const char *end, const char *word, size_t len) {
     if ((size_t)(end - *p) < len || memcmp(*p, word, len) != 0) return false;
     *p += len;
     return true;
 }
 
 /* Up to 19 digits. The text ends in no digit, so the loop needs no bound. */
-static inline bool plain_uint(const char **p, uint64_t *out) {
+static inline bool plain_uint(const char **p, const char *end, uint64_t *out) {
     const char *at = *p;
     uint64_t value = 0;
+    if (end - at >= 8 && sfti_lex_eight(sfti_get_u64(at), &value)) at += 8;
     while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');
     if (at == *p || at - *p > 19 || (**p == '0' && at - *p > 1)) return false;
     *p = at;
@@ -128,29 +139,53 @@ static inline bool plain_uint(const char **p, uint64_t *out) {
     return true;
 }
 
-static bool plain_dtype(sfti_reading *r, const char **p, const char *end) {
-    const char *name = sft_dtype_describe(r->last_dtype)->name;
-    size_t len = strlen(name);
-    if ((size_t)(end - *p) > len && memcmp(*p, name, len) == 0 && (*p)[len] == '"') {
-        *p += len + 1;
+/* The entry's begin is spelled like the end before it, as a rule. */
+static inline bool plain_begin(const sfti_reading *r, const char **p, const char *end,
+                               uint64_t *out) {
+    size_t len = r->last_end_text.len;
+    if ((size_t)(end - *p) > len && len > 0 && memcmp(*p, r->last_end_text.data, len) == 0
+        && (*p)[len] == ',') {
+        *p += len;
+        *out = r->last_end;
+        return true;
+    }
+    return plain_uint(p, end, out);
+}
+
+static inline bool plain_end(sfti_reading *r, const char **p, const char *end, uint64_t *out) {
+    r->last_end_text.data = *p;
+    r->last_end_text.len = 0;
+    if (!plain_uint(p, end, out)) return false;
+    r->last_end_text.len = (size_t)(*p - r->last_end_text.data);
+    r->last_end = *out;
+    return true;
+}
+
+static inline bool plain_dtype(sfti_reading *r, const char **p, const char *end) {
+    size_t len = r->last_dtype_text.len;
+    if ((size_t)(end - *p) > len && len > 0 && memcmp(*p, r->last_dtype_text.data, len) == 0) {
+        *p += len;
         return true;
     }
     const char *quote = memchr(*p, '"', (size_t)(end - *p < 16 ? end - *p : 16));
     sft_span text = { *p, quote ? (size_t)(quote - *p) : 0 };
     if (!quote || !sft_dtype_parse(text, &r->last_dtype)) return false;
+    r->last_dtype_text.data = *p;
+    r->last_dtype_text.len = text.len + 1; /* with its quote */
     *p = quote + 1;
     return true;
 }
 
 /* "[1,2]" into dims; at most SFT_MAX_RANK of them. */
-static bool plain_shape(const char **p, uint64_t *dims, uint32_t *rank) {
+static inline bool plain_shape(const char **p, const char *end, uint64_t *dims,
+                               uint32_t *rank) {
     *rank = 0;
     if (**p == ']') {
         ++*p;
         return true;
     }
     do {
-        if (*rank == SFT_MAX_RANK || !plain_uint(p, &dims[*rank])) return false;
+        if (*rank == SFT_MAX_RANK || !plain_uint(p, end, &dims[*rank])) return false;
         ++*rank;
     } while (*(*p)++ == ',');
     return (*p)[-1] == ']';
@@ -161,11 +196,11 @@ static bool plain_entry(sfti_reading *r, uint64_t *dims, sft_tensor *t) {
     const char *p = r->lex.at, *end = r->lex.end;
     if (!plain_word(&p, end, "{\"dtype\":\"", 10) || !plain_dtype(r, &p, end)) return false;
     t->dtype = r->last_dtype;
-    if (!plain_word(&p, end, ",\"shape\":[", 10) || !plain_shape(&p, dims, &t->rank))
+    if (!plain_word(&p, end, ",\"shape\":[", 10) || !plain_shape(&p, end, dims, &t->rank))
         return false;
-    if (!plain_word(&p, end, ",\"data_offsets\":[", 17) || !plain_uint(&p, &t->begin))
+    if (!plain_word(&p, end, ",\"data_offsets\":[", 17) || !plain_begin(r, &p, end, &t->begin))
         return false;
-    if (!plain_word(&p, end, ",", 1) || !plain_uint(&p, &t->end)) return false;
+    if (!plain_word(&p, end, ",", 1) || !plain_end(r, &p, end, &t->end)) return false;
     if (!plain_word(&p, end, "]}", 2)) return false;
     r->lex.at = p;
     return true;
@@ -180,8 +215,8 @@ static bool keep_plain(sfti_reading *r, sft_span name, const sft_tensor *t,
     if (bytes && !shape) return sfti_report_memory(r, bytes);
     if (bytes) memcpy(shape, dims, bytes);
     *out = *t;
-    out->name = name;
     out->shape = shape;
+    sfti_keep(r, out, name);
     return true;
 }
 

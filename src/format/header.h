@@ -20,7 +20,14 @@ typedef struct sfti_reading {
     bool fatal;     /* no sense in going on */
     bool seen_metadata;
     size_t room;          /* no more entries than this fit in the text */
-    sft_dtype last_dtype; /* of the entry before: the likeliest of this one */
+    /* Of the entry before, as the likeliest of this one: dtype, and end as spelled. */
+    sft_dtype last_dtype;
+    sft_span last_dtype_text, last_end_text;
+    uint64_t last_end;
+    bool unsorted; /* an entry's offsets lie before those of the entry before it */
+    struct {
+        uint64_t begin, end;
+    } before;
 } sfti_reading;
 
 /* Tell of a failure: kept if it is the first, told to the watch. True: go on, which only
@@ -38,6 +45,8 @@ void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_sp
 
 /* A zeroed record at the end of the tensors, or NULL (reported). */
 sft_tensor *sfti_new_tensor(sfti_reading *r);
+/* Complete a record whose dtype, shape and offsets are set. */
+void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name);
 
 /* A key as a name: in place, or decoded into the arena. data NULL: reported. */
 sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped);

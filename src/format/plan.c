@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/utf8.h"
 #include "format/format.h"
 
@@ -174,15 +175,15 @@ static sft_code order_pairs(planning *p, sft_error *err) {
 
 /* ── Layout ── */
 
-/* count * each bytes, NULL when that is no memory. */
+/* count * each bytes, never none; NULL when out of memory. */
 static void *take_array(sfti_arena *arena, size_t count, size_t each) {
     uint64_t bytes;
     if (!sfti_mul(count, each, &bytes) || !sfti_fits_size(bytes)) return NULL;
-    return sfti_arena_take(arena, (size_t)bytes);
+    return sfti_arena_take(arena, bytes > 0 ? (size_t)bytes : 1);
 }
 
 static bool copy_spec(sft_plan *plan, const sft_spec *spec, sft_tensor *out) {
-    char *name = sfti_arena_take(&plan->arena, spec->name.len);
+    char *name = take_array(&plan->arena, spec->name.len, 1);
     uint64_t *shape = take_array(&plan->arena, spec->rank, sizeof *shape);
     if (!name || !shape) return false;
     if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);

@@ -14,13 +14,30 @@
 
 /* ── Options ── */
 
-void sfti_set_options(const sft_set_options *from, sft_set_options *out) {
+/* A newer caller's longer struct will do if what is not known in it is zero. */
+static bool set_options_known(const sft_set_options *from) {
+    if (from->size < sizeof from->size) return false;
+    for (size_t i = sizeof *from; i < from->size; i++)
+        if (((const uint8_t *)from)[i] != 0) return false;
+    return true;
+}
+
+sft_code sfti_set_options(const sft_set_options *from, sft_set_options *out, sft_error *err) {
     sft_set_options all = SFT_SET_OPTIONS_INIT;
     *out = all;
+    if (from && !set_options_known(from))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a known size of the set options (see SFT_SET_OPTIONS_INIT), "
+                         "found %zu", from->size);
     if (from) memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
     out->size = sizeof *out;
     if (!out->max_index_bytes) out->max_index_bytes = SFT_MAX_INDEX_BYTES;
     if (!out->max_shards) out->max_shards = SFT_MAX_SHARDS;
+    return SFT_OK;
+}
+
+sft_code sfti_set_path_fail(sft_error *err) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
 }
 
 /* ── The file ── */
@@ -356,11 +373,13 @@ sft_code sft_index_read(const char *path, const sft_set_options *options,
                         sft_index_names **out, sft_error *err) {
     sft_set_options all;
     *out = NULL;
-    sfti_set_options(options, &all);
+    if (!path) return sfti_set_path_fail(err);
+    sft_code code = sfti_set_options(options, &all, err);
+    if (code) return code;
     sft_allocator alloc = sfti_set_allocator(all.open.alloc);
     sft_index_names *names = sfti_take(&alloc, sizeof *names);
     if (!names) return sfti_fail_memory(err, sizeof *names);
-    sft_code code = sfti_index_load(path, &all, &names->index, err);
+    code = sfti_index_load(path, &all, &names->index, err);
     if (code) sft_index_free(names);
     else *out = names;
     return code;

@@ -20,8 +20,8 @@ typedef struct sfti_index {
     size_t shard_count;
 } sfti_index;
 
-/* Options with every default filled in. */
-void sfti_set_options(const sft_set_options *from, sft_set_options *out);
+/* Options with every default filled in; SFT_BAD_ARGUMENT for a size that makes no sense. */
+sft_code sfti_set_options(const sft_set_options *from, sft_set_options *out, sft_error *err);
 
 /* Read and check all of an index; its memory comes from options->open.alloc. Free with
  * sfti_index_release, also after a failure. */

@@ -70,11 +70,10 @@ sft_code sfti_names_begin(sfti_names *names, size_t count,
                          "expected fewer than 4294967295 tensors, found %llu",
                          (unsigned long long)count);
     if (!names_room(count, &slots, &bytes)) return sfti_fail_memory(err, UINT64_MAX);
-    int failed = os_random(names->seed, sizeof names->seed);
-    char why[128];
-    if (failed)
-        return sfti_fail_os(err, SFT_IO_READ, failed, os_error_text(failed, why, sizeof why),
-                            "get random bytes");
+    if (os_random(names->seed, sizeof names->seed)) {
+        names->seed[0] = os_now_ns();
+        names->seed[1] = (uint64_t)(uintptr_t)names ^ names->seed[0] << 32;
+    }
     names->slots = sfti_arena_take(arena, (size_t)bytes);
     if (!names->slots) return sfti_fail_memory(err, bytes);
     memset(names->slots, 0xff, (size_t)bytes);

@@ -104,6 +104,7 @@ static const char *set_join(sft_set *set, const char *folder, size_t len, const 
 }
 
 static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_error *err) {
+    if (!path) return sfti_set_path_fail(err);
     set->paths[i] = set_join(set, "", 0, path);
     return set->paths[i] ? SFT_OK : sfti_fail_memory(err, strlen(path) + 1);
 }
@@ -262,7 +263,8 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
                            const sft_set_options *options, sft_set **out, sft_error *err) {
     sft_set_options all;
     *out = NULL;
-    sfti_set_options(options, &all);
+    sft_code code = sfti_set_options(options, &all, err);
+    if (code) return code;
     if (count == 0 || count > all.max_shards)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected 1 to %llu shards, found %llu",
@@ -294,9 +296,11 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     sft_file *file;
     sfti_index index;
     *out = NULL;
-    sfti_set_options(options, &all);
+    if (!path) return sfti_set_path_fail(err);
+    sft_code code = sfti_set_options(options, &all, err);
+    if (code) return code;
     if (sft_is_index_path(path)) return set_open_index(path, &all, out, err);
-    sft_code code = set_open_file(path, &all.open, &file, &error);
+    code = set_open_file(path, &all.open, &file, &error);
     if (!code) return sft_set_from_file(file, path, out, err);
     if (set_maybe_index(path, code)) {
         if (!sfti_index_load(path, &all, &index, NULL)) {

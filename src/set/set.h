@@ -22,5 +22,7 @@ struct sft_set {
 
 /* The allocator of the options, or the system's. */
 sft_allocator sfti_set_allocator(const sft_allocator *alloc);
+/* SFT_BAD_ARGUMENT for a path that is NULL. */
+sft_code sfti_set_path_fail(sft_error *err);
 
 #endif

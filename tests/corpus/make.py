@@ -340,6 +340,9 @@ NOT_UNSIGNED = [
 
 
 def numbers(c):
+    for slug, text in [("0", "0"), ("max", str(2 ** 64 - 1))]:
+        c.accept(7, slug, one(b"", shape="[%s,0]" % text, offsets="[0,0]"),
+                 "an unsigned integer: " + text)
     for slug, text in NOT_NUMBERS:
         c.refuse(7, "shape-" + slug, one(shape="[%s]" % text), "no JSON number, in a shape")
         c.refuse(7, "offsets-" + slug, one(offsets="[0,%s]" % text), "no JSON number, in offsets")
@@ -357,8 +360,8 @@ def depth(c):
     # The object and the entry are two levels; an ignored field has 125 more.
     for slug, left, right in [("arrays", "[", "]"), ("objects", '{"a":', "}")]:
         core = "" if left == "[" else "1"
-        c.not_strict(29, "depth-127-" + slug, one(more=',"x":' + left * 125 + core + right * 125),
-                     "127 levels of nesting")
+        c.add(8, "depth-127-" + slug, one(more=',"x":' + left * 125 + core + right * 125),
+              "127 levels of nesting", (None, None, "strict_field"))
         c.refuse_field(8, "depth-128-" + slug,
                        one(more=',"x":' + left * 126 + core + right * 126),
                        "128 levels of nesting")
@@ -376,6 +379,13 @@ def entries(c):
                        ("string", '"a"'), ("true", "true"), ("array", "[]"),
                        ("array-of-object", "[{}]"), ("spaced-array", " [1] ")]:
         c.refuse(10, slug, frame(text), "the header is %s" % text.strip())
+    c.accept(10, "object", frame(header(T), bytes(8)), "the header is an object")
+    c.accept(10, "object-alone", frame("{ }"), "the header is an empty object")
+    c.accept(11, "object", frame(header(u8("foo", 0, 0), T), bytes(8)), "entries that are objects")
+    c.accept(12, "all-three", one(), "dtype, shape and data_offsets")
+    c.accept(13, "each-once", frame('{"t":{"shape":[2],"data_offsets":[0,8],"dtype":"I32"}}',
+                                    bytes(8)), "each field once, in another order")
+    c.accept(14, "string", one(dtype='"F32"'), "dtype is a string")
     for slug, text in [("null", "null"), ("number", "1"), ("string", '"x"'), ("true", "true"),
                        ("false", "false"), ("fraction", "1.5")]:
         c.refuse(11, slug, frame('{"t":%s}' % text), "an entry that is %s" % text)
@@ -544,6 +554,8 @@ def metadata(c):
                        ("escaped", '{"a":"b","\\u0061":"c"}'), ("empty-key", '{"":"1","":"2"}')]:
         c.compat_only(23, slug, frame(header(META + text, T), bytes(8)),
                       "a key twice in __metadata__: the last counts")
+    c.accept(20, "once", frame(header(META + "{}", T), bytes(8)), "__metadata__ once")
+    c.accept(31, "object", frame(header(META + "{}")), "__metadata__ is an object without keys")
     c.accept(23, "case", frame(header(META + '{"a":"b","A":"b","a ":"b"}')), "keys that differ")
 
 
@@ -593,12 +605,21 @@ def edges(c):
              "spaces so that the data begins at a multiple of 64")
     c.accept(28, "to-4096", frame(header(T) + " " * ((4088 - len(header(T))) % 4096), bytes(8)),
              "spaces so that the data begins at 4096")
+    c.accept(9, "spaces", frame(header(T) + " " * 40, bytes(8)), "spaces after the object")
+    c.not_strict(28, "all-four", frame(header(T) + " \t\n\r", bytes(8)),
+                 "each kind of white space after the object")
     c.accept(27, "brace-first", frame(header(T), bytes(8)), "the object begins the header")
 
 
 # ── Layout of the data ──
 
 def offsets(c):
+    c.accept(32, "empty", frame(header(u8("t", 0, 0))), "begin and end are equal")
+    c.accept(32, "one-byte", frame(header(u8("t", 0, 1)), bytes(1)), "end is begin + 1")
+    c.accept(24, "object", frame(header(T), bytes(8)), "the same tensor as an object")
+    c.accept(25, "string", one(), "the same dtype as a string")
+    c.accept(29, "none", one(), "the three fields and no other")
+    c.accept(2, "2-bytes", frame("{}"), "a header of two bytes")
     huge = 2 ** 64 - 1
     for slug, a, b in [("4-0", 4, 0), ("8-0", 8, 0), ("max-0", huge, 0), ("1-0", 1, 0)]:
         c.refuse(32, slug, frame(header(entry(offsets="[%d,%d]" % (a, b))), bytes(8)),

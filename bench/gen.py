@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Write the files that the benchmarks read: gen.py OUT. What is there already is kept.
+
+headers-N.safetensors   N tensors named and shaped as in DeepSeek-V3; data are holes
+hostile-*.safetensors   legal headers of 100 MB made to cost as much as can be
+large, small            512 MB in 291 tensors, 77 MB in 18,867, all bytes there
+matrix, cube            one F32 tensor of 4096 x 4096, and of 64 x 512 x 512, for slices
+"""
+import os
+import struct
+import sys
+
+COUNTS = (300, 1200, 18867, 92000, 700000)
+HOSTILE_BYTES = 100_000_000
+
+
+def deepseek(count):
+    """(name, dtype, shape, bytes), dtype descending and then by name, as the official writer
+    orders them."""
+    out, layer = [], 3
+    while len(out) < count:
+        for expert in range(256):
+            for part in ("gate_proj", "up_proj", "down_proj"):
+                name = "model.layers.%d.mlp.experts.%d.%s.weight" % (layer, expert, part)
+                a, b = (7168, 2048) if part == "down_proj" else (2048, 7168)
+                out.append((name + "_scale_inv", "F32", (a // 128, b // 128), a * b // 4096))
+                out.append((name, "F8_E4M3", (a, b), a * b))
+        layer += 1
+    return sorted(out[:count], key=lambda t: (t[1] != "F32", t[0]))
+
+
+def entries(tensors):
+    at, parts = 0, []
+    for name, dtype, shape, size in tensors:
+        dims = ",".join(map(str, shape))
+        parts.append('"%s":{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]}'
+                     % (name, dtype, dims, at, at + size))
+        at += size
+    return "{" + ",".join(parts) + "}", at
+
+
+def write(path, text, size, data=None):
+    """data: bytes repeated over the data region; without it the region is a hole."""
+    text = text.encode() if isinstance(text, str) else text
+    text += b" " * (-len(text) % 8)
+    with open(path + ".part", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        while data and size >= len(data):
+            size -= f.write(data)
+        if data:
+            f.write(data[:size])
+        else:
+            f.truncate(8 + len(text) + size)
+    os.rename(path + ".part", path)
+
+
+def pattern():
+    """4 MiB in which no two pages are the same."""
+    return b"".join(struct.pack("<Q", i * 0x9E3779B97F4A7C15 % 2**64) for i in range(1 << 19))
+
+
+def hostile():
+    room = HOSTILE_BYTES - 128
+    open_field = b'{"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":[0'
+    zeros = b",0" * (room // 2)
+    field = open_field + zeros + b"]}}"
+    shape = b'{"t":{"dtype":"U8","shape":[0' + zeros + b'],"data_offsets":[0,0]}}'
+    row = '"%x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
+    empty = "{" + ",".join(row % i for i in range(room // 60)) + "}"
+    short = "{" + ",".join('"%x":["U8",[0],[0,0]]' % i for i in range(room // 28)) + "}"
+    pairs = '{"__metadata__":{' + ",".join('"%x":""' % i for i in range(room // 13)) + "}}"
+    deep = open_field + (b"," + b"[" * 124 + b"]" * 124) * (room // 249) + b"]}}"
+    return {"field": field, "dims": shape, "empty": empty, "arrays": short, "pairs": pairs,
+            "nested": deep}
+
+
+def files():
+    for count in COUNTS:
+        yield "headers-%d" % count, lambda count=count: (*entries(deepseek(count)), None)
+    for name in ("field", "dims", "empty", "arrays", "pairs", "nested"):
+        yield "hostile-" + name, lambda name=name: (hostile()[name], 0, None)
+
+    def rows(count, size):
+        return [("layer.%05d.weight" % i, "F32", (size // 4,), size) for i in range(count)]
+    yield "large", lambda: (*entries(rows(291, 1843200)), pattern())
+    yield "small", lambda: (*entries(rows(18867, 4096)), pattern())
+    yield "matrix", lambda: (*entries([("w", "F32", (4096, 4096), 1 << 26)]), pattern())
+    yield "cube", lambda: (*entries([("w", "F32", (64, 512, 512), 1 << 26)]), pattern())
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, make in files():
+        path = os.path.join(folder, name + ".safetensors")
+        if not os.path.exists(path):
+            write(path, *make())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,19 @@
+/* How far a long job is, on stderr when that is a terminal and a second has gone by; and
+ * the way a signal stops it. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include "cli.h"
+
+typedef struct cli_progress {
+    cli *c;
+    const char *path;
+    uint64_t started, shown; /* os_now_ns; shown 0 = nothing on the screen yet */
+} cli_progress;
+
+/* A job that ticks p; p must outlive it. */
+sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path);
+/* Wipe the line, if there is one. */
+void cli_progress_end(cli_progress *p);
+
+#endif

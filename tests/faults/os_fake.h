@@ -1,0 +1,65 @@
+/* A platform in memory: all of os.h, and the strings to pull on it. Folders "/" and the
+ * working folder (which is "/") exist from the start. One thread only: what is started as
+ * a thread runs to its end at once. */
+#ifndef OS_FAKE_H
+#define OS_FAKE_H
+
+#include "os/os.h"
+
+/* Forget everything; stdin is an empty pipe, stdout and stderr are pipes kept for
+ * os_fake_output. */
+void os_fake_reset(void);
+
+/* ── What is there ── */
+/* Parents are made. An existing name is replaced. */
+void os_fake_add_file(const char *path, const void *bytes, size_t len);
+void os_fake_add_dir(const char *path);
+void os_fake_add_link(const char *path, const char *target);
+/* A FIFO that gives these bytes once, then its end. */
+void os_fake_add_pipe(const char *path, const void *bytes, size_t len);
+void os_fake_set_mode(const char *path, uint32_t mode);
+/* Cut or lengthen (with zeros) a file, as another process would. */
+void os_fake_set_size(const char *path, size_t len);
+/* Bytes of a file (not following a link at the end); NULL when there is none. Valid until
+ * the next call. An empty file gives a non-NULL pointer. */
+const void *os_fake_file(const char *path, size_t *len);
+bool os_fake_exists(const char *path);
+/* Names in the whole system that are files or links, to look for litter. */
+size_t os_fake_count_files(void);
+
+/* ── Standard streams ── */
+/* Kind OS_FILE (read by position) or OS_PIPE. */
+void os_fake_set_input(os_kind kind, const void *bytes, size_t len);
+const void *os_fake_output(int fd, size_t *len); /* 1 or 2 */
+void os_fake_set_terminal(int fd, uint32_t columns); /* columns 0: no terminal */
+void os_fake_set_env(const char *name, const char *value); /* pointers are kept */
+
+/* ── What goes wrong ── */
+/* Every call that can fail is counted from 1. The nth from now on fails with error (and
+ * all later ones if forever); nth 0 turns it off. */
+void os_fake_fail(size_t nth, int error, bool forever);
+/* The same among the calls of one name ("os_pread") only. */
+void os_fake_fail_call(const char *name, size_t nth, int error, bool forever);
+/* Calls since the last os_fake_reset or os_fake_fail. */
+size_t os_fake_calls(void);
+/* Name of the nth of them, from 1; NULL past the last (or past the 65,536th). */
+const char *os_fake_call_name(size_t n);
+/* At most k bytes a read or write; 0 = no limit. */
+void os_fake_short_reads(size_t k);
+void os_fake_short_writes(size_t k);
+void os_fake_no_unnamed(bool none); /* EOPNOTSUPP for unnamed files */
+/* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
+void os_fake_disk_room(size_t room);
+/* os_stop_signal answers `signal` from the nth counted call on. */
+void os_fake_stop_at(size_t nth, int signal);
+
+/* ── What is left ── */
+size_t os_fake_open_fds(void); /* without 0, 1, 2 */
+size_t os_fake_maps(void);
+size_t os_fake_blocks(void); /* of os_resize */
+size_t os_fake_mutexes(void);
+int os_fake_raised(void);    /* signal of the last os_raise, 0 without one */
+size_t os_fake_syncs(void);  /* files and folders synced */
+size_t os_fake_reads(void);  /* os_pread and os_read calls */
+
+#endif

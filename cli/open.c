@@ -1,7 +1,6 @@
 #include "cli.h"
 
 #include "base/mem.h"
-#include "os/os.h"
 
 #include <string.h>
 
@@ -104,25 +103,10 @@ static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
     return file ? sft_set_from_file(file, "-", out, err) : err->code;
 }
 
-/* ── Files ── */
-
-static void diagnose_path(cli *c, const char *path, sft_error *err) {
-    sft_source source;
-    int fd;
-    if (os_open_read(path, &fd) != 0) return;
-    if (sft_source_fd(fd, &c->alloc, &source, NULL) == SFT_OK) {
-        sft_diagnose(&source, err);
-        if (source.close) source.close(source.ctx);
-    }
-    os_close(fd);
-}
+/* ── Any input ── */
 
 sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err) {
     sft_set_options options = cli_set_options(c);
     if (input->kind == CLI_STDIN) return open_stdin(c, out, err);
-    sft_code code = sft_set_open(input->path, &options, out, err);
-    if (code >= 100 && code < 180 && input->kind == CLI_FILE) {
-        diagnose_path(c, input->path, err);
-    }
-    return code ? err->code : SFT_OK;
+    return sft_set_open(input->path, &options, out, err);
 }

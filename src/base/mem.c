@@ -57,6 +57,7 @@ static size_t next_block(const sfti_arena *arena) {
 
 void *sfti_arena_take(sfti_arena *arena, size_t size) {
     if (size > SIZE_MAX - 7) return NULL;
+    if (size == 0) size = 1;
     size = (size + 7) & ~(size_t)7;
     if (size > (size_t)(arena->end - arena->at)) {
         size_t block = next_block(arena);

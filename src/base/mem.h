@@ -24,7 +24,7 @@ typedef struct sfti_arena {
     uint64_t bytes; /* got from the allocator */
 } sfti_arena;
 
-/* size bytes aligned to 8, NULL when out of memory. A request larger than a block gets
+/* size bytes aligned to 8 (0 too has a place of its own), NULL when out of memory. A request larger than a block gets
  * a block of exactly its own size. */
 void *sfti_arena_take(sfti_arena *arena, size_t size);
 /* Make sure the next size bytes come from one new block. */

@@ -56,8 +56,7 @@ static uint64_t head_number_after(const sfti_evidence *e, const char *word) {
 /* ── Other formats, most telling first ───────────────────────────────────── */
 
 static bool looks_like_xet(const sfti_evidence *e) {
-    return head_word_at(e, 0, "# xet version") ||
-           (head_has_at(e, 0, "[", 1) && head_find(e, "xet") < 16);
+    return head_word_at(e, 0, "# xet version");
 }
 
 static bool looks_like_html(const sfti_evidence *e) {
@@ -122,7 +121,7 @@ static const struct foreign_row *foreign_find(const sfti_evidence *e) {
 
 /* ── Words ───────────────────────────────────────────────────────────────── */
 
-/* 4.2 GB as three values for "%llu%s%s"-like printing without fractions in floats. */
+/* 4.2 GB, without floating point. */
 typedef struct size_words {
     unsigned long long whole, tenth;
     const char *unit;
@@ -273,17 +272,24 @@ static bool say_damage(const sfti_evidence *e, sft_error *error) {
     return true;
 }
 
-/* ── ── */
+/* ── All together ────────────────────────────────────────────────────────── */
 
-/* Errors about the bytes of the header; others tell their own story. */
+/* Errors about the bytes of the file; others tell their own story. */
 static bool worth_diagnosis(sft_code code) {
-    return (code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING);
+    return code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
+}
+
+/* The frame is a plausible length but nothing of the header is there to confirm it. */
+static bool cut_in_frame(const sfti_evidence *e, const sft_error *error) {
+    return error->code == SFT_HEADER_TRUNCATED && e->head_len >= SFTI_PREFIX;
 }
 
 void sfti_diagnose(const sfti_evidence *evidence, sft_error *error) {
     if (!worth_diagnosis(error->code) || say_damage(evidence, error)) return;
     const struct foreign_row *row = foreign_find(evidence);
     if (row) say_foreign(evidence, row, error);
+    else if (cut_in_frame(evidence, error))
+        say_cut(error, evidence->size, SFTI_PREFIX + sfti_get_u64(evidence->head), "at least ");
     else if (error->code <= SFT_HEADER_NOT_OBJECT) say_unknown(evidence, error);
 }
 

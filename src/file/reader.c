@@ -99,8 +99,10 @@ static sft_code header_whole(const sft_source *source, size_t n, const sft_alloc
                              sfti_header *h, sft_error *err) {
     h->data = sfti_take(alloc, n);
     if (!h->data) return sfti_fail_memory(err, n);
-    h->len = h->room = n;
-    return sfti_source_read(source, SFTI_PREFIX, h->data, n, err);
+    h->room = n;
+    sft_code code = sfti_source_read(source, SFTI_PREFIX, h->data, n, err);
+    if (code == SFT_OK) h->len = n; /* not before: a scan's source answers from here */
+    return code;
 }
 
 sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,

@@ -127,10 +127,11 @@ static inline bool plain_word(const char **p, const char *end, const char *word,
     return true;
 }
 
-/* Up to 19 digits. The text ends in no digit, so the loop needs no bound. */
+/* Up to 19 digits, see forbid_plain. */
 static inline bool plain_uint(const char **p, const char *end, uint64_t *out) {
     const char *at = *p;
     uint64_t value = 0;
+    if (at == end) return false;
     if (end - at >= 8 && sfti_lex_eight(sfti_get_u64(at), &value)) at += 8;
     while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');
     if (at == *p || at - *p > 19 || (**p == '0' && at - *p > 1)) return false;
@@ -180,6 +181,7 @@ static inline bool plain_dtype(sfti_reading *r, const char **p, const char *end)
 static inline bool plain_shape(const char **p, const char *end, uint64_t *dims,
                                uint32_t *rank) {
     *rank = 0;
+    if (*p == end) return false;
     if (**p == ']') {
         ++*p;
         return true;
@@ -342,10 +344,11 @@ static bool make_chunks(sfti_reading *r) {
     return r->model->tensors.chunk || sfti_report_memory(r, count * sizeof(sft_tensor *));
 }
 
-/* The official spelling is read without bounds on digits, so the text must not end in one;
- * a header that does is no object anyway. */
+/* The official spelling is read without a bound at each digit: none is read past the last
+ * byte if that is a brace or white space. A header that ends otherwise is broken anyway. */
 static void forbid_plain(sfti_reading *r, sfti_limits *limits) {
-    if (r->text.len > 0 && !sfti_lex_digit(r->text.data[r->text.len - 1])) return;
+    char last = r->text.len > 0 ? r->text.data[r->text.len - 1] : '\0';
+    if (last == '}' || last == ' ' || last == '\n' || last == '\t' || last == '\r') return;
     *limits = *r->limits;
     limits->slow = true;
     r->limits = limits;

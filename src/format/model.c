@@ -207,6 +207,7 @@ static bool check_end(sfti_reading *r, uint64_t size) {
     sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : begin + data,
               "expected %llu bytes of tensor data, found %llu", (unsigned long long)data,
               (unsigned long long)(size - begin));
+    error.reserved[0] = begin + data; /* the whole length, for sft_diagnose */
     return sfti_report(r, &error);
 }
 

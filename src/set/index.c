@@ -6,7 +6,6 @@
 #include "base/order.h"
 #include "base/utf8.h"
 #include "os/os.h"
-#include "set/names.h"
 #include "set/set.h"
 
 #include <errno.h>
@@ -116,8 +115,8 @@ typedef struct index_reading {
 } index_reading;
 
 static sft_code index_wrong(const index_reading *r, const sfti_json *json, const char *want) {
-    return sfti_fail(r->err, SFT_INDEX_TYPE, json->start, "expected %s, found '%.*s'", want,
-                     (int)(json->text.len < 40 ? json->text.len : 40), json->text.data);
+    sft_span text = { json->begin, (size_t)(json->end - json->begin) };
+    return sfti_fail_at(r->err, SFT_INDEX_TYPE, 0, text, json->start, want);
 }
 
 static sft_code index_once(const index_reading *r, bool *seen, const char *key) {
@@ -206,8 +205,8 @@ static sft_code shards_begin(index_shards *shards, const index_reading *r) {
     shards->room = room;
     shards->list = sfti_arena_take(&r->index->arena, (room + 1) * sizeof *shards->list);
     if (!shards->list) return sfti_fail_memory(r->err, (room + 1) * sizeof *shards->list);
-    return sfti_names_begin(&shards->names, room + 1, shard_name_at, shards, &r->index->arena,
-                            r->err);
+    return sfti_set_names(&shards->names, room + 1, shard_name_at, shards, &r->index->arena,
+                          r->err);
 }
 
 /* A shard not seen before: check its name and keep it as a C string. */
@@ -226,7 +225,7 @@ static sft_code shards_new(index_shards *shards, const index_reading *r, sft_spa
     memcpy(copy, name.data, name.len);
     copy[name.len] = '\0';
     shards->list[shards->count] = (sft_span){ copy, name.len };
-    sfti_names_put(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
+    sfti_set_names_put(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
     shards->count++;
     return SFT_OK;
 }
@@ -289,6 +288,9 @@ static sft_code map_count(const index_reading *r) {
             return index_wrong(r, &json, "a shard's name as a string");
         count++;
     }
+    if (count >= SFTI_NO_NAME)
+        return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, r->map.start,
+                         "expected fewer than 4294967295 tensors, found %zu", count);
     if (count == 0)
         return sfti_fail(r->err, SFT_INDEX_TYPE, r->map.start,
                          "expected \"weight_map\" to name tensors, found none");
@@ -316,7 +318,7 @@ static sft_code map_fill(const index_reading *r, sfti_names *names, index_shards
         sfti_index_entry *entry = &index->entries[i];
         sft_code code = map_entry(r, &json, entry);
         if (code) return code;
-        if (sfti_names_put(names, entry->tensor, i) != i)
+        if (sfti_set_names_put(names, entry->tensor, i) != i)
             return sfti_fail_tensor(r->err, SFT_INDEX_TYPE, entry->at, entry->tensor,
                                     "expected each tensor once in \"weight_map\", "
                                     "found one again");
@@ -337,7 +339,7 @@ static sft_code index_map(const index_reading *r) {
         return sfti_fail_memory(r->err, UINT64_MAX);
     index->entries = sfti_arena_take(&index->arena, (size_t)bytes);
     if (!index->entries) return sfti_fail_memory(r->err, bytes);
-    code = sfti_names_begin(&names, index->count, entry_name_at, index, &index->arena, r->err);
+    code = sfti_set_names(&names, index->count, entry_name_at, index, &index->arena, r->err);
     if (!code) code = shards_begin(&shards, r);
     if (!code) code = map_fill(r, &names, &shards);
     return code ? code : shards_sort(&shards, r);

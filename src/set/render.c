@@ -153,13 +153,13 @@ static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena 
                          (unsigned long long)count);
     all->keys = sfti_arena_take(arena, (size_t)bytes);
     if (!all->keys) return sfti_fail_memory(err, bytes);
-    return sfti_names_begin(&all->names, (size_t)count, union_key_at, all, arena, err);
+    return sfti_set_names(&all->names, (size_t)count, union_key_at, all, arena, err);
 }
 
 static void union_put(metadata_union *all, sfti_json_writer *w, sft_pair pair) {
     uint32_t entry = all->count;
     all->keys[entry] = pair.key;
-    if (sfti_names_put(&all->names, pair.key, entry) != entry) return;
+    if (sfti_set_names_put(&all->names, pair.key, entry) != entry) return;
     all->count++;
     put_metadata_pair(w, pair);
 }

@@ -13,6 +13,23 @@ sft_allocator sfti_set_allocator(const sft_allocator *alloc) {
     return alloc && alloc->resize ? *alloc : system;
 }
 
+/* ── Names ── */
+
+sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, const void *ctx,
+                        sfti_arena *arena, sft_error *err) {
+    uint64_t seed[2];
+    if (os_random(seed, sizeof seed)) {
+        seed[0] = os_now_ns();
+        seed[1] = (uint64_t)(uintptr_t)arena->last ^ seed[0] << 32;
+    }
+    if (sfti_names_begin(names, count, seed, name, ctx, arena)) return SFT_OK;
+    return sfti_fail_memory(err, count * sizeof(sfti_slot));
+}
+
+uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry) {
+    return sfti_names_put(names, name, sfti_names_hash(name, names->seed), entry);
+}
+
 /* ── One file ── */
 
 /* Tell what a refused file really is. */
@@ -138,14 +155,14 @@ static sft_code set_take_tables(sft_set *set, sft_error *err) {
     set->tensors = sfti_arena_take(&set->arena, (size_t)bytes);
     set->shard_of = sfti_arena_take(&set->arena, ((size_t)count + 1) * sizeof *set->shard_of);
     if (!set->tensors || !set->shard_of) return sfti_fail_memory(err, bytes);
-    return sfti_names_begin(&set->names, set->count, set_name_at, set, &set->arena, err);
+    return sfti_set_names(&set->names, set->count, set_name_at, set, &set->arena, err);
 }
 
 static sft_code set_put_tensor(sft_set *set, uint32_t at, size_t shard, const sft_tensor *tensor,
                                sft_error *err) {
     set->tensors[at] = tensor;
     set->shard_of[at] = (uint32_t)shard;
-    uint32_t found = sfti_names_put(&set->names, tensor->name, at);
+    uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
     if (found == at) return SFT_OK;
     return sfti_fail_tensor(err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, tensor->name,
                             "expected each tensor in one shard, found this one in %s and %s",

@@ -3,8 +3,8 @@
 #define SFTI_SET_H
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "safetensors_set.h"
-#include "set/names.h"
 
 struct sft_set {
     sfti_arena arena; /* holds everything below, and the set itself is from its allocator */
@@ -22,6 +22,11 @@ struct sft_set {
 
 /* The allocator of the options, or the system's. */
 sft_allocator sfti_set_allocator(const sft_allocator *alloc);
+/* A table of names as sfti_names_begin makes it, under a seed of its own. */
+sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, const void *ctx,
+                        sfti_arena *arena, sft_error *err);
+/* The entry already there under this name, else puts this one and returns it. */
+uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry);
 /* SFT_BAD_ARGUMENT for a path that is NULL. */
 sft_code sfti_set_path_fail(sft_error *err);
 

@@ -22,7 +22,7 @@ def demand(ok, what):
     global passed
     passed += bool(ok)
     if not ok:
-        failures.append(what)
+        failures.append("\n".join(line[:400] for line in what.splitlines()))
 
 
 def load():
@@ -71,6 +71,8 @@ def compare_scan(name, level, line, opened, row):
         name, level, code, findings))
     demand(want or code in ["ok"] + found, "%s, %s: scan's %s is not among its findings %s" % (
         name, level, code, findings))
+    if opened != "ok":
+        return
     notes = set() if notes == "-" else set(notes.split(","))
     demand(set(row.get("notes", ())) <= notes and (row.get("notes") != [] or not notes),
            "%s, %s: expected the notes %s, found %s" % (name, level, row.get("notes"), notes))

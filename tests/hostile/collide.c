@@ -22,8 +22,13 @@ uint32_t hash_crc32(uint32_t state, uint8_t byte) {
     return state;
 }
 
-static void spell(uint32_t number, char out[BLOCK]) {
-    for (int i = 0; i < BLOCK; i++, number /= 26) out[i] = (char)('a' + number % 26);
+/* The n-th block: printable characters but quote and backslash, well spread. */
+static void spell(uint32_t n, char out[BLOCK]) {
+    uint64_t number = (uint64_t)n * UINT64_C(0x9E3779B97F4A7C15) >> 31;
+    for (int i = 0; i < BLOCK; i++, number /= 92) {
+        out[i] = (char)(' ' + number % 92 + (number % 92 > 1));
+        if (out[i] >= '\\') out[i]++;
+    }
 }
 
 static uint32_t hash_block(hash_step step, uint32_t state, const char block[BLOCK]) {
@@ -39,12 +44,12 @@ typedef struct tried { uint32_t hash, number; } tried;
 static int find_pair(hash_step step, uint32_t *state, tried *seen, char pair[2][BLOCK]) {
     memset(seen, 0, TRIED_ROOM * sizeof *seen);
     for (uint32_t n = 0; n < TRIED_MAX; n++) {
-        spell(n * 11, pair[1]);
+        spell(n, pair[1]);
         uint32_t hash = hash_block(step, *state, pair[1]);
         uint32_t place = hash * UINT32_C(2654435761) % TRIED_ROOM;
         while (seen[place].number && seen[place].hash != hash) place = (place + 1) % TRIED_ROOM;
         if (seen[place].number) {
-            spell((seen[place].number - 1) * 11, pair[0]);
+            spell(seen[place].number - 1, pair[0]);
             *state = hash;
             return 0;
         }

@@ -95,7 +95,7 @@ static measure open_once(const text *header, sft_level level) {
 }
 
 static void print_row(const char *name, const text *header, const measure *m, double ratio) {
-    printf("%-34s %8.1f MB  %-22s %9zu %8.2fx %6zu %9.1f ms %6.2f\n", name,
+    printf("%-40s %8.1f MB  %-22s %9zu %8.2fx %6zu %9.1f ms %6.2f\n", name,
            (double)header->len / 1e6, m->code ? sft_code_describe(m->code)->name : "ok",
            m->tensors + m->pairs, (double)m->memory.peak / (double)header->len, m->memory.calls,
            m->seconds * 1e3, ratio);
@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
     long megabytes = argc > 1 ? strtol(argv[1], NULL, 10) : 100;
     size_t bytes = (size_t)(megabytes > 0 ? megabytes : 100) * 1000000;
     uint32_t names = bytes >= 100000000 ? UINT32_C(1) << STAGES : (uint32_t)(bytes / 100);
-    printf("%-34s %11s  %-22s %9s %9s %6s %12s %6s\n", "header", "size", "verdict", "entries",
+    printf("%-40s %11s  %-22s %9s %9s %6s %12s %6s\n", "header", "size", "verdict", "entries",
            "memory", "allocs", "time", "growth");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i], bytes);
     run_deep();

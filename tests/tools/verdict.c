@@ -231,12 +231,16 @@ static bool text_is(const verdict_text *text, const char *string) {
     return text->len == len && memcmp(text->data, string, len) == 0;
 }
 
+static int shown(const verdict_text *text) {
+    return text->len < 200 ? (int)text->len : 200;
+}
+
 static void demand(verdict_run *run, bool agree, const char *what, const verdict_text *first,
                    const verdict_text *second) {
     if (agree) return;
     run->differences++;
     fprintf(stderr, "differs: record %llu, level %d, %s: \"%.*s\" but \"%.*s\"\n", run->record,
-            (int)run->options.level, what, (int)first->len, first->data, (int)second->len,
+            (int)run->options.level, what, shown(first), first->data, shown(second),
             second->data);
 }
 

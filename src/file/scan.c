@@ -1,0 +1,486 @@
+/* Everything that is wrong with a file, and what is odd about it. */
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/order.h"
+#include "file/file.h"
+
+#include <string.h>
+
+#define FINDINGS_MOST 1000
+#define TAIL_BYTES 65557 /* a ZIP end record and the longest comment */
+#define DRAIN_BYTES ((size_t)64 << 10)
+
+/* An array that grows; one failure is remembered. */
+typedef struct scan_list {
+    void *items;
+    size_t count, room, most, item_size;
+} scan_list;
+
+struct sft_scan {
+    sft_allocator alloc;
+    sfti_arena arena;
+    sfti_model model;
+    sfti_header header;
+    sft_level level;
+    bool out_of_memory;
+    sft_error error; /* code SFT_OK when valid */
+    scan_list findings, notes, entries;
+    uint32_t *order; /* of findings, then scratch: FINDINGS_MOST each */
+};
+
+/* ── What is found ───────────────────────────────────────────────────────── */
+
+static void *list_put(sft_scan *scan, scan_list *list, const void *item) {
+    if (list->count == list->most) return NULL;
+    if (list->count == list->room) {
+        uint64_t room = list->room + list->room / 2 + 8, bytes;
+        if (room > list->most) room = list->most;
+        void *items = NULL;
+        if (sfti_mul(room, list->item_size, &bytes) && sfti_fits_size(bytes))
+            items = scan->alloc.resize(scan->alloc.ctx, list->items,
+                                       list->room * list->item_size, (size_t)bytes);
+        if (!items) {
+            scan->out_of_memory = true;
+            return NULL;
+        }
+        list->items = items;
+        list->room = (size_t)room;
+    }
+    char *at = (char *)list->items + list->count++ * list->item_size;
+    memcpy(at, item, list->item_size);
+    return at;
+}
+
+static const void *list_at(const scan_list *list, size_t i) {
+    return i < list->count ? (const char *)list->items + i * list->item_size : NULL;
+}
+
+static void list_free(sft_scan *scan, scan_list *list) {
+    sfti_release(&scan->alloc, list->items, list->room * list->item_size);
+}
+
+static void scan_put_finding(void *ctx, const sft_error *error) {
+    sft_scan *scan = ctx;
+    sft_finding finding = { *error };
+    (void)list_put(scan, &scan->findings, &finding);
+}
+
+static void scan_put_note(void *ctx, const char *name, const sft_error *error) {
+    sft_scan *scan = ctx;
+    sft_note note = { name, *error };
+    note.error.code = SFT_OK;
+    (void)list_put(scan, &scan->notes, &note);
+}
+
+static void scan_put_entry(void *ctx, const sft_scan_entry *entry) {
+    sft_scan *scan = ctx;
+    (void)list_put(scan, &scan->entries, entry);
+}
+
+/* ── A source whose beginning is remembered ──────────────────────────────── */
+
+/* Bytes already read are answered from memory, so that a pipe can be looked at again. */
+typedef struct scan_bytes {
+    sft_source inner;
+    uint8_t head[SFTI_HEAD_BYTES];
+    size_t head_len;
+    const sfti_header *header; /* bytes from SFTI_PREFIX on */
+} scan_bytes;
+
+static size_t copy_overlap(const void *from, uint64_t begin, size_t from_len, uint64_t offset,
+                           void *into, size_t len) {
+    if (offset < begin || offset - begin >= from_len) return 0;
+    size_t at = (size_t)(offset - begin), n = from_len - at < len ? from_len - at : len;
+    memcpy(into, (const char *)from + at, n);
+    return n;
+}
+
+static sft_code read_scan_bytes(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                                sft_error *err) {
+    scan_bytes *b = ctx;
+    const sfti_header *h = b->header;
+    *got = copy_overlap(b->head, 0, b->head_len, offset, into, len);
+    *got += copy_overlap(h->data, SFTI_PREFIX, h->len, offset + *got, (char *)into + *got,
+                         len - *got);
+    if (*got == len) return SFT_OK;
+    size_t more = 0, want = len - *got;
+    sft_code code =
+        sfti_source_some(&b->inner, offset + *got, (char *)into + *got, want, &more, err);
+    *got += more;
+    return code;
+}
+
+/* A file shorter than the head is known to be so, pipe or not. */
+static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_header *header,
+                                 sft_source *out, sft_error *err) {
+    size_t want = inner.size < sizeof b->head ? (size_t)inner.size : sizeof b->head;
+    b->inner = inner;
+    b->header = header;
+    sft_code code = sfti_source_some(&inner, 0, b->head, want, &b->head_len, err);
+    *out = (sft_source){ b, inner.size, NULL, read_scan_bytes, NULL };
+    if (b->head_len < want) out->size = b->head_len;
+    return code;
+}
+
+/* ── The end of the file ─────────────────────────────────────────────────── */
+
+typedef struct scan_tail {
+    char *bytes; /* TAIL_BYTES + DRAIN_BYTES of room */
+    size_t len;
+    uint64_t begin; /* of bytes, in the file */
+} scan_tail;
+
+static void tail_keep(scan_tail *tail, size_t more) {
+    size_t extra;
+    tail->len += more;
+    if (tail->len <= TAIL_BYTES) return;
+    extra = tail->len - TAIL_BYTES;
+    memmove(tail->bytes, tail->bytes + extra, TAIL_BYTES);
+    tail->len = TAIL_BYTES;
+    tail->begin += extra;
+}
+
+/* Read a source of unknown size to its end, which gives it one. */
+static sft_code tail_drain(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
+    const sfti_header *h = &scan->header;
+    size_t kept = h->len < TAIL_BYTES ? h->len : TAIL_BYTES, got;
+    if (kept > 0) memcpy(tail->bytes, h->data + (h->len - kept), kept);
+    tail->len = kept;
+    tail->begin = SFTI_PREFIX + (h->len - kept);
+    do {
+        uint64_t at = tail->begin + tail->len;
+        sft_code code =
+            sfti_source_some(source, at, tail->bytes + tail->len, DRAIN_BYTES, &got, err);
+        if (code != SFT_OK) return code;
+        tail_keep(tail, got);
+    } while (got == DRAIN_BYTES);
+    source->size = tail->begin + tail->len;
+    return SFT_OK;
+}
+
+static sft_code tail_read(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
+    if (source->size == SFT_SIZE_UNKNOWN) return tail_drain(scan, source, tail, err);
+    tail->len = source->size < TAIL_BYTES ? (size_t)source->size : TAIL_BYTES;
+    tail->begin = source->size - tail->len;
+    return sfti_source_read(source, tail->begin, tail->bytes, tail->len, err);
+}
+
+/* ── Remarks ─────────────────────────────────────────────────────────────── */
+
+static void note_at(sft_scan *scan, const char *name, uint64_t offset, const char *text) {
+    sft_error error;
+    sfti_error_clear(&error);
+    error.offset = offset;
+    sfti_error_text(&error, "%s", text);
+    scan_put_note(scan, name, &error);
+}
+
+static void note_unpadded(sft_scan *scan) {
+    sft_error error;
+    if (scan->header.len % 8 == 0) return;
+    sfti_error_clear(&error);
+    error.offset = 0;
+    sfti_error_text(&error, "expected a header length that is a multiple of 8, found %zu",
+                    scan->header.len);
+    scan_put_note(scan, "header_unpadded", &error);
+}
+
+static void note_unaligned(sft_scan *scan) {
+    const sft_tensor *first = NULL;
+    size_t count = 0, all = scan->model.tensors.count;
+    for (size_t i = 0; i < all; i++) {
+        const sft_tensor *t = sfti_model_tensor(&scan->model, i);
+        if (t->begin == t->end || sft_tensor_aligned(t)) continue;
+        if (!first) first = t;
+        count++;
+    }
+    if (!first) return;
+    sft_error error;
+    sfti_error_clear(&error);
+    error.offset = first->offset;
+    sfti_error_tensor(&error, first->name);
+    sfti_error_text(&error, "expected data aligned for its dtype, found %zu of %zu tensors that "
+                    "are not; the first is %s at offset %llu", count, all,
+                    sft_dtype_describe(first->dtype)->name, (unsigned long long)first->offset);
+    scan_put_note(scan, "unaligned", &error);
+}
+
+/* What a length under the cap can look like to a program that goes by first bytes. Pickle
+ * and zlib need a third byte to go on. */
+static const struct polyglot_row {
+    const char *magic;
+    size_t len;
+    bool goes_on;
+    const char *text;
+} polyglot_rows[] = {
+    { "PK\x03\x04", 4, false, "the header length is also the magic of ZIP" },
+    { "\x1F\x8B\x08", 3, false, "the header length is also the magic of gzip" },
+    { "\xFF\xD8\xFF", 3, false, "the header length is also the magic of JPEG" },
+    { "MZ", 2, false, "the header length is also the magic of a Windows program" },
+    { "BM", 2, false, "the header length is also the magic of a BMP image" },
+    { "#!", 2, false, "the header length is also the first line of a script" },
+    { "BZh", 3, false, "the header length is also the magic of bzip2" },
+    { "GIF", 3, false, "the header length is also the magic of GIF" },
+    { "\x78\x9C", 2, true, "the header length is also the magic of zlib" },
+    { "\x78\xDA", 2, true, "the header length is also the magic of zlib" },
+    { "\x80\x02", 2, true, "the header length is also the magic of a pickle" },
+    { "\x80\x03", 2, true, "the header length is also the magic of a pickle" },
+    { "\x80\x04", 2, true, "the header length is also the magic of a pickle" },
+    { "\x80\x05", 2, true, "the header length is also the magic of a pickle" },
+};
+
+static void note_magic(sft_scan *scan, const scan_bytes *b) {
+    for (size_t i = 0; i < sizeof polyglot_rows / sizeof *polyglot_rows; i++) {
+        const struct polyglot_row *row = &polyglot_rows[i];
+        if (b->head_len < SFTI_PREFIX || memcmp(b->head, row->magic, row->len) != 0) continue;
+        if (row->goes_on && b->head[row->len] == 0) continue;
+        note_at(scan, "polyglot_magic", 0, row->text);
+    }
+}
+
+static size_t find_bytes(const void *in, size_t len, const char *word, size_t word_len) {
+    for (size_t at = 0; at + word_len <= len; at++)
+        if (memcmp((const char *)in + at, word, word_len) == 0) return at;
+    return SIZE_MAX;
+}
+
+/* An end record whose comment and directory lie inside the file. */
+static bool is_zip_end(const scan_tail *tail, size_t at) {
+    const char *p = tail->bytes + at;
+    if (tail->len - at < 22 || memcmp(p, "PK\x05\x06", 4) != 0) return false;
+    uint32_t directory = sfti_get_u32(p + 12);
+    return sfti_get_u16(p + 20) <= tail->len - at - 22 &&
+           (directory == UINT32_MAX || directory <= tail->begin + at);
+}
+
+static void note_zip(sft_scan *scan, const scan_tail *tail) {
+    for (size_t at = tail->len; at-- > 0;) {
+        if (!is_zip_end(tail, at)) continue;
+        note_at(scan, "polyglot_zip", tail->begin + at,
+                "the file ends like a ZIP archive and may be unpacked as one");
+        return;
+    }
+}
+
+static void note_polyglots(sft_scan *scan, const scan_bytes *b, const scan_tail *tail) {
+    size_t pdf = find_bytes(b->head, b->head_len < 1024 ? b->head_len : 1024, "%PDF-", 5);
+    note_magic(scan, b);
+    if (pdf != SIZE_MAX)
+        note_at(scan, "polyglot_pdf", pdf, "the file may be opened as a PDF document");
+    if (b->head_len >= 262 && memcmp(b->head + 257, "ustar", 5) == 0)
+        note_at(scan, "polyglot_tar", 257, "the file may be unpacked as a tar archive");
+    note_zip(scan, tail);
+}
+
+/* ── Scanning ────────────────────────────────────────────────────────────── */
+
+static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
+    sft_scan *scan = sfti_take(&how->alloc, sizeof *scan);
+    if (!scan) {
+        (void)sfti_fail_memory(err, sizeof *scan);
+        return NULL;
+    }
+    memset(scan, 0, sizeof *scan);
+    scan->alloc = how->alloc;
+    scan->arena.alloc = how->alloc;
+    scan->level = how->limits.level;
+    scan->findings = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_finding) };
+    scan->notes = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_note) };
+    scan->entries = (scan_list){ NULL, 0, 0, SIZE_MAX, sizeof(sft_scan_entry) };
+    return scan;
+}
+
+/* Whether the scan itself failed, rather than found something. */
+static bool scan_broke(sft_code code) {
+    sft_class cls = sft_code_describe(code)->cls;
+    bool verdict = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
+                   cls == SFT_CLASS_LIMIT;
+    return code == SFT_OUT_OF_MEMORY || !verdict;
+}
+
+/* Steps 1 and 2. A verdict goes to scan->error and *framed stays false. */
+static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open *how,
+                            bool *framed, sft_error *err) {
+    uint8_t prefix[SFTI_PREFIX];
+    size_t found;
+    uint64_t n;
+    sft_error *verdict = &scan->error;
+    sft_code code =
+        sfti_header_frame(source, &how->limits, prefix, &found, &n, verdict);
+    if (code == SFT_OK) code = sfti_header_load(source, n, &scan->alloc, &scan->header, verdict);
+    if (code == SFT_HEADER_TRUNCATED && source->size == SFT_SIZE_UNKNOWN)
+        source->size = SFTI_PREFIX + scan->header.len;
+    *framed = code == SFT_OK;
+    if (code == SFT_OK || scan_broke(code)) {
+        if (code != SFT_OK && err) *err = *verdict;
+        return code;
+    }
+    scan_put_finding(scan, verdict);
+    return SFT_OK;
+}
+
+static sft_code scan_model(sft_scan *scan, const sft_source *source, const sfti_open *how,
+                           sft_error *err) {
+    sfti_watch watch = { scan, scan_put_finding, scan_put_note, scan_put_entry };
+    sft_span text = { scan->header.data ? scan->header.data : "", scan->header.len };
+    uint64_t size = how->options.header_only ? SFT_SIZE_UNKNOWN : source->size, seed[2];
+    sfti_seed_draw(scan, seed);
+    sft_code code = sfti_model_read(text, size, &how->limits, seed, &watch, &scan->arena,
+                                    &scan->model, &scan->error);
+    if (code == SFT_OUT_OF_MEMORY) {
+        if (err) *err = scan->error;
+        return code;
+    }
+    if (code == SFT_OK) note_unaligned(scan);
+    return SFT_OK;
+}
+
+/* Say what the file really is, in the verdict and in the finding it came from. */
+static void scan_refine(sft_scan *scan, const scan_bytes *b, const sft_source *source) {
+    sft_error *verdict = &scan->error;
+    sft_code code = verdict->code;
+    uint64_t offset = verdict->offset;
+    sfti_evidence evidence = { b->head, b->head_len, source->size, source };
+    if (code == SFT_OK) return;
+    sfti_diagnose(&evidence, verdict);
+    for (size_t i = 0; i < scan->findings.count; i++) {
+        sft_finding *finding = (sft_finding *)scan->findings.items + i;
+        if (finding->error.code != code || finding->error.offset != offset) continue;
+        finding->error = *verdict;
+        return;
+    }
+}
+
+static int by_finding_offset(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_finding *findings = ctx;
+    uint64_t left = findings[a].error.offset, right = findings[b].error.offset;
+    return (left > right) - (left < right);
+}
+
+/* In file order; what has no place in the file comes last. */
+static bool scan_sort(sft_scan *scan) {
+    size_t count = scan->findings.count;
+    scan->order = sfti_take(&scan->alloc, 2 * FINDINGS_MOST * sizeof *scan->order);
+    if (!scan->order) return false;
+    for (uint32_t i = 0; i < count; i++) scan->order[i] = i;
+    sfti_sort(scan->order, scan->order + FINDINGS_MOST, count, by_finding_offset,
+              scan->findings.items);
+    return true;
+}
+
+static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, scan_tail *tail,
+                            const sfti_open *how, sft_error *err) {
+    bool framed;
+    sft_code code = scan_header(scan, source, how, &framed, err);
+    if (code == SFT_OK && framed) code = tail_read(scan, source, tail, err);
+    if (code == SFT_OK && framed) code = scan_model(scan, source, how, err);
+    if (code != SFT_OK) return code;
+    scan_refine(scan, b, source);
+    bool foreign = scan->error.code >= SFT_FOUND_GIT_LFS && scan->error.code <= SFT_FOUND_INDEX;
+    if (framed && !foreign) {
+        note_unpadded(scan);
+        note_polyglots(scan, b, tail);
+    }
+    if (!scan_sort(scan) || scan->out_of_memory) return sfti_fail_memory(err, sizeof *scan);
+    return SFT_OK;
+}
+
+static sft_code scan_bytes_of(sft_scan *scan, sft_source inner, const sfti_open *how,
+                              sft_error *err) {
+    size_t room = sizeof(scan_bytes) + TAIL_BYTES + DRAIN_BYTES;
+    scan_bytes *b = sfti_take(&scan->alloc, room);
+    sft_source source;
+    if (!b) return sfti_fail_memory(err, room);
+    memset(b, 0, sizeof *b);
+    scan_tail tail = { (char *)(b + 1), 0, 0 };
+    sft_code code = scan_bytes_begin(b, inner, &scan->header, &source, err);
+    if (code == SFT_OK) code = scan_inside(scan, &source, b, &tail, how, err);
+    sfti_release(&scan->alloc, b, room);
+    return code;
+}
+
+static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan **out,
+                             sft_error *err) {
+    sft_scan *scan = scan_new(how, err);
+    sft_code code = scan ? scan_bytes_of(scan, source, how, err) : SFT_OUT_OF_MEMORY;
+    sfti_source_close(&source);
+    if (code != SFT_OK) {
+        sft_scan_close(scan);
+        return code;
+    }
+    *out = scan;
+    return SFT_OK;
+}
+
+sft_code sft_scan_path(const char *path, const sft_open_options *options, sft_scan **out,
+                       sft_error *err) {
+    sfti_open how;
+    sft_source source;
+    if (!path || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path and a place for the scan, found NULL");
+    *out = NULL;
+    sft_code code = sfti_open_settle(options, &how, err);
+    if (code == SFT_OK) code = sfti_source_open(path, &how.alloc, &source, NULL, NULL, err);
+    return code == SFT_OK ? scan_settled(source, &how, out, err) : code;
+}
+
+sft_code sft_scan_source(sft_source source, const sft_open_options *options, sft_scan **out,
+                         sft_error *err) {
+    sfti_open how;
+    sft_code code = SFT_OK;
+    if (out) *out = NULL;
+    if (!out || !source.read_at)
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a source and a place for the scan, found NULL");
+    if (code == SFT_OK) code = sfti_open_settle(options, &how, err);
+    if (code == SFT_OK) return scan_settled(source, &how, out, err);
+    sfti_source_close(&source);
+    return code;
+}
+
+void sft_scan_close(sft_scan *scan) {
+    if (!scan) return;
+    sft_allocator alloc = scan->alloc;
+    list_free(scan, &scan->findings);
+    list_free(scan, &scan->notes);
+    list_free(scan, &scan->entries);
+    sfti_release(&alloc, scan->order, 2 * FINDINGS_MOST * sizeof *scan->order);
+    sfti_release(&alloc, scan->header.data, scan->header.room);
+    sfti_arena_free(&scan->arena);
+    sfti_release(&alloc, scan, sizeof *scan);
+}
+
+/* ── Answers ─────────────────────────────────────────────────────────────── */
+
+const sft_error *sft_scan_error(const sft_scan *scan) {
+    return scan->error.code == SFT_OK ? NULL : &scan->error;
+}
+
+size_t sft_scan_finding_count(const sft_scan *scan) {
+    return scan->findings.count;
+}
+
+const sft_finding *sft_scan_finding(const sft_scan *scan, size_t i) {
+    return i < scan->findings.count ? list_at(&scan->findings, scan->order[i]) : NULL;
+}
+
+size_t sft_scan_note_count(const sft_scan *scan) {
+    return scan->notes.count;
+}
+
+const sft_note *sft_scan_note(const sft_scan *scan, size_t i) {
+    return list_at(&scan->notes, i);
+}
+
+size_t sft_scan_entry_count(const sft_scan *scan) {
+    return scan->entries.count;
+}
+
+const sft_scan_entry *sft_scan_entry_at(const sft_scan *scan, size_t i) {
+    return list_at(&scan->entries, i);
+}
+
+sft_level sft_scan_level(const sft_scan *scan) {
+    return scan->level;
+}

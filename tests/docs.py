@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Rules, codes, files, help and manual pages tell the same story.
+
+  docs/format.md      a section for each rule, with the code, the level and the files
+  docs/errors.md      a row for each code, equal to the library's own table
+  tests/corpus        every file belongs to a rule; every rule has files that break it
+  include/            every code of the enum has a row
+  -h, man pages       made from one table: equal words, every command has both
+"""
+import fnmatch
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests", "corpus"))
+import driver
+import make
+
+LEVEL_WORDS = {"0": "every level", "1": "default and strict", "2": "strict"}
+CLASSES = ["none", "invalid", "unsupported", "limit", "io", "usage", "state", "cancelled"]
+problems, checks = [], 0
+
+
+def demand(ok, what):
+    global checks
+    checks += 1
+    if not ok:
+        problems.append(what)
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+# ── Codes ──
+
+def enum_codes():
+    """{name: number} of sft_code in the public header."""
+    body = re.search(r"typedef enum sft_code \{(.*?)\} sft_code;", read("include", "safetensors.h"),
+                     re.S).group(1)
+    found = re.findall(r"SFT_(\w+) = (\d+)", body)
+    return {name.lower(): int(number) for name, number in found}
+
+
+def check_codes(rows):
+    enum = enum_codes()
+    table = {row["name"]: int(row["number"]) for row in rows}
+    demand(table == enum, "the error table and the enum differ: %s" % sorted(
+        set(table.items()) ^ set(enum.items())))
+    demand(len({row["sentence"] for row in rows}) == len(rows), "two codes share a sentence")
+    for row in rows:
+        demand(row["sentence"] and not row["sentence"].endswith("."),
+               "%s: the sentence ends with a full stop" % row["name"])
+
+
+def error_row(row):
+    cells = [row["number"], "`%s`" % row["name"], CLASSES[int(row["class"])],
+             "`%s`" % row["exception"] if row["exception"] else "", row["rule"].strip("-"),
+             row["sentence"], "" if row["hint"] == "-" else row["hint"]]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def check_errors(rows):
+    text = read("docs", "errors.md").splitlines()
+    for row in rows:
+        demand(error_row(row) in text, "docs/errors.md lacks the row\n    " + error_row(row))
+    known = {row["number"] for row in rows}
+    for line in text:
+        number = re.match(r"\| (\d+) \|", line)
+        demand(not number or number.group(1) in known,
+               "docs/errors.md has a row for no code: " + line)
+
+
+# ── Rules ──
+
+def sections():
+    """{rule: (code, words about levels, globs)} of docs/format.md."""
+    out = {}
+    for part in re.split(r"^(?=### R\d+ )", read("docs", "format.md"), flags=re.M)[1:]:
+        rule, code = re.match(r"### (R\d+) `(\w+)`", part).groups()
+        last = re.search(r"^\*Refused at ([a-z ]+)\. Files: (.*?)\.\*$", part, re.M | re.S)
+        demand(last, "docs/format.md, %s: no line of level and files" % rule)
+        demand(rule not in out, "docs/format.md has %s twice" % rule)
+        if last:
+            out[rule] = code, last.group(1), re.findall(r"`([^`]+)`", last.group(2))
+    return out
+
+
+def check_rules(rows, files):
+    found = sections()
+    table = {row["rule"]: row for row in rows if row["rule"] != "-"}
+    demand(list(found) == ["R%d" % n for n in range(1, len(found) + 1)],
+           "the rules of docs/format.md are not numbered in order")
+    demand(set(found) == set(table), "rules of docs/format.md and of the table differ: %s" %
+           sorted(set(found) ^ set(table)))
+    demand({"R%d" % n: code for n, code in make.RULES.items()} ==
+           {rule: row["name"] for rule, row in table.items()}, "make.py has other rules")
+    named = set()
+    for rule, (code, level, globs) in found.items():
+        if rule in table:
+            demand(code == table[rule]["name"], "%s is %s" % (rule, table[rule]["name"]))
+            demand(level == LEVEL_WORDS[table[rule]["level"]], "%s: wrong level" % rule)
+        for glob in globs:
+            hits = [f for f in files if fnmatch.fnmatch(f, glob)]
+            demand(hits, "docs/format.md, %s: no file is called %s" % (rule, glob))
+            demand("/%s-" % rule in glob, "docs/format.md, %s: %s" % (rule, glob))
+            named.update(hits)
+        demand(any(g.split("/")[-2] not in ("accept",) for g in globs),
+               "%s: no file breaks it" % rule)
+    for name in files:
+        demand(name in named or not re.search(r"/R\d+-", name),
+               "docs/format.md does not name %s" % name)
+
+
+def check_manifest(rows):
+    """Each code a single file can have is some file's at the level of its rule."""
+    built = make.build()
+    seen = {code for row in built.rows for code in row["code"].values()}
+    seen |= {row["code"] for row in built.sets} | {row.get("scan") for row in built.rows}
+    for row in rows:
+        if row["rule"] != "-" or 200 <= int(row["number"]) < 300:
+            demand(row["name"] in seen, "no file of the corpus is refused as " + row["name"])
+
+
+def check_notes():
+    header = read("include", "safetensors.h")
+    body = re.search(r"Remark that makes no file invalid\. name:(.*?)\*/", header, re.S).group(1)
+    told = set(re.findall(r'"(\w+)"', body))
+    listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "format.md").split("## Notes")[1]
+                            .split("## ")[0], re.M))
+    demand(told == listed, "notes of the header and of docs/format.md differ: %s" %
+           sorted(told ^ listed))
+    used = set()
+    for folder in ("file", "format"):
+        for name in os.listdir(os.path.join(ROOT, "src", folder)):
+            if name.endswith(".c"):
+                used |= {n for n in listed if '"%s"' % n in read("src", folder, name)}
+    demand(used == listed, "notes never made: %s" % sorted(listed - used))
+
+
+def check_dtypes():
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", read("docs", "format.md"), re.M)
+    demand([(n, int(b)) for n, b in rows] == make.DTYPES, "dtypes of docs/format.md")
+    for name in ("dtype.c",):
+        found = re.findall(r'\{ "(\w+)", (\d+), SFT_KIND', read("src", "format", name))
+        demand([(n, int(b)) for n, b in found] == make.DTYPES, "dtypes of src/format/" + name)
+
+
+# ── Help ──
+
+def command(*args):
+    base = shlex.split(os.environ.get("SFT_COMMAND", os.path.join(ROOT, "build", "safetensors")))
+    done = subprocess.run(base + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def words(text):
+    """The words of help or of a page's source, without the marks of the latter."""
+    text = re.sub(r"^\.\\\".*$|^'\\\".*$", "", text, flags=re.M)
+    text = re.sub(r"\\f[BIRP]|\\&|^\.[A-Za-z]+", " ", text, flags=re.M).replace("\\-", "-")
+    return set(re.findall(r"--[a-z][a-z-]+", text))
+
+
+def check_help():
+    status, text = command("help")
+    demand(status == 0 and text, "safetensors help fails")
+    found = re.findall(r"^  ([a-z]+)\s{2,}", text, re.M)
+    found = [name for name in found if name not in ("help",)]
+    demand(found, "safetensors help lists no command")
+    for name in found:
+        status, help_ = command(name, "-h")
+        demand(status == 0 and help_, "safetensors %s -h fails" % name)
+        demand(command(name, "--help") == (0, help_), "%s: -h and --help differ" % name)
+        demand(command("help", name) == (0, help_), "help %s and %s -h differ" % (name, name))
+        status, page = command("__man", "safetensors-" + name)
+        demand(status == 0 and page.startswith("."), "no manual page for %s" % name)
+        demand(words(help_) == words(page) or words(help_) <= words(page),
+               "%s: options only in -h: %s" % (name, sorted(words(help_) - words(page))))
+        kept = os.path.join(ROOT, "man", "safetensors-%s.1" % name)
+        if os.path.exists(kept):
+            demand(read("man", "safetensors-%s.1" % name) == page,
+                   "man/safetensors-%s.1 is not what __man writes" % name)
+    for name in ("safetensors",):
+        status, page = command("__man", name)
+        demand(status == 0 and page, "no manual page %s" % name)
+
+
+def main():
+    rows = driver.codes()
+    files = make.build().files
+    check_codes(rows)
+    check_errors(rows)
+    check_rules(rows, files)
+    check_manifest(rows)
+    check_notes()
+    check_dtypes()
+    check_help()
+    for what in problems:
+        print("FAIL", what)
+    print("%d passed, %d failed" % (checks - len(problems), len(problems)))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

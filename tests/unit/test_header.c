@@ -1,0 +1,264 @@
+/* The header's text against its verdict at each level, by both ways of reading. */
+#include "format/format.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define T1 "{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}"
+#define ENTRY(d, s, o) "{\"t\":{\"dtype\":" d ",\"shape\":" s ",\"data_offsets\":" o "}}"
+
+static sft_code read_text(sft_span text, uint64_t data, sft_level level, bool slow, bool legacy,
+                          sfti_arena *arena, sfti_model *model, sft_error *err) {
+    const uint64_t seed[2] = { 11, 22 };
+    sfti_limits limits;
+    memset(&limits, 0, sizeof limits);
+    limits.level = level;
+    limits.slow = slow;
+    limits.legacy = legacy;
+    memset(arena, 0, sizeof *arena);
+    arena->alloc = sfti_allocator(NULL);
+    uint64_t size = data == SFT_SIZE_UNKNOWN ? data : SFTI_PREFIX + text.len + data;
+    return sfti_model_read(text, size, &limits, seed, NULL, arena, model, err);
+}
+
+/* Code of both ways of reading, which must agree in everything. */
+static sft_code verdict(const char *text, uint64_t data, sft_level level) {
+    sft_error fast = SFT_ERROR_INIT, slow = SFT_ERROR_INIT;
+    sfti_arena a, b;
+    sfti_model m, n;
+    sft_span span = sft_span_cstr(text);
+    sft_code code = read_text(span, data, level, false, false, &a, &m, &fast);
+    assert_int_equal(read_text(span, data, level, true, false, &b, &n, &slow), code);
+    assert_string_equal(fast.message, slow.message);
+    assert_int_equal(fast.offset, slow.offset);
+    if (code) assert_int_equal(fast.code, code);
+    sfti_arena_free(&a);
+    sfti_arena_free(&b);
+    return code;
+}
+
+static void verdicts_by_level(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t data;
+        sft_code compat, normal, strict;
+    } rows[] = {
+        { "{}", 0, SFT_OK, SFT_OK, SFT_OK },
+        { "{}      ", 0, SFT_OK, SFT_OK, SFT_OK },
+        { "{\"t\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_OK },
+        { " {\"t\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_STRICT_FIRST_BYTE },
+        { "{\"t\":" T1 "}\n", 8, SFT_OK, SFT_OK, SFT_STRICT_PADDING },
+        { "{\"t\":" T1 "} x", 8, SFT_JSON_TRAILING, SFT_JSON_TRAILING, SFT_JSON_TRAILING },
+        { "{\"t\":" T1 ",\"t\":" T1 "}", 8, SFT_OK, SFT_TENSOR_DUPLICATE,
+          SFT_TENSOR_DUPLICATE },
+        { "{\"t\":" T1 ",\"\\u0074\":" T1 "}", 8, SFT_OK, SFT_TENSOR_DUPLICATE,
+          SFT_TENSOR_DUPLICATE },
+        { "{\"t\":[\"I32\",[2],[0,8]]}", 8, SFT_OK, SFT_ENTRY_NOT_OBJECT, SFT_ENTRY_NOT_OBJECT },
+        { "{\"t\":[\"I32\",[2],[0,8],1]}", 8, SFT_ENTRY_TYPE, SFT_ENTRY_NOT_OBJECT,
+          SFT_ENTRY_NOT_OBJECT },
+        { "{\"t\":[\"I32\",[2]]}", 8, SFT_FIELD_MISSING, SFT_ENTRY_NOT_OBJECT,
+          SFT_ENTRY_NOT_OBJECT },
+        { ENTRY("{\"I32\":null}", "[2]", "[0,8]"), 8, SFT_OK, SFT_DTYPE_NOT_STRING,
+          SFT_DTYPE_NOT_STRING },
+        { ENTRY("\"I\\u00332\"", "[2]", "[0,8]"), 8, SFT_OK, SFT_OK, SFT_OK },
+        { "{\"t\":{\"x\":[{}],\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, SFT_OK,
+          SFT_OK, SFT_STRICT_FIELD },
+        { "{\"a\\u0000b\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_STRICT_NAME },
+        { "{\"a\xc2\x85\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_STRICT_NAME },
+        { "{\"a\xc2\xa0\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_OK },
+        { "{\"__metadata__\":null}", 0, SFT_OK, SFT_OK, SFT_STRICT_METADATA },
+        { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, SFT_OK, SFT_METADATA_KEY_DUPLICATE,
+          SFT_METADATA_KEY_DUPLICATE },
+        { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, SFT_METADATA_DUPLICATE,
+          SFT_METADATA_DUPLICATE, SFT_METADATA_DUPLICATE },
+        { "{\"__metadata__\":{\"a\":1}}", 0, SFT_METADATA_VALUE, SFT_METADATA_VALUE,
+          SFT_METADATA_VALUE },
+        { "{\"__metadata__\":[]}", 0, SFT_METADATA_TYPE, SFT_METADATA_TYPE, SFT_METADATA_TYPE },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(verdict(rows[i].text, rows[i].data, SFT_LEVEL_COMPAT), rows[i].compat);
+        assert_int_equal(verdict(rows[i].text, rows[i].data, SFT_LEVEL_DEFAULT), rows[i].normal);
+        assert_int_equal(verdict(rows[i].text, rows[i].data, SFT_LEVEL_STRICT), rows[i].strict);
+    }
+}
+
+static void refusals_at_every_level(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t data;
+        sft_code code;
+    } rows[] = {
+        { "", 0, SFT_JSON_SYNTAX },
+        { "[]", 0, SFT_HEADER_NOT_OBJECT },
+        { "nul", 0, SFT_HEADER_NOT_OBJECT },
+        { "{\"t\":" T1 ",}", 8, SFT_JSON_SYNTAX },
+        { "{\"t\":" T1, 8, SFT_JSON_SYNTAX },
+        { "{\"t\" " T1 "}", 8, SFT_JSON_SYNTAX },
+        { "{\"\xff\":" T1 "}", 8, SFT_HEADER_UTF8 },
+        { "{\"a\nb\":" T1 "}", 8, SFT_JSON_STRING },
+        { "{\"\\ud800\":" T1 "}", 8, SFT_JSON_STRING },
+        { "{\"t\":3}", 0, SFT_ENTRY_TYPE },
+        { "{\"t\":{}}", 0, SFT_FIELD_MISSING },
+        { "{\"t\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, SFT_FIELD_DUPLICATE },
+        { ENTRY("3", "[2]", "[0,8]"), 8, SFT_DTYPE_TYPE },
+        { ENTRY("\"X\"", "[2]", "[0,8]"), 8, SFT_DTYPE_UNKNOWN },
+        { ENTRY("\"int32\"", "[2]", "[0,8]"), 8, SFT_LEGACY_LAYOUT },
+        { ENTRY("\"I32\"", "[2.0]", "[0,8]"), 8, SFT_SHAPE_TYPE },
+        { ENTRY("\"I32\"", "[-2]", "[0,8]"), 8, SFT_SHAPE_TYPE },
+        { ENTRY("\"I32\"", "[18446744073709551616]", "[0,8]"), 8, SFT_SHAPE_TYPE },
+        { ENTRY("\"I32\"", "[02]", "[0,8]"), 8, SFT_JSON_NUMBER },
+        { ENTRY("\"I32\"", "[1e999]", "[0,8]"), 8, SFT_JSON_NUMBER },
+        { ENTRY("\"I32\"", "{}", "[0,8]"), 8, SFT_SHAPE_TYPE },
+        { ENTRY("\"I32\"", "[2]", "[0]"), 8, SFT_OFFSETS_TYPE },
+        { ENTRY("\"I32\"", "[2]", "[0,8,8]"), 8, SFT_OFFSETS_TYPE },
+        { ENTRY("\"I32\"", "[2]", "[1,9]"), 9, SFT_OFFSETS_GAP },
+        { ENTRY("\"I32\"", "[2]", "[0,4]"), 4, SFT_SIZE_MISMATCH },
+        { ENTRY("\"I32\"", "[2]", "[0,8]"), 7, SFT_DATA_TRUNCATED },
+        { ENTRY("\"I32\"", "[2]", "[0,8]"), 9, SFT_DATA_TRAILING },
+        { ENTRY("\"F4\"", "[3]", "[0,2]"), 2, SFT_SIZE_PARTIAL_BYTE },
+        { ENTRY("\"U8\"", "[4294967296,4294967296]", "[0,0]"), 0, SFT_SIZE_OVERFLOW },
+        { "{\"a\":" T1 ",\"b\":" T1 "}", 8, SFT_OFFSETS_OVERLAP },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
+          "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+          "\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,0]}}", 1,
+          SFT_OFFSETS_REVERSED },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int level = SFT_LEVEL_COMPAT; level <= SFT_LEVEL_STRICT; level++)
+            if (verdict(rows[i].text, rows[i].data, (sft_level)level) != rows[i].code)
+                fail_msg("%s at level %d", rows[i].text, level);
+}
+
+static void nest(char *text, int levels) {
+    size_t n = (size_t)levels;
+    memcpy(text, "{\"t\":{\"x\":", 10);
+    memset(text + 10, '[', n);
+    memset(text + 10 + n, ']', n);
+    (void)snprintf(text + 10 + 2 * n, 100, ",%s", T1 + 1);
+    memcpy(text + 10 + 2 * n + strlen(T1), "}", 2);
+}
+
+static void depth_is_127(void **state) {
+    (void)state;
+    char text[600];
+    nest(text, 125);
+    assert_int_equal(verdict(text, 8, SFT_LEVEL_COMPAT), SFT_OK);
+    nest(text, 126);
+    assert_int_equal(verdict(text, 8, SFT_LEVEL_COMPAT), SFT_JSON_DEPTH);
+}
+
+static void rank_is_bounded_from_default(void **state) {
+    (void)state;
+    for (int rank = 64; rank <= 65; rank++) {
+        char text[400] = "{\"t\":{\"dtype\":\"U8\",\"shape\":[1";
+        for (int i = 1; i < rank; i++) strcat(text, ",1");
+        strcat(text, "],\"data_offsets\":[0,1]}}");
+        assert_int_equal(verdict(text, 1, SFT_LEVEL_COMPAT), SFT_OK);
+        assert_int_equal(verdict(text, 1, SFT_LEVEL_DEFAULT),
+                         rank > 64 ? SFT_RANK_TOO_LARGE : SFT_OK);
+    }
+}
+
+static void model_is_in_offset_order(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"c\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[2,5]},"
+        "\"z\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]},"
+        "\"__metadata__\":{\"k\":\"v\\n\",\"\":\"\"},"
+        "\"\\u0061\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}";
+    sfti_arena arena;
+    sfti_model m;
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(read_text(sft_span_cstr(text), 5, SFT_LEVEL_STRICT, false, false, &arena,
+                               &m, &err), SFT_OK);
+    static const char *const names[] = { "a", "z", "c" };
+    assert_int_equal(m.tensors.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const sft_tensor *t = sfti_model_tensor(&m, i);
+        assert_true(sft_span_equal(t->name, sft_span_cstr(names[i])));
+        assert_ptr_equal(sfti_model_find(&m, t->name), t);
+        assert_int_equal(t->offset, 8 + strlen(text) + t->begin);
+    }
+    assert_null(sfti_model_find(&m, sft_span_cstr("b")));
+    assert_int_equal(m.data_bytes, 5);
+    assert_true(m.has_metadata);
+    assert_int_equal(m.metadata_count, 2);
+    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("v\n")));
+    assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("")), 1);
+    assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("x")), SIZE_MAX);
+    sfti_arena_free(&arena);
+}
+
+static void last_duplicate_wins_at_compat(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"t\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[5,14]},"
+        "\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]},"
+        "\"t\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+        "\"__metadata__\":{\"a\":\"1\",\"b\":\"2\",\"a\":\"3\"}}";
+    sfti_arena arena;
+    sfti_model m;
+    assert_int_equal(read_text(sft_span_cstr(text), 3, SFT_LEVEL_COMPAT, false, false, &arena,
+                               &m, NULL), SFT_OK);
+    assert_int_equal(m.tensors.count, 2);
+    assert_int_equal(sfti_model_tensor(&m, 0)->dtype, SFT_I8);
+    assert_ptr_equal(sfti_model_find(&m, sft_span_cstr("t")), sfti_model_tensor(&m, 0));
+    assert_int_equal(m.metadata_count, 2);
+    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("3")));
+    sfti_arena_free(&arena);
+}
+
+static void layout_of_2022_by_option(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"t\":{\"dtype\":\"float16\",\"shape\":[2],\"offsets\":[0,4]}}";
+    sfti_arena arena;
+    sfti_model m;
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(verdict(text, 4, SFT_LEVEL_COMPAT), SFT_LEGACY_LAYOUT);
+    assert_int_equal(read_text(sft_span_cstr(text), 4, SFT_LEVEL_DEFAULT, false, true, &arena,
+                               &m, &err), SFT_OK);
+    assert_int_equal(sfti_model_tensor(&m, 0)->dtype, SFT_F16);
+    assert_int_equal(sfti_model_tensor(&m, 0)->end, 4);
+    sfti_arena_free(&arena);
+}
+
+/* Every cut of a header, in memory that ends where the text does (for ASan). */
+static void every_cut_is_refused(void **state) {
+    (void)state;
+    static const char text[] = "{\"t\":" T1 ",\"__metadata__\":{\"k\\n\":\"v\"}}";
+    sft_allocator alloc = sfti_allocator(NULL);
+    for (size_t len = 0; len < sizeof text - 1; len++) {
+        char *copy = sfti_take(&alloc, len + 1);
+        sft_span cut = { copy + 1, len };
+        sfti_arena arena;
+        sfti_model m;
+        memcpy(copy + 1, text, len);
+        for (int slow = 0; slow < 2; slow++) {
+            assert_int_equal(read_text(cut, SFT_SIZE_UNKNOWN, SFT_LEVEL_COMPAT, slow, false,
+                                       &arena, &m, NULL), SFT_JSON_SYNTAX);
+            sfti_arena_free(&arena);
+        }
+        sfti_release(&alloc, copy, len + 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts_by_level),
+        cmocka_unit_test(refusals_at_every_level),
+        cmocka_unit_test(depth_is_127),
+        cmocka_unit_test(rank_is_bounded_from_default),
+        cmocka_unit_test(model_is_in_offset_order),
+        cmocka_unit_test(last_duplicate_wins_at_compat),
+        cmocka_unit_test(layout_of_2022_by_option),
+        cmocka_unit_test(every_cut_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

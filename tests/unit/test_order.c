@@ -1,0 +1,59 @@
+#include "base/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void natural_order_counts(void **state) {
+    (void)state;
+    static const char *const sorted[] = {
+        "", "a", "a0", "a00", "a01", "a1", "a1b", "a2", "a10", "a10b", "a18446744073709551617",
+        "b", "layer.2.w", "layer.10.w", "layer.10.x", "layer.x",
+    };
+    size_t count = sizeof sorted / sizeof *sorted;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            int sign = sfti_natural_compare(sft_span_cstr(sorted[i]), sft_span_cstr(sorted[k]));
+            int want = (i > k) - (i < k);
+            if ((sign > 0) - (sign < 0) != want) fail_msg("%s, %s", sorted[i], sorted[k]);
+        }
+}
+
+static void bytes_are_unsigned(void **state) {
+    (void)state;
+    assert_true(sfti_bytes_compare(sft_span_cstr("\xc3"), sft_span_cstr("z")) > 0);
+    assert_true(sfti_bytes_compare(sft_span_cstr("ab"), sft_span_cstr("a")) > 0);
+    assert_int_equal(sfti_bytes_compare(sft_span_cstr(""), sft_span_cstr("")), 0);
+}
+
+/* Compares the high halves only, so that the low ones show whether equals keep place. */
+static int compare_high(const void *ctx, uint32_t a, uint32_t b) {
+    const uint32_t *keys = ctx;
+    return (keys[a] > keys[b]) - (keys[a] < keys[b]);
+}
+
+static void sort_is_stable(void **state) {
+    (void)state;
+    static uint32_t keys[1000], order[1000], scratch[1000];
+    for (uint32_t count = 0; count < 1000; count += 37) {
+        for (uint32_t i = 0; i < count; i++) {
+            keys[i] = (i * 7919 + count) % 31;
+            order[i] = i;
+        }
+        sfti_sort(order, scratch, count, compare_high, keys);
+        for (uint32_t i = 1; i < count; i++) {
+            assert_true(keys[order[i - 1]] <= keys[order[i]]);
+            if (keys[order[i - 1]] == keys[order[i]]) assert_true(order[i - 1] < order[i]);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(natural_order_counts),
+        cmocka_unit_test(bytes_are_unsigned),
+        cmocka_unit_test(sort_is_stable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* The POSIX host against real files. */
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/temp_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static void test_kinds(void **state) {
+    os_info info;
+    int fd = -1;
+    (void)state;
+    temp_write("file", "hello", 5);
+    assert_int_equal(chmod(temp_path("file"), 0640), 0);
+    assert_int_equal(mkdir(temp_path("dir"), 0755), 0);
+    assert_int_equal(symlink("file", temp_path("link")), 0);
+    assert_int_equal(mkfifo(temp_path("pipe"), 0600), 0);
+
+    assert_int_equal(os_info_path(temp_path("file"), false, &info), 0);
+    assert_int_equal(info.kind, OS_FILE);
+    assert_int_equal(info.size, 5);
+    assert_int_equal(info.mode, 0640);
+    assert_int_equal(info.links, 1);
+    assert_true(info.mtime_ns > INT64_C(1000000000000000000));
+    assert_int_equal(os_info_path(temp_path("link"), false, &info), 0);
+    assert_int_equal(info.kind, OS_LINK);
+    assert_int_equal(os_info_path(temp_path("link"), true, &info), 0);
+    assert_int_equal(info.kind, OS_FILE);
+    assert_int_equal(os_info_path(temp_path("pipe"), true, &info), 0);
+    assert_int_equal(info.kind, OS_PIPE);
+    assert_int_equal(os_info_path(temp_path("none"), true, &info), ENOENT);
+
+    assert_int_equal(os_open_read(temp_path("dir"), &fd), 0);
+    assert_int_equal(os_info_fd(fd, &info), 0);
+    assert_int_equal(info.kind, OS_DIR);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(os_info_fd(fd, &info), EBADF);
+    assert_int_equal(os_open_read("/dev/null", &fd), 0);
+    assert_int_equal(os_info_fd(fd, &info), 0);
+    assert_int_equal(info.kind, OS_OTHER);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(os_close(fd), 0);
+}
+
+static void test_read(void **state) {
+    char room[16];
+    size_t got;
+    int fd = -1;
+    (void)state;
+    temp_write("file", "0123456789", 10);
+    assert_int_equal(os_open_read(temp_path("none"), &fd), ENOENT);
+    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(os_pread(fd, room, 4, 3, &got), 0);
+    assert_int_equal(got, 4);
+    assert_memory_equal(room, "3456", 4);
+    assert_int_equal(os_pread(fd, room, sizeof room, 8, &got), 0);
+    assert_int_equal(got, 2);
+    assert_int_equal(os_pread(fd, room, 1, 10, &got), 0);
+    assert_int_equal(got, 0);
+    assert_int_equal(os_pread(fd, room, 1, UINT64_MAX, &got), EOVERFLOW);
+    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(got, 10);
+    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(got, 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
+static void *write_late(void *path) {
+    struct timespec wait = { 0, 50000000 };
+    nanosleep(&wait, NULL);
+    int fd = open(path, O_WRONLY);
+    nanosleep(&wait, NULL);
+    ssize_t n = write(fd, "late", 4);
+    close(fd);
+    return n == 4 ? path : NULL;
+}
+
+/* Opening does not wait for a writer; reading waits for one, and for its bytes. */
+static void test_fifo(void **state) {
+    char room[8], path[512];
+    size_t got;
+    int fd = -1;
+    pthread_t writer;
+    void *written = NULL;
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", temp_path("fifo"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(os_open_read(path, &fd), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_late, path), 0);
+    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(got, 4);
+    assert_memory_equal(room, "late", 4);
+    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(got, 0);
+    assert_int_equal(pthread_join(writer, &written), 0);
+    assert_non_null(written);
+    assert_int_equal(os_close(fd), 0);
+}
+
+static void test_map(void **state) {
+    int fd = -1;
+    void *at = NULL;
+    char room[8];
+    (void)state;
+    temp_write("file", "abcdef", 6);
+    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(os_map(fd, 6, false, &at), 0);
+    assert_memory_equal(at, "abcdef", 6);
+    os_unmap(at, 6);
+    assert_int_equal(os_map(fd, 6, true, &at), 0);
+    ((char *)at)[0] = 'X';
+    os_unmap(at, 6);
+    assert_int_equal(temp_read("file", room, sizeof room), 6);
+    assert_memory_equal(room, "abcdef", 6);
+    assert_int_equal(os_map(fd, 0, false, &at), EINVAL);
+    assert_null(at);
+    assert_int_equal(os_map(fd, UINT64_MAX, false, &at), ENOMEM);
+    assert_int_equal(os_close(fd), 0);
+    os_unmap(NULL, 0);
+}
+
+typedef struct seen {
+    int files, dirs, links, others, stop_after;
+} seen;
+
+static int see(void *ctx, const char *name, os_kind kind) {
+    seen *s = ctx;
+    assert_true(strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
+    s->files += kind == OS_FILE;
+    s->dirs += kind == OS_DIR;
+    s->links += kind == OS_LINK;
+    s->others += kind != OS_FILE && kind != OS_DIR && kind != OS_LINK;
+    return s->stop_after > 0 && --s->stop_after == 0 ? 77 : 0;
+}
+
+static void test_list(void **state) {
+    seen all = { 0, 0, 0, 0, 0 }, some = { 0, 0, 0, 0, 2 };
+    (void)state;
+    temp_write("a", "", 0);
+    temp_write(".hidden", "", 0);
+    assert_int_equal(mkdir(temp_path("d"), 0755), 0);
+    assert_int_equal(symlink("a", temp_path("l")), 0);
+    assert_int_equal(mkfifo(temp_path("p"), 0600), 0);
+    assert_int_equal(os_list(temp_dir, see, &all), 0);
+    assert_int_equal(all.files, 2);
+    assert_int_equal(all.dirs, 1);
+    assert_int_equal(all.links, 1);
+    assert_int_equal(all.others, 1);
+    assert_int_equal(os_list(temp_dir, see, &some), 77);
+    assert_int_equal(some.files + some.dirs + some.links + some.others, 2);
+    assert_int_equal(os_list(temp_path("a"), see, &all), ENOTDIR);
+    assert_int_equal(os_list(temp_path("none"), see, &all), ENOENT);
+}
+
+static void test_write(void **state) {
+    char room[32];
+    size_t put;
+    int fd = -1;
+    (void)state;
+    assert_int_equal(os_open_new(temp_path("new"), 0644, &fd), 0);
+    assert_int_equal(os_pwrite(fd, "world", 5, 5, &put), 0);
+    assert_int_equal(put, 5);
+    assert_int_equal(os_write(fd, "hello", 5, &put), 0);
+    assert_int_equal(put, 5);
+    assert_int_equal(os_pwrite(fd, "x", 1, UINT64_MAX - 1, &put), EFBIG);
+    assert_int_equal(os_truncate(fd, 8), 0);
+    assert_int_equal(os_truncate(fd, UINT64_MAX), EFBIG);
+    assert_int_equal(os_preallocate(fd, UINT64_MAX), EFBIG);
+    assert_int_equal(os_preallocate(fd, 0), 0);
+    assert_int_equal(os_set_mode(fd, 0600), 0);
+    assert_false(os_is_append(fd));
+    assert_int_equal(os_sync(fd), 0);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(os_sync_folder(temp_dir), 0);
+    assert_int_equal(temp_read("new", room, sizeof room), 8);
+    assert_memory_equal(room, "hellowor", 8);
+    assert_int_equal(temp_mode("new"), 0600);
+    assert_int_equal(os_open_new(temp_path("new"), 0644, &fd), EEXIST);
+    assert_int_equal(symlink("elsewhere", temp_path("link")), 0);
+    assert_int_equal(os_open_new(temp_path("link"), 0644, &fd), EEXIST);
+    assert_int_equal(os_sync_folder(temp_path("new")), ENOTDIR);
+    fd = open(temp_path("new"), O_WRONLY | O_APPEND);
+    assert_true(os_is_append(fd));
+    assert_int_equal(os_close(fd), 0);
+}
+
+static void test_unnamed(void **state) {
+    int fd = -1;
+    size_t put;
+    (void)state;
+    assert_int_equal(os_open_unnamed(temp_path("none"), 0644, &fd), ENOENT);
+    int error = os_open_unnamed(temp_dir, 0644, &fd);
+    if (error == EOPNOTSUPP) skip();
+    assert_int_equal(error, 0);
+    assert_int_equal(os_pwrite(fd, "abc", 3, 0, &put), 0);
+    assert_int_equal(temp_dir_count(), 0);
+    assert_int_equal(os_link_unnamed(fd, temp_path("named")), 0);
+    assert_int_equal(os_link_unnamed(fd, temp_path("named")), EEXIST);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(temp_dir_count(), 1);
+}
+
+static void test_rename(void **state) {
+    char room[8];
+    (void)state;
+    temp_write("a", "A", 1);
+    temp_write("b", "B", 1);
+    assert_int_equal(os_rename(temp_path("a"), temp_path("b"), true), EEXIST);
+    assert_int_equal(os_rename(temp_path("a"), temp_path("c"), true), 0);
+    assert_int_equal(os_rename(temp_path("c"), temp_path("b"), false), 0);
+    assert_int_equal(temp_dir_count(), 1);
+    assert_int_equal(temp_read("b", room, sizeof room), 1);
+    assert_int_equal(room[0], 'A');
+    assert_int_equal(os_rename(temp_path("a"), temp_path("b"), false), ENOENT);
+    assert_int_equal(os_unlink(temp_path("b")), 0);
+    assert_int_equal(os_unlink(temp_path("b")), ENOENT);
+}
+
+static void test_real_path(void **state) {
+    char room[4096], here[4096];
+    (void)state;
+    temp_write("file", "", 0);
+    assert_int_equal(symlink("file", temp_path("link")), 0);
+    assert_int_equal(os_real_path(temp_path("link"), room, sizeof room), 0);
+    assert_non_null(realpath(temp_path("file"), here));
+    assert_string_equal(room, here);
+    assert_int_equal(os_real_path(temp_path("link"), room, 5), ENAMETOOLONG);
+    assert_int_equal(os_real_path(temp_path("none"), room, sizeof room), ENOENT);
+}
+
+static void test_rest(void **state) {
+    unsigned char a[600] = { 0 }, b[600] = { 0 };
+    char room[128];
+    (void)state;
+    assert_int_equal(os_random(a, sizeof a), 0);
+    assert_int_equal(os_random(b, sizeof b), 0);
+    assert_memory_not_equal(a, b, sizeof a);
+    assert_memory_not_equal(a + 560, b + 560, 40);
+    uint64_t now = os_now_ns();
+    assert_true(now > 0 && os_now_ns() >= now);
+    assert_true(os_cpu_count() >= 1);
+    assert_string_equal(os_error_text(ENOENT, room, sizeof room), "No such file or directory");
+    assert_string_equal(os_error_text(ENOSPC, room, sizeof room), "No space left on device");
+    assert_true(strlen(os_error_text(99999, room, sizeof room)) > 0);
+    assert_string_equal(os_error_text(ENOENT, room, 0), "");
+    assert_int_equal(setenv("SFT_TEST_OS", "yes", 1), 0);
+    assert_string_equal(os_env("SFT_TEST_OS"), "yes");
+    assert_null(os_env("SFT_TEST_NONE"));
+    int fd = -1;
+    assert_int_equal(os_open_read("/dev/null", &fd), 0);
+    assert_false(os_is_terminal(fd));
+    assert_int_equal(os_terminal_columns(fd), 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
+static void fill(unsigned char *at, size_t len) {
+    for (size_t i = 0; i < len; i += 997) at[i] = (unsigned char)(i * 7 + 1);
+}
+
+static bool is_filled(const unsigned char *at, size_t len) {
+    for (size_t i = 0; i < len; i += 997) {
+        if (at[i] != (unsigned char)(i * 7 + 1)) return false;
+    }
+    return true;
+}
+
+/* Every way over the threshold keeps the bytes both sizes have. */
+static void test_resize(void **state) {
+    static const size_t sizes[] = { 1, 100, 4194303, 4194304, 4194305, 5242880, 6291456,
+                                    6300000, 9437184, 20000000 };
+    size_t count = sizeof sizes / sizeof *sizes;
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            size_t both = sizes[i] < sizes[k] ? sizes[i] : sizes[k];
+            unsigned char *at = os_resize(NULL, NULL, 0, sizes[i]);
+            assert_non_null(at);
+            if (sizes[i] >= 4194304) assert_int_equal((uintptr_t)at % (2u << 20), 0);
+            fill(at, sizes[i]);
+            at = os_resize(NULL, at, sizes[i], sizes[k]);
+            assert_non_null(at);
+            assert_true(is_filled(at, both));
+            fill(at, sizes[k]);
+            assert_null(os_resize(NULL, at, sizes[k], 0));
+        }
+    }
+    assert_null(os_resize(NULL, NULL, 0, 0));
+    assert_null(os_resize(NULL, NULL, 0, (size_t)1 << 50));
+    unsigned char *kept = os_resize(NULL, NULL, 0, 5000000);
+    fill(kept, 5000000);
+    assert_null(os_resize(NULL, kept, 5000000, (size_t)1 << 50));
+    assert_true(is_filled(kept, 5000000));
+    assert_null(os_resize(NULL, kept, 5000000, 0));
+}
+
+typedef struct shared {
+    os_mutex mutex;
+    int count;
+    bool blocked;
+} shared;
+
+static void count_up(void *ctx) {
+    shared *s = ctx;
+    sigset_t set;
+    for (int i = 0; i < 10000; i++) {
+        os_mutex_lock(&s->mutex);
+        s->count++;
+        os_mutex_unlock(&s->mutex);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &set);
+    os_mutex_lock(&s->mutex);
+    s->blocked = s->blocked && sigismember(&set, SIGTERM) == 1 && sigismember(&set, SIGINT) == 1;
+    os_mutex_unlock(&s->mutex);
+}
+
+static void test_threads(void **state) {
+    os_thread threads[4];
+    shared s;
+    sigset_t set;
+    (void)state;
+    s.count = 0;
+    s.blocked = true;
+    assert_int_equal(os_mutex_init(&s.mutex), 0);
+    for (int i = 0; i < 4; i++) assert_int_equal(os_thread_start(&threads[i], count_up, &s), 0);
+    for (int i = 0; i < 4; i++) os_thread_join(&threads[i]);
+    os_thread_join(&threads[0]);
+    os_mutex_free(&s.mutex);
+    assert_int_equal(s.count, 40000);
+    assert_true(s.blocked);
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &set);
+    assert_int_equal(sigismember(&set, SIGTERM), 0);
+}
+
+/* In a child: a watched signal ends a blocked read, is told, and is died of. */
+static void child_waits(int ready) {
+    int pipes[2];
+    char byte;
+    size_t got;
+    os_watch_signals();
+    if (os_stop_signal() != 0 || pipe(pipes) != 0) _exit(1);
+    if (write(ready, "r", 1) != 1) _exit(2);
+    if (os_read(pipes[0], &byte, 1, &got) != EINTR) _exit(3);
+    if (os_stop_signal() != SIGTERM) _exit(4);
+    if (os_read(pipes[0], &byte, 1, &got) != EINTR) _exit(5);
+    os_raise(SIGTERM);
+    _exit(6);
+}
+
+static void test_signals(void **state) {
+    int ready[2], status = 0;
+    char byte;
+    struct timespec wait = { 0, 50000000 };
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) child_waits(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    nanosleep(&wait, NULL);
+    assert_int_equal(kill(child, SIGTERM), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ready[0]);
+    close(ready[1]);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+static void test_broken_pipe(void **state) {
+    int pipes[2];
+    size_t put;
+    (void)state;
+    os_ignore_broken_pipe();
+    assert_int_equal(pipe(pipes), 0);
+    close(pipes[0]);
+    assert_int_equal(os_write(pipes[1], "x", 1, &put), EPIPE);
+    assert_int_equal(put, 0);
+    close(pipes[1]);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_DIR(test_kinds), IN_DIR(test_read), IN_DIR(test_fifo), IN_DIR(test_map),
+        IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),
+        IN_DIR(test_real_path), cmocka_unit_test(test_rest), cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_broken_pipe),
+    };
+    return cmocka_run_group_tests_name("os", tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+#include "base/utf8.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_scalar_goes_round(void **state) {
+    (void)state;
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        char text[4];
+        uint32_t back = UINT32_MAX;
+        if (c == 0xD800) c = 0xE000;
+        size_t n = sfti_utf8_encode(c, text);
+        const uint8_t *p = (const uint8_t *)text;
+        if (sfti_utf8_decode(p, p + n, &back) != n || back != c) fail_msg("code %x", c);
+        if (n > 1 && sfti_utf8_decode(p, p + n - 1, &back) != 0) fail_msg("cut %x", c);
+    }
+}
+
+static void ill_formed_is_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t bad;
+    } rows[] = {
+        { "abc", 3 },          { "ab\x80", 2 },           { "\xc0\x80", 0 },
+        { "\xc1\xbf", 0 },     { "\xe0\x9f\xbf", 0 },     { "\xed\xa0\x80", 0 },
+        { "\xed\x9f\xbf", 3 }, { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 },
+        { "\xf5\x80\x80\x80", 0 }, { "\xf4\x8f\xbf\xbf", 4 }, { "x\xe2\x82", 1 },
+        { "\xff", 0 },         { "\xc3\xa9\xc3", 2 },     { "\xe2\x28\xa1", 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(sfti_utf8_check(rows[i].text, strlen(rows[i].text)), rows[i].bad);
+}
+
+/* The quick way over ASCII must not step over a bad byte at any place. */
+static void long_text_is_looked_at(void **state) {
+    (void)state;
+    char text[300];
+    memset(text, 'a', sizeof text);
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] = '\x80';
+        assert_int_equal(sfti_utf8_check(text, sizeof text), i);
+        text[i] = 'a';
+    }
+    assert_int_equal(sfti_utf8_check(text, sizeof text), sizeof text);
+    assert_int_equal(sfti_utf8_check(NULL, 0), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_scalar_goes_round),
+        cmocka_unit_test(ill_formed_is_found),
+        cmocka_unit_test(long_text_is_looked_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

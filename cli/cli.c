@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "base/utf8.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -15,13 +16,15 @@ bool cli_is_over(const cli *c) {
 
 /* ── Messages ── */
 
-void cli_complain(cli *c, const char *path, const sft_error *err) {
-    cli_status(c, CLI_FAILED);
-    if (err->code == SFT_CANCELLED || c->out.error == EPIPE) return;
+/* Nobody wants to hear about a job that was stopped; lost output is told once, at the
+ * end. */
+static bool is_quiet(const cli *c, const sft_error *err) {
+    return err->code == SFT_CANCELLED || c->out.error != 0;
+}
+
+static void print_error(cli *c, const char *path, const sft_error *err) {
     cli_flush(&c->out);
-    cli_style_on(&c->err, CLI_RED);
-    cli_text(&c->err, "safetensors:");
-    cli_style_off(&c->err, CLI_RED);
+    cli_styled(&c->err, CLI_RED, "safetensors:");
     cli_text(&c->err, " ");
     if (path) {
         cli_escaped(&c->err, sft_span_cstr(path));
@@ -32,16 +35,33 @@ void cli_complain(cli *c, const char *path, const sft_error *err) {
     cli_flush(&c->err);
 }
 
-void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+void cli_complain(cli *c, const char *path, const sft_error *err) {
+    if (is_quiet(c, err)) return;
+    cli_status(c, CLI_FAILED);
+    print_error(c, path, err);
+}
+
+static void error_result(cli *c, const char *path, const sft_error *err) {
     sft_error failed = SFT_ERROR_INIT;
     sft_sink sink = cli_out_sink(&c->out);
-    cli_complain(c, path, err);
-    if (!cli_is_json(c)) return;
+    if (!cli_is_json(c) || is_quiet(c, err)) return;
     cli_result_begin(c);
     if (sft_error_json(err, path, cli_result_command(c), &sink, &failed)) {
-        if (!c->out.error) cli_complain(c, path, &failed);
+        cli_complain(c, path, &failed);
     }
     cli_result_end(c);
+}
+
+void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+    cli_complain(c, path, err);
+    error_result(c, path, err);
+}
+
+void cli_refuse(cli *c, const char *path, const sft_error *err) {
+    if (is_quiet(c, err)) return;
+    cli_status(c, CLI_NO);
+    print_error(c, path, err);
+    error_result(c, path, err);
 }
 
 /* ── Results as JSON ── */
@@ -52,6 +72,30 @@ bool cli_is_json(const cli *c) {
 
 const char *cli_result_command(const cli *c) {
     return c->set.format == CLI_JSONL ? c->command->name : NULL;
+}
+
+/* All bytes but RFC 3986's unreserved ones and '/' as %XX. */
+static void json_path_bytes(sfti_json_writer *w, const char *path) {
+    static const char digits[] = "0123456789ABCDEF";
+    sfti_json_key(w, "path_bytes");
+    sfti_json_raw(w, sft_span_cstr("\""));
+    for (const char *p = path; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        char hex[3] = { '%', digits[c >> 4], digits[c & 15] };
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                     (c >= 'a' && c <= 'z') || strchr("-._~/", c);
+        w->comma = false; /* still inside the string */
+        sfti_json_raw(w, plain ? (sft_span){ p, 1 } : (sft_span){ hex, 3 });
+    }
+    w->comma = false;
+    sfti_json_raw(w, sft_span_cstr("\""));
+}
+
+void cli_json_path(sfti_json_writer *w, const char *path) {
+    size_t len = strlen(path);
+    sfti_json_key(w, "path");
+    sfti_json_cstr(w, path);
+    if (sfti_utf8_check(path, len) < len) json_path_bytes(w, path);
 }
 
 void cli_results_begin(cli *c) {

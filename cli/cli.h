@@ -3,6 +3,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "base/json.h"
 #include "input.h"
 #include "options.h"
 #include "print.h"
@@ -43,7 +44,9 @@ void cli_status(cli *c, int status);
 /* "safetensors: PATH: ...": one line on stderr, after what stdout has waiting. The status
  * becomes 2. path may be NULL. */
 void cli_complain(cli *c, const char *path, const sft_error *err);
-/* The same, and the result object of a model that could not be read. */
+/* The same, with status 1: the answer is no. */
+void cli_refuse(cli *c, const char *path, const sft_error *err);
+/* Complain, and the result object of a model that could not be read. */
 void cli_fail_input(cli *c, const char *path, const sft_error *err);
 
 /* ── Results as JSON ── */
@@ -55,6 +58,8 @@ void cli_results_begin(cli *c);
 void cli_result_begin(cli *c);
 void cli_result_end(cli *c);
 void cli_results_end(cli *c);
+/* "path" (and "path_bytes" when it is not UTF-8) into an object the command writes. */
+void cli_json_path(sfti_json_writer *w, const char *path);
 /* Name of the command if each result carries it (--jsonl), else NULL. */
 const char *cli_result_command(const cli *c);
 

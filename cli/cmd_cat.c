@@ -179,19 +179,155 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
     return put_raw(s, NULL, 0, 0, err);
 }
 
-/* A result without elements is empty brackets as deep as its first empty dimension. */
-static void empty_json(selection *s) {
-    uint32_t depth = 0;
-    while (depth < s->rank && s->shape[depth]) depth++;
-    cli_text(&s->c->out, depth == 0 ? "[]" : "null");
+/* The beginning of the result object, up to its values. */
+static sft_code begin_json(selection *s, const char *path, sft_error *err) {
+    sft_sink sink = cli_out_sink(&s->c->out);
+    sfti_json_writer w;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    cli_json_path(&w, path);
+    sfti_json_key(&w, "ok");
+    sfti_json_bool(&w, true);
+    sfti_json_key(&w, "tensor");
+    sfti_json_span(&w, s->tensor->name);
+    sfti_json_key(&w, "dtype");
+    sfti_json_cstr(&w, sft_dtype_describe(s->tensor->dtype)->name);
+    sfti_json_key(&w, "shape");
+    sfti_json_open(&w, '[');
+    for (uint32_t d = 0; d < s->rank; d++) sfti_json_uint(&w, s->shape[d]);
+    sfti_json_close(&w, ']');
+    sfti_json_key(&w, "values");
+    return sfti_json_done(&w);
 }
 
-static void json_shape(selection *s) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(&s->c->out, ",\"shape\":[");
-    for (uint32_t d = 0; d < s->rank; d++) {
-        snprintf(room, sizeof room, "%s%" PRIu64, d ? "," : "", s->shape[d]);
-        cli_text(&s->c->out, room);
-    }
-    cli_text(&s->c->out, "]");
+static sft_code cat_json(selection *s, const char *path, sft_error *err) {
+    cli_result_begin(s->c);
+    sft_code code = begin_json(s, path, err);
+    if (!code && s->elements == 0) cli_text(&s->c->out, "[]");
+    if (!code) code = cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
+    cli_text(&s->c->out, "}");
+    cli_result_end(s->c);
+    return code;
 }
+
+/* ── The command ── */
+
+/* Whether the form asked for can show this dtype, here. */
+static sft_code check_form(const selection *s, sft_error *err) {
+    const cli_settings *set = &s->c->set;
+    const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
+    bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
+    const char *hint = NULL;
+    if (binary && !set->force && os_is_terminal(1)) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected a file or a pipe for binary output, found a terminal");
+        hint = "redirect it with > FILE, or use --force";
+    } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected a dtype that numpy has, found %s", dtype);
+        hint = "--as raw gives its bytes";
+    } else if (!binary && !cli_has_values(s->tensor->dtype)) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected a dtype whose packing is settled, found %s", dtype);
+        hint = "--as raw gives its bytes";
+    } else {
+        return SFT_OK;
+    }
+    if (err) err->hint = hint;
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code show_selection(selection *s, const char *path, sft_error *err) {
+    sft_code code = check_form(s, err);
+    if (code) return code;
+    switch (s->c->set.as) {
+    case CLI_AS_RAW: return cat_raw(s, err);
+    case CLI_AS_NPY: return cat_npy(s, err);
+    case CLI_AS_JSON: return cat_json(s, path, err);
+    default: return cat_text(s, err);
+    }
+}
+
+static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const char *what,
+                           sft_error *err) {
+    selection s = { .c = c };
+    sft_span rest = { NULL, 0 };
+    size_t shard = 0;
+    s.tensor = find_tensor(set, sft_span_cstr(what), &shard, &rest);
+    if (!s.tensor) return no_tensor(set, sft_span_cstr(what), err);
+    s.file = sft_set_shard(set, shard);
+    sft_code code = select_slice(&s, rest, err);
+    if (code && err) err->offset = SFT_NO_OFFSET;
+    return code ? code : show_selection(&s, path, err);
+}
+
+static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *operand,
+                          const char *what, sft_error *err) {
+    sft_set *set = NULL;
+    const cli_input *input = inputs->items[0];
+    bool one = inputs->count == 1 && (input->kind == CLI_FILE || input->kind == CLI_INDEX);
+    if (!one) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  strcmp(operand, "-") == 0 ? "expected a file, found standard input"
+                                            : "expected one model, found a folder with "
+                                              "several, or none");
+        if (err) err->hint = NULL;
+        return SFT_BAD_ARGUMENT;
+    }
+    sft_code code = cli_open_model(c, input, &set, err);
+    if (!code) code = cat_tensor(c, set, input->path, what, err);
+    sft_set_close(set);
+    return code;
+}
+
+static int run_cat(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_inputs inputs;
+    size_t results;
+    (void)count;
+    if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
+    cli_results_begin(c);
+    results = c->results;
+    sft_code code = cli_inputs_expand(operands[0], false, &options, &inputs, &err);
+    if (!code) code = cat_input(c, &inputs, operands[0], operands[1], &err);
+    bool begun = c->results != results;
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
+    else if (code && begun) cli_complain(c, operands[0], &err);
+    else if (code) cli_fail_input(c, operands[0], &err);
+    cli_results_end(c);
+    cli_inputs_free(&inputs);
+    return c->status;
+}
+
+static const cli_option cat_options[] = {
+    { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
+      "form of the output: numbers to read, the bytes as stored, a NumPy file, JSON" },
+    { 0, "force", NULL, CLI_FLAG, 1, offsetof(cli_settings, force),
+      "write bytes even to a terminal" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example cat_examples[] = {
+    { "safetensors cat model.safetensors lm_head.weight", "all values" },
+    { "safetensors cat model.safetensors 'w[0, :8]'", "eight values of the first row" },
+    { "safetensors cat model.safetensors 'w[::-1, ..., -1]'", "as numpy understands it" },
+    { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
+    { NULL, NULL },
+};
+
+const cli_command cli_cat_command = {
+    "cat", "FILE TENSOR[SLICE]", "print a tensor, or a slice of it",
+    "Reads only the bytes asked for. SLICE is numpy's: integers, start:stop:step, negative "
+    "from the end, an ellipsis. The longest exact name of a tensor wins before [ begins a "
+    "slice. FILE may be an index: the tensor is found in whichever shard holds it.\n"
+    "Text puts the last dimension on a line and a blank line between matrices. JSON gives "
+    "nested arrays under \"values\" ([] when there are no elements), NaN and infinities as "
+    "strings, complex numbers as pairs. The low half of a byte is the first 4-bit float. "
+    "6-bit floats and dtypes that numpy lacks are to be had --as raw.",
+    cat_examples,
+    { cat_options, cli_reading_options, cli_common_options, NULL },
+    { "the values were written", "there is no tensor of that name",
+      "the model could not be read, or the usage was wrong" },
+    2, 2, run_cat,
+};

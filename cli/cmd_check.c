@@ -4,10 +4,6 @@
 #include "check.h"
 #include "progress.h"
 
-static void lost_json(cli *c, const char *path, const sft_error *err) {
-    if (!c->out.error) cli_complain(c, path, err);
-}
-
 /* ── Deep: every value ── */
 
 sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep *deep,
@@ -43,7 +39,7 @@ static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_
     if (cli_is_json(c)) {
         cli_result_begin(c);
         if (sft_check_json(scan, path, cli_result_command(c), deep, &sink, &err)) {
-            lost_json(c, path, &err);
+            cli_complain(c, path, &err);
         }
         cli_result_end(c);
         return;

@@ -225,7 +225,7 @@ sft_code cli_inputs_expand(const char *operand, bool recursive, const sft_set_op
     out->arena.alloc = sfti_allocator(options->open.alloc);
     w.arena = &out->arena;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
-    return sfti_fail_memory(err, sfti_arena_bytes(&out->arena));
+    return sfti_fail_memory(err, sizeof(found));
 }
 
 void cli_inputs_free(cli_inputs *inputs) {

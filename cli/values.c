@@ -150,8 +150,8 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
     uint64_t wide = info->bits == 64 ? sfti_get_u64(at + 8 * i) : 0;
     if (dtype == SFT_C64) {
         const float_form *f = float_form_of(dtype);
-        return complex_text(small_float(f, (uint32_t)wide), small_float(f, wide >> 32), json,
-                            room);
+        return complex_text(small_float(f, (uint32_t)wide), small_float(f, (uint32_t)(wide >> 32)),
+                            json, room);
     }
     uint32_t narrow = info->bits < 64 ? element_bits(dtype, at, i) : 0;
     if (dtype == SFT_F64) return float_text(double_of_bits(wide), false, json, room);

@@ -124,6 +124,13 @@ typedef struct sft_deep sft_deep;
 SFT_API SFT_NODISCARD sft_code sft_check_json(const sft_scan *scan, const char *path,
                                               const char *command, const sft_deep *deep,
                                               sft_sink *sink, sft_error *err);
+/* The same for a model with an index: the verdict on the whole (NULL: valid) and, as JSON
+ * text with commas between, the results of its shards as sft_check_json or
+ * sft_error_json wrote them; they become "shards". @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_check_set_json(const sft_error *verdict, sft_level level,
+                                                  sft_span shards, const char *path,
+                                                  const char *command, const sft_deep *deep,
+                                                  sft_sink *sink, sft_error *err);
 /* `{"path":…,"ok":false,"error":{…}}` for anything that failed. */
 SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char *path,
                                               const char *command, sft_sink *sink,

@@ -55,7 +55,7 @@ static size_t next_block(const sfti_arena *arena) {
     return eighth > ARENA_MOST ? ARENA_MOST : (size_t)eighth & ~(size_t)7;
 }
 
-void *sfti_arena_take(sfti_arena *arena, size_t size) {
+void *sfti_arena_take_more(sfti_arena *arena, size_t size) {
     if (size > SIZE_MAX - 7) return NULL;
     if (size == 0) size = 1;
     size = (size + 7) & ~(size_t)7;

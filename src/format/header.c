@@ -127,13 +127,23 @@ static inline bool plain_word(const char **p, const char *end, const char *word,
     return true;
 }
 
+static const uint32_t power10[] = { 1,      10,      100,      1000,     10000,
+                                    100000, 1000000, 10000000, 100000000 };
+
 /* Up to 19 digits, see forbid_plain. */
 static inline bool plain_uint(const char **p, const char *end, uint64_t *out) {
     const char *at = *p;
-    uint64_t value = 0;
-    if (at == end) return false;
-    if (end - at >= 8 && sfti_lex_eight(sfti_get_u64(at), &value)) at += 8;
-    while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');
+    uint64_t value = 0, more;
+    unsigned count = 8;
+    if (end - at >= 16) {
+        at += count = sfti_lex_digits8(sfti_get_u64(at), &value);
+        if (count == 8 && (count = sfti_lex_digits8(sfti_get_u64(at), &more)) > 0) {
+            value = value * power10[count] + more;
+            at += count;
+        }
+    }
+    if (count == 8)
+        while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');
     if (at == *p || at - *p > 19 || (**p == '0' && at - *p > 1)) return false;
     *p = at;
     *out = value;

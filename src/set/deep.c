@@ -125,6 +125,7 @@ typedef struct deep_walk {
     sft_deep *out;
     const sft_job *job;
     uint8_t *window; /* of one file's data: bytes [from, from + len) */
+    size_t room;
     uint64_t from;
     size_t len;
     uint64_t done, total;
@@ -143,7 +144,7 @@ static sft_code deep_tick(const deep_walk *walk) {
 static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
     uint64_t left = sft_file_data_bytes(file) - at;
     walk->from = at;
-    walk->len = left < DEEP_WINDOW ? (size_t)left : DEEP_WINDOW;
+    walk->len = left < walk->room ? (size_t)left : walk->room;
     sft_code code = sft_read_at(file, sft_file_data_offset(file) + at, walk->window, walk->len,
                                 walk->err);
     return code ? code : deep_tick(walk);
@@ -218,14 +219,24 @@ static void deep_clear(sft_deep *out) {
     out->first_nan_tensor = out->first_inf_tensor = UINT64_MAX;
 }
 
+/* The least window that will do: all of the largest shard, DEEP_WINDOW at most. */
+static size_t deep_room(const sft_set *set) {
+    uint64_t room = DEEP_BLOCK;
+    for (size_t s = 0; s < set->shard_count && room < DEEP_WINDOW; s++) {
+        uint64_t bytes = sft_file_data_bytes(set->files[s]);
+        if (bytes > room) room = bytes;
+    }
+    return room < DEEP_WINDOW ? (size_t)room : DEEP_WINDOW;
+}
+
 sft_code sft_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
-    deep_walk walk = { .out = out, .job = job, .err = err };
+    deep_walk walk = { .out = out, .job = job, .room = deep_room(set), .err = err };
     deep_clear(out);
-    walk.window = sfti_take(alloc, DEEP_WINDOW);
-    if (!walk.window) return sfti_fail_memory(err, DEEP_WINDOW);
+    walk.window = sfti_take(alloc, walk.room);
+    if (!walk.window) return sfti_fail_memory(err, walk.room);
     sft_code code = deep_set(&walk, set);
-    sfti_release(alloc, walk.window, DEEP_WINDOW);
+    sfti_release(alloc, walk.window, walk.room);
     if (code) deep_clear(out);
     return code;
 }

@@ -373,3 +373,32 @@ sft_code sft_check_json(const sft_scan *scan, const char *path, const char *comm
     put_deep(&w, deep);
     return put_end(&w);
 }
+
+/* The verdict on the whole is its one finding: the shards have theirs. */
+static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
+    sfti_json_key(w, "error");
+    if (verdict) put_error(w, verdict, false);
+    else sfti_json_null(w);
+    sfti_json_key(w, "findings");
+    sfti_json_open(w, '[');
+    if (verdict) put_error(w, verdict, true);
+    sfti_json_close(w, ']');
+    sfti_json_key(w, "notes");
+    sfti_json_open(w, '[');
+    sfti_json_close(w, ']');
+}
+
+sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span shards,
+                            const char *path, const char *command, const sft_deep *deep,
+                            sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    put_begin(&w, path, command, !verdict, sink, err);
+    put_cstr(&w, "level", level_name(level));
+    put_set_verdict(&w, verdict);
+    put_deep(&w, deep);
+    sfti_json_key(&w, "shards");
+    sfti_json_open(&w, '[');
+    if (shards.len) sfti_json_raw(&w, shards);
+    sfti_json_close(&w, ']');
+    return put_end(&w);
+}

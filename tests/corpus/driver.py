@@ -39,7 +39,7 @@ def lines(records, *options, command=None):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said = done.stderr.decode("utf-8", "replace")
     out = done.stdout.split(b"\n")[:-1]
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 3):  # 3: ways to open differ
         raise Stopped("exit %d after %d lines\n%s" % (done.returncode, len(out), said[-4000:]))
     return out, said
 

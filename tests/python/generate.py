@@ -420,6 +420,17 @@ def reversed_(h):
     set_offsets(h, lambda b, e: (e + 1, b) if h.rng.random() < .3 else (b, b - 1))
 
 
+def end_below(h):
+    """The last tensor begins where it should, and ends before."""
+    found = [m for m in h.tensors() if m[1]]
+    if found and h.data > 0:
+        for f in found[-1][1]:
+            if f[0] == '"data_offsets"':
+                f[1] = "[%d,%d]" % (h.data, h.rng.randrange(h.data))
+        for m in found[:1] if len(found) == 1 else []:
+            h.members.insert(0, member("whole", "U8", [h.data], 0, h.data))
+
+
 def gap_in_data(h):
     more = h.rng.choice((1, 2, 8))
     set_offsets(h, lambda b, e: (b + more, e + more))
@@ -473,12 +484,12 @@ BREAKING = [file_cut, length_huge, length_over, length_off, bad_utf8, bad_utf8_n
             entry_type, entry_array_off, field_missing, field_twice, dtype_type, dtype_unknown,
             dtype_other, shape_type, offsets_type, metadata_type, metadata_value, metadata_twice,
             legacy, reversed_, gap_in_data, overlap, same_place, end_off, overflow, partial, dim_off,
-            data_short, data_long]
+            data_short, data_long, reversed_, end_below]
 
 
 def one(rng):
     h = valid(rng)
-    harmless = rng.random() < 0.42
+    harmless = rng.random() < 0.32
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
         pool = HARMLESS if harmless or rng.random() < 0.25 else BREAKING
         change = rng.choice(pool)

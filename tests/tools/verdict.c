@@ -12,7 +12,7 @@
  * tensors in offset order. With --scan a second line per record and level:
  *   scan CODE|ok FINDING,...|- NOTE,...|-
  * With --mode-check every record is also opened as a source without a base, as one of
- * unknown length, header-only, and scanned; a line "differs ..." on stderr and exit 1 follow
+ * unknown length, header-only, and scanned; a line "differs ..." on stderr and exit 3 follow
  * when they do not agree.
  */
 #include "safetensors.h"
@@ -377,5 +377,5 @@ int main(int argc, char **argv) {
     }
     all_records(&run);
     if (fflush(stdout) != 0) die("cannot write");
-    return run.differences > 0;
+    return run.differences > 0 ? 3 : 0;
 }

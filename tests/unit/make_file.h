@@ -5,7 +5,6 @@
 #include "safetensors.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,18 +29,6 @@ static inline test_file make_file(const char *header, const void *data, size_t d
 static inline void free_file(test_file *f) {
     free(f->bytes);
     f->bytes = NULL;
-}
-
-/* Write bytes to a path; the test stops when it can't. */
-static inline void put_file(const char *path, const void *bytes, size_t len) {
-    FILE *out = fopen(path, "wb");
-    assert(out);
-    size_t put = fwrite(bytes, 1, len, out);
-    assert(put == len);
-    int closed = fclose(out);
-    assert(closed == 0);
-    (void)put;
-    (void)closed;
 }
 
 /* A source over memory that counts its reads, hides its memory and can misbehave. */

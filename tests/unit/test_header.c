@@ -249,8 +249,35 @@ static void every_cut_is_refused(void **state) {
     }
 }
 
+/* Dimensions of 1 to 20 digits, also right before the end of the text. */
+static void numbers_of_every_length(void **state) {
+    (void)state;
+    static const char digits[] = "98765432109876543210";
+    for (size_t len = 1; len <= 19; len++) {
+        char text[200];
+        uint64_t want = 0;
+        (void)snprintf(text, sizeof text, "{\"t\":{\"dtype\":\"U8\",\"shape\":[0,%.*s,0,7],"
+                       "\"data_offsets\":[0,0]}}", (int)len, digits);
+        for (size_t i = 0; i < len; i++) want = want * 10 + (uint64_t)(digits[i] - '0');
+        for (int slow = 0; slow < 2; slow++) {
+            sfti_arena arena;
+            sfti_model m;
+            assert_int_equal(read_text(sft_span_cstr(text), 0, SFT_LEVEL_STRICT, slow, false,
+                                       &arena, &m, NULL), SFT_OK);
+            assert_int_equal(sfti_model_tensor(&m, 0)->shape[1], want);
+            assert_int_equal(sfti_model_tensor(&m, 0)->shape[3], 7);
+            sfti_arena_free(&arena);
+        }
+    }
+    assert_int_equal(verdict(ENTRY("\"U8\"", "[0,18446744073709551615]", "[0,0]"), 0,
+                             SFT_LEVEL_STRICT), SFT_OK);
+    assert_int_equal(verdict(ENTRY("\"U8\"", "[0,98765432109876543210]", "[0,0]"), 0,
+                             SFT_LEVEL_STRICT), SFT_SHAPE_TYPE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_every_length),
         cmocka_unit_test(verdicts_by_level),
         cmocka_unit_test(refusals_at_every_level),
         cmocka_unit_test(depth_is_127),

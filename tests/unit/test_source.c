@@ -1,0 +1,226 @@
+/* Sources over memory, maps and descriptors. */
+#define _GNU_SOURCE
+#include "bytes/source.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/temp_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* An allocator that has nothing. */
+static void *nothing(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    (void)ctx;
+    (void)ptr;
+    (void)old_size;
+    (void)new_size;
+    return NULL;
+}
+
+static void test_memory(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    char room[8];
+    size_t got = 9;
+    (void)state;
+    sft_source source = sft_source_memory("0123456789", 10);
+    assert_int_equal(source.size, 10);
+    assert_memory_equal(source.base, "0123456789", 10);
+    assert_null(source.close);
+    assert_int_equal(source.read_at(source.ctx, 4, room, 3, &got, &err), SFT_OK);
+    assert_int_equal(got, 3);
+    assert_memory_equal(room, "456", 3);
+    assert_int_equal(sfti_source_some(&source, 8, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 2);
+    assert_int_equal(sfti_source_some(&source, 10, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 0);
+    assert_int_equal(sfti_source_some(&source, UINT64_MAX, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 0);
+    assert_int_equal(sfti_source_read(&source, 2, room, 8, &err), SFT_OK);
+    assert_memory_equal(room, "23456789", 8);
+    assert_int_equal(sfti_source_read(&source, 3, room, 8, &err), SFT_IO_SHRUNK);
+    assert_int_equal(err.code, SFT_IO_SHRUNK);
+    assert_int_equal(err.offset, 10);
+    assert_string_equal(err.message, "expected 8 bytes at offset 3, found only 7");
+    source = sft_source_memory(NULL, 0);
+    assert_int_equal(source.size, 0);
+    assert_non_null(source.base);
+    sfti_source_close(&source);
+    sfti_source_close(NULL);
+}
+
+static void test_file(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    os_info info;
+    char room[8];
+    size_t got;
+    int fd = -1;
+    (void)state;
+    temp_write("file", "0123456789", 10);
+    const char *path = temp_path("file");
+    assert_int_equal(sfti_source_open(path, NULL, &source, &fd, &info, &err), SFT_OK);
+    assert_true(fd >= 0);
+    assert_int_equal(info.kind, OS_FILE);
+    assert_int_equal(source.size, 10);
+    assert_null(source.base);
+    assert_int_equal(sfti_source_read(&source, 6, room, 4, &err), SFT_OK);
+    assert_memory_equal(room, "6789", 4);
+    assert_int_equal(sfti_source_read(&source, 0, room, 4, &err), SFT_OK);
+    assert_memory_equal(room, "0123", 4);
+    assert_int_equal(truncate(path, 5), 0);
+    assert_int_equal(sfti_source_some(&source, 3, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 2);
+    assert_int_equal(sfti_source_read(&source, 3, room, 4, &err), SFT_IO_SHRUNK);
+    assert_int_equal(err.offset, 5);
+    sfti_source_close(&source);
+    assert_null(source.read_at);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static void test_not_a_file(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    (void)state;
+    memset(&source, 1, sizeof source);
+    assert_int_equal(sfti_source_open(temp_path("none"), NULL, &source, NULL, NULL, &err),
+                     SFT_NOT_FOUND);
+    assert_int_equal(err.code, SFT_NOT_FOUND);
+    assert_int_equal(err.os_errno, ENOENT);
+    assert_null(source.read_at);
+    assert_int_equal(sfti_source_open(temp_dir, NULL, &source, NULL, NULL, &err),
+                     SFT_IO_NOT_FILE);
+    assert_string_equal(err.message, "expected a file, found a folder");
+    temp_write("file", "", 0);
+    assert_int_equal(sfti_source_open(temp_path("file/x"), NULL, &source, NULL, NULL, &err),
+                     SFT_IO_OPEN);
+    assert_int_equal(err.os_errno, ENOTDIR);
+    assert_int_equal(sft_source_fd(-1, NULL, &source, &err), SFT_IO_OPEN);
+    assert_int_equal(err.os_errno, EBADF);
+    assert_int_equal(sft_source_fd(0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_source_fd(-1, NULL, &source, NULL), SFT_IO_OPEN);
+}
+
+static void test_fd_stays(void **state) {
+    sft_source source;
+    char room[4];
+    (void)state;
+    temp_write("file", "0123456789", 10);
+    int fd = open(temp_path("file"), O_RDONLY);
+    assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
+    assert_int_equal(sft_source_fd(fd, NULL, &source, NULL), SFT_OK);
+    assert_int_equal(source.size, 10);
+    assert_int_equal(sfti_source_read(&source, 0, room, 4, NULL), SFT_OK);
+    assert_memory_equal(room, "0123", 4);
+    source.close(source.ctx);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 7);
+    assert_int_equal(close(fd), 0);
+}
+
+static void test_pipe(void **state) {
+    static char big[20000];
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    char room[8];
+    size_t got;
+    int pipes[2];
+    (void)state;
+    for (size_t i = 0; i < sizeof big; i++) big[i] = (char)(i % 251);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(write(pipes[1], big, sizeof big), sizeof big);
+    assert_int_equal(close(pipes[1]), 0);
+    assert_int_equal(sft_source_fd(pipes[0], NULL, &source, &err), SFT_OK);
+    assert_true(source.size == SFT_SIZE_UNKNOWN);
+    assert_int_equal(sfti_source_read(&source, 0, room, 8, &err), SFT_OK);
+    assert_memory_equal(room, big, 8);
+    assert_int_equal(sfti_source_read(&source, 19000, room, 8, &err), SFT_OK);
+    assert_memory_equal(room, big + 19000, 8);
+    assert_int_equal(sfti_source_some(&source, 18000, room, 8, &got, &err), SFT_OUT_OF_ORDER);
+    assert_int_equal(err.offset, 18000);
+    assert_int_equal(sfti_source_some(&source, 19998, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 2);
+    assert_int_equal(sfti_source_some(&source, 30000, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(got, 0);
+    source.close(source.ctx);
+    assert_int_equal(close(pipes[0]), 0);
+}
+
+static void test_map(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    char room[8];
+    (void)state;
+    temp_write("file", "0123456789", 10);
+    int fd = open(temp_path("file"), O_RDONLY);
+    assert_int_equal(sfti_source_map(fd, 10, false, NULL, &source, &err), SFT_OK);
+    assert_memory_equal(source.base, "0123456789", 10);
+    assert_int_equal(source.size, 10);
+    sfti_source_close(&source);
+    assert_int_equal(sfti_source_map(fd, 10, true, NULL, &source, &err), SFT_OK);
+    assert_int_equal(close(fd), 0);
+    ((char *)(uintptr_t)source.base)[0] = 'X';
+    assert_int_equal(sfti_source_read(&source, 0, room, 2, &err), SFT_OK);
+    assert_memory_equal(room, "X1", 2);
+    sfti_source_close(&source);
+    assert_int_equal(temp_read("file", room, sizeof room), 8);
+    assert_memory_equal(room, "01234567", 8);
+    assert_int_equal(sfti_source_map(-1, 0, false, NULL, &source, &err), SFT_OK);
+    assert_non_null(source.base);
+    sfti_source_close(&source);
+    assert_int_equal(sfti_source_map(-1, 10, false, NULL, &source, &err), SFT_IO_MAP);
+    assert_int_equal(err.os_errno, EBADF);
+    assert_int_equal(sfti_source_map(-1, UINT64_MAX, false, NULL, &source, &err),
+                     SFT_ADDRESS_SPACE);
+}
+
+static void test_no_memory(void **state) {
+    sft_allocator none = { nothing, NULL };
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    (void)state;
+    temp_write("file", "0123456789", 10);
+    assert_int_equal(sfti_source_open(temp_path("file"), &none, &source, NULL, NULL, &err),
+                     SFT_OUT_OF_MEMORY);
+    assert_null(source.read_at);
+    int fd = open(temp_path("file"), O_RDONLY);
+    assert_int_equal(sft_source_fd(fd, &none, &source, &err), SFT_OUT_OF_MEMORY);
+    assert_int_equal(sfti_source_map(fd, 10, false, &none, &source, &err), SFT_OUT_OF_MEMORY);
+    assert_int_equal(close(fd), 0);
+}
+
+typedef struct options {
+    size_t size;
+    uint32_t a, b;
+} options;
+
+static void test_options(void **state) {
+    options own = { sizeof own, 1, 2 }, theirs = { offsetof(options, b), 7, 8 };
+    (void)state;
+    sfti_options_copy(&own, sizeof own, &theirs);
+    assert_int_equal(own.size, sizeof own);
+    assert_int_equal(own.a, 7);
+    assert_int_equal(own.b, 2);
+    theirs.size = 1000;
+    sfti_options_copy(&own, sizeof own, &theirs);
+    assert_int_equal(own.b, 8);
+    theirs.size = 0;
+    theirs.a = 9;
+    sfti_options_copy(&own, sizeof own, &theirs);
+    sfti_options_copy(&own, sizeof own, NULL);
+    assert_int_equal(own.a, 7);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory), IN_DIR(test_file), IN_DIR(test_not_a_file),
+        IN_DIR(test_fd_stays), cmocka_unit_test(test_pipe), IN_DIR(test_map),
+        IN_DIR(test_no_memory), cmocka_unit_test(test_options),
+    };
+    return cmocka_run_group_tests_name("source", tests, NULL, NULL);
+}

@@ -12,6 +12,7 @@ def peak_rss():
 
 
 def make_open(path):
+    import numpy  # noqa: F401, which the first safe_open would load
     from safetensors import safe_open
 
     def run():

@@ -10,6 +10,8 @@ void cli_verdict_line(cli *c, const char *path, const sft_error *err);
 void cli_explain(cli *c, const char *path, const sft_scan *scan);
 /* The rule a code breaks, in the words of docs/format.md. */
 void cli_explain_rule(cli *c, const sft_error *err);
+/* First sentence of a rule ("R22") in docs/format.md, without its full stop, or NULL. */
+const char *cli_rule_sentence(const char *rule);
 /* NaN and infinities: a line if there are any (or verbose). */
 void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep *deep,
                    bool always);

@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void cli_verdict_line(cli *c, const char *path, const sft_error *err) {
     cli_styled(&c->out, CLI_BOLD, path);
@@ -13,16 +14,17 @@ static const char *const level_names[] = { "compat", "default", "strict" };
 
 void cli_explain_rule(cli *c, const sft_error *err) {
     const sft_code_info *row = sft_code_describe(err->code);
-    if (row->rule) {
-        cli_printf(&c->out, "    rule %s of docs/format.md", row->rule);
-        if (row->level != SFT_LEVEL_COMPAT) {
-            cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
-        }
-        cli_printf(&c->out, ", broken: %s [%s]\n", row->sentence, row->name);
-    } else {
-        cli_printf(&c->out, "    %s [%s]\n", row->sentence, row->name);
+    const char *sentence = cli_rule_sentence(row->rule);
+    cli_text(&c->out, "    ");
+    if (row->rule) cli_printf(&c->out, "rule %s, ", row->rule);
+    cli_text(&c->out, row->name);
+    if (row->level != SFT_LEVEL_COMPAT) {
+        cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
     }
-    if (err->hint) cli_printf(&c->out, "    next: %s\n", err->hint);
+    cli_printf(&c->out, ": %s\n", sentence ? sentence : row->sentence);
+    if (err->hint && !strstr(err->hint, "--explain")) {
+        cli_printf(&c->out, "    next: %s\n", err->hint);
+    }
 }
 
 static void explain_error(cli *c, const sft_error *err) {

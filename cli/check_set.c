@@ -32,7 +32,9 @@ static void tell(verdict *v, const char *path, const sft_error *err) {
     if (!is_answer(err->code)) {
         cli_complain(v->c, path, err);
     } else if (!cli_is_json(v->c)) {
-        cli_verdict_line(v->c, path, err);
+        sft_error shown = *err;
+        if (v->c->set.explain) shown.hint = NULL; /* it comes with the rule */
+        cli_verdict_line(v->c, path, &shown);
         if (v->c->set.explain) cli_explain_rule(v->c, err);
     }
 }
@@ -140,6 +142,11 @@ static void judge_whole(verdict *v, const cli_input *input, sft_set **set, sft_d
     if (code) tell(v, v->path, &err);
 }
 
+static void explain_fit(verdict *v) {
+    cli_styled(&v->c->out, CLI_BOLD, v->path);
+    cli_text(&v->c->out, ": index and shards fit together\n");
+}
+
 void cli_check_set(cli *c, const cli_input *input) {
     verdict v = { .c = c, .path = input->path, .ok = true, .shards = { .alloc = c->alloc } };
     sft_set_options options = cli_set_options(c);
@@ -154,7 +161,7 @@ void cli_check_set(cli *c, const cli_input *input) {
         if (v.ok && !cli_is_over(c)) judge_whole(&v, input, &set, &deep);
     }
     if (cli_is_json(c)) set_json(&v);
-    else if (v.ok && c->set.explain) cli_printf(&c->out, "the index fits its shards\n");
+    else if (v.ok && c->set.explain) explain_fit(&v);
     if (!cli_is_json(c) && v.deep) cli_deep_line(c, v.path, set, &deep, c->set.explain != 0);
     sft_set_close(set);
     sft_index_free(names);

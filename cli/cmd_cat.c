@@ -63,6 +63,7 @@ static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
         near ? "there is no tensor of that name: did you mean \"%.*s\"?"
              : "there is no tensor of that name%.*s",
         near ? (int)near->name.len : 0, near ? near->name.data : "");
+    if (near && err) err->hint = NULL;
     return code;
 }
 

@@ -15,7 +15,7 @@ static int run_help(cli *c, char **operands, size_t count) {
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a command, found \"%s\"%s%s%s", operands[0],
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = "\"safetensors help\" lists the commands";
+    err.hint = near ? NULL : "\"safetensors help\" lists the commands";
     cli_complain(c, "help", &err);
     return CLI_FAILED;
 }

@@ -70,7 +70,7 @@ static void dtype_line(cli *c, const sft_totals *totals, size_t d, bool first) {
                cli_size_text(totals->dtypes[d].bytes, size));
     share_words(c, totals->dtypes[d].bytes, totals->data_bytes);
     if (c->set.verbose) {
-        cli_printf(&c->out, "  %" PRIu64 " parameters, %" PRIu64 " bytes",
+        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " bytes)",
                    totals->dtypes[d].parameters, totals->dtypes[d].bytes);
     }
     cli_text(&c->out, "\n");

@@ -190,6 +190,11 @@ static size_t branch_size(const listing *l, size_t i, size_t len, uint64_t *para
     return n;
 }
 
+static void part_words(cli_out *out, sft_span part) {
+    if (part.len) cli_escaped(out, part);
+    else cli_text(out, "\"\"");
+}
+
 static void branch_line(const listing *l, size_t i, size_t from, size_t to, size_t depth) {
     cli_out *out = &l->c->out;
     uint64_t parameters, bytes;
@@ -197,10 +202,11 @@ static void branch_line(const listing *l, size_t i, size_t from, size_t to, size
     size_t n = branch_size(l, i, to, &parameters, &bytes);
     cli_pad(out, 2 * depth + 2);
     cli_style_on(out, CLI_BOLD);
-    cli_escaped(out, (sft_span){ listed(l, i)->name.data + from, to - from });
+    part_words(out, (sft_span){ listed(l, i)->name.data + from, to - from });
     cli_style_off(out, CLI_BOLD);
-    cli_printf(out, "  %zu tensor%s, %s parameters, %s\n", n, n == 1 ? "" : "s",
-               cli_count_text(parameters, count), cli_size_text(bytes, size));
+    cli_printf(out, "  %zu tensor%s, %s parameter%s, %s\n", n, n == 1 ? "" : "s",
+               cli_count_text(parameters, count), parameters == 1 ? "" : "s",
+               cli_size_text(bytes, size));
 }
 
 static void leaf_line(const listing *l, size_t i, size_t from, size_t depth) {
@@ -209,9 +215,8 @@ static void leaf_line(const listing *l, size_t i, size_t from, size_t depth) {
     char shape[CLI_SHAPE_ROOM], size[CLI_NUMBER_ROOM];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
     cli_pad(out, 2 * depth + 2);
-    if (t->name.len > from) {
-        cli_escaped(out, (sft_span){ t->name.data + from, t->name.len - from });
-    }
+    size_t left = t->name.len - from;
+    part_words(out, (sft_span){ left ? t->name.data + from : NULL, left });
     cli_printf(out, "  %s ", sft_dtype_describe(t->dtype)->name);
     cli_put(out, shape, len);
     cli_printf(out, " %s\n", cli_size_text(t->end - t->begin, size));
@@ -244,6 +249,7 @@ static void tree_lines(const listing *l) {
 
 static void show_listing(listing *l) {
     cli *c = l->c;
+    if (c->set.match && l->count == 0) return;
     if (c->set.format == CLI_TSV) {
         tsv_lines(l);
         return;
@@ -289,12 +295,14 @@ static void ls_input(cli *c, const cli_input *input) {
 static int run_ls(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const char *clash = NULL;
-    if (cli_is_json(c) && c->set.sort == CLI_SORT_SIZE) clash = "--sort size";
-    if (c->set.format != CLI_HUMAN && c->set.tree) clash = "--tree";
+    if (cli_is_json(c) && c->set.sort == CLI_SORT_SIZE) {
+        clash = "expected --sort offset or name with --json and --jsonl, found size";
+    }
+    if (c->set.format != CLI_HUMAN && c->set.tree) {
+        clash = "expected --tree without --json, --jsonl and --tsv, found both";
+    }
     if (clash) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected %s without --json, --jsonl%s, found both", clash,
-                  c->set.tree ? " and --tsv" : "");
+        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", clash);
         err.hint = NULL;
         cli_complain(c, "ls", &err);
         return CLI_FAILED;

@@ -49,7 +49,8 @@ static void heading(cli_out *out, const char *text) {
 static void examples_text(cli_out *out, const cli_example *examples) {
     heading(out, "Examples:");
     for (; examples->line; examples++) {
-        two_columns(out, examples->line, strlen(examples->line), examples->says, 46);
+        cli_printf(out, "  %s\n      ", examples->line);
+        wrap_text(out, examples->says, 6, 6);
     }
 }
 
@@ -123,7 +124,7 @@ void cli_overview(cli_out *out) {
         two_columns(out, row->name, strlen(row->name), row->summary, 10);
     }
     heading(out, "Options:");
-    two_columns(out, "--help", 6, "show this overview", 10);
+    two_columns(out, "--help", 6, "show this overview", 11);
     two_columns(out, "--version", 9, "library, build options and limits", 11);
     cli_text(out, "\nsafetensors help COMMAND explains one command. PATH is a file, a folder, "
                   "an\nindex (model.safetensors.index.json) or - for standard input.\n");

@@ -94,7 +94,9 @@ static bool is_finite(double value) {
 }
 
 static size_t float_text(double value, bool single, bool json, char *room) {
-    int digits = single ? 6 : 15, most = single ? 9 : 17;
+    double least = single ? power_of_two(-126) : power_of_two(-1022);
+    bool subnormal = value < least && value > -least;
+    int digits = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
     if (!is_finite(value)) return special_text(value, json, room);
     for (;; digits++) {
         int len = snprintf(room, CLI_VALUE_ROOM / 2, "%.*g", digits, value);

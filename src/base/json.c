@@ -51,15 +51,20 @@ static inline bool json_in_object(const sfti_json *json) {
 
 /* ── Reader: one construct each ── */
 
-static sfti_json_type json_open(sfti_json *json, sfti_lex *lex, bool object) {
+static bool json_push(sfti_json *json, sfti_lex *lex, bool object) {
     uint32_t level = json->depth;
     if (level == SFTI_JSON_DEPTH)
-        return json_wrong(json, lex, SFT_JSON_DEPTH, "nesting at most 127 deep");
+        return sfti_lex_fail(lex, SFT_JSON_DEPTH, "nesting at most 127 deep");
     uint8_t bit = (uint8_t)(1u << (level % 8));
     uint8_t *byte = &json->stack[level / 8];
     *byte = (uint8_t)(object ? *byte | bit : *byte & ~bit);
     json->depth++;
     lex->at++;
+    return true;
+}
+
+static sfti_json_type json_open(sfti_json *json, sfti_lex *lex, bool object) {
+    if (!json_push(json, lex, object)) return json_stop(json, lex);
     return json_event(json, lex, object ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, lex->at - 1,
                       object ? JSON_AT_OBJECT : JSON_AT_ARRAY);
 }
@@ -173,14 +178,77 @@ sfti_json_type sfti_json_next(sfti_json *json) {
     }
 }
 
+/* ── Reader: passing over values without events ── */
+
+static bool pass_string(sfti_lex *lex) {
+    sft_span text;
+    bool escaped;
+    return sfti_lex_string(lex, &text, &escaped);
+}
+
+static bool pass_scalar(sfti_lex *lex, char c) {
+    bool is_uint;
+    uint64_t value;
+    if (sfti_lex_short_integer(lex)) return true;
+    if (sfti_lex_digit(c) || c == '-') return sfti_lex_number(lex, &is_uint, &value);
+    switch (c) {
+    case '"': return pass_string(lex);
+    case 't': return sfti_lex_literal(lex, "true", 4);
+    case 'f': return sfti_lex_literal(lex, "false", 5);
+    case 'n': return sfti_lex_literal(lex, "null", 4);
+    default: return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "a JSON value");
+    }
+}
+
+static bool pass_key(sfti_lex *lex) {
+    if (sfti_lex_peek(lex) != '"')
+        return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "a key in quotes");
+    if (!pass_string(lex)) return false;
+    sfti_lex_space(lex);
+    if (sfti_lex_peek(lex) != ':') return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "':'");
+    lex->at++;
+    sfti_lex_space(lex);
+    return true;
+}
+
+static bool pass_comma(sfti_lex *lex, bool object) {
+    if (sfti_lex_peek(lex) != ',')
+        return sfti_lex_fail(lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
+    lex->at++;
+    sfti_lex_space(lex);
+    return true;
+}
+
+/* From after an opening bracket to after the bracket that closes it. */
+static bool pass_container(sfti_json *json, sfti_lex *lex) {
+    uint32_t outside = json->depth - 1;
+    bool object = json_in_object(json), fresh = true;
+    for (;;) {
+        sfti_lex_space(lex);
+        if (sfti_lex_peek(lex) == (object ? '}' : ']')) {
+            lex->at++;
+            if (--json->depth == outside) return true;
+            object = json_in_object(json);
+            fresh = false;
+            continue;
+        }
+        if (!fresh && !pass_comma(lex, object)) return false;
+        if (object && !pass_key(lex)) return false;
+        char c = sfti_lex_peek(lex);
+        fresh = c == '{' || c == '[';
+        if (fresh) object = c == '{';
+        if (fresh ? !json_push(json, lex, object) : !pass_scalar(lex, c)) return false;
+    }
+}
+
 sfti_json_type sfti_json_skip(sfti_json *json) {
     if (json->type == SFTI_JSON_KEY) sfti_json_next(json);
-    if (json->type != SFTI_JSON_OBJECT && json->type != SFTI_JSON_ARRAY) return json->type;
-    uint32_t outside = json->depth - 1;
-    do {
-        sfti_json_next(json);
-    } while (json->type != SFTI_JSON_ERROR && json->depth > outside);
-    return json->type;
+    bool object = json->type == SFTI_JSON_OBJECT;
+    if (!object && json->type != SFTI_JSON_ARRAY) return json->type;
+    sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
+    if (!pass_container(json, &lex)) return json_stop(json, &lex);
+    return json_event(json, &lex, object ? SFTI_JSON_OBJECT_END : SFTI_JSON_ARRAY_END,
+                      lex.at - 1, JSON_AFTER);
 }
 
 /* ── Reader: strings ── */
@@ -373,6 +441,29 @@ void sfti_json_bool(sfti_json_writer *w, bool value) {
 
 void sfti_json_null(sfti_json_writer *w) {
     sfti_json_raw(w, sft_span_cstr("null"));
+}
+
+static void json_put_percent(sfti_json_writer *w, const char *path) {
+    static const char digits[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/";
+    for (; *path; path++) {
+        uint8_t byte = (uint8_t)*path;
+        char hex[3] = { '%', digits[byte >> 4], digits[byte & 15] };
+        if (strchr(plain, *path)) json_put_char(w, *path);
+        else json_put(w, hex, sizeof hex);
+    }
+}
+
+void sfti_json_path(sfti_json_writer *w, const char *path) {
+    sfti_json_key(w, "path");
+    sfti_json_cstr(w, path);
+    if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
+    sfti_json_key(w, "path_bytes");
+    json_before(w);
+    json_put_char(w, '"');
+    json_put_percent(w, path);
+    json_put_char(w, '"');
 }
 
 sft_code sfti_json_done(sfti_json_writer *w) {

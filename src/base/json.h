@@ -38,7 +38,7 @@ typedef struct sfti_json {
     uint32_t depth;  /* open objects and arrays, after this event */
     /* of a failure: */
     sft_code code;
-    const char *why; /* "expected ',' or '}'" */
+    const char *why; /* what was expected: "',' or '}'" */
     size_t error_at;
     /* private: */
     uint8_t state;
@@ -86,6 +86,9 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text); /* NULL writes null 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value);
 void sfti_json_bool(sfti_json_writer *w, bool value);
 void sfti_json_null(sfti_json_writer *w);
+/* "path" and, where its bytes are not UTF-8, "path_bytes" with all but RFC 3986's
+ * unreserved characters and '/' as %XX. NULL writes null. */
+void sfti_json_path(sfti_json_writer *w, const char *path);
 /* JSON text as it is. */
 void sfti_json_raw(sfti_json_writer *w, sft_span text);
 /* Flush to the sink (which stays open) and tell the first failure. */

@@ -233,6 +233,16 @@ static inline bool sfti_lex_exponent(sfti_lex *lex, int64_t *exponent) {
     return true;
 }
 
+/* Pass a plain integer of at most 18 digits; false, the cursor where it was, for all else. */
+static inline bool sfti_lex_short_integer(sfti_lex *lex) {
+    const char *p = lex->at, *end = lex->end - p > 19 ? p + 19 : lex->end;
+    while (p < end && sfti_lex_digit(*p)) p++;
+    if (p == end || p == lex->at || (*lex->at == '0' && p - lex->at > 1)) return false;
+    if (*p == '.' || *p == 'e' || *p == 'E') return false;
+    lex->at = p;
+    return true;
+}
+
 /* Cursor on '-' or a digit. *is_uint: digits alone and at most 2^64 - 1, in *value. */
 static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value) {
     const char *begin = lex->at;

@@ -227,8 +227,10 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *roo
     os_info info;
     *target = path;
     if (policy == SFT_LINK_REPLACE) return SFT_OK;
-    if (os_info_path(path, false, &info) != 0 || info.kind != OS_LINK) return SFT_OK;
-    int error = os_real_path(path, room, len);
+    int error = os_info_path(path, false, &info);
+    if (error == ENOENT || (!error && info.kind != OS_LINK)) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
+    error = os_real_path(path, room, len);
     if (policy == SFT_LINK_REFUSE) {
         return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
                          "expected a file of its own, found a symbolic link to %s",

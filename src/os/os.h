@@ -3,7 +3,8 @@
  * command knows an operating system.
  *
  * Every function that can fail returns 0 or an errno value (positive). Paths are
- * NUL-terminated bytes. Interrupted calls are restarted inside.
+ * NUL-terminated bytes. Interrupted calls are restarted inside; only os_read and os_write
+ * end with EINTR once a signal that os_watch_signals asked for has come.
  */
 #ifndef SFTI_OS_H
 #define SFTI_OS_H

@@ -1,39 +1,10 @@
 #include "base/error.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "set/set.h"
 
 #include <string.h>
 
 /* ── What every result has ── */
-
-/* A key with the exact bytes of a path, all but RFC 3986's unreserved ones and '/' as %XX. */
-static void put_path_bytes(sfti_json_writer *w, const char *path) {
-    static const char digits[] = "0123456789ABCDEF";
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "-._~/";
-    sfti_json_key(w, "path_bytes");
-    sfti_json_raw(w, sft_span_cstr("\""));
-    for (const char *p = path; *p; p++) {
-        char out[3] = { *p };
-        bool hex = !strchr(plain, *p);
-        if (hex) {
-            out[0] = '%';
-            out[1] = digits[(uint8_t)*p >> 4];
-            out[2] = digits[(uint8_t)*p & 15];
-        }
-        w->comma = false; /* still inside the string */
-        sfti_json_raw(w, (sft_span){ out, hex ? 3 : 1 });
-    }
-    w->comma = false;
-    sfti_json_raw(w, sft_span_cstr("\""));
-}
-
-static void put_path(sfti_json_writer *w, const char *path) {
-    sfti_json_key(w, "path");
-    sfti_json_cstr(w, path);
-    if (path && sfti_utf8_check(path, strlen(path)) < strlen(path)) put_path_bytes(w, path);
-}
 
 static void put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
                       sft_sink *sink, sft_error *err) {
@@ -45,7 +16,7 @@ static void put_begin(sfti_json_writer *w, const char *path, const char *command
         sfti_json_key(w, "command");
         sfti_json_cstr(w, command);
     }
-    put_path(w, path);
+    sfti_json_path(w, path);
     sfti_json_key(w, "ok");
     sfti_json_bool(w, ok);
 }
@@ -196,7 +167,7 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
     sfti_json_open(w, '[');
     for (size_t i = 0; i < set->shard_count; i++) {
         sfti_json_open(w, '{');
-        put_path(w, set->paths[i]);
+        sfti_json_path(w, set->paths[i]);
         put_known(w, "bytes", sft_file_size(set->files[i]));
         put_uint(w, "tensors", sft_file_count(set->files[i]));
         sfti_json_close(w, '}');

@@ -14,7 +14,7 @@ static void total_tensor(sft_totals *out, const sft_tensor *tensor) {
         elements = 0;
     total_add(&out->tensors, 1);
     total_add(&out->parameters, elements);
-    if (!sft_tensor_aligned(tensor)) total_add(&out->unaligned, 1);
+    if (bytes > 0 && !sft_tensor_aligned(tensor)) total_add(&out->unaligned, 1);
     total_add(&out->dtypes[tensor->dtype].tensors, 1);
     total_add(&out->dtypes[tensor->dtype].parameters, elements);
     total_add(&out->dtypes[tensor->dtype].bytes, bytes);

@@ -244,7 +244,12 @@ def grammar(c):
         c.refuse(5, slug, one(shape=value), "not JSON: %s as a shape" % value)
     for slug, value in [("offsets-comma-last", "[0,8,]"), ("offsets-semicolon", "[0;8]")]:
         c.refuse(5, slug, one(offsets=value), "not JSON: %s as offsets" % value)
-    for word in ("True", "TRUE", "tru", "truex", "False", "fals", "nul", "Null", "nulll", "nil",
+    c.refuse(5, "semicolon-between", frame(header(u8("a", 0, 4))[:-1] + ";" + u8("b", 4, 8) + "}",
+                                           bytes(8)), "a semicolon between entries")
+    c.refuse(5, "cut-after-backslash", frame('{"t\\', bytes(8)), "the header ends with a backslash")
+    c.refuse_field(5, "field-key-half-quoted", one(more=',"x":{a":1}'),
+                   "a key without its first quote, in an ignored field")
+    for word in ("True", "TRUE", "tru", "truex", "trux", "falsy", "nulL", "False", "fals", "nul", "Null", "nulll", "nil",
                  "None", "undefined", "NaN", "Infinity", "'x'", "[1,]", '{"a":1,}', '{"a"}',
                  "[1 2]", "{1:2}"):
         slug = "field-" + "".join("%02x" % ord(ch) if not ch.isalnum() else
@@ -357,6 +362,20 @@ def numbers(c):
                      "a legal number in an ignored field", notes=["unknown_field"])
 
 
+def digits(c):
+    """Numbers of each length, at the end of the header and well before it."""
+    for pad in (0, 24):
+        for n in range(1, 20):
+            value = int("1234567890123456789"[:n])
+            slug = "digits-%d%s" % (n, "-padded" if pad else "")
+            c.accept(16, slug, frame(header(entry(shape="[0,%d]" % value, offsets="[0,0]")) +
+                                     " " * pad), "a dimension of %d digits" % n)
+            if n < 19:
+                text = header(entry(dtype='"I16"', shape="[%d]" % value,
+                                    offsets="[0,%d]" % (2 * value)))
+                c.refuse(38, slug, frame(text + " " * pad), "an end of about %d digits" % n)
+
+
 def depth(c):
     # The object and the entry are two levels; an ignored field has 125 more.
     for slug, left, right in [("arrays", "[", "]"), ("objects", '{"a":', "}")]:
@@ -409,6 +428,10 @@ def entries(c):
              "an entry as an array, dtype a number", default="entry_not_object")
     c.refuse(16, "array-shape-number", frame('{"t":["I32",2,[0,8]]}', bytes(8)),
              "an entry as an array, shape a number", default="entry_not_object")
+    c.refuse(16, "array-shape-number-last", frame('{"t":["I32",2]}', bytes(8)),
+             "an entry as an array that ends with a number as shape", default="entry_not_object")
+    c.refuse(17, "array-offsets-spread", frame('{"t":["I32",[2],8,0,8]}', bytes(8)),
+             "an entry as an array, offsets not in an array", default="entry_not_object")
     c.refuse(17, "array-offsets-number", frame('{"t":["I32",[2],8]}', bytes(8)),
              "an entry as an array, offsets a number", default="entry_not_object")
 
@@ -470,6 +493,10 @@ def dtypes(c):
         slug = "".join(ch if ch.isalnum() else "%02x" % ord(ch) for ch in name) or "empty"
         slug = "".join("_" + ch.lower() if ch.isupper() else ch for ch in slug)
         c.refuse(15, slug, one(dtype='"%s"' % name), "no dtype: %r" % name)
+    c.refuse(15, "long-128", one(dtype='"%s"' % ("F" * 128)), "a dtype of 128 bytes")
+    c.refuse(15, "long-9000", one(dtype='"%s"' % ("F" * 9000)), "a dtype of 9,000 bytes")
+    c.not_strict(29, "name-9000", one(more=',"%s":1' % ("dtype" * 1800)),
+                 "an unknown field whose name has 9,000 bytes")
     for slug, text in [("number", "15"), ("null", "null"), ("list", '["I32"]'), ("true", "true"),
                        ("object-empty", "{}"), ("object-two", '{"I32":null,"F32":null}'),
                        ("object-twice", '{"I32":null,"I32":null}'),
@@ -785,8 +812,8 @@ def legacy(c):
 
 
 def foreign(c):
-    def add(slug, data, note, open_code, found):
-        c.add(None, slug, data, note, (open_code,) * 3, folder="foreign", scan=found)
+    def add(slug, data, note, open_code, found, **more):
+        c.add(None, slug, data, note, (open_code,) * 3, folder="foreign", scan=found, **more)
 
     large, short = "header_too_large", "header_truncated"
     add("git-lfs", b"version https://git-lfs.github.com/spec/v1\n"
@@ -815,7 +842,7 @@ def foreign(c):
     add("npy", b"\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }" +
         b" " * 57 + b"\n", "a numpy array", large, "found_npy")
     add("index", b'{"metadata":{"total_size":8},"weight_map":{"t":"model.safetensors"}}',
-        "an index of shards", large, "found_index")
+        "an index of shards", large, "found_index", command="index_shard_missing")
 
     for slug, magic in [("pickle-2", b"\x80\2"), ("pickle-3", b"\x80\3"), ("pickle-4", b"\x80\4"),
                         ("pickle-5", b"\x80\5"), ("zlib", b"\x78\x9c"), ("exe", b"MZ"),
@@ -855,8 +882,8 @@ def all_dtypes():
 
 def build():
     c = Corpus()
-    for part in (framing, utf8, grammar, strings, numbers, depth, entries, dtypes, shapes, metadata,
-                 names, edges, offsets, sizes, legacy, foreign, special):
+    for part in (framing, utf8, grammar, strings, numbers, digits, depth, entries, dtypes, shapes,
+                 metadata, names, edges, offsets, sizes, legacy, foreign, special):
         part(c)
     add_sets(c, frame, header, u8)
     return c

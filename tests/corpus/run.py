@@ -6,8 +6,10 @@ sft_open, and the files themselves with what make.py writes. Options: --no-large
 """
 import json
 import os
+import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -134,6 +136,52 @@ def run_sets(rows):
                                                          row["tensors"] or "", line))
 
 
+def check_json(paths, level):
+    """Results of `safetensors check --json`, in order."""
+    command = shlex.split(os.environ.get("SFT_COMMAND",
+                                         os.path.join(driver.ROOT, "build", "safetensors")))
+    done = subprocess.run(command + ["check", "--level", level, "--json", "--"] + paths,
+                          stdout=subprocess.PIPE)
+    return done.returncode, json.loads(done.stdout)["results"]
+
+
+def run_command(rows):
+    """The command says the same, with the exit status that follows."""
+    paths = [os.path.join(HERE, row["file"]) for row in rows]
+    for j, level in enumerate(LEVELS):
+        status, results = check_json(paths, level)
+        demand(status == 1 and len(results) == len(rows),
+               "check --level %s: exit %d, %d results" % (level, status, len(results)))
+        for row, path, result in zip(rows, paths, results):
+            want = levels_of(row)[j]
+            good = [want and row.get("command", row.get("scan", want))] + (row.get("either", []) if want else [])
+            code = result["error"]["code"] if result["error"] else None
+            demand(result["path"] == path and result["ok"] == (want is None) and code in good,
+                   "check --level %s %s: expected %s, found %s" % (level, row["file"],
+                                                                   want or "ok", code or "ok"))
+
+
+def run_probes():
+    """headers.tsv through the command at level compat."""
+    path = driver.shared("conformance", "headers.tsv")
+    if not os.path.exists(path):
+        print("skipped: %s is not there" % path)
+        return
+    with open(path, encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for row in rows:
+            paths.append(os.path.join(folder, row[0] + ".safetensors"))
+            with open(paths[-1], "wb") as f:
+                f.write(bytes.fromhex(row[2]))
+        _, results = check_json(paths, "compat")
+    demand(len(results) == len(rows), "%d results for %d probes" % (len(results), len(rows)))
+    for row, result in zip(rows, results):
+        demand(result["ok"] == (row[3] == "OK"), "headers.tsv %s (%s): it says %s, check %s" % (
+            row[0], row[1], row[3], result["error"]))
+
+
 def main(argv):
     begin = time.monotonic()
     manifest = load()
@@ -147,6 +195,8 @@ def main(argv):
         run_sets(manifest["sets"])
         if "--no-large" not in argv and not os.environ.get("SFT_EMULATE"):
             run_large()
+        run_command(rows)
+        run_probes()
     except driver.Stopped as stopped:
         demand(False, "the driver stopped: %s" % stopped)
     for what in failures:

@@ -200,10 +200,11 @@ static int path_step(char *at, const char *part, size_t len) {
     return 0;
 }
 
-/* Start again at a link's target, with what was still to be walked behind it. */
+/* Start again at a link's target, with what was still to be walked (and the slash before
+ * it) behind. */
 static int path_through_link(char *at, const char *target, const char *rest, char *todo) {
     char joined[FAKE_PATH];
-    int n = snprintf(joined, sizeof joined, "%s/%s", target, rest);
+    int n = snprintf(joined, sizeof joined, "%s%s", target, rest);
     if (n < 0 || (size_t)n >= sizeof joined) return ENAMETOOLONG;
     memcpy(todo, joined, (size_t)n + 1);
     if (target[0] == '/') {
@@ -235,7 +236,7 @@ static int path_resolve(const char *path, bool follow, char *out) {
         bool folder_wanted = !last || p[len] == '/';
         if (name && name->node->kind == OS_LINK && (folder_wanted || follow)) {
             if (++links > 40) return ELOOP;
-            error = path_through_link(out, name->node->data, rest, todo);
+            error = path_through_link(out, name->node->data, p + len, todo);
             if (error) return error;
             p = todo;
             continue;

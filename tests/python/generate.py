@@ -1,6 +1,7 @@
 """Headers for the comparison with the official package: valid ones, then one to three
 mutations. A batch follows from (seed, number of the batch) alone."""
 import random
+import re
 import struct
 
 DTYPES = [("BOOL", 8), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6), ("U8", 8), ("I8", 8),
@@ -120,6 +121,8 @@ def fitting_shape(rng, bits):
 def valid(rng):
     h = Header(rng)
     names = rng.sample(NAMES, rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 6)))
+    if rng.random() < 0.001:  # more than fit one block of records
+        names = ["layer.%d" % i for i in range(rng.choice((1023, 1024, 1025, 2500)))]
     for name in names:
         dtype, bits = rng.choice(DTYPES)
         shape = fitting_shape(rng, bits)
@@ -242,7 +245,34 @@ def nest(h):
     h.a_tensor()[1].append(['"x"', left * depth + ("1" if left != "[" else "") + right * depth])
 
 
-HARMLESS = [gap, lead, tail, shuffle_fields, shuffle_members, unknown_field, escape_name,
+def digits(h):
+    """An empty tensor with numbers of any length."""
+    h.data = max(h.data, 0)
+    dims = [0] + [h.rng.randrange(10 ** h.rng.randrange(1, 20)) for _ in range(h.rng.choice((1, 2)))]
+    h.members.append(member("d%d" % h.rng.randrange(100), "U8", dims, h.data, h.data))
+
+
+def spaced_array(h):
+    f = h.field(h.rng.choice(("shape", "data_offsets")))
+    f[1] = h.rng.choice(SPACES).join(re.split(r"(?<=[\[,])|(?=[\],])", f[1]))
+
+
+def metadata_many(h):
+    count = h.rng.choice((2, 20, 200))
+    h.metadata()[1] = "{%s}" % ",".join('"%s%d":"%s"' % (
+        h.rng.choice(("k", "\\u006b", "\u00e9", "k ")), h.rng.randrange(4 * count),
+        h.rng.choice(ESCAPES + ["", "v"])) for _ in range(count))
+
+
+def any_name(h):
+    t = h.a_tensor()
+    t[0] = '"%s"' % "".join(chr(h.rng.choice((h.rng.randrange(0x20, 0x22), h.rng.randrange(0x23, 0x5c),
+                                              h.rng.randrange(0x5d, 0xd800),
+                                              h.rng.randrange(0xe000, 0x110000))))
+                            for _ in range(h.rng.randrange(1, 12)))
+
+
+HARMLESS = [digits, spaced_array, metadata_many, any_name, gap, lead, tail, shuffle_fields, shuffle_members, unknown_field, escape_name,
             escape_spelling, escape_dtype, metadata_ok, metadata_null, metadata_key_twice, twin,
             twin_before, entry_array, dtype_object, more_dims, empty_tensor, nest]
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Build the library and replay corpus and fuzz seeds on any machine: needs a C compiler only.
-#   CC=gcc CFLAGS="-O1 -g -m32" tests/tools/replay.sh
+#   CC=gcc CFLAGS="-O1 -m32 -msse2 -mfpmath=sse -idirafter /usr/include/x86_64-linux-gnu" \
+#       tests/tools/replay.sh
 #   CC=s390x-linux-gnu-gcc RUN="qemu-s390x -L /usr/s390x-linux-gnu" tests/tools/replay.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

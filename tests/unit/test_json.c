@@ -33,6 +33,18 @@ static sft_code read_all(const char *text, size_t len, size_t *at, size_t *event
     return SFT_OK;
 }
 
+/* The same verdict by skipping: the value whole, then what follows it. */
+static sft_code skip_all(const char *text, size_t len, size_t *at) {
+    sfti_json json;
+    sfti_json_begin(&json, text, len);
+    sfti_json_next(&json);
+    if (sfti_json_skip(&json) != SFTI_JSON_ERROR) sfti_json_next(&json);
+    if (json.type == SFTI_JSON_END) return SFT_OK;
+    assert_int_equal(json.type, SFTI_JSON_ERROR);
+    *at = json.error_at;
+    return json.code;
+}
+
 typedef struct row {
     const char *text;
     sft_code code;
@@ -45,10 +57,14 @@ static void check_row(const row *r) {
     char *exact = malloc(len + !len);
     memcpy(exact, r->text, len);
     sft_code code = read_all(exact, len, &at, &events);
-    free(exact);
     if (code != r->code || (code && at != r->at))
         fail_msg("%s: expected code %d at %zu, found %d at %zu", r->text, r->code, r->at, code,
                  at);
+    code = skip_all(exact, len, &at);
+    if (code != r->code || (code && at != r->at))
+        fail_msg("%s: expected code %d at %zu, skipping found %d at %zu", r->text, r->code,
+                 r->at, code, at);
+    free(exact);
 }
 
 static void check_rows(const row *rows, size_t count) {
@@ -64,7 +80,8 @@ static void accepts(void **state) {
         "0e999", "0.0e999", " \t\r\n{ \"a\" : [ 1 , 2 ] , \"b\" : { } } \n", "[[],{},[[]]]",
         "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\uD834\\udd1e\"", "\"\\ud7ff\\ue000\"",
         "{\"a\":1,\"a\":2}", "{\"\":null}", "[true,false,null]", "\"\x7f\"", "\"\xc3\xa9\"",
-        "1.7976931348623157e308",
+        "1.7976931348623157e308", "[0,1.5,1e5,-0,0.5]", "[123456789012345678]",
+        "[1234567890123456789]", "[12345678901234567890123456789]", "{\"a\":7}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -132,6 +149,8 @@ static void refuses_numbers(void **state) {
         { "1e+", SFT_JSON_NUMBER, 3 },   { "[1ex]", SFT_JSON_NUMBER, 3 },
         { "1e999", SFT_JSON_NUMBER, 0 }, { "-1e999", SFT_JSON_NUMBER, 0 },
         { "1e309", SFT_JSON_NUMBER, 0 }, { "[1,1e99999999999999999999]", SFT_JSON_NUMBER, 3 },
+        { "[01]", SFT_JSON_NUMBER, 1 },  { "[0,00]", SFT_JSON_NUMBER, 3 },
+        { "[1.]", SFT_JSON_NUMBER, 3 },  { "{\"a\":7e}", SFT_JSON_NUMBER, 7 },
         { "--1", SFT_JSON_NUMBER, 1 },   { "-a", SFT_JSON_NUMBER, 1 },
     };
     (void)state;
@@ -184,6 +203,11 @@ static void depth_ends_at_127(void **state) {
         len = nest(text, 128, objects);
         assert_int_equal(read_all(text, len, &at, &events), SFT_JSON_DEPTH);
         assert_int_equal(at, objects ? 127 * 4 : 127);
+        at = 0;
+        assert_int_equal(skip_all(text, len, &at), SFT_JSON_DEPTH);
+        assert_int_equal(at, objects ? 127 * 4 : 127);
+        len = nest(text, 127, objects);
+        assert_int_equal(skip_all(text, len, &at), SFT_OK);
     }
 }
 

@@ -32,6 +32,8 @@ static void expect_two(const sft_file *file, const test_file *bytes) {
     assert_null(sft_file_tensor(file, 2));
     assert_ptr_equal(sft_file_find_cstr(file, "layer.10"), last);
     assert_null(sft_file_find_cstr(file, "layer.1"));
+    assert_ptr_equal(sft_file_find(file, (sft_span){ "layer.2", 7 }), first);
+    assert_null(sft_file_find(file, (sft_span){ "layer.2", 8 })); /* with its NUL */
     assert_int_equal(sft_file_header_bytes(file), strlen(TWO));
     assert_int_equal(sft_file_data_offset(file), bytes->data);
     assert_int_equal(sft_file_data_bytes(file), 12);
@@ -198,6 +200,9 @@ static void from_source(void **state) {
     assert_string_equal(err.message, "the test says so");
     assert_int_equal(err.os_errno, 5);
     assert_int_equal(s.closed, 3);
+    sft_source useless = { &s, 8, f.bytes, NULL, close_test_source };
+    assert_int_equal(sft_open_source(useless, NULL, &file, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(s.closed, 4);
     s.fail_at = UINT64_MAX;
     s.ends_at = 20; /* shrank since its size was told */
     assert_int_equal(sft_open_source(source_of(&s, f.len), NULL, &file, NULL), SFT_IO_SHRUNK);
@@ -259,7 +264,14 @@ static void from_pipe(void **state) {
     assert_int_equal(write(ends[1], f.bytes, f.len), f.len);
     o.mode = SFT_MAP;
     assert_int_equal(sft_open_fd(ends[0], &o, &file, NULL), SFT_IO_MAP);
+    close(ends[1]);
+    close(ends[0]);
+    assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], f.bytes, f.len), f.len);
+    o.mode = SFT_AUTO; /* reads where there is nothing to map */
+    assert_int_equal(sft_open_fd(ends[0], &o, &file, NULL), SFT_OK);
+    assert_false(sft_file_is_mapped(file));
+    sft_close(file);
     close(ends[1]);
     close(ends[0]);
     free_file(&f);

@@ -380,6 +380,11 @@ static void bad_arguments(void **state) {
     assert_int_equal(sft_slice_resolve(NULL, 1, NULL, 0, &s, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_slice_resolve(shape, 1, NULL, 1, &s, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_slice_resolve(shape, 1, NULL, 0, NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_slice_parse(shape, 1, sft_span_cstr("0"), NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_runs_begin(NULL, &s, &runs, NULL), SFT_BAD_ARGUMENT);
+    char many[200] = "0";
+    for (int i = 0; i < 65; i++) strcat(many, ",0");
+    assert_int_equal(sft_slice_parse(shape, 64, sft_span_cstr(many), &s, NULL), SFT_SLICE_RANK);
     assert_int_equal(sft_slice_size(NULL, SFT_U8, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
     sft_index twice[] = { { .kind = SFT_INDEX_ELLIPSIS }, { .kind = SFT_INDEX_ELLIPSIS } };
     assert_int_equal(sft_slice_resolve(shape, 3, twice, 2, &s, NULL), SFT_SLICE_SYNTAX);

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Measure the library beside others, in turns, and print tables.
+
+    compare.py [--only header,memory,hostile,process,bytes,slices] [--repeats 9]
+               [--data DIR] [--build DIR] [--write [FILE]]
+
+Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
+the best; so for ratios. All contestants of bytes and slices return a checksum of
+every byte, and must agree. Floors (exit status 1 when missed): header ten times as fast as
+the official package at 92,000 tensors; memory at most twice the header.
+--write puts each table between its markers in FILE (default docs/measured.md).
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+COUNTS = (300, 1200, 18867, 92000, 700000)
+FLOOR_COUNT, FLOOR_RATIO, FLOOR_MEMORY = 92000, 10.0, 2.0
+
+UNCHECKED = [
+    ("this library, level default", "nothing that docs/format.md lists for its level"),
+    ("official package", "accepts two tensors of one name and two metadata keys of one name "
+     "(the last counts), entries that are arrays, any rank"),
+    ("Python json", "everything about tensors; also accepts NaN, Infinity, equal keys"),
+    ("jansson", "everything about tensors; equal keys overwrite each other; integers over "
+     "2^63 are refused, a NUL in a name too"),
+    ("cJSON", "everything about tensors; UTF-8; bytes after the object; control characters in "
+     "strings; numbers become double (exact to 2^53); cuts names at NUL"),
+    ("json-c", "everything about tensors; UTF-8; comments, NaN, single quotes and leading "
+     "zeros pass; integers are clamped"),
+]
+
+
+class Worker:
+    """A process that runs one operation per line it is sent (worker.h)."""
+
+    def __init__(self, command):
+        self.samples, self.sums = [], set()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, bufsize=1)
+        first = self.process.stdout.readline().split()
+        if len(first) != 3:
+            error = self.process.stderr.read().strip().splitlines()
+            self.process.wait()
+            raise RuntimeError(error[-1] if error else "no answer")
+        self.before, self.after = int(first[1]), int(first[2])  # KiB
+
+    def sample(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        nanoseconds, total = self.process.stdout.readline().split()
+        self.samples.append(float(nanoseconds) / 1e6)
+        self.sums.add(int(total))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Result:
+    def __init__(self, samples, sums=(), memory=0):
+        self.samples, self.sums, self.memory = samples, sums, memory
+
+    @property
+    def median(self):
+        return statistics.median(self.samples)
+
+    def cell(self):
+        return "%s (%s)" % (short(self.median), short(min(self.samples)))
+
+
+def short(milliseconds):
+    digits = 3 if milliseconds < 0.1 else 2 if milliseconds < 10 else 1 if milliseconds < 100 else 0
+    return "%.*f" % (digits, milliseconds)
+
+
+def compete(commands, repeats):
+    """{name: command} to {name: Result or the reason there is none}."""
+    workers, out = {}, {}
+    for name, command in commands.items():
+        try:
+            workers[name] = Worker(command)
+        except (RuntimeError, FileNotFoundError) as error:
+            out[name] = str(error)
+    for _ in range(repeats):
+        for worker in workers.values():
+            worker.sample()
+    for name, worker in workers.items():
+        worker.close()
+        out[name] = Result(worker.samples, worker.sums, worker.after - worker.before)
+    return {name: out[name] for name in commands}
+
+
+def ratio(result, ours):
+    """Of the medians, and in brackets of the best."""
+    if not isinstance(result, Result) or not isinstance(ours, Result):
+        return "–"
+    return "%s× (%s×)" % (few(result.median / ours.median),
+                          few(min(result.samples) / min(ours.samples)))
+
+
+def few(number):
+    return "%.*f" % (0 if number >= 100 else 1 if number >= 2 else 2, number)
+
+
+def cell(result):
+    return result.cell() if isinstance(result, Result) else "–"
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.missed = []
+        self.official = self.has_official()
+
+    def has_official(self):
+        try:
+            import numpy  # noqa: F401
+            import safetensors
+            return safetensors.__version__
+        except ImportError:
+            return None
+
+    def tool(self, name):
+        return os.path.join(self.args.build, "bench", name)
+
+    def data(self, name):
+        return os.path.join(self.args.data, name + ".safetensors")
+
+    def python(self, *arguments):
+        return [sys.executable, os.path.join(HERE, "worker.py"), *arguments]
+
+    # ── header ──
+
+    def header(self):
+        names = ["ours", "ours, in memory", "official", "Python json", "jansson", "cJSON", "json-c"]
+        rows = []
+        for count in COUNTS:
+            path = self.data("headers-%d" % count)
+            got = compete(dict(zip(names, [
+                [self.tool("bench_open"), "path", path],
+                [self.tool("bench_open"), "memory", path],
+                self.python("open", path), self.python("json", path),
+                [self.tool("rival_jansson"), path], [self.tool("rival_cjson"), path],
+                [self.tool("rival_json_c"), path]])), self.args.repeats)
+            ours, others = got["ours"], [got[name] for name in names]
+            rows.append([format(count, ","), *map(cell, others)])
+            rows.append(["÷ ours", "1", *[ratio(o, ours) for o in others[1:]]])
+            if count == FLOOR_COUNT and isinstance(got["official"], Result):
+                self.floor("header, %d tensors" % count, got["official"].median / ours.median,
+                           FLOOR_RATIO, True)
+        text = table(["tensors", *[n + ", ms" for n in names]], rows)
+        note = ("`ours`: `sft_open` of the path at level default, that is open, read, parse, "
+                "validate, index and close. `official`: `safe_open(path, \"np\")`, without the "
+                "import. The JSON parsers only build their tree of header text already in "
+                "memory.\n\nWhat each leaves unchecked:\n\n")
+        return text + "\n" + note + table(["reader", "unchecked"], UNCHECKED)
+
+    # ── memory ──
+
+    def memory(self):
+        rows = []
+        for count in COUNTS:
+            path = self.data("headers-%d" % count)
+            size = header_bytes(path)
+            counted = json.loads(subprocess.check_output(
+                [self.tool("bench_open"), "count", path], text=True))
+            if counted["left"]:
+                self.missed.append("memory, %d tensors: %d bytes never released"
+                                   % (count, counted["left"]))
+            rss = compete({"ours": [self.tool("bench_open"), "path", path],
+                           "official": self.python("open", path),
+                           "json": self.python("json", path)}, 0)
+            rows.append([format(count, ","), "%.2f MB" % (size / 1e6),
+                         "%.2f×" % (counted["peak"] / size), str(counted["calls"]),
+                         *[self.rss(rss[name], size) for name in ("ours", "official", "json")]])
+            if size > 1e6:
+                self.floor("memory, %d tensors" % count, counted["peak"] / size, FLOOR_MEMORY,
+                           False)
+        return table(["tensors", "header", "ours, counted", "allocations", "ours, RSS",
+                      "official, RSS", "Python json, RSS"], rows) + (
+            "\nCounted: peak of all memory got from the allocator, the copy of the header "
+            "included, over the header's size. RSS: growth of the process' high-water mark by "
+            "the first open (Python json: the text is there already); nothing to be seen for "
+            "small headers.\n")
+
+    def rss(self, result, size):
+        if not isinstance(result, Result):
+            return "–"
+        return "%.1f MB (%.1f×)" % (result.memory / 1e3, result.memory * 1024 / size)
+
+    # ── hostile ──
+
+    def hostile(self):
+        what = {"field": "an ignored field of 50 M zeros", "dims": "a shape of 50 M dimensions",
+                "empty": "1.7 M tensors without elements", "nested": "arrays nested to 127",
+                "arrays": "3.6 M tensors as arrays", "pairs": "7.7 M metadata pairs"}
+        rows = []
+        for name, title in what.items():
+            path = self.data("hostile-" + name)
+            size = header_bytes(path)
+            got = compete({"ours": [self.tool("bench_open"), "path", path, "compat"],
+                           "official": self.python("open", path)}, max(3, self.args.repeats // 3))
+            rows.append([title, "%.0f MB" % (size / 1e6), cell(got["ours"]),
+                         cell(got["official"]), ratio(got["official"], got["ours"]),
+                         self.rss(got["ours"], size), self.rss(got["official"], size)])
+        return table(["header", "size", "ours, ms", "official, ms", "official ÷ ours",
+                      "ours, RSS", "official, RSS"], rows) + (
+            "\nAt level compat, for the official package accepts them all.\n")
+
+    # ── process ──
+
+    def process(self):
+        script = ("import sys\nfrom safetensors import safe_open\n"
+                  "with safe_open(sys.argv[1], 'np') as f:\n"
+                  "    for k in f.keys():\n"
+                  "        s = f.get_slice(k)\n"
+                  "        print(k, s.get_dtype(), s.get_shape())\n")
+        rows = []
+        if not os.access(os.path.join(self.args.build, "safetensors"), os.X_OK):
+            return "The command is not built.\n"
+        for count in COUNTS[:4]:
+            path = self.data("headers-%d" % count)
+            commands = {"floor": ["/bin/true"],
+                        "ours": [os.path.join(self.args.build, "safetensors"), "ls", path],
+                        "official": [sys.executable, "-c", script, path],
+                        "bare": [sys.executable, "-c", "pass"]}
+            got = {name: Result([]) for name in commands}
+            for _ in range(self.args.repeats):
+                for name, command in commands.items():
+                    got[name].samples.append(run_process(command))
+            rows.append([format(count, ","), *[cell(got[n]) for n in commands],
+                         ratio(got["official"], got["ours"])])
+        return table(["tensors", "`/bin/true`, ms", "`safetensors ls`, ms",
+                      "Python and `safe_open`, ms", "Python alone, ms", "official ÷ ours"],
+                     rows) + ("\nWhole processes, output thrown away: open the file and print "
+                              "name, dtype and shape of every tensor.\n")
+
+    # ── bytes ──
+
+    def bytes(self):
+        rows = []
+        for name, title in (("large", "536 MB in 291 tensors"), ("small", "77 MB in 18,867")):
+            path = self.data(name)
+            modes = ("map-sum", "view-sum", "pread", "read-into")
+            commands = {mode: [self.tool("bench_bytes"), mode, path] for mode in modes}
+            commands["official"] = self.python("get", path)
+            got = compete(commands, self.args.repeats)
+            self.agree("bytes of " + name, got.values())
+            size = os.path.getsize(path) / 1e6
+            rows.append([title, *[self.speed(got[m], size) for m in commands]])
+            rows.append(["time ÷ plain", "1", ratio(got["view-sum"], got["map-sum"]), "1",
+                         ratio(got["read-into"], got["pread"]),
+                         ratio(got["official"], got["map-sum"])])
+        return table(["file", "plain map", "`sft_view`", "plain `pread`", "`sft_read_into`",
+                      "official `get_tensor`"], rows) + (
+            "\nWarm cache, one thread, GB/s at the median; every byte is summed as 64-bit words "
+            "in all of them, and the sums agree. official: numpy arrays over its map, summed by "
+            "numpy.\n")
+
+    def speed(self, result, megabytes):
+        if not isinstance(result, Result):
+            return "–"
+        return "%.1f" % (megabytes / result.median)
+
+    # ── slices ──
+
+    def slices(self):
+        cases = [("matrix", "1000:1200"), ("matrix", ":, 100:164"),
+                 ("matrix", "1000:3000, 1000:3000"), ("matrix", "17"), ("matrix", "::8, 0:64"),
+                 ("cube", ":, 100:200, 4:8"), ("cube", "3, ..., 0:256"), ("cube", "::-1")]
+        rows = []
+        for name, text in cases:
+            path = self.data(name)
+            got = compete({"read": [self.tool("bench_bytes"), "slice", path, text],
+                           "map": [self.tool("bench_bytes"), "slice-map", path, text],
+                           "official": self.python("slice", path, text)}, self.args.repeats)
+            self.agree("slice [%s]" % text, got.values())
+            refused = not isinstance(got["official"], Result)
+            rows.append(["%s `[%s]`" % (name, text), cell(got["read"]), cell(got["map"]),
+                         "refused" if refused else cell(got["official"]),
+                         ratio(got["official"], got["read"]), ratio(got["official"], got["map"])])
+        return table(["slice", "`sft_slice_read`, by read, ms", "by map, ms",
+                      "official `get_slice`, ms", "official ÷ read", "official ÷ map"], rows) + (
+            "\nF32, matrix 4096 × 4096 and cube 64 × 512 × 512, warm cache, file open already; "
+            "every byte of the result is summed, and the sums agree.\n")
+
+    # ── judging ──
+
+    def agree(self, what, results):
+        sums = set().union(*[r.sums for r in results if isinstance(r, Result)])
+        if len(sums) > 1:
+            self.missed.append(what + ": the checksums differ")
+
+    def floor(self, what, value, floor, least):
+        if value < floor if least else value > floor:
+            self.missed.append("%s: %.2f, the floor is %.1f" % (what, value, floor))
+
+
+def header_bytes(path):
+    with open(path, "rb") as f:
+        return int.from_bytes(f.read(8), "little")
+
+
+def run_process(command):
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - start) * 1e3
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(lines) + "\n"
+
+
+def machine():
+    model = "unknown processor"
+    try:
+        with open("/proc/cpuinfo") as f:
+            model = next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return "%d × %s, Linux %s" % (os.cpu_count() or 1, model, platform.release().split("-")[0])
+
+
+def put(path, name, text):
+    """Replace what stands between the markers of a section."""
+    begin, end = "<!-- bench %s -->" % name, "<!-- end %s -->" % name
+    with open(path) as f:
+        page = f.read()
+    found = re.search(re.escape(begin) + ".*?" + re.escape(end), page, re.S)
+    if not found:
+        raise SystemExit("%s: no markers for %s" % (path, name))
+    page = page[:found.start()] + begin + "\n" + text + end + page[found.end():]
+    with open(path + ".part", "w") as f:
+        f.write(page)
+    os.rename(path + ".part", path)
+
+
+SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser.add_argument("--data", default=None)
+    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
+    args = parser.parse_args()
+    args.data = args.data or os.path.join(args.build, "bench", "data")
+    unknown = set(args.only.split(",")) - set(SECTIONS)
+    if unknown:
+        parser.error("no section " + ", ".join(sorted(unknown)))
+    subprocess.run([sys.executable, os.path.join(HERE, "gen.py"), args.data], check=True)
+    bench = Bench(args)
+    if not bench.official:
+        print("the official package and numpy are missing: no comparison with them")
+    stamp = "Measured on %s, %s.\n\n" % (time.strftime("%Y-%m-%d"), machine())
+    for name in SECTIONS:
+        if name not in args.only.split(","):
+            continue
+        text = getattr(bench, name)()
+        print("## %s\n\n%s" % (name, text), flush=True)
+        if args.write:
+            command = "`make bench` or `bench/compare.py --only %s`" % name
+            put(args.write, name, stamp.replace(".\n", ", by " + command + ".\n", 1) + text)
+    for line in bench.missed:
+        print("missed: " + line)
+    return 1 if bench.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+# Bytes are not sent to a terminal unless forced.
+python3 - <<'P'
+import os, pty, subprocess
+sft = os.environ["SFT"]
+for extra in ([], ["--force"]):
+    master, slave = pty.openpty()
+    child = subprocess.Popen([sft, "cat", "--as", "raw", *extra, "every-dtype.safetensors", "tensor.05.i8[0,:2]"],
+                             stdout=slave, stderr=subprocess.PIPE)
+    os.close(slave)
+    try:
+        got = os.read(master, 100)
+    except OSError:
+        got = b""
+    print(got, child.stderr.read().decode().strip(), child.wait())
+P

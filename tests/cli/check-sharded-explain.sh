@@ -1,0 +1,1 @@
+$SFT check --explain sharded

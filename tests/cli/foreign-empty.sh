@@ -1,0 +1,4 @@
+: >f.safetensors
+$SFT check f.safetensors
+echo $?
+$SFT info f.safetensors

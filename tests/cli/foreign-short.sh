@@ -1,0 +1,4 @@
+printf 'abc' >f.safetensors
+$SFT check f.safetensors
+echo $?
+$SFT info f.safetensors

@@ -1,0 +1,4 @@
+echo 'Repository not found' >f.safetensors
+$SFT check f.safetensors
+echo $?
+$SFT info f.safetensors

@@ -1,0 +1,4 @@
+st f.safetensors "$one" 18
+$SFT check f.safetensors
+echo $?
+$SFT info f.safetensors

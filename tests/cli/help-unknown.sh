@@ -1,0 +1,5 @@
+$SFT help chekc
+echo $?
+$SFT help zzzzzz
+echo $?
+$SFT help a b

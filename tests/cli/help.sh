@@ -1,0 +1,2 @@
+$SFT help
+$SFT --help | cmp - <($SFT help) && $SFT -h | cmp - <($SFT help) && echo same

@@ -1,0 +1,4 @@
+mkdir -p empty/sub
+$SFT info empty
+echo $?
+$SFT info -r empty

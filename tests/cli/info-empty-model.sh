@@ -1,0 +1,2 @@
+st f.safetensors '{}'
+$SFT info f.safetensors

@@ -1,0 +1,1 @@
+$SFT lora/neon-city.safetensors

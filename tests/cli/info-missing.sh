@@ -1,0 +1,2 @@
+$SFT info nosuch.safetensors every-dtype.safetensors | head -n 1
+exit ${PIPESTATUS[0]}

@@ -1,0 +1,1 @@
+$SFT info sharded/model.safetensors.index.json

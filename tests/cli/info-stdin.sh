@@ -1,0 +1,1 @@
+cat quantised.safetensors | $SFT info -

@@ -1,0 +1,1 @@
+$SFT -v lora/neon-city.safetensors

@@ -1,0 +1,1 @@
+$SFT info every-dtype.safetensors

@@ -1,0 +1,2 @@
+$SFT info --json nosuch | pyjson 'len(j["results"])'
+$SFT info --jsonl nosuch

@@ -1,0 +1,24 @@
+# Sourced before each case. Made-up files, spelled out.
+
+# st FILE HEADER [BYTES]: a safetensors file: HEADER as it is, then BYTES zero bytes.
+st() {
+    local LC_ALL=C i n
+    n=${#2}
+    {
+        for i in 0 8 16 24 32 40 48 56; do printf "\\x$(printf %02x $((n >> i & 255)))"; done
+        printf %s "$2"
+        head -c "${3:-0}" /dev/zero
+    } >"$1"
+}
+
+# cut_to FILE BYTES: keep only the beginning.
+cut_to() {
+    head -c "$2" "$1" >"$1.cut" && mv "$1.cut" "$1"
+}
+
+# pyjson EXPRESSION: standard input as JSON is `j`; prints the expression.
+pyjson() {
+    python3 -c 'import json, sys; j = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"
+}
+
+one='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'

@@ -1,0 +1,1 @@
+$SFT ls --match '*nosuch*' every-dtype.safetensors quantised.safetensors

@@ -1,0 +1,1 @@
+$SFT ls sharded | head -n 12

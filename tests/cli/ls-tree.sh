@@ -1,0 +1,1 @@
+$SFT ls --tree sharded

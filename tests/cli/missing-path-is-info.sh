@@ -1,0 +1,3 @@
+$SFT nosuch.safetensors
+echo $?
+$SFT some/where

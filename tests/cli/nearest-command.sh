@@ -1,0 +1,1 @@
+for word in chekc inof lss catt zzzzzzz; do $SFT $word; echo $?; done

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Run the command's cases and compare what it says.
+
+  tests/cli/run.py [--update] [--models DIR] [NAME...]
+
+A case is NAME.sh, run by bash (after lib.sh) in a scratch folder that holds the example
+models; NAME.stdout, NAME.stderr and NAME.exit are what it must give (absent: nothing, and
+0). $SFT is the command, $MODELS the folder of the example models. --update writes what
+the cases gave; look at the difference before you keep it. NAMEs pick cases.
+
+Takes SFT_COMMAND (shell words) or SFT_BUILD (a folder) from the environment; else
+build/safetensors.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIMIT = 60
+UNWANTED = ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "COLUMNS", "BASH_ENV", "ENV")
+
+
+def read(path, default):
+    if not os.path.exists(path):
+        return default
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write(path, content, absent):
+    if content == absent:
+        if os.path.exists(path):
+            os.remove(path)
+        return
+    with open(path, "wb") as f:
+        f.write(content)
+
+
+def command(folder):
+    """One executable path, whatever words the command is made of."""
+    default = os.path.join(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")), "safetensors")
+    words = shlex.split(os.environ.get("SFT_COMMAND") or shlex.quote(default))
+    words = [os.path.abspath(w) if os.path.exists(w) else w for w in words]
+    if len(words) == 1:
+        return words[0]
+    path = os.path.join(folder, "safetensors")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nexec %s \"$@\"\n" % " ".join(map(shlex.quote, words)))
+    os.chmod(path, 0o755)
+    return path
+
+
+def environment(sft, models):
+    env = {k: v for k, v in os.environ.items() if k not in UNWANTED}
+    env.update(SFT=sft, MODELS=models, BASH_ENV=os.path.join(HERE, "lib.sh"), TERM="xterm",
+               LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
+    return env
+
+
+def run_case(name, env):
+    """What a case gives: (stdout, stderr, exit), each bytes."""
+    scratch = tempfile.mkdtemp(prefix="sft-cli-")
+    try:
+        shutil.copytree(env["MODELS"], scratch, dirs_exist_ok=True)
+        done = subprocess.run(["bash", os.path.join(HERE, name + ".sh")], cwd=scratch,
+                              env=dict(env, HOME=scratch), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+        return done.stdout, done.stderr, b"%d\n" % done.returncode
+    except subprocess.TimeoutExpired:
+        return b"", b"", b"killed after %d s\n" % LIMIT
+    finally:
+        subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+PARTS = (("stdout", b""), ("stderr", b""), ("exit", b"0\n"))
+
+
+def expected(name):
+    return tuple(read(os.path.join(HERE, "%s.%s" % (name, part)), default)
+                 for part, default in PARTS)
+
+
+def show(name, want, got):
+    for (part, _), w, g in zip(PARTS, want, got):
+        if w == g:
+            continue
+        lines = [text.decode("utf-8", "backslashreplace").splitlines(True) for text in (w, g)]
+        sys.stdout.writelines(difflib.unified_diff(*lines, "%s.%s" % (name, part), "found"))
+        print()
+
+
+def update(name, got):
+    for (part, default), content in zip(PARTS, got):
+        write(os.path.join(HERE, "%s.%s" % (name, part)), content, default)
+
+
+def example_models(given):
+    models = given or os.path.join(ROOT, "examples", "models")
+    if not os.path.isfile(os.path.join(models, "every-dtype.safetensors")):
+        sys.exit("tests/cli: expected the example models in %s, found none; "
+                 "python3 examples/models/make.py makes them" % models)
+    return os.path.abspath(models)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--models")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    names = args.names or sorted(f[:-3] for f in os.listdir(HERE)
+                                 if f.endswith(".sh") and f != "lib.sh")
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        env = environment(command(folder), example_models(args.models))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for name, got in zip(names, pool.map(lambda n: run_case(n, env), names)):
+                want = expected(name)
+                if args.update:
+                    update(name, got)
+                elif want != got:
+                    show(name, want, got)
+                passed, failed = passed + (want == got), failed + (want != got)
+        tables = subprocess.run([sys.executable, os.path.join(HERE, "tables.py")],
+                                env=dict(env, SFT_COMMAND=shlex.quote(env["SFT"])),
+                                stdout=subprocess.PIPE)
+    sys.stdout.write(tables.stdout.decode())
+    passed, failed = passed + (tables.returncode == 0), failed + (tables.returncode != 0)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

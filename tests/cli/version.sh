@@ -1,0 +1,1 @@
+$SFT --version | sed -n '1p; s/:.*//p'

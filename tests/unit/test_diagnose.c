@@ -1,0 +1,265 @@
+/* What a file that failed to open is said to be: code, words, hint. */
+#define _GNU_SOURCE
+#include "file/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/make_file.h"
+
+#include <stdio.h>
+
+/* Open bytes, expect failure, and diagnose it as a command would. */
+static sft_error diagnosed(const void *bytes, size_t len, sft_code before) {
+    sft_source source = sft_source_memory(bytes, len);
+    sft_file *file;
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(sft_open_memory(bytes, len, NULL, &file, &err), before);
+    sft_diagnose(&source, &err);
+    return err;
+}
+
+#define LFS                                                                                   \
+    "version https://git-lfs.github.com/spec/v1\n"                                            \
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize "
+
+#define ROW(bytes, code, words) { bytes, sizeof(bytes) - 1, code, words }
+
+static const struct {
+    const char *bytes;
+    size_t len;
+    sft_code code;
+    const char *words; /* in the message */
+} foreign[] = {
+    ROW(LFS "4219876543\n", SFT_FOUND_GIT_LFS,
+        "found text: this is a Git LFS pointer, not the model (4.2 GB elsewhere)"),
+    ROW(LFS "12\n", SFT_FOUND_GIT_LFS, "(12 bytes elsewhere)"),
+    ROW(LFS "1999\n", SFT_FOUND_GIT_LFS, "(1.9 KB elsewhere)"),
+    ROW(LFS "99999999999999999999999\n", SFT_FOUND_GIT_LFS, "not the model"),
+    ROW(LFS, SFT_FOUND_GIT_LFS, "not the model"),
+    ROW("# xet version 0\nfilesize = 2500000\nhash = 'ab'\n", SFT_FOUND_XET, "(2.5 MB elsewhere)"),
+    ROW("<!DOCTYPE html><html><body>Sign in", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW(" \r\n\t<HTML lang=\"en\">", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("\xEF\xBB\xBF<!doctype HTML>", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("<?xml version=\"1.0\"?>\n<html xmlns=\"x\">", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl",
+        SFT_FOUND_TORCH, "PyTorch"),
+    ROW("PK\3\4\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x05\0\0\0a.txt", SFT_FOUND_ZIP,
+        "ZIP archive"),
+    ROW("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", SFT_FOUND_ZIP, "ZIP archive"),
+    ROW("\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.\x80\x02", SFT_FOUND_TORCH,
+        "PyTorch"),
+    ROW("\x80\x02}q\x00X\x01\x00\x00\x00", SFT_FOUND_PICKLE, "pickle"),
+    ROW("\x80\x05\x95\x10\0\0\0\0\0\0\0}", SFT_FOUND_PICKLE, "pickle"),
+    ROW("GGUF\3\0\0\0\0\0\0\0", SFT_FOUND_GGUF, "GGUF"),
+    ROW("\x89HDF\r\n\x1A\n\0\0\0", SFT_FOUND_HDF5, "HDF5"),
+    ROW("\x1F\x8B\x08\x00\x12\x34\x56\x78\0\3", SFT_FOUND_GZIP, "gzip"),
+    ROW("\x1F\x8B\x08\x00\0\0\0\0\0\3", SFT_FOUND_GZIP, "gzip"),
+    ROW("\x28\xB5\x2F\xFD\x04\x58\x11\0\0", SFT_FOUND_ZSTD, "zstd"),
+    ROW("\x93NUMPY\1\0v\0{'descr'", SFT_FOUND_NPY, "NumPy"),
+    ROW("{\"metadata\":{\"total_size\":1},\"weight_map\":{\"a\":\"m-1.safetensors\"}}",
+        SFT_FOUND_INDEX, "index of a sharded model"),
+};
+
+static void other_formats(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        sft_source source = sft_source_memory(foreign[i].bytes, foreign[i].len);
+        sft_file *file;
+        sft_error err = SFT_ERROR_INIT;
+        sft_code code = sft_open_memory(foreign[i].bytes, foreign[i].len, NULL, &file, &err);
+        assert_int_not_equal(code, SFT_OK);
+        sft_diagnose(&source, &err);
+        if (err.code != foreign[i].code || !strstr(err.message, foreign[i].words))
+            fail_msg("row %zu: code %d: %s", i, (int)err.code, err.message);
+        assert_int_equal(err.offset, 0);
+        assert_ptr_equal(err.hint, sft_code_describe(err.code)->hint);
+        assert_int_equal(strncmp(err.message, "expected a header length, found ", 32), 0);
+    }
+}
+
+static void hdf5_after_a_user_block(void **state) {
+    (void)state;
+    for (size_t at = 512; at <= 2048; at *= 2) {
+        char bytes[4096];
+        memset(bytes, 0xAB, sizeof bytes);
+        memcpy(bytes + at, "\x89HDF\r\n\x1A\n", 8);
+        sft_error err = diagnosed(bytes, sizeof bytes, SFT_HEADER_TOO_LARGE);
+        assert_int_equal(err.code, SFT_FOUND_HDF5);
+    }
+}
+
+static void text_and_nothing(void **state) {
+    (void)state;
+    sft_error err = diagnosed("Entry not found\n", 16, SFT_HEADER_TOO_LARGE);
+    assert_string_equal(err.message,
+                        "expected a header length, found text: Entry not found\\n");
+    err = diagnosed("", 0, SFT_HEADER_TOO_SMALL);
+    assert_string_equal(err.message, "expected a header length, found an empty file");
+    assert_string_equal(err.hint, "download the file again");
+    err = diagnosed("abc", 3, SFT_HEADER_TOO_SMALL);
+    assert_string_equal(err.message, "expected the 8 bytes of a header length, found 3");
+    char zeros[5000] = { 0 };
+    err = diagnosed(zeros, sizeof zeros, SFT_JSON_SYNTAX);
+    assert_int_equal(err.code, SFT_JSON_SYNTAX);
+    assert_non_null(strstr(err.message, "found 3072 zero bytes"));
+}
+
+#define T8 "{\"t\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}"
+
+static void cut_downloads(void **state) {
+    (void)state;
+    test_file f = make_file(T8, NULL, 8);
+    size_t n = strlen(T8);
+    char words[200];
+    for (size_t len = 8; len < f.len; len++) {
+        bool header = len < 8 + n;
+        sft_error err =
+            diagnosed(f.bytes, len, header ? SFT_HEADER_TRUNCATED : SFT_DATA_TRUNCATED);
+        size_t whole = header ? 8 + n : 16 + n, missing = whole - len;
+        snprintf(words, sizeof words,
+                 "expected %s%zu bytes, found %zu: the download is cut short by %s%zu bytes "
+                 "(%zu.%zu %%)",
+                 header ? "at least " : "", whole, len, header ? "at least " : "", missing,
+                 missing * 1000 / whole / 10, missing * 1000 / whole % 10);
+        assert_string_equal(err.message, words);
+        assert_int_equal(err.code, header ? SFT_HEADER_TRUNCATED : SFT_DATA_TRUNCATED);
+    }
+    free_file(&f);
+}
+
+static void little_missing_of_much(void **state) {
+    (void)state;
+    test_file f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[2000000000000000000],"
+                            "\"data_offsets\":[0,2000000000000000000]}}", NULL, 3);
+    sft_error err = diagnosed(f.bytes, f.len, SFT_DATA_TRUNCATED);
+    assert_non_null(strstr(err.message, "(99.9 %)"));
+    free_file(&f);
+    f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[9000],\"data_offsets\":[0,9000]}}", NULL,
+                  8999);
+    err = diagnosed(f.bytes, f.len, SFT_DATA_TRUNCATED);
+    assert_non_null(strstr(err.message, "cut short by 1 bytes (under 0.1 %)"));
+    free_file(&f);
+}
+
+static void nul_padding(void **state) {
+    (void)state;
+    static const size_t lengths[] = { 1, 7, 1024, 1025, 5000 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t n = strlen(T8) + lengths[i];
+        char *bytes = calloc(8 + n + 8, 1);
+        bytes[0] = (char)(n & 255);
+        bytes[1] = (char)(n >> 8);
+        memcpy(bytes + 8, T8, strlen(T8));
+        sft_error err = diagnosed(bytes, 8 + n + 8, SFT_JSON_TRAILING);
+        char words[100];
+        snprintf(words, sizeof words, "found %zu bytes%s of NUL padding", lengths[i],
+                 lengths[i] > 1024 ? " that begin with 1024" : "");
+        assert_int_equal(err.code, SFT_JSON_TRAILING);
+        assert_int_equal(err.offset, 8 + strlen(T8));
+        assert_non_null(strstr(err.message, words));
+        assert_non_null(strstr(err.hint, "safetensors repair"));
+        free(bytes);
+    }
+    test_file f = make_file(T8 "x", NULL, 8);
+    sft_error err = diagnosed(f.bytes, f.len, SFT_JSON_TRAILING);
+    assert_null(strstr(err.message, "NUL"));
+    free_file(&f);
+}
+
+static void trailing_bytes(void **state) {
+    (void)state;
+    static const struct {
+        size_t extra, first_set;
+        const char *words;
+    } rows[] = {
+        { 1, 9999, "found 1 more byte, all zero" },
+        { 1024, 9999, "found 1024 more bytes, all zero" },
+        { 1025, 9999, "found 1025 more bytes, the first 1024 of them zero" },
+        { 5000, 1024, "found 5000 more bytes, the first 1024 of them zero" },
+        { 10, 9, "found 10 more bytes, not all zero" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        test_file f = make_file(T8, NULL, 8 + rows[i].extra);
+        memset(f.bytes + f.data + 8, 0, rows[i].extra);
+        if (rows[i].first_set < rows[i].extra) f.bytes[f.data + 8 + rows[i].first_set] = 1;
+        sft_error err = diagnosed(f.bytes, f.len, SFT_DATA_TRAILING);
+        assert_int_equal(err.code, SFT_DATA_TRAILING);
+        assert_int_equal(err.offset, f.data + 8);
+        assert_non_null(strstr(err.message, rows[i].words));
+        free_file(&f);
+    }
+}
+
+/* The length bytes of a safetensors file may look like any magic: the frame comes first. */
+static void framing_is_tried_first(void **state) {
+    (void)state;
+    static const unsigned lengths[] = { 0x0280, 0x088B1F, 0x9C78 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char *header = malloc(lengths[i] + 1);
+        memset(header, ' ', lengths[i]);
+        memcpy(header, "{\"t\":1", 6);
+        header[lengths[i] - 1] = '}';
+        header[lengths[i]] = '\0';
+        test_file f = make_file(header, NULL, 0);
+        sft_error err = diagnosed(f.bytes, f.len, SFT_ENTRY_TYPE);
+        assert_int_equal(err.code, SFT_ENTRY_TYPE);
+        free_file(&f);
+        free(header);
+    }
+}
+
+static void other_errors_are_left_alone(void **state) {
+    (void)state;
+    sft_source source = sft_source_memory("GGUFGGUFGGUF", 12);
+    sft_error err = SFT_ERROR_INIT;
+    sft_diagnose(&source, &err);
+    assert_int_equal(err.code, SFT_OK);
+    sft_error_set(&err, SFT_IO_READ, 5, "broken disk");
+    sft_diagnose(&source, &err);
+    assert_int_equal(err.code, SFT_IO_READ);
+    assert_string_equal(err.message, "broken disk");
+    sft_error_set(&err, SFT_HEADER_TOO_LARGE, 0, "x");
+    sft_diagnose(NULL, &err);
+    sft_diagnose(&source, NULL);
+    assert_string_equal(err.message, "x");
+    sft_diagnose(&source, &err);
+    assert_int_equal(err.code, SFT_FOUND_GGUF);
+}
+
+static void at_most_4_kib_are_read(void **state) {
+    (void)state;
+    test_file f = make_file(T8, NULL, 100008);
+    test_source s = make_source(&f);
+    sft_source source = source_of(&s, f.len);
+    sft_file *file;
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &file, &err), SFT_DATA_TRAILING);
+    sft_diagnose(&source, &err);
+    assert_true(s.read_bytes <= 4096);
+    assert_int_equal(s.closed, 0);
+    s.fail_at = 3;
+    sft_error same = err;
+    sft_diagnose(&source, &err);
+    assert_memory_equal(&same, &err, sizeof err);
+    free_file(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_formats),
+        cmocka_unit_test(hdf5_after_a_user_block),
+        cmocka_unit_test(text_and_nothing),
+        cmocka_unit_test(cut_downloads),
+        cmocka_unit_test(little_missing_of_much),
+        cmocka_unit_test(nul_padding),
+        cmocka_unit_test(trailing_bytes),
+        cmocka_unit_test(framing_is_tried_first),
+        cmocka_unit_test(other_errors_are_left_alone),
+        cmocka_unit_test(at_most_4_kib_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* Plans: order, offsets and header text, byte for byte as the official writer has them. */
+#include "safetensors.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sft_spec spec_of(const char *name, sft_dtype dtype, uint32_t rank,
+                        const uint64_t *shape) {
+    sft_spec spec = { sft_span_cstr(name), dtype, rank, shape };
+    return spec;
+}
+
+static sft_pair pair_of(const char *key, const char *value) {
+    sft_pair pair = { sft_span_cstr(key), sft_span_cstr(value) };
+    return pair;
+}
+
+static sft_plan *plan_of(const sft_spec *specs, size_t count, const sft_pair *pairs,
+                         size_t pair_count, const sft_plan_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    sft_code code = sft_plan_new(specs, count, pairs, pair_count, options, &plan, &err);
+    if (code != SFT_OK) print_error("%s\n", err.message);
+    assert_int_equal(code, SFT_OK);
+    assert_non_null(plan);
+    return plan;
+}
+
+/* The header is `text`, padded with spaces so that the data begins at `start`. */
+static void expect_head(const sft_plan *plan, const char *text, size_t start) {
+    sft_span head = sft_plan_head(plan);
+    size_t len = strlen(text);
+    assert_int_equal(head.len, start);
+    assert_true(8 + len <= start);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal((unsigned char)head.data[i], (start - 8) >> (8 * i) & 255);
+    }
+    assert_memory_equal(head.data + 8, text, len);
+    for (size_t i = 8 + len; i < start; i++) assert_int_equal(head.data[i], ' ');
+}
+
+static const uint64_t two_by_two[] = { 2, 2 };
+
+static void test_empty(void **state) {
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    (void)state;
+    sft_plan *plan = plan_of(NULL, 0, NULL, 0, NULL);
+    expect_head(plan, "{}", 16);
+    assert_int_equal(sft_plan_total(plan), 16);
+    assert_int_equal(sft_plan_count(plan), 0);
+    assert_null(sft_plan_tensor(plan, 0));
+    assert_true(sft_plan_position(plan, 0) == SIZE_MAX);
+    sft_plan_free(plan);
+    options.has_metadata = true;
+    plan = plan_of(NULL, 0, NULL, 0, &options);
+    expect_head(plan, "{\"__metadata__\":{}}", 32);
+    sft_plan_free(plan);
+    sft_plan_free(NULL);
+}
+
+static void test_golden(void **state) {
+    sft_spec test = spec_of("test", SFT_I32, 2, two_by_two);
+    sft_pair pair = pair_of("framework", "pt");
+    (void)state;
+    sft_plan *plan = plan_of(&test, 1, NULL, 0, NULL);
+    expect_head(plan, "{\"test\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}",
+                8 + 64);
+    assert_int_equal(sft_plan_total(plan), 8 + 64 + 16);
+    const sft_tensor *tensor = sft_plan_tensor(plan, 0);
+    assert_int_equal(tensor->name.len, 4);
+    assert_memory_equal(tensor->name.data, "test", 4);
+    assert_int_equal(tensor->dtype, SFT_I32);
+    assert_int_equal(tensor->rank, 2);
+    assert_memory_equal(tensor->shape, two_by_two, sizeof two_by_two);
+    assert_int_equal(tensor->begin, 0);
+    assert_int_equal(tensor->end, 16);
+    assert_int_equal(tensor->offset, 72);
+    sft_plan_free(plan);
+    plan = plan_of(&test, 1, &pair, 1, NULL);
+    expect_head(plan, "{\"__metadata__\":{\"framework\":\"pt\"},\"test\":{\"dtype\":\"I32\","
+                      "\"shape\":[2,2],\"data_offsets\":[0,16]}}", 8 + 96);
+    sft_plan_free(plan);
+}
+
+static void test_order(void **state) {
+    static const uint64_t one[] = { 1 };
+    const sft_spec specs[] = {
+        spec_of("b", SFT_F16, 1, one), spec_of("a", SFT_I32, 1, one),
+        spec_of("a2", SFT_F16, 1, one), spec_of("z", SFT_U64, 1, one),
+        spec_of("\xc3\xa9", SFT_F16, 1, one), spec_of("B", SFT_F16, 1, one),
+        spec_of("", SFT_F16, 0, NULL), spec_of("bool", SFT_BOOL, 1, one),
+        spec_of("c64", SFT_C64, 1, one),
+    };
+    static const char *const sorted[] = { "z", "c64", "a", "", "B", "a2", "b", "\xc3\xa9",
+                                          "bool" };
+    static const size_t position[] = { 6, 2, 5, 0, 7, 4, 3, 8, 1 };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    (void)state;
+    sft_plan *plan = plan_of(specs, 9, NULL, 0, NULL);
+    uint64_t at = 0;
+    for (size_t i = 0; i < 9; i++) {
+        const sft_tensor *tensor = sft_plan_tensor(plan, i);
+        assert_true(sft_span_equal(tensor->name, sft_span_cstr(sorted[i])));
+        assert_int_equal(tensor->begin, at);
+        at = tensor->end;
+        assert_int_equal(sft_plan_position(plan, i), position[i]);
+    }
+    sft_plan_free(plan);
+    options.keep_order = true;
+    plan = plan_of(specs, 9, NULL, 0, &options);
+    for (size_t i = 0; i < 9; i++) {
+        assert_true(sft_span_equal(sft_plan_tensor(plan, i)->name, specs[i].name));
+        assert_int_equal(sft_plan_position(plan, i), i);
+    }
+    sft_plan_free(plan);
+}
+
+static void test_escapes(void **state) {
+    static const char raw[] = "\"\\\b\f\n\r\t/\x01\x1f\x7f\xc3\xa9\xe2\x80\xa8 \xf0\x9f\x98\x80";
+    static const char text[] = "\\\"\\\\\\b\\f\\n\\r\\t/\\u0001\\u001f\x7f\xc3\xa9\xe2\x80\xa8 "
+                               "\xf0\x9f\x98\x80";
+    char head[512];
+    sft_spec spec = spec_of(raw, SFT_U8, 0, NULL);
+    sft_pair pairs[2] = { { { "k\0", 2 }, sft_span_cstr(raw) }, pair_of("k", "") };
+    (void)state;
+    sft_plan *plan = plan_of(&spec, 1, pairs, 2, NULL);
+    int len = snprintf(head, sizeof head,
+                       "{\"__metadata__\":{\"k\":\"\",\"k\\u0000\":\"%s\"},\"%s\":{\"dtype\":"
+                       "\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", text, text);
+    expect_head(plan, head, 8 + (((size_t)len + 7) & ~(size_t)7));
+    sft_plan_free(plan);
+}
+
+static void test_align(void **state) {
+    static const uint32_t aligns[] = { 0, 8, 16, 64, 256, 4096, 1u << 20 };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_spec spec = spec_of("t", SFT_F32, 2, two_by_two);
+    sft_plan *plan = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof aligns / sizeof *aligns; i++) {
+        options.align = aligns[i];
+        plan = plan_of(&spec, 1, NULL, 0, &options);
+        size_t align = aligns[i] ? aligns[i] : 8;
+        const char *text = "{\"t\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}";
+        expect_head(plan, text, (8 + strlen(text) + align - 1) / align * align);
+        assert_int_equal(sft_plan_tensor(plan, 0)->offset % align, 0);
+        sft_plan_free(plan);
+    }
+    static const uint32_t wrong[] = { 1, 2, 4, 7, 9, 24, 3u << 20, UINT32_MAX };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.align = wrong[i];
+        assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, NULL),
+                         SFT_BAD_ARGUMENT);
+        assert_null(plan);
+    }
+}
+
+static void test_header_limit(void **state) {
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_spec spec = spec_of("test", SFT_I32, 2, two_by_two);
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    (void)state;
+    options.max_header_bytes = 64;
+    plan = plan_of(&spec, 1, NULL, 0, &options);
+    sft_plan_free(plan);
+    options.max_header_bytes = 63;
+    assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err),
+                     SFT_HEADER_TOO_LARGE);
+    assert_string_equal(err.message, "expected a header of at most 63 bytes, found 64");
+    options.max_header_bytes = 10;
+    assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err),
+                     SFT_HEADER_TOO_LARGE);
+    /* The official cap: 100,000,000 passes, the next multiple of 8 does not. */
+    size_t most = 100000000 - strlen("{\"__metadata__\":{\"\":\"\"}}");
+    char *text = malloc(most + 1);
+    memset(text, 'x', most + 1);
+    sft_pair pair = { { NULL, 0 }, { text, most } };
+    plan = plan_of(NULL, 0, &pair, 1, NULL);
+    assert_int_equal(sft_plan_total(plan), 100000008);
+    sft_plan_free(plan);
+    pair.value.len++;
+    assert_int_equal(sft_plan_new(NULL, 0, &pair, 1, NULL, &plan, &err), SFT_HEADER_TOO_LARGE);
+    free(text);
+}
+
+typedef struct refusal {
+    sft_code code;
+    sft_spec spec;
+    const char *tensor; /* named by the error, or NULL */
+} refusal;
+
+static void test_refused(void **state) {
+    static const uint64_t huge[] = { UINT64_MAX, 2 }, odd[] = { 3 }, zero[] = { 0 };
+    static const uint64_t half[] = { UINT64_C(1) << 60 };
+    const refusal rows[] = {
+        { SFT_NAME_RESERVED, spec_of("__metadata__", SFT_U8, 0, NULL), "__metadata__" },
+        { SFT_HEADER_UTF8, spec_of("\xff", SFT_U8, 0, NULL), "\xff" },
+        { SFT_HEADER_UTF8, spec_of("a\xed\xa0\x80", SFT_U8, 0, NULL), "a\xed\xa0\x80" },
+        { SFT_SIZE_OVERFLOW, spec_of("big", SFT_U8, 2, huge), "big" },
+        { SFT_SIZE_OVERFLOW, spec_of("big", SFT_F64, 1, half), "big" },
+        { SFT_SIZE_PARTIAL_BYTE, spec_of("f4", SFT_F4, 1, odd), "f4" },
+        { SFT_BAD_ARGUMENT, spec_of("d", (sft_dtype)SFT_DTYPE_COUNT, 0, NULL), "d" },
+        { SFT_BAD_ARGUMENT, spec_of("s", SFT_U8, 1, NULL), "s" },
+        { SFT_BAD_ARGUMENT, { { NULL, 3 }, SFT_U8, 0, NULL }, NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_spec specs[2] = { spec_of("first", SFT_F32, 1, zero), rows[i].spec };
+        sft_error err = SFT_ERROR_INIT;
+        sft_plan *plan = NULL;
+        assert_int_equal(sft_plan_new(specs, 2, NULL, 0, NULL, &plan, &err), rows[i].code);
+        assert_int_equal(err.code, rows[i].code);
+        assert_null(plan);
+        if (!rows[i].tensor) continue;
+        assert_int_equal(err.tensor_len, strlen(rows[i].tensor));
+        assert_memory_equal(err.tensor, rows[i].tensor, err.tensor_len);
+    }
+    assert_int_equal(sft_plan_new(NULL, 0, NULL, 0, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
+}
+
+static void test_refused_together(void **state) {
+    static const uint64_t large[] = { UINT64_C(0x1fffffffffffffff) };
+    const sft_spec twice[] = { spec_of("a", SFT_U8, 0, NULL), spec_of("b", SFT_U8, 0, NULL),
+                               spec_of("a", SFT_F32, 0, NULL) };
+    sft_spec many[9];
+    sft_pair pairs[2] = { pair_of("k", "1"), pair_of("k", "2") };
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    (void)state;
+    assert_int_equal(sft_plan_new(twice, 3, NULL, 0, NULL, &plan, &err), SFT_TENSOR_DUPLICATE);
+    assert_int_equal(err.tensor_len, 1);
+    assert_int_equal(err.tensor[0], 'a');
+    assert_int_equal(sft_plan_new(twice, 2, pairs, 2, NULL, &plan, &err),
+                     SFT_METADATA_KEY_DUPLICATE);
+    pairs[1] = pair_of("\xff", "2");
+    assert_int_equal(sft_plan_new(twice, 2, pairs, 2, NULL, &plan, &err), SFT_HEADER_UTF8);
+    pairs[1] = pair_of("l", "\xc0\x80");
+    assert_int_equal(sft_plan_new(twice, 2, pairs, 2, NULL, &plan, &err), SFT_HEADER_UTF8);
+    assert_string_equal(err.message,
+                        "expected metadata in UTF-8, found other bytes in the value of \"l\"");
+    pairs[1].value.data = NULL;
+    assert_int_equal(sft_plan_new(twice, 2, pairs, 2, NULL, &plan, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_plan_new(NULL, 1, NULL, 0, NULL, &plan, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_plan_new(twice, 1, NULL, 1, NULL, &plan, &err), SFT_BAD_ARGUMENT);
+    static const char *const names[] = { "0", "1", "2", "3", "4", "5", "6", "7", "8" };
+    for (int i = 0; i < 9; i++) many[i] = spec_of(names[i], SFT_U8, 1, large);
+    /* 2^61 - 1 bytes each: eight fit into 2^64, with the header; nine do not. */
+    plan = plan_of(many, 7, NULL, 0, NULL);
+    sft_plan_free(plan);
+    assert_int_equal(sft_plan_new(many, 9, NULL, 0, NULL, &plan, &err), SFT_SIZE_OVERFLOW);
+    assert_int_equal(sft_plan_new(many, 8, NULL, 0, NULL, &plan, &err), SFT_SIZE_OVERFLOW);
+    assert_null(plan);
+}
+
+/* The plan lives on when what it was made from is gone. */
+static void test_copies(void **state) {
+    char name[] = "name";
+    uint64_t shape[] = { 3 };
+    sft_spec spec = spec_of(name, SFT_U8, 1, shape);
+    (void)state;
+    sft_plan *plan = plan_of(&spec, 1, NULL, 0, NULL);
+    memset(name, 'x', 4);
+    shape[0] = 9;
+    memset(&spec, 0, sizeof spec);
+    assert_memory_equal(sft_plan_tensor(plan, 0)->name.data, "name", 4);
+    assert_int_equal(sft_plan_tensor(plan, 0)->shape[0], 3);
+    sft_plan_free(plan);
+}
+
+typedef struct counting {
+    size_t calls, fail_at, held;
+} counting;
+
+static void *count_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    counting *c = ctx;
+    if (new_size > 0 && ++c->calls == c->fail_at) return NULL;
+    c->held += new_size - old_size;
+    if (new_size > 0) return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+static void test_no_memory(void **state) {
+    const sft_spec specs[] = { spec_of("a", SFT_U8, 2, two_by_two),
+                               spec_of("b", SFT_F32, 2, two_by_two) };
+    sft_pair pair = pair_of("k", "v");
+    counting c = { 0, 0, 0 };
+    sft_allocator alloc = { count_resize, &c };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    (void)state;
+    options.alloc = &alloc;
+    plan = plan_of(specs, 2, &pair, 1, &options);
+    sft_plan_free(plan);
+    assert_int_equal(c.held, 0);
+    size_t calls = c.calls;
+    assert_true(calls >= 2);
+    for (size_t n = 1; n <= calls; n++) {
+        c.calls = 0;
+        c.fail_at = n;
+        assert_int_equal(sft_plan_new(specs, 2, &pair, 1, &options, &plan, &err),
+                         SFT_OUT_OF_MEMORY);
+        assert_null(plan);
+        assert_int_equal(c.held, 0);
+    }
+}
+
+/* Many tensors in falling order: sorted, and not in quadratic time. */
+static void test_many(void **state) {
+    size_t count = 100000;
+    sft_spec *specs = calloc(count, sizeof *specs);
+    char *names = malloc(count * 16);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(names + i * 16, 16, "t%08zu", count - i);
+        specs[i] = spec_of(names + i * 16, SFT_F16, 2, two_by_two);
+    }
+    sft_plan *plan = plan_of(specs, count, NULL, 0, NULL);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(sft_plan_position(plan, i), count - 1 - i);
+        assert_int_equal(sft_plan_tensor(plan, i)->begin, i * 8);
+    }
+    sft_plan_free(plan);
+    free(names);
+    free(specs);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty), cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_align), cmocka_unit_test(test_header_limit),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_refused_together),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_many),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

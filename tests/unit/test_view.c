@@ -1,0 +1,531 @@
+/* Tensor bytes by every way, compared with the bytes of the file. */
+#define _GNU_SOURCE
+#include "file/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/make_file.h"
+#include "unit/temp_dir.h"
+
+#define THREE                                                          \
+    "{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"  \
+    "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[3,3]},"   \
+    "\"c\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[3,11]}}"
+
+static sft_file *open_mode(const test_file *f, sft_mode mode) {
+    sft_open_options o = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file = NULL;
+    o.mode = mode;
+    temp_write("file", f->bytes, f->len);
+    assert_int_equal(sft_open(temp_path("file"), &o, &file, NULL), SFT_OK);
+    return file;
+}
+
+static void views(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    for (int mode = SFT_READ; mode <= SFT_AUTO; mode++) {
+        sft_file *file = open_mode(&f, (sft_mode)mode);
+        for (size_t i = 0; i < 3; i++) {
+            const sft_tensor *t = sft_file_tensor(file, i);
+            const void *view = NULL;
+            void *writable = NULL;
+            sft_error err = SFT_ERROR_INIT;
+            sft_code code = sft_view(file, t, &view, &err);
+            assert_int_equal(code, mode == SFT_READ ? SFT_NOT_MAPPED : SFT_OK);
+            if (code == SFT_OK) assert_memory_equal(view, f.bytes + t->offset, t->end - t->begin);
+            else assert_memory_equal(err.tensor, t->name.data, 1);
+            code = sft_view_writable(file, t, &writable, NULL);
+            assert_int_equal(code, mode == SFT_MAP_COW ? SFT_OK : SFT_NOT_MAPPED);
+            assert_int_equal(writable != NULL, mode == SFT_MAP_COW);
+        }
+        sft_close(file);
+    }
+    free_file(&f);
+}
+
+static void private_changes_stay_private(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    sft_file *file = open_mode(&f, SFT_MAP_COW);
+    const sft_tensor *t = sft_file_find_cstr(file, "c");
+    void *writable;
+    unsigned char seen[8], whole[512];
+    assert_int_equal(sft_view_writable(file, t, &writable, NULL), SFT_OK);
+    memset(writable, 0xEE, 8);
+    assert_int_equal(sft_read_into(file, t, seen, 8, NULL), SFT_OK);
+    assert_int_equal(seen[7], 0xEE);
+    sft_close(file);
+    assert_int_equal(temp_read("file", whole, sizeof whole), f.len);
+    assert_memory_equal(whole, f.bytes, f.len);
+    free_file(&f);
+}
+
+static void loans(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    for (int mode = SFT_READ; mode <= SFT_AUTO; mode++) {
+        sft_file *file = open_mode(&f, (sft_mode)mode);
+        for (size_t i = 0; i < 3; i++) {
+            const sft_tensor *t = sft_file_tensor(file, i);
+            sft_loan loan;
+            assert_int_equal(sft_borrow(file, t, &loan, NULL), SFT_OK);
+            assert_int_equal(loan.len, t->end - t->begin);
+            assert_non_null(loan.data);
+            assert_memory_equal(loan.data, f.bytes + t->offset, loan.len);
+            assert_int_equal(loan.owned != NULL, mode == SFT_READ && loan.len > 0);
+            sft_return(file, &loan);
+            assert_null(loan.data);
+        }
+        sft_close(file);
+    }
+    sft_return(NULL, NULL);
+    free_file(&f);
+}
+
+static void copies(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    sft_file *file = open_mode(&f, SFT_READ);
+    const sft_tensor *a = sft_file_find_cstr(file, "a");
+    unsigned char room[512];
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(sft_read_into(file, a, room, 3, NULL), SFT_OK);
+    assert_memory_equal(room, f.bytes + f.data, 3);
+    assert_int_equal(sft_read_into(file, a, room, 2, NULL), SFT_BUFFER_SIZE);
+    assert_int_equal(sft_read_into(file, a, room, 4, &err), SFT_BUFFER_SIZE);
+    assert_string_equal(err.message, "expected a buffer of 3 bytes, found 4");
+    assert_int_equal(sft_read_into(file, a, NULL, 3, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_read_into(file, sft_file_find_cstr(file, "b"), NULL, 0, NULL), SFT_OK);
+    assert_int_equal(sft_read_at(file, 0, room, f.len, NULL), SFT_OK);
+    assert_memory_equal(room, f.bytes, f.len);
+    assert_int_equal(sft_read_at(file, f.len, room, 0, NULL), SFT_OK);
+    assert_int_equal(sft_read_at(file, 1, room, f.len, NULL), SFT_IO_SHRUNK);
+    assert_int_equal(sft_read_at(file, UINT64_MAX, room, 2, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(truncate(temp_path("file"), (off_t)f.data + 2), 0);
+    assert_int_equal(sft_read_into(file, a, room, 3, &err), SFT_IO_SHRUNK);
+    assert_int_equal(err.offset, f.data + 2);
+    assert_int_equal(err.tensor_len, 1);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* ── Many ── */
+
+#define MANY 200
+
+typedef struct many {
+    test_file f;
+    sft_read reads[MANY];
+    unsigned char *dst;
+    uint64_t total;
+} many;
+
+/* Tensors of growing sizes; with apart set the destinations leave a byte between them. */
+static void many_make(many *m, sft_file **file, test_source *s, size_t unit, bool apart) {
+    static char header[MANY * 80];
+    size_t n = 0, at = 0;
+    n += (size_t)snprintf(header, sizeof header, "{");
+    for (size_t i = 0; i < MANY; i++) {
+        size_t len = i % 7 * unit;
+        n += (size_t)snprintf(header + n, sizeof header - n,
+                              "%s\"t%zu\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                              "\"data_offsets\":[%zu,%zu]}",
+                              i ? "," : "", i, len, at, at + len);
+        at += len;
+    }
+    snprintf(header + n, sizeof header - n, "}");
+    m->f = make_file(header, NULL, at);
+    m->total = at;
+    m->dst = calloc(at + MANY, 1);
+    *s = make_source(&m->f);
+    assert_int_equal(sft_open_source(source_of(s, m->f.len), NULL, file, NULL), SFT_OK);
+    size_t to = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        const sft_tensor *t = sft_file_tensor(*file, i);
+        m->reads[(i * 77) % MANY] = (sft_read){ t, m->dst + to, (size_t)(t->end - t->begin) };
+        to += (size_t)(t->end - t->begin) + apart;
+    }
+    s->reads = 0;
+    s->read_bytes = 0;
+}
+
+static void many_check(const many *m) {
+    for (size_t i = 0; i < MANY; i++)
+        assert_memory_equal(m->reads[i].dst, m->f.bytes + m->reads[i].tensor->offset,
+                            m->reads[i].len);
+}
+
+static void many_free(many *m, sft_file *file) {
+    sft_close(file);
+    free_file(&m->f);
+    free(m->dst);
+}
+
+static void neighbours_are_one_read(void **state) {
+    (void)state;
+    many m;
+    test_source s;
+    sft_file *file;
+    many_make(&m, &file, &s, 10, false);
+    assert_int_equal(sft_read_many(file, m.reads, MANY, NULL, NULL), SFT_OK);
+    many_check(&m);
+    assert_int_equal(s.reads, 1);
+    assert_int_equal(s.read_bytes, m.total);
+    many_free(&m, file);
+    many_make(&m, &file, &s, 10, true);
+    assert_int_equal(sft_read_many(file, m.reads, MANY, NULL, NULL), SFT_OK);
+    many_check(&m);
+    assert_int_equal(s.reads, MANY - (MANY + 6) / 7); /* all but those without bytes */
+    assert_int_equal(s.read_bytes, m.total);
+    many_free(&m, file);
+}
+
+typedef struct ticks {
+    unsigned calls, stop_on;
+    uint64_t last, total, widest;
+} ticks;
+
+static bool tick(void *ctx, uint64_t done, uint64_t total) {
+    ticks *t = ctx;
+    assert_true(done >= t->last);
+    if (done - t->last > t->widest) t->widest = done - t->last;
+    t->last = done;
+    t->total = total;
+    return ++t->calls != t->stop_on;
+}
+
+static void threads_and_ticks(void **state) {
+    (void)state;
+    for (uint32_t threads = 0; threads <= 9; threads++) {
+        many m;
+        test_source s;
+        sft_file *file;
+        ticks t = { 0 };
+        sft_job job = { sizeof job, tick, &t, threads };
+        many_make(&m, &file, &s, 100000, threads % 2);
+        assert_int_equal(sft_read_many(file, m.reads, MANY, &job, NULL), SFT_OK);
+        many_check(&m);
+        assert_int_equal(t.last, m.total);
+        assert_int_equal(t.total, m.total);
+        assert_true(t.calls >= (threads == 1 ? m.total >> 23 : 2));
+        if (threads == 1) assert_true(t.widest <= 8 << 20);
+        assert_int_equal(s.read_bytes, m.total);
+        many_free(&m, file);
+    }
+}
+
+static void a_tick_stops_all(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads += 3)
+        for (unsigned stop = 1; stop <= (threads == 1 ? 3 : 2); stop++) {
+            many m;
+            test_source s;
+            sft_file *file;
+            ticks t = { 0, stop, 0, 0, 0 };
+            sft_job job = { sizeof job, tick, &t, threads };
+            sft_error err = SFT_ERROR_INIT;
+            many_make(&m, &file, &s, 100000, true);
+            assert_int_equal(sft_read_many(file, m.reads, MANY, &job, &err), SFT_CANCELLED);
+            assert_int_equal(err.code, SFT_CANCELLED);
+            assert_int_equal(t.calls, stop);
+            if (threads == 1) assert_int_equal(s.reads, stop - 1);
+            many_free(&m, file);
+        }
+}
+
+static void a_failed_read_stops_all(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        many m;
+        test_source s;
+        sft_file *file;
+        sft_job job = SFT_JOB_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        job.threads = threads;
+        many_make(&m, &file, &s, 50000, true);
+        s.fail_at = sft_file_tensor(file, 9)->offset + 3;
+        assert_int_equal(sft_read_many(file, m.reads, MANY, &job, &err), SFT_IO_READ);
+        assert_int_equal(err.os_errno, 5);
+        assert_int_equal(err.tensor_len, 2);
+        assert_memory_equal(err.tensor, "t9", 2);
+        many_free(&m, file);
+    }
+}
+
+static void bad_reads(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    sft_file *file = open_mode(&f, SFT_READ);
+    unsigned char room[8];
+    sft_read reads[] = { { sft_file_tensor(file, 2), room, 8 }, { NULL, room, 3 } };
+    assert_int_equal(sft_read_many(file, reads, 2, NULL, NULL), SFT_BAD_ARGUMENT);
+    reads[1] = (sft_read){ sft_file_tensor(file, 0), room, 4 };
+    assert_int_equal(sft_read_many(file, reads, 2, NULL, NULL), SFT_BUFFER_SIZE);
+    assert_int_equal(sft_read_many(file, NULL, 0, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_read_many(file, NULL, 1, NULL, NULL), SFT_BAD_ARGUMENT);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* ── Slices ── */
+
+static uint64_t view_lcg = 99;
+static uint64_t below(uint64_t n) {
+    view_lcg = view_lcg * 6364136223846793005u + 1442695040888963407u;
+    return (view_lcg >> 33) % n;
+}
+
+/* Packed runs, one memcpy each: the definition. */
+static size_t slice_slowly(const test_file *f, const sft_tensor *t, const sft_slice *slice,
+                           unsigned char *out) {
+    sft_runs runs;
+    sft_run run;
+    size_t n = 0;
+    assert_int_equal(sft_runs_begin(t, slice, &runs, NULL), SFT_OK);
+    while (sft_runs_next(&runs, &run)) {
+        memcpy(out + n, f->bytes + t->offset + run.offset, (size_t)run.len);
+        n += (size_t)run.len;
+    }
+    return n;
+}
+
+static sft_index slice_part(uint64_t dim) {
+    sft_index p = { .kind = SFT_INDEX_RANGE };
+    if (below(4) == 0) return p;
+    if (below(4) == 0) {
+        p.kind = SFT_INDEX_INT;
+        p.value = (int64_t)below(dim);
+        return p;
+    }
+    p.has_start = p.has_stop = p.has_step = true;
+    p.start = (int64_t)below(dim);
+    p.stop = (int64_t)below(dim + 1);
+    p.step = 1 + (int64_t)below(dim / 4 + 2);
+    if (p.start > p.stop) p.step = -p.step;
+    return p;
+}
+
+static void slices_everywhere(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype;
+        uint64_t bytes, dims[3];
+    } rows[] = { { "U8", 1, { 50, 70, 300 } }, { "F16", 2, { 3, 900, 200 } },
+                 { "F32", 4, { 2, 3, 60000 } }, { "F64", 8, { 7, 11, 3000 } },
+                 { "U8", 1, { 1000, 1000, 1 } }, { "F64", 8, { 30, 500, 2 } }, { "C64", 8, { 40, 1, 2000 } } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char header[256];
+        uint64_t size = rows[r].bytes * rows[r].dims[0] * rows[r].dims[1] * rows[r].dims[2];
+        snprintf(header, sizeof header,
+                 "{\"pad\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+                 "\"t\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d],\"data_offsets\":[3,%d]}}",
+                 rows[r].dtype, (int)rows[r].dims[0], (int)rows[r].dims[1],
+                 (int)rows[r].dims[2], (int)(3 + size));
+        test_file f = make_file(header, NULL, 3 + size);
+        for (size_t i = 0; i < f.len - f.data; i++)
+            f.bytes[f.data + i] = (unsigned char)(i * 2654435761u >> 13);
+        test_source s = make_source(&f);
+        sft_file *memory, *source;
+        assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &memory, NULL), SFT_OK);
+        assert_int_equal(sft_open_source(source_of(&s, f.len), NULL, &source, NULL), SFT_OK);
+        const sft_tensor *t = sft_file_find_cstr(memory, "t");
+        const sft_tensor *u = sft_file_find_cstr(source, "t");
+        unsigned char *slow = malloc(size + 1), *fast = malloc(size + 1);
+        for (int i = 0; i < 60; i++) {
+            sft_index parts[3];
+            sft_slice slice;
+            for (int d = 0; d < 3; d++) parts[d] = slice_part(rows[r].dims[d]);
+            assert_int_equal(sft_slice_resolve(t->shape, 3, parts, 3, &slice, NULL), SFT_OK);
+            size_t n = slice_slowly(&f, t, &slice, slow);
+            memset(fast, 0xA5, size + 1);
+            assert_int_equal(sft_slice_read(memory, t, &slice, fast, n, NULL), SFT_OK);
+            assert_memory_equal(fast, slow, n);
+            assert_int_equal(fast[n], 0xA5);
+            memset(fast, 0xA5, size + 1);
+            assert_int_equal(sft_slice_read(source, u, &slice, fast, n, NULL), SFT_OK);
+            assert_memory_equal(fast, slow, n);
+            assert_int_equal(fast[n], 0xA5);
+            assert_int_equal(sft_slice_read(source, u, &slice, fast, n + 1, NULL),
+                             SFT_BUFFER_SIZE);
+        }
+        free(slow);
+        free(fast);
+        sft_close(memory);
+        sft_close(source);
+        free_file(&f);
+    }
+}
+
+/* Text of a slice, the reads it takes, and the most bytes they may move. */
+static const struct {
+    const char *text;
+    unsigned reads;
+    uint64_t bytes;
+} cost_rows[] = {
+    { "[:]", 1, 1000000 },
+    { "[10:20]", 1, 10000 },
+    { "[5, 7:9]", 1, 2 },
+    { "[0:4, ::2]", 1, 4000 },
+    { "[::-1, 0]", 4, 999001 },           /* one byte a kilobyte: windows of 256 KiB */
+    { "[0:1000:100, 0:10]", 10, 100 },    /* far apart: nothing between is read */
+    { "[0:1000:10, 0:10]", 100, 1000 },
+    { "[0:3, 998:]", 1, 2002 },           /* near: one read over the gaps */
+    { "[3:3]", 0, 0 },
+};
+
+static void reads_are_few_and_small(void **state) {
+    (void)state;
+    test_file f = make_file("{\"t\":{\"dtype\":\"U8\",\"shape\":[1000,1000],"
+                            "\"data_offsets\":[0,1000000]}}", NULL, 1000000);
+    test_source s = make_source(&f);
+    sft_file *file;
+    assert_int_equal(sft_open_source(source_of(&s, f.len), NULL, &file, NULL), SFT_OK);
+    const sft_tensor *t = sft_file_tensor(file, 0);
+    unsigned char *out = malloc(1000000), *slow = malloc(1000000);
+    for (size_t i = 0; i < sizeof cost_rows / sizeof *cost_rows; i++) {
+        sft_slice slice;
+        uint64_t n;
+        sft_span text = sft_span_cstr(cost_rows[i].text);
+        assert_int_equal(sft_slice_parse(t->shape, 2, text, &slice, NULL), SFT_OK);
+        assert_int_equal(sft_slice_size(&slice, SFT_U8, NULL, &n, NULL), SFT_OK);
+        s.reads = 0;
+        s.read_bytes = 0;
+        assert_int_equal(sft_slice_read(file, t, &slice, out, n, NULL), SFT_OK);
+        assert_int_equal(slice_slowly(&f, t, &slice, slow), n);
+        assert_memory_equal(out, slow, n);
+        if (s.reads != cost_rows[i].reads || s.read_bytes > cost_rows[i].bytes)
+            fail_msg("%s: %u reads of %llu bytes", cost_rows[i].text, s.reads,
+                     (unsigned long long)s.read_bytes);
+    }
+    free(out);
+    free(slow);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* Runs of 16 bytes, and of 24: one width with a loop of its own and one without. */
+static void wide_elements(void **state) {
+    (void)state;
+    for (size_t width = 2; width <= 3; width++) {
+        char header[128];
+        size_t bytes = 8 * width * 40;
+        snprintf(header, sizeof header,
+                 "{\"t\":{\"dtype\":\"I64\",\"shape\":[40,%zu],\"data_offsets\":[0,%zu]}}",
+                 width, bytes);
+        test_file f = make_file(header, NULL, bytes);
+        sft_file *file;
+        sft_slice slice;
+        unsigned char fast[8 * 3 * 40], slow[8 * 3 * 40];
+        assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &file, NULL), SFT_OK);
+        const sft_tensor *t = sft_file_tensor(file, 0);
+        assert_int_equal(sft_slice_parse(t->shape, 2, sft_span_cstr("::-3"), &slice, NULL), SFT_OK);
+        size_t n = slice_slowly(&f, t, &slice, slow);
+        assert_int_equal(n, 14 * 8 * width);
+        assert_int_equal(sft_slice_read(file, t, &slice, fast, n, NULL), SFT_OK);
+        assert_memory_equal(fast, slow, n);
+        sft_close(file);
+        free_file(&f);
+    }
+}
+
+static void a_pipe_may_lack_data(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    test_source s = make_source(&f);
+    sft_file *file;
+    sft_error err = SFT_ERROR_INIT;
+    unsigned char room[8];
+    s.forward_only = true;
+    s.ends_at = f.len - 1;
+    assert_int_equal(sft_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 0), room, 3, NULL), SFT_OK);
+    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 2), room, 8, &err),
+                     SFT_DATA_TRUNCATED);
+    assert_int_equal(err.code, SFT_DATA_TRUNCATED);
+    assert_ptr_equal(err.hint, sft_code_describe(SFT_DATA_TRUNCATED)->hint);
+    assert_int_equal(err.offset, f.len - 1);
+    assert_int_equal(err.tensor[0], 'c');
+    sft_close(file);
+    free_file(&f);
+}
+
+static void sub_byte_slices(void **state) {
+    (void)state;
+    test_file f = make_file("{\"t\":{\"dtype\":\"F4\",\"shape\":[3,4],\"data_offsets\":[0,6]}}",
+                            "\x10\x32\x54\x76\x98\xBA", 6);
+    sft_file *file;
+    sft_slice slice;
+    unsigned char out[4];
+    assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &file, NULL), SFT_OK);
+    const sft_tensor *t = sft_file_tensor(file, 0);
+    assert_int_equal(sft_slice_parse(t->shape, 2, sft_span_cstr("::2, 2:"), &slice, NULL), SFT_OK);
+    assert_int_equal(sft_slice_read(file, t, &slice, out, 2, NULL), SFT_OK);
+    assert_memory_equal(out, "\x32\xBA", 2);
+    assert_int_equal(sft_slice_parse(t->shape, 2, sft_span_cstr(":, 1:3"), &slice, NULL), SFT_OK);
+    assert_int_equal(sft_slice_read(file, t, &slice, out, 3, NULL), SFT_SLICE_PARTIAL_BYTE);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* The n-th allocation after opening fails, for every n. */
+static void every_allocation_of_a_read_fails(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    test_source s = make_source(&f);
+    test_memory m = { 0 };
+    sft_allocator alloc = { resize_test_memory, &m };
+    sft_open_options o = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file;
+    o.alloc = &alloc;
+    assert_int_equal(sft_open_source(source_of(&s, f.len), &o, &file, NULL), SFT_OK);
+    size_t held = m.held;
+    const sft_tensor *t = sft_file_find_cstr(file, "a");
+    unsigned char room[8];
+    sft_loan loan;
+    sft_slice slice;
+    sft_read read = { t, room, 3 };
+    assert_int_equal(sft_slice_parse(t->shape, 1, sft_span_cstr("::2"), &slice, NULL), SFT_OK);
+    m.calls = 0;
+    m.fail_on = 1;
+    assert_int_equal(sft_borrow(file, t, &loan, NULL), SFT_OUT_OF_MEMORY);
+    assert_null(loan.data);
+    m.calls = 0;
+    assert_int_equal(sft_read_many(file, &read, 1, NULL, NULL), SFT_OUT_OF_MEMORY);
+    m.calls = 0;
+    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_OUT_OF_MEMORY);
+    m.fail_on = 0;
+    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_OK);
+    s.fail_at = t->offset;
+    assert_int_equal(sft_borrow(file, t, &loan, NULL), SFT_IO_READ);
+    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_IO_READ);
+    assert_int_equal(m.held, held);
+    sft_close(file);
+    assert_int_equal(m.held, 0);
+    free_file(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views),
+        cmocka_unit_test(private_changes_stay_private),
+        cmocka_unit_test(loans),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(neighbours_are_one_read),
+        cmocka_unit_test(threads_and_ticks),
+        cmocka_unit_test(a_tick_stops_all),
+        cmocka_unit_test(a_failed_read_stops_all),
+        cmocka_unit_test(bad_reads),
+        cmocka_unit_test(slices_everywhere),
+        cmocka_unit_test(reads_are_few_and_small),
+        cmocka_unit_test(wide_elements),
+        cmocka_unit_test(a_pipe_may_lack_data),
+        cmocka_unit_test(sub_byte_slices),
+        cmocka_unit_test(every_allocation_of_a_read_fails),
+    };
+    return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);
+}

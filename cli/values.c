@@ -123,7 +123,7 @@ static size_t complex_text(double real, double imaginary, bool json, char *room)
 
 static uint32_t element_bits(sft_dtype dtype, const uint8_t *at, uint64_t i) {
     switch (sft_dtype_describe(dtype)->bits) {
-    case 4: return at[i / 2] >> (i % 2 ? 4 : 0) & 15u;
+    case 4: return (uint32_t)at[i / 2] >> (i % 2 ? 4 : 0) & 15u;
     case 8: return at[i];
     case 16: return sfti_get_u16(at + 2 * i);
     default: return sfti_get_u32(at + 4 * i);

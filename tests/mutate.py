@@ -132,7 +132,7 @@ def sites(bare):
     for found in re.finditer(r"(?<![\w.>])(%s)\s*\(" % "|".join(CALLS), bare):
         end = closing(bare, found.end() - 1)
         codes = [c for c in re.findall(r"\bSFT_[A-Z0-9_]+\b", bare[found.end():end]) if c in RULES]
-        declared = re.search(r"(?:bool|sft_code|sfti_json_type|SFTI_COLD)\s+$", bare[:found.start()])
+        declared = re.search(r"(?:bool|sft_code|sfti_json_type)\s+$", bare[:found.start()])
         if codes and not declared:
             yield found.start(), end, found.group(1), codes
 

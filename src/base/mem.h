@@ -24,10 +24,11 @@ typedef struct sfti_arena {
     uint64_t bytes; /* got from the allocator */
 } sfti_arena;
 
+/* The part of sfti_arena_take that asks the allocator. */
 void *sfti_arena_take_more(sfti_arena *arena, size_t size);
 
-/* size bytes aligned to 8 (0 too has a place of its own), NULL when out of memory. A request larger than a block gets
- * a block of exactly its own size. */
+/* size bytes aligned to 8 (0 too has a place of its own), NULL when out of memory. What
+ * is larger than half a block gets one of exactly its own size. */
 static inline void *sfti_arena_take(sfti_arena *arena, size_t size) {
     size_t whole = (size + 7) & ~(size_t)7; /* 0 for 0 and on overflow */
     if (whole == 0 || whole > (size_t)(arena->end - arena->at))
@@ -36,6 +37,7 @@ static inline void *sfti_arena_take(sfti_arena *arena, size_t size) {
     arena->at += whole;
     return at;
 }
+
 /* Make sure the next size bytes come from one new block. */
 bool sfti_arena_reserve(sfti_arena *arena, size_t size);
 void sfti_arena_free(sfti_arena *arena);

@@ -227,10 +227,6 @@ static sft_code check_form(const selection *s, sft_error *err) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   "expected a dtype that numpy has, found %s", dtype);
         hint = "--as raw gives its bytes";
-    } else if (!binary && !cli_has_values(s->tensor->dtype)) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a dtype whose packing is settled, found %s", dtype);
-        hint = "--as raw gives its bytes";
     } else {
         return SFT_OK;
     }
@@ -324,8 +320,7 @@ const cli_command cli_cat_command = {
     "slice. FILE may be an index: the tensor is found in whichever shard holds it.\n"
     "Text puts the last dimension on a line and a blank line between matrices. JSON gives "
     "nested arrays under \"values\" ([] when there are no elements), NaN and infinities as "
-    "strings, complex numbers as pairs. The low half of a byte is the first 4-bit float. "
-    "6-bit floats and dtypes that numpy lacks are to be had --as raw.",
+    "strings, complex numbers as pairs. Dtypes that numpy lacks are to be had --as raw.",
     cat_examples,
     { cat_options, cli_reading_options, cli_common_options, NULL },
     { "the values were written", "there is no tensor of that name",

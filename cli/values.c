@@ -23,12 +23,15 @@ typedef struct float_form {
 } float_form;
 
 static const float_form *float_form_of(sft_dtype dtype) {
-    static const float_form f4 = { 2, 1, 1, NONE }, e5m2 = { 5, 2, 15, WITH_INF },
+    static const float_form f4 = { 2, 1, 1, NONE }, e2m3 = { 2, 3, 1, NONE },
+                            e3m2 = { 3, 2, 3, NONE }, e5m2 = { 5, 2, 15, WITH_INF },
                             e4m3 = { 4, 3, 7, NAN_ONLY }, e4m3z = { 4, 3, 8, NAN_IS_NEG0 },
                             e5m2z = { 5, 2, 16, NAN_IS_NEG0 }, f16 = { 5, 10, 15, WITH_INF },
                             bf16 = { 8, 7, 127, WITH_INF }, f32 = { 8, 23, 127, WITH_INF };
     switch (dtype) {
     case SFT_F4: return &f4;
+    case SFT_F6_E2M3: return &e2m3;
+    case SFT_F6_E3M2: return &e3m2;
     case SFT_F8_E5M2: return &e5m2;
     case SFT_F8_E4M3: return &e4m3;
     case SFT_F8_E4M3FNUZ: return &e4m3z;
@@ -121,9 +124,19 @@ static size_t complex_text(double real, double imaginary, bool json, char *room)
     return n;
 }
 
+/* Six bits from bit 6 * i on; those that lie in two bytes take from both. */
+static uint32_t six_bits(const uint8_t *at, uint64_t i) {
+    unsigned shift = (unsigned)(6 * (i % 4));
+    at += i / 4 * 3 + shift / 8;
+    shift %= 8;
+    uint32_t high = shift > 2 ? (uint32_t)at[1] << 8 : 0;
+    return ((uint32_t)at[0] | high) >> shift & 63;
+}
+
 static uint32_t element_bits(sft_dtype dtype, const uint8_t *at, uint64_t i) {
     switch (sft_dtype_describe(dtype)->bits) {
     case 4: return (uint32_t)at[i / 2] >> (i % 2 ? 4 : 0) & 15u;
+    case 6: return six_bits(at, i);
     case 8: return at[i];
     case 16: return sfti_get_u16(at + 2 * i);
     default: return sfti_get_u32(at + 4 * i);
@@ -169,10 +182,6 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
         return (size_t)snprintf(room, CLI_VALUE_ROOM, "%s", narrow ? "true" : "false");
     }
     return integer_text(info, info->bits == 64 ? wide : narrow, room);
-}
-
-bool cli_has_values(sft_dtype dtype) {
-    return dtype != SFT_F6_E2M3 && dtype != SFT_F6_E3M2;
 }
 
 const char *cli_numpy_code(sft_dtype dtype) {

@@ -6,13 +6,10 @@
 
 #define CLI_VALUE_ROOM 80
 
-/* Whether elements can be shown: all but the 6-bit floats, whose packing no document
- * settles. */
-bool cli_has_values(sft_dtype dtype);
-
 /* Element i of packed little-endian bytes into room; returns the length. Floats have the
  * fewest digits that give the same value back. json: NaN and infinities are strings, a
- * complex number is a pair. A 4-bit float is the low half of its byte first. */
+ * complex number is a pair. Elements under 8 bits are packed from
+ * the low bits of a byte up. */
 size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
                       char room[CLI_VALUE_ROOM]);
 

@@ -7,8 +7,9 @@
                                 the comparison with the official package
            [--only NAME,...]    only these
            [--jobs J]           so many at once (default: one per processor)
+           [--build DIR]        of the libFuzzer programs (default: build/fuzz)
 
-What is found lies in build/fuzz/crashes, new inputs in build/fuzz/corpus. Ends with
+What is found lies in DIR/crashes, new inputs in DIR/corpus. Ends with
 "N passed, N failed".
 """
 import argparse
@@ -21,7 +22,6 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SEEDS = os.path.join(ROOT, "fuzz", "corpus")
-FUZZ = os.path.join(ROOT, "build", "fuzz")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
              "index": "index"}  # name: its seeds
 
@@ -46,12 +46,12 @@ def replay(name):
     return done.returncode, done.stdout
 
 
-def fuzz(name, seconds):
-    found, crashes = os.path.join(FUZZ, "corpus", name), os.path.join(FUZZ, "crashes")
+def fuzz(name, seconds, build):
+    found, crashes = os.path.join(build, "corpus", name), os.path.join(build, "crashes")
     for folder in (found, crashes):
         os.makedirs(folder, exist_ok=True)
     done = subprocess.run(
-        [os.path.join(FUZZ, "fuzz", "fuzz_" + name), found, os.path.join(SEEDS, HARNESSES[name]),
+        [os.path.join(build, "fuzz", "fuzz_" + name), found, os.path.join(SEEDS, HARNESSES[name]),
          "-max_total_time=%d" % seconds, "-timeout=20", "-rss_limit_mb=4096", "-max_len=65536",
          "-dict=" + os.path.join(ROOT, "fuzz", "json.dict"), "-print_final_stats=1",
          "-artifact_prefix=%s/%s-" % (crashes, name)],
@@ -82,18 +82,19 @@ def plan(args):
     compare = os.path.exists(os.path.join(ROOT, "build", "tests", "verdict"))
     pieces = len(names) + (compare and not args.only)
     share = max(1, args.seconds * args.jobs // pieces)
-    work = [(name, fuzz, (name, share)) for name in names]
+    work = [(name, fuzz, (name, share, args.build)) for name in names]
     if pieces > len(names):
         work.append(("differential", differential, (share,)))
     return work
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "fuzz"))
     args = parser.parse_args()
     failed, work = 0, plan(args)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

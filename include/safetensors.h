@@ -214,10 +214,12 @@ typedef struct sft_error {
     char tensor[256];    /* first bytes of the name, whole characters, not escaped */
     char message[512];
     const char *hint; /* static sentence: what to try next; or NULL */
-    uint64_t reserved[4];
+    uint64_t needed;  /* of a file cut short: the bytes it should have; else 0 */
+    uint64_t reserved[3];
 } sft_error;
 
-#define SFT_ERROR_INIT { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, NULL, { 0 } }
+#define SFT_ERROR_INIT \
+    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, NULL, 0, { 0 } }
 
 /* Acceptance, least to most demanding. COMPAT is the official package's verdict on
  * every input. DEFAULT also refuses duplicate tensor names and metadata keys,
@@ -266,8 +268,9 @@ typedef struct sft_allocator {
 } sft_allocator;
 
 /* Progress, cancelling and threads of a long call; NULL = none, none, one thread.
- * tick is called on the calling thread at least every 8 MiB; done and total in
- * bytes (total SFT_SIZE_UNKNOWN if so); false stops the call with SFT_CANCELLED.
+ * tick is called on the calling thread at least every 8 MiB (with more threads: of its
+ * own share); done and total in bytes (total SFT_SIZE_UNKNOWN if so); false stops the
+ * call, and all its threads, with SFT_CANCELLED.
  * @since 0.1 */
 typedef struct sft_job {
     size_t size;

@@ -58,7 +58,7 @@ static bool slot_count(size_t count, uint64_t *slots, uint64_t *bytes) {
 
 bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
                       sfti_name_fn name, const void *ctx, sfti_arena *arena) {
-    uint64_t slots, bytes;
+    uint64_t slots = 0, bytes = 0;
     memset(names, 0, sizeof *names);
     if (count == 0) return true;
     if (!slot_count(count, &slots, &bytes)) return false;

@@ -266,7 +266,7 @@ static bool say_damage(const sfti_evidence *e, sft_error *error) {
     uint64_t n;
     if (!head_is_framed(e, &n)) return false;
     if (error->code == SFT_HEADER_TRUNCATED) say_cut(error, e->size, SFTI_PREFIX + n, "at least ");
-    if (error->code == SFT_DATA_TRUNCATED) say_cut(error, e->size, error->reserved[0], "");
+    if (error->code == SFT_DATA_TRUNCATED) say_cut(error, e->size, error->needed, "");
     if (error->code == SFT_JSON_TRAILING) say_padding(e, n, error);
     if (error->code == SFT_DATA_TRAILING) say_trailing(e, error);
     return true;

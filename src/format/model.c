@@ -156,8 +156,9 @@ static bool sort_tensors(sfti_reading *r, size_t dead) {
     sfti_sort(order, scratch, living, compare_offsets, t);
     t->order = order;
     t->count = living;
-    sfti_remark(r, "unsorted", r->text.data, NULL,
-                "the entries do not stand in the order of their data");
+    if (r->unsorted)
+        sfti_remark(r, "unsorted", r->text.data, NULL,
+                    "the entries do not stand in the order of their data");
     return true;
 }
 
@@ -207,7 +208,7 @@ static bool check_end(sfti_reading *r, uint64_t size) {
     sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : begin + data,
               "expected %llu bytes of tensor data, found %llu", (unsigned long long)data,
               (unsigned long long)(size - begin));
-    error.reserved[0] = begin + data; /* the whole length, for sft_diagnose */
+    if (cut) (void)sfti_add(begin, data, &error.needed);
     return sfti_report(r, &error);
 }
 

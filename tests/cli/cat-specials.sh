@@ -1,6 +1,11 @@
 python3 - <<'P'
 import struct
-parts = [("f4", "F4", bytes(int("%d" % i) | 0 for i in range(0)) + bytes((2*i+1) << 4 | 2*i for i in range(8)), 16),
+def six(v):
+    bits = sum(x << 6 * i for i, x in enumerate(v))
+    return bits.to_bytes(len(v) * 6 // 8, "little")
+parts = [("e2m3", "F6_E2M3", six([0, 1, 7, 8, 31, 32, 63, 16]), 8),
+         ("e3m2", "F6_E3M2", six([0, 1, 3, 4, 31, 32, 63, 12]), 8),
+         ("f4", "F4", bytes((2*i+1) << 4 | 2*i for i in range(8)), 16),
          ("e4m3", "F8_E4M3", bytes([0, 0x80, 1, 0x7e, 0x7f, 0xff, 0x38]), 7),
          ("e5m2", "F8_E5M2", bytes([0, 0x80, 1, 0x7b, 0x7c, 0xfc, 0x7d]), 7),
          ("e4m3z", "F8_E4M3FNUZ", bytes([0, 0x80, 1, 0x7f, 0xff]), 5),
@@ -22,7 +27,7 @@ for name, dtype, raw, n in parts:
 h = ("{" + ",".join(items) + "}").encode()
 open("f.safetensors", "wb").write(struct.pack("<Q", len(h)) + h + data)
 P
-for t in f4 e4m3 e5m2 e4m3z e5m2z e8m0 f16 bf16 f32 f64 c64 i64 u64 i8 bool; do
+for t in e2m3 e3m2 f4 e4m3 e5m2 e4m3z e5m2z e8m0 f16 bf16 f32 f64 c64 i64 u64 i8 bool; do
     echo "$t: $($SFT cat f.safetensors $t)"
     $SFT cat --as json f.safetensors $t | pyjson 'j["results"][0]["values"]'
 done

@@ -34,8 +34,8 @@ UNCHECKED = [
      "2^63 are refused, a NUL in a name too"),
     ("cJSON", "everything about tensors; UTF-8; bytes after the object; control characters in "
      "strings; numbers become double (exact to 2^53); cuts names at NUL"),
-    ("json-c", "everything about tensors; UTF-8; comments, NaN, single quotes and leading "
-     "zeros pass; integers are clamped"),
+    ("json-c", "everything about tensors; UTF-8; bytes after the object; comments, NaN, single "
+     "quotes, trailing commas and leading zeros pass; integers are clamped; cuts names at NUL"),
 ]
 
 

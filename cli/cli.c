@@ -123,17 +123,10 @@ void cli_results_end(cli *c) {
 
 static void report_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
-    char room[128];
-    if (input->kind == CLI_BLOCKED) {
-        sfti_fail_os(&err, SFT_IO_OPEN, input->os_errno,
-                     os_error_text(input->os_errno, room, sizeof room), "read this folder");
-    } else {
-        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                  "expected models (*.safetensors, *.sft or an index) in this folder, "
-                  "found none");
-        err.hint = c->set.recursive ? NULL : "-r looks into its folders too";
-    }
-    cli_fail_input(c, input->path, &err);
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected models (*.safetensors, *.sft or an index) in this folder, found none");
+    err.hint = c->set.recursive ? NULL : "-r looks into its folders too";
+    cli_fail_input(c, input->path, input->err ? input->err : &err);
 }
 
 static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {

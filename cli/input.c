@@ -63,13 +63,30 @@ static char *join_path(sfti_arena *arena, sft_span dir, const char *name) {
 
 /* ── The walk ── */
 
-static bool add_found(walk *w, cli_input_kind kind, const char *path, int os_errno) {
+static bool add_found(walk *w, cli_input_kind kind, const char *path) {
     found *f = sfti_arena_take(w->arena, sizeof *f);
     if (!f || !path) return false;
-    *f = (found){ w->first, { kind, os_errno, path }, false };
+    *f = (found){ w->first, { kind, path, NULL }, false };
     w->first = f;
     w->count++;
     return true;
+}
+
+static bool block_input(walk *w, cli_input *input, const sft_error *err) {
+    sft_error *kept = sfti_arena_take(w->arena, sizeof *kept);
+    if (!kept) return false;
+    *kept = *err;
+    input->kind = CLI_BLOCKED;
+    input->err = kept;
+    return true;
+}
+
+static bool add_blocked_folder(walk *w, const char *path, int os_errno) {
+    sft_error err = SFT_ERROR_INIT;
+    char room[128];
+    sfti_fail_os(&err, SFT_IO_OPEN, os_errno, os_error_text(os_errno, room, sizeof room),
+                 "read this folder");
+    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
 }
 
 static bool add_folder(walk *w, folder *parent, const char *path) {
@@ -100,7 +117,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
     if (!is_model_name(name) || !is_file_kind(w, name, kind, &path)) return 0;
-    return add_found(w, sft_is_index_path(name) ? CLI_INDEX : CLI_FILE, path, 0) ? 0 : ENOMEM;
+    return add_found(w, sft_is_index_path(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
 }
 
 /* Whether the folder is one of those it lies in. */
@@ -122,7 +139,7 @@ static bool walk_folders(walk *w) {
         if (is_loop(w->now)) continue;
         int error = os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
-        if (error && !add_found(w, CLI_BLOCKED, w->now->path, error)) return false;
+        if (error && !add_blocked_folder(w, w->now->path, error)) return false;
     }
     return true;
 }
@@ -173,12 +190,16 @@ static sft_span folder_of(const char *path) {
     return (sft_span){ path, slash ? (size_t)(slash - path) + 1 : 0 };
 }
 
-/* An index that cannot be read names nothing: its own opening will say why. */
-static bool mark_shards(walk *w, found **sorted, const char *index,
+/* An index that breaks a rule names nothing: its own opening will say why. */
+static bool mark_shards(walk *w, found **sorted, cli_input *input,
                         const sft_set_options *options) {
+    sft_error err = SFT_ERROR_INIT;
     sft_index_names *names = NULL;
+    const char *index = input->path;
     bool ok = true;
-    if (sft_index_read(index, options, &names, NULL) != SFT_OK) return true;
+    if (sft_index_read(index, options, &names, &err)) {
+        return err.code < 300 || block_input(w, input, &err);
+    }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
         char *path = join_path(w->arena, folder_of(index), sft_index_shard(names, i));
         found *f = path ? find_path(sorted, w->count, path) : NULL;
@@ -195,7 +216,7 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
     if (!sorted || !out->items) return false;
     for (size_t i = 0; i < w->count; i++) {
         if (sorted[i]->input.kind != CLI_INDEX) continue;
-        if (!mark_shards(w, sorted, sorted[i]->input.path, options)) return false;
+        if (!mark_shards(w, sorted, &sorted[i]->input, options)) return false;
     }
     for (size_t i = 0; i < w->count; i++) {
         if (!sorted[i]->is_shard) out->items[out->count++] = &sorted[i]->input;
@@ -208,12 +229,12 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
     os_info info;
     bool ok;
     if (strcmp(operand, "-") == 0) {
-        ok = add_found(w, CLI_STDIN, operand, 0);
+        ok = add_found(w, CLI_STDIN, operand);
     } else if (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR) {
         ok = add_folder(w, NULL, operand) && walk_folders(w);
-        if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand, 0);
+        if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
     } else {
-        ok = add_found(w, sft_is_index_path(operand) ? CLI_INDEX : CLI_FILE, operand, 0);
+        ok = add_found(w, sft_is_index_path(operand) ? CLI_INDEX : CLI_FILE, operand);
     }
     return ok && keep_models(w, options, out);
 }

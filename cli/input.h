@@ -10,13 +10,13 @@ typedef enum cli_input_kind {
     CLI_INDEX,   /* an index by its name; its shards are not listed again */
     CLI_STDIN,   /* "-" */
     CLI_EMPTY,   /* a folder without models */
-    CLI_BLOCKED  /* a folder that could not be read: os_errno says why */
+    CLI_BLOCKED  /* a folder or index that could not be read: err says why */
 } cli_input_kind;
 
 typedef struct cli_input {
     cli_input_kind kind;
-    int os_errno;
     const char *path;
+    const sft_error *err; /* CLI_BLOCKED only, else NULL */
 } cli_input;
 
 typedef struct cli_inputs {

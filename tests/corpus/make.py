@@ -179,7 +179,11 @@ def utf8(c):
            ("past-10ffff", b"\xf4\x90\x80\x80"), ("f5", b"\xf5\x80\x80\x80"),
            ("five-bytes", b"\xf8\x88\x80\x80\x80"), ("latin1", b"caf\xe9"),
            ("second-not-continuation", b"\xc3\x28"), ("third-not-continuation", b"\xe2\x82\x28"),
-           ("fourth-not-continuation", b"\xf0\x9f\x98\x28")]
+           ("fourth-not-continuation", b"\xf0\x9f\x98\x28"),
+           ("f1-second", b"\xf1\x28\x98\x80"), ("f1-third", b"\xf1\x9f\x28\x80"),
+           ("f1-fourth", b"\xf1\x9f\x98\x28"), ("e2-second", b"\xe2\x28\xa1"),
+           ("e2-third", b"\xe2\x82\x41"), ("e0-second-9f", b"\xe0\x9f\x80"),
+           ("f0-second-8f", b"\xf0\x8f\x80\x80")]
     for slug, raw in bad:
         text = header(T).encode().replace(b'"t"', b'"' + raw + b'"')
         c.refuse(4, slug, frame(text, bytes(8)), "a name that is not UTF-8")
@@ -192,6 +196,10 @@ def utf8(c):
     for slug, text in places:
         text = text.encode().replace(b"%", b"\xff")
         c.refuse(4, slug, frame(text, bytes(8)), "a byte FF outside any name")
+    for slug, raw in [("2", b"\xc3"), ("3", b"\xe2\x82"), ("4", b"\xf0\x9f\x98"),
+                      ("lead", b"\xf0")]:
+        c.refuse(4, "cut-at-end-" + slug, frame(header(T).encode() + raw),
+                 "the header ends inside a character")
     good = [("7f", b"\x7f"), ("2-first", b"\xc2\xa0"), ("2-last", b"\xdf\xbf"),
             ("3-first", b"\xe0\xa0\x80"), ("before-surrogates", b"\xed\x9f\xbf"),
             ("after-surrogates", b"\xee\x80\x80"), ("3-last", b"\xef\xbf\xbf"),
@@ -246,6 +254,9 @@ def grammar(c):
         c.refuse(5, slug, one(offsets=value), "not JSON: %s as offsets" % value)
     c.refuse(5, "semicolon-between", frame(header(u8("a", 0, 4))[:-1] + ";" + u8("b", 4, 8) + "}",
                                            bytes(8)), "a semicolon between entries")
+    for slug, end in [("high", "\\ud800"), ("high-backslash", "\\ud800\\"), ("u", "\\u"),
+                      ("u-0", "\\u0"), ("high-u-3", "\\ud800\\udc0")]:
+        c.refuse(6, "cut-after-" + slug, frame('{"t' + end), "the header ends inside an escape")
     c.refuse(5, "cut-after-backslash", frame('{"t\\', bytes(8)), "the header ends with a backslash")
     c.refuse_field(5, "field-key-half-quoted", one(more=',"x":{a":1}'),
                    "a key without its first quote, in an ignored field")
@@ -271,7 +282,7 @@ def grammar(c):
     rest = [("letter", "x"), ("nul", "\0"), ("nuls", "\0" * 6), ("object", "{}"), ("comma", ","),
             ("brace", "}"), ("formfeed", "\f"), ("comment", "//"), ("second-header", whole),
             ("space-then-letter", "   x"), ("quote", '"'), ("bom", "\ufeff"),
-            ("no-break-space", "\u00a0")]
+            ("no-break-space", "\u00a0"), ("emoji", "\U0001f600"), ("hangul", "\uac00")]
     for slug, tail in rest:
         c.refuse(9, slug, frame(whole + tail, bytes(8)), "bytes after the object: %r" % tail)
 
@@ -289,7 +300,9 @@ def strings(c):
            ("low-alone", "\\udc00"), ("low-last-alone", "\\udfff"), ("high-last-alone", "\\udbff"),
            ("high-high", "\\ud800\\ud800"), ("low-high", "\\udc00\\ud800"),
            ("high-then-letter", "\\ud800a"), ("high-then-other-escape", "\\ud800\\n"),
-           ("high-then-bmp", "\\ud800\\u0041"), ("high-then-cut", "\\ud800\\u")]
+           ("high-then-bmp", "\\ud800\\u0041"),
+           ("low-low", "\\udc00\\udc00"), ("high-then-xu", "\\ud800xudc00"),
+           ("high-then-backslash-x", "\\ud800\\xdc00"), ("high-then-quoted-u", "\\ud800\\\"udc00"), ("high-then-cut", "\\ud800\\u")]
     for slug, text in bad:
         c.refuse(6, slug, frame(header(entry(text)), bytes(8)), "a bad escape in a name")
         c.refuse_field(6, "field-" + slug, one(more=',"x":"%s"' % text),
@@ -331,7 +344,7 @@ NOT_NUMBERS = [
     ("1e309", "1e309"), ("10e308", "10e308"), ("digits-310", "1" + "0" * 309),
     ("max-plus-1", "1.7976931348623158e308"), ("exponent-2-to-31", "1e2147483648"),
     ("exponent-2-to-64", "1e18446744073709551616"), ("1.5e999", "1.5e999"),
-    ("1e31-e278", "1" + "0" * 30 + "e279"),
+    ("1e31-e279", "1" + "0" * 30 + "e279"), ("exponent-of-40-digits", "1e" + "7" * 40),
 ]
 # Legal numbers that are no unsigned integers, and legal anywhere else.
 NOT_UNSIGNED = [
@@ -342,6 +355,8 @@ NOT_UNSIGNED = [
     ("minus-2-to-63", str(-2 ** 63)), ("minus-2-to-63-minus-1", str(-2 ** 63 - 1)),
     ("tiny-exponent", "1e-99999999999"), ("zero-big-exponent", "0.0e99999999999"),
     ("0.001e311", "0.001e311"), ("1e31-e277", "1" + "0" * 30 + "e277"),
+    ("exponent-of-40-digits-minus", "1e-" + "7" * 40), ("zero-exponent-of-40-digits", "0e" + "7" * 40),
+    ("fraction-of-400-digits", "0." + "3" * 400), ("2-to-64-point-5", str(2 ** 64) + ".5"),
 ]
 
 

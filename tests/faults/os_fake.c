@@ -31,8 +31,12 @@ typedef struct fake_map {
     uint64_t len;
 } fake_map;
 
+/* Which calls a failure counts. */
+typedef enum fake_which { FAKE_ANY, FAKE_NAMED, FAKE_MEMORY, FAKE_SYSTEM } fake_which;
+
 typedef struct fake_failure {
-    const char *name; /* NULL: any */
+    fake_which which;
+    const char *name; /* of FAKE_NAMED */
     size_t nth;
     int error;
     bool forever;
@@ -50,7 +54,7 @@ static struct {
     fake_fd fds[FAKE_FDS];
     fake_map maps[FAKE_MAPS];
     fake_failure failure;
-    size_t calls, log_count;
+    size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
     size_t short_reads, short_writes, disk_room;
     bool no_unnamed;
@@ -69,18 +73,34 @@ static void *sure(void *memory) {
 
 /* ── Failing ── */
 
-/* Count a call; the errno it is to fail with, or 0. */
-static int fake_call(const char *name) {
+static bool is_counted(const fake_failure *f, const char *name, bool memory) {
+    switch (f->which) {
+    case FAKE_NAMED: return strcmp(f->name, name) == 0;
+    case FAKE_MEMORY: return memory;
+    case FAKE_SYSTEM: return !memory;
+    case FAKE_ANY: break;
+    }
+    return true;
+}
+
+static int fake_count(const char *name, bool memory) {
     fake_failure *f = &fake.failure;
     fake.calls++;
+    fake.allocations += memory;
     if (fake.log_count < FAKE_LOG) fake.log[fake.log_count++] = name;
-    if (f->nth == 0 || (f->name && strcmp(f->name, name) != 0)) return 0;
+    if (f->nth == 0 || !is_counted(f, name, memory)) return 0;
     if (f->nth > 1) {
         f->nth--;
         return 0;
     }
     if (!f->forever) f->nth = 0;
+    fake.failed++;
     return f->error;
+}
+
+/* Count a call; the errno it is to fail with, or 0. */
+static int fake_call(const char *name) {
+    return fake_count(name, false);
 }
 
 #define FAKE_CALL() \
@@ -89,18 +109,33 @@ static int fake_call(const char *name) {
         if (fake_error) return fake_error; \
     } while (0)
 
-void os_fake_fail(size_t nth, int error, bool forever) {
-    os_fake_fail_call(NULL, nth, error, forever);
-}
-
-void os_fake_fail_call(const char *name, size_t nth, int error, bool forever) {
-    fake_failure failure = { name, nth, error, forever };
+static void fail_from(fake_failure failure) {
     fake.failure = failure;
-    fake.calls = 0;
+    fake.calls = fake.allocations = fake.failed = 0;
     fake.log_count = 0;
 }
 
+void os_fake_fail(size_t nth, int error, bool forever) {
+    fail_from((fake_failure){ FAKE_ANY, NULL, nth, error, forever });
+}
+
+void os_fake_fail_call(const char *name, size_t nth, int error, bool forever) {
+    fail_from((fake_failure){ FAKE_NAMED, name, nth, error, forever });
+}
+
+void os_fake_fail_memory(size_t nth, bool forever) {
+    fail_from((fake_failure){ FAKE_MEMORY, NULL, nth, ENOMEM, forever });
+}
+
+void os_fake_fail_system(size_t nth, int error, bool forever) {
+    fail_from((fake_failure){ FAKE_SYSTEM, NULL, nth, error, forever });
+}
+
+bool os_fake_allocate(const char *name) { return fake_count(name, true) == 0; }
+
 size_t os_fake_calls(void) { return fake.calls; }
+size_t os_fake_allocations(void) { return fake.allocations; }
+size_t os_fake_failed(void) { return fake.failed; }
 
 const char *os_fake_call_name(size_t n) {
     return n >= 1 && n <= fake.log_count ? fake.log[n - 1] : NULL;
@@ -760,7 +795,7 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
         free(block);
         return NULL;
     }
-    if (fake_call(__func__)) return NULL;
+    if (!os_fake_allocate(__func__)) return NULL;
     block = sure(realloc(block, sizeof *block + new_size));
     fake.blocks += ptr == NULL;
     block->size = new_size;

@@ -40,8 +40,17 @@ void os_fake_set_env(const char *name, const char *value); /* pointers are kept 
 void os_fake_fail(size_t nth, int error, bool forever);
 /* The same among the calls of one name ("os_pread") only. */
 void os_fake_fail_call(const char *name, size_t nth, int error, bool forever);
-/* Calls since the last os_fake_reset or os_fake_fail. */
+/* The same among the allocations only, and among all calls but those. */
+void os_fake_fail_memory(size_t nth, bool forever);
+void os_fake_fail_system(size_t nth, int error, bool forever);
+/* Count an allocation that goes past os_resize (malloc's family, when a test catches it);
+ * false when it is to fail. name is kept. */
+bool os_fake_allocate(const char *name);
+/* Calls since the last os_fake_reset or os_fake_fail, how many of them were allocations,
+ * and how many were made to fail. */
 size_t os_fake_calls(void);
+size_t os_fake_allocations(void);
+size_t os_fake_failed(void);
 /* Name of the nth of them, from 1; NULL past the last (or past the 65,536th). */
 const char *os_fake_call_name(size_t n);
 /* At most k bytes a read or write; 0 = no limit. */

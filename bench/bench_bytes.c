@@ -4,9 +4,9 @@
  *   pread     plain pread of each tensor's range into one buffer, summed
  *   read-into sft_read_into of each tensor into one buffer, summed
  *   slice, slice-map   sft_slice_read of the only tensor, summed */
-#define _GNU_SOURCE
+#include "worker.h" /* first: it asks for POSIX */
+
 #include "safetensors.h"
-#include "worker.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

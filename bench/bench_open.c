@@ -2,8 +2,9 @@
  *   path    sft_open and sft_close: open, read, parse, validate, index
  *   memory  the same over a header already in memory
  *   count   prints peak bytes and allocations of sft_open, its header copy included */
+#include "worker.h" /* first: it asks for POSIX */
+
 #include "safetensors.h"
-#include "worker.h"
 
 typedef struct counted {
     size_t now, peak, calls;

@@ -340,8 +340,8 @@ const cli_command cli_ls_command = {
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end "
     "in the file. For a model with an index all tensors are listed, with the shard that "
     "holds each.\n"
-    "--sort size and --tree are for people and --tsv: JSON is in file order, or in natural "
-    "order of names with --sort name.",
+    "JSON is in file order, or with --sort name in natural order of names; --sort size and "
+    "--tree are not for it.",
     ls_examples,
     { ls_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },

@@ -77,9 +77,9 @@ static void roff_environment(cli_out *out) {
 }
 
 static void roff_paragraphs(cli_out *out, const char *text) {
-    while (*text) {
+    for (bool first = true; *text; first = false) {
         size_t len = strcspn(text, "\n");
-        cli_text(out, ".PP\n");
+        if (!first) cli_text(out, ".PP\n");
         if (*text == '.' || *text == '\'') cli_text(out, "\\&");
         for (size_t i = 0; i < len; i++) {
             char one[2] = { text[i], 0 };

@@ -108,8 +108,20 @@ sft_sink cli_out_sink(cli_out *out) {
 
 /* ── Escaped text ── */
 
+/* Printable ASCII without a backslash, as nearly all names are: nothing to escape. */
+static bool is_plain(sft_span text) {
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '\\') return false;
+    }
+    return true;
+}
+
 void cli_escaped(cli_out *out, sft_span text) {
     char room[512];
+    if (is_plain(text)) {
+        cli_put(out, text.data, text.len);
+        return;
+    }
     while (text.len) {
         size_t used = 0;
         size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
@@ -164,6 +176,7 @@ static size_t shown_width(const char *text, size_t len) {
 size_t cli_escaped_width(sft_span text) {
     char room[512];
     size_t width = 0;
+    if (is_plain(text)) return text.len;
     while (text.len) {
         size_t used = 0;
         size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
@@ -182,13 +195,14 @@ static size_t character_bytes(sft_span text) {
     return len ? len : 1;
 }
 
-/* Bytes of the longest beginning that fits into columns. */
+/* Bytes of the longest beginning that fits into columns; marks without a width of their
+ * own can't make it endless. */
 static size_t fitting_bytes(sft_span text, size_t columns, size_t *width) {
     sft_span rest = text;
     for (*width = 0; rest.len;) {
         sft_span one = { rest.data, character_bytes(rest) };
         size_t w = cli_escaped_width(one);
-        if (*width + w > columns) break;
+        if (*width + w > columns || text.len - rest.len > 16 * columns) break;
         *width += w;
         rest.data += one.len;
         rest.len -= one.len;

@@ -122,8 +122,8 @@ def block_condition(bare, at):
 
 
 def result_of_function(bare, at):
-    heads = re.findall(r"^(?:static )?(?:inline )?(bool|sft_code|sfti_json_type)\s+\w+\(", bare[:at],
-                       re.M)
+    heads = re.findall(r"^(?:static )?(?:inline )?(bool|sft_code|sfti_json_type)\s+\w+\(",
+                       bare[:at], re.M)
     return {"bool": "true", "sft_code": "SFT_OK"}.get(heads[-1] if heads else "", "0")
 
 
@@ -200,7 +200,8 @@ def build(folder):
     """The driver with all mutants. Two compilers at a time."""
     sources = ["mutant.c", os.path.join(ROOT, "tests", "tools", "verdict.c")]
     for top, _, names in os.walk(os.path.join(folder, "src")):
-        sources += [os.path.relpath(os.path.join(top, n), folder) for n in names if n.endswith(".c")]
+        sources += [os.path.relpath(os.path.join(top, name), folder)
+                    for name in names if name.endswith(".c")]
     compiler = os.environ.get("CC", "cc")
     base = [compiler, "-std=c11", "-O1", "-w", "-Iinclude", "-Isrc", "-include", "mutant.h", "-c"]
 

@@ -232,7 +232,8 @@ def grammar(c):
            ("single-quotes", whole.replace('"', "'")), ("bare-name", whole.replace('"t"', "t")),
            ("number-name", whole.replace('"t"', "1")), ("null-name", whole.replace('"t"', "null")),
            ("bare-dtype", whole.replace('"I32"', "I32")),
-           ("formfeed", whole.replace(":", ":\f", 1)), ("vertical-tab", whole.replace(":", ":\v", 1)),
+           ("formfeed", whole.replace(":", ":\f", 1)),
+           ("vertical-tab", whole.replace(":", ":\v", 1)),
            ("no-break-space", whole.replace(":", ":\u00a0", 1)),
            ("line-separator", whole.replace(":", ":\u2028", 1)),
            ("nul-between", whole.replace(":", ":\0", 1)),
@@ -260,7 +261,8 @@ def grammar(c):
     c.refuse(5, "cut-after-backslash", frame('{"t\\', bytes(8)), "the header ends with a backslash")
     c.refuse_field(5, "field-key-half-quoted", one(more=',"x":{a":1}'),
                    "a key without its first quote, in an ignored field")
-    for word in ("True", "TRUE", "tru", "truex", "trux", "falsy", "nulL", "False", "fals", "nul", "Null", "nulll", "nil",
+    for word in ("True", "TRUE", "tru", "truex", "trux", "falsy", "nulL",
+                 "False", "fals", "nul", "Null", "nulll", "nil",
                  "None", "undefined", "NaN", "Infinity", "'x'", "[1,]", '{"a":1,}', '{"a"}',
                  "[1 2]", "{1:2}"):
         slug = "field-" + "".join("%02x" % ord(ch) if not ch.isalnum() else
@@ -302,7 +304,8 @@ def strings(c):
            ("high-then-letter", "\\ud800a"), ("high-then-other-escape", "\\ud800\\n"),
            ("high-then-bmp", "\\ud800\\u0041"),
            ("low-low", "\\udc00\\udc00"), ("high-then-xu", "\\ud800xudc00"),
-           ("high-then-backslash-x", "\\ud800\\xdc00"), ("high-then-quoted-u", "\\ud800\\\"udc00"), ("high-then-cut", "\\ud800\\u")]
+           ("high-then-backslash-x", "\\ud800\\xdc00"), ("high-then-quoted-u", "\\ud800\\\"udc00"),
+           ("high-then-cut", "\\ud800\\u")]
     for slug, text in bad:
         c.refuse(6, slug, frame(header(entry(text)), bytes(8)), "a bad escape in a name")
         c.refuse_field(6, "field-" + slug, one(more=',"x":"%s"' % text),
@@ -355,7 +358,8 @@ NOT_UNSIGNED = [
     ("minus-2-to-63", str(-2 ** 63)), ("minus-2-to-63-minus-1", str(-2 ** 63 - 1)),
     ("tiny-exponent", "1e-99999999999"), ("zero-big-exponent", "0.0e99999999999"),
     ("0.001e311", "0.001e311"), ("1e31-e277", "1" + "0" * 30 + "e277"),
-    ("exponent-of-40-digits-minus", "1e-" + "7" * 40), ("zero-exponent-of-40-digits", "0e" + "7" * 40),
+    ("exponent-of-40-digits-minus", "1e-" + "7" * 40),
+    ("zero-exponent-of-40-digits", "0e" + "7" * 40),
     ("fraction-of-400-digits", "0." + "3" * 400), ("2-to-64-point-5", str(2 ** 64) + ".5"),
 ]
 
@@ -579,7 +583,8 @@ def metadata(c):
              "__metadata__ twice, once with an escape")
     for slug, text in [("empty", "{}"), ("one", '{"a":"b"}'), ("empty-key", '{"":""}'),
                        ("three", '{"c":"1","a":"2","b":"3"}'), ("escapes", '{"\\"":"\\n\\u0000"}'),
-                       ("json-inside", '{"x":"{\\"y\\":[1]}"}'), ("unicode", '{"\u00e9":"\u4e2d"}')]:
+                       ("json-inside", '{"x":"{\\"y\\":[1]}"}'),
+                       ("unicode", '{"\u00e9":"\u4e2d"}')]:
         c.accept(18, slug, frame(header(META + text)), "__metadata__ is " + text)
     c.accept(18, "last", frame(header(T, META + '{"a":"b"}'), bytes(8)), "__metadata__ comes last")
     c.accept(18, "between", frame(header(u8("a", 0, 4), META + '{"a":"b"}', u8("b", 4, 8)),
@@ -726,7 +731,8 @@ def sizes(c):
             ("2-to-32-squared-zero", "U8", [2 ** 32, 2 ** 32, 0]),
             ("wraps-to-8", "U8", [2 ** 61 + 1, 8]), ("u8-2-to-61", "U8", [2 ** 61]),
             ("i32-2-to-62", "I32", [2 ** 62]), ("three-dims", "U8", [2 ** 22, 2 ** 22, 2 ** 22]),
-            ("max", "U8", [big]), ("f4-2-to-62", "F4", [2 ** 62]), ("f64-2-to-58", "F64", [2 ** 58])]
+            ("max", "U8", [big]), ("f4-2-to-62", "F4", [2 ** 62]),
+            ("f64-2-to-58", "F64", [2 ** 58])]
     for slug, dtype, dims in over:
         c.refuse(35, slug, one(b"", dtype='"%s"' % dtype, shape=json.dumps(dims), offsets="[0,0]"),
                  "a shape whose bits pass 2^64 - 1")
@@ -760,7 +766,8 @@ def sizes(c):
         for n in (4, 8, 16):
             size = n * bits // 8
             c.accept(36, "%s-%d" % (low, n), one(bytes(size), dtype='"%s"' % dtype,
-                                                 shape="[2,%d]" % (n // 2), offsets="[0,%d]" % size),
+                                                 shape="[2,%d]" % (n // 2),
+                                                 offsets="[0,%d]" % size),
                      "%d of %s are whole bytes" % (n, dtype))
     wrong = [("larger-shape", "[3]", "[0,8]"), ("smaller-shape", "[1]", "[0,8]"),
              ("zero-shape", "[0]", "[0,8]"), ("zero-bytes", "[2]", "[0,0]"),

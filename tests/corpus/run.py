@@ -154,7 +154,8 @@ def run_command(rows):
                "check --level %s: exit %d, %d results" % (level, status, len(results)))
         for row, path, result in zip(rows, paths, results):
             want = levels_of(row)[j]
-            good = [want and row.get("command", row.get("scan", want))] + (row.get("either", []) if want else [])
+            good = [want and row.get("command", row.get("scan", want))]
+            good += row.get("either", []) if want else []
             code = result["error"]["code"] if result["error"] else None
             demand(result["path"] == path and result["ok"] == (want is None) and code in good,
                    "check --level %s %s: expected %s, found %s" % (level, row["file"],

@@ -201,7 +201,8 @@ def probes(official):
                 row[0], row[1], row[3], line[:80])))
         theirs, why = official.look(record)
         if (theirs is not None) != accepts:
-            print("headers.tsv %s (%s): the package differs: %s" % (row[0], row[1], why or "accepts"))
+            print("headers.tsv %s (%s): the package differs: %s" % (
+                row[0], row[1], why or "accepts"))
             continue
         what = difference(line, theirs, why)
         if what:

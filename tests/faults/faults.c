@@ -1,0 +1,391 @@
+#include "faults.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const sft_allocator fault_alloc = { os_resize, NULL };
+
+/* ── malloc's family, linked with --wrap: part of the system while a scene runs ── */
+/* (os_fake.c is compiled to call the real one.) */
+
+static bool armed;
+static int64_t held; /* blocks taken and not given back while armed */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *ptr, size_t size);
+void __real_free(void *ptr);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *ptr, size_t size);
+void __wrap_free(void *ptr);
+
+static bool may_allocate(const char *name) {
+    return !armed || os_fake_allocate(name);
+}
+
+static void *taken(void *block) {
+    if (armed) held += block != NULL;
+    return block;
+}
+
+void *__wrap_malloc(size_t size) {
+    return may_allocate("malloc") ? taken(__real_malloc(size)) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size) {
+    return may_allocate("calloc") ? taken(__real_calloc(count, size)) : NULL;
+}
+
+void *__wrap_realloc(void *ptr, size_t size) {
+    if (!may_allocate("realloc")) return NULL;
+    return ptr ? __real_realloc(ptr, size) : taken(__real_realloc(NULL, size));
+}
+
+void __wrap_free(void *ptr) {
+    if (armed) held -= ptr != NULL;
+    __real_free(ptr);
+}
+
+/* ── What was seen ── */
+
+void fault_see(fault_seen *seen, const char *format, ...) {
+    size_t room = sizeof seen->text - seen->len;
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(seen->text + seen->len, room, format, args);
+    va_end(args);
+    seen->overflow = seen->overflow || len < 0 || (size_t)len >= room;
+    if (!seen->overflow) seen->len += (size_t)len;
+}
+
+void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len) {
+    const unsigned char *p = bytes;
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (uint64_t i = 0; i < len; i++) digest = (digest ^ p[i]) * UINT64_C(0x100000001b3);
+    fault_see(seen, " %" PRIu64 ":%016" PRIx64 "\n", len, digest);
+}
+
+void fault_see_tensor(fault_seen *seen, const sft_tensor *t) {
+    fault_see(seen, "%.*s %d", (int)t->name.len, t->name.data, (int)t->dtype);
+    for (uint32_t d = 0; d < t->rank; d++) fault_see(seen, ",%" PRIu64, t->shape[d]);
+    fault_see(seen, " %" PRIu64 "-%" PRIu64 "@%" PRIu64 "\n", t->begin, t->end, t->offset);
+}
+
+/* ── The errnos that each call may plausibly give ── */
+
+static const struct plausible {
+    const char *call;
+    int errors[6];
+} plausible[] = {
+    { "os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
+    { "os_close", { EIO, EINTR, ENOSPC } },
+    { "os_info_fd", { EIO, EBADF, ENOMEM } },
+    { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
+    { "os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
+    { "os_read", { EIO, EINTR, EAGAIN } },
+    { "os_map", { ENODEV, ENOMEM, EACCES, EPERM, EAGAIN } },
+    { "os_real_path", { ENOENT, EACCES, ENAMETOOLONG, ELOOP } },
+    { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
+    { "os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
+    { "os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },
+    { "os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT } },
+    { "os_pwrite", { ENOSPC, EIO, EDQUOT, EFBIG } },
+    { "os_write", { ENOSPC, EIO, EPIPE, EAGAIN, EBADF } },
+    { "os_preallocate", { EOPNOTSUPP, ENOSPC, EIO, EFBIG } },
+    { "os_truncate", { EIO, ENOSPC } },
+    { "os_set_mode", { EPERM, EIO } },
+    { "os_sync", { EIO, ENOSPC, EDQUOT } },
+    { "os_sync_folder", { EIO, EINVAL, EACCES } },
+    { "os_rename", { EIO, EACCES, ENOSPC, EROFS } },
+    { "os_unlink", { EIO, EACCES, EBUSY } },
+    { "os_random", { EIO, ENOSYS, EAGAIN } },
+    { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
+    { "os_mutex_init", { ENOMEM, EAGAIN } },
+};
+
+static const int *plausible_errors(const char *call, size_t *count) {
+    for (size_t i = 0; i < sizeof plausible / sizeof *plausible; i++) {
+        if (strcmp(plausible[i].call, call) != 0) continue;
+        for (*count = 0; *count < 6 && plausible[i].errors[*count];) ++*count;
+        return plausible[i].errors;
+    }
+    fprintf(stderr, "no errnos are known for %s\n", call);
+    abort();
+}
+
+/* ── One run ── */
+
+typedef enum fault_span { ONCE, THIS_CALL, EVERYTHING } fault_span;
+static const char *const span_words[] = { "once", "and this call from then on",
+                                          "and everything from then on" };
+
+typedef struct fault {
+    bool memory;
+    size_t nth; /* among allocations, or among the other calls; 0: nothing fails */
+    fault_span span;
+    int error;
+    const char *call;   /* which it is */
+    size_t nth_of_call; /* among calls of that name */
+    size_t short_reads;
+} fault;
+
+static fault_seen wanted, seen;
+static size_t failures, run_calls, run_allocations; /* of the last run */
+
+static void start_failing(const fault *f) {
+    bool forever = f->span != ONCE;
+    if (!f->nth) os_fake_fail(0, 0, false);
+    else if (f->memory) os_fake_fail_memory(f->nth, forever);
+    else if (f->span == THIS_CALL) os_fake_fail_call(f->call, f->nth_of_call, f->error, true);
+    else os_fake_fail_system(f->nth, f->error, forever);
+}
+
+static void forget(fault_seen *s) {
+    s->status = 0;
+    s->err = (sft_error)SFT_ERROR_INIT;
+    s->overflow = false;
+    s->len = s->err_len = 0;
+}
+
+static const char *left_behind(void) {
+    if (os_fake_open_fds()) return "descriptors are left open";
+    if (os_fake_maps()) return "maps are left";
+    if (os_fake_blocks()) return "blocks of os_resize are left";
+    if (os_fake_mutexes()) return "mutexes are left";
+    return held ? "blocks of malloc are left" : NULL;
+}
+
+/* NULL, or what is wrong with what is left. */
+static const char *play(const fault_scene *scene, const fault *f, fault_seen *into) {
+    fault_world();
+    if (scene->set) scene->set(scene);
+    os_fake_short_reads(f->short_reads);
+    forget(into);
+    held = 0;
+    start_failing(f);
+    armed = true;
+    scene->run(scene, into);
+    armed = false;
+    size_t failed = os_fake_failed();
+    os_fake_short_reads(0);
+    run_calls = os_fake_calls();
+    run_allocations = os_fake_allocations();
+    if (into->overflow) return "the scene says more than there is room for";
+    if (f->nth && !failed) return "nothing failed: the run differs from the first";
+    const char *wrong = scene->after ? scene->after(scene, into) : NULL;
+    return wrong ? wrong : left_behind();
+}
+
+/* ── The verdict on a run ── */
+
+static bool is_same_text(void) {
+    return seen.len == wanted.len && memcmp(seen.text, wanted.text, seen.len) == 0;
+}
+
+static bool is_family(sft_class cls) {
+    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED || cls == SFT_CLASS_LIMIT;
+}
+
+static const char *judge_system_code(const fault *f) {
+    sft_class cls = sft_code_describe((sft_code)seen.status)->cls;
+    if (seen.err.os_errno != f->error) return "expected the errno in the error";
+    if (cls == SFT_CLASS_IO) return NULL;
+    /* The system says that it is not there, or is: believed. */
+    if (f->error == ENOENT && seen.status == SFT_INDEX_SHARD_MISSING) return NULL;
+    if (f->error == EEXIST && seen.status == SFT_EXISTS) return NULL;
+    return "expected a code of class io";
+}
+
+static const char *judge_call(const fault_scene *scene, const fault *f) {
+    if (seen.status == wanted.status && is_same_text()) return NULL;
+    if (seen.status == SFT_OK) return "succeeds with another result";
+    if ((int)seen.err.code != seen.status) return "the error holds another code";
+    if (!seen.err.message[0]) return "there is no message";
+    sft_class cls = sft_code_describe(seen.err.code)->cls;
+    if (scene->refused && is_family(cls)) return NULL;
+    if (!f->memory) return judge_system_code(f);
+    return seen.status == SFT_OUT_OF_MEMORY ? NULL : "expected out_of_memory";
+}
+
+/* ── Commands: exit status, stdout, stderr ── */
+
+static bool is_json(const char *text, size_t len) {
+    sfti_json json;
+    sfti_json_begin(&json, text, len);
+    while (sfti_json_next(&json) > SFTI_JSON_END) continue;
+    return json.type == SFTI_JSON_END;
+}
+
+static bool are_json_lines(const char *text, size_t len) {
+    while (len) {
+        const char *end = memchr(text, '\n', len);
+        if (!end || !is_json(text, (size_t)(end - text))) return false;
+        len -= (size_t)(end + 1 - text);
+        text = end + 1;
+    }
+    return true;
+}
+
+static const char *judge_json(const char *line) {
+    if (strstr(line, "--jsonl"))
+        return are_json_lines(seen.text, seen.len) ? NULL : "stdout is not JSON lines";
+    if (!strstr(line, "--json")) return NULL;
+    return is_json(seen.text, seen.len) ? NULL : "stdout is not JSON";
+}
+
+static const char *judge_command(const fault_scene *scene, const fault *f) {
+    bool same_out = seen.status == wanted.status && is_same_text();
+    bool same_err = seen.err_len == wanted.err_len
+                    && memcmp(seen.err_text, wanted.err_text, seen.err_len) == 0;
+    bool writes = !f->memory && (f->span == EVERYTHING || strcmp(f->call, "os_write") == 0);
+    bool ends_early = seen.len <= wanted.len && memcmp(seen.text, wanted.text, seen.len) == 0;
+    if (same_out && (same_err || writes)) return NULL;
+    if (writes && f->error == EPIPE && ends_early) return NULL; /* ends quietly */
+    if (seen.status != 2) return "expected exit status 2, or the same output";
+    if (writes) return NULL;
+    if (!seen.err_len) return "expected a message on stderr";
+    if (f->memory && !strstr(seen.err_text, "memory")) return "expected memory in the message";
+    return judge_json(scene->line);
+}
+
+/* ── All runs of a scene ── */
+
+static const char *title(const fault_scene *scene) {
+    return scene->command ? scene->line : scene->name;
+}
+
+static void complain(const fault_scene *scene, const fault *f, const char *wrong) {
+    if (++failures > 400) return;
+    fprintf(stderr, "%s: %s\n", title(scene), wrong);
+    if (f->short_reads) fprintf(stderr, "    reads of %zu bytes\n", f->short_reads);
+    if (f->nth) {
+        fprintf(stderr, "    %s %zu (%s), errno %d, %s\n", f->memory ? "allocation" : "call",
+                f->nth, f->memory ? "-" : f->call, f->error, span_words[f->span]);
+    }
+    fprintf(stderr, "    %d, expected %d; code %d errno %d: %s\n", seen.status, wanted.status,
+            (int)seen.err.code, (int)seen.err.os_errno, seen.err.message);
+    fprintf(stderr, "    stderr: %.*s\n", (int)seen.err_len, seen.err_text);
+    if (getenv("FAULTS_VERBOSE"))
+        fprintf(stderr, "    stdout: %.*s\n", (int)seen.len, seen.text);
+}
+
+static void replay(const fault_scene *scene, const fault *f) {
+    const char *wrong = play(scene, f, &seen);
+    if (!wrong && f->nth) {
+        wrong = scene->command ? judge_command(scene, f) : judge_call(scene, f);
+    } else if (!wrong && (seen.status != wanted.status || !is_same_text())) {
+        wrong = "another result";
+    }
+    if (wrong) complain(scene, f, wrong);
+}
+
+#define MOST_CALLS 4096
+
+typedef struct fault_plan {
+    size_t allocations, calls, runs;
+    const char *names[MOST_CALLS]; /* of the calls that are no allocations */
+} fault_plan;
+
+static bool is_memory_name(const char *name) {
+    static const char *const names[] = { "os_resize", "malloc", "calloc", "realloc" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+/* The first run, in which nothing fails, tells where things can. */
+static bool make_plan(const fault_scene *scene, fault_plan *plan) {
+    fault none = { 0 };
+    size_t count = 0;
+    const char *wrong = play(scene, &none, &wanted);
+    if (wrong) {
+        seen.status = wanted.status;
+        seen.err = wanted.err;
+        complain(scene, &none, wrong);
+    }
+    plan->allocations = run_allocations;
+    for (size_t n = 1; n <= run_calls; n++) {
+        const char *name = os_fake_call_name(n);
+        if (is_memory_name(name)) continue;
+        if (count == MOST_CALLS) abort();
+        plan->names[count++] = name;
+    }
+    plan->calls = count;
+    plan->runs = 1;
+    return !wrong;
+}
+
+static size_t nth_of_name(const fault_plan *plan, size_t n) {
+    size_t nth = 0;
+    for (size_t i = 0; i < n; i++) nth += strcmp(plan->names[i], plan->names[n - 1]) == 0;
+    return nth;
+}
+
+static void fail_memory(const fault_scene *scene, fault_plan *plan) {
+    for (size_t n = 1; n <= plan->allocations; n++) {
+        fault once = { .memory = true, .nth = n, .error = ENOMEM, .call = "memory" };
+        fault on = once;
+        on.span = EVERYTHING;
+        replay(scene, &once);
+        replay(scene, &on);
+        plan->runs += 2;
+    }
+}
+
+#define BIG_SCENE 100 /* calls: not every errno in every span any more */
+
+static void fail_call(const fault_scene *scene, fault_plan *plan, size_t n) {
+    size_t errors;
+    const int *error = plausible_errors(plan->names[n - 1], &errors);
+    fault f = { .nth = n, .call = plan->names[n - 1], .nth_of_call = nth_of_name(plan, n) };
+    for (size_t e = 0; e < errors; e++) {
+        for (int span = ONCE; span <= EVERYTHING; span++) {
+            if (plan->calls > BIG_SCENE && (n + (size_t)span) % errors != e) continue;
+            f.error = error[e];
+            f.span = (fault_span)span;
+            replay(scene, &f);
+            plan->runs++;
+        }
+    }
+}
+
+/* Short reads change nothing. */
+static void read_shortly(const fault_scene *scene, fault_plan *plan) {
+    static const size_t most[] = { 1, 7, 4096 };
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        fault none = { .short_reads = most[i] };
+        replay(scene, &none);
+        plan->runs++;
+    }
+}
+
+bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocations,
+                size_t least_calls) {
+    static fault_plan plan;
+    size_t allocations = 0, calls = 0, runs = 0;
+    failures = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!make_plan(&scenes[i], &plan)) continue;
+        read_shortly(&scenes[i], &plan);
+        fail_memory(&scenes[i], &plan);
+        for (size_t n = 1; n <= plan.calls; n++) fail_call(&scenes[i], &plan, n);
+        allocations += plan.allocations;
+        calls += plan.calls;
+        runs += plan.runs;
+        printf("# %s: %zu allocations, %zu calls, %zu runs\n",
+               title(&scenes[i]), plan.allocations, plan.calls,
+               plan.runs);
+    }
+    os_fake_reset();
+    printf("# %zu scenes: %zu allocations, %zu calls, %zu runs, %zu failures\n", count,
+           allocations, calls, runs, failures);
+    return failures == 0 && allocations >= least_allocations && calls >= least_calls;
+}

@@ -1,0 +1,65 @@
+/* Scenes over the platform in memory, played once as they should go, then again and again
+ * while something fails: every allocation, every call of os.h; once, and from then on.
+ * Each time the scene must end as it should (what failed could be done without) or with the
+ * right failure and a message, and leave nothing behind. */
+#ifndef FAULTS_H
+#define FAULTS_H
+
+#include "os_fake.h"
+#include "safetensors_set.h"
+
+/* Everything from os_resize: counted and failed by os_fake. */
+extern const sft_allocator fault_alloc;
+
+/* What a scene did, to be compared. */
+typedef struct fault_seen {
+    int status;    /* code of the library, or exit status of the command */
+    sft_error err; /* of the library */
+    bool overflow; /* a text was longer than its room: the scene is too big */
+    size_t len, err_len;
+    char text[1 << 18], err_text[1 << 14];
+} fault_seen;
+
+void fault_see(fault_seen *seen, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Length and digest of bytes. */
+void fault_see_bytes(fault_seen *seen, const void *bytes, uint64_t len);
+void fault_see_tensor(fault_seen *seen, const sft_tensor *tensor);
+
+typedef struct fault_scene fault_scene;
+struct fault_scene {
+    const char *name;
+    /* Runs while things fail; ends in seen->status and ->err. Allocates nothing that is not
+     * under test. */
+    void (*run)(const fault_scene *scene, fault_seen *seen);
+    const char *path;
+    int mode, way; /* whatever run makes of them */
+    bool command;      /* judged as one: exit status, stdout (text), stderr (err_text) */
+    const char *line;  /* of a command: words with spaces between */
+    bool refused;      /* goes well when it refuses: may then say less of why */
+    /* After fault_world, before things fail; and after the run, when nothing fails any
+     * more: NULL, or what is wrong. Either may be NULL. */
+    void (*set)(const fault_scene *scene);
+    const char *(*after)(const fault_scene *scene, const fault_seen *seen);
+};
+
+/* The world of all scenes:
+ *   /m/a.safetensors       five tensors, metadata, NaN
+ *   /m/many.safetensors    300 tensors
+ *   /m/big.safetensors     400 KB of data, metadata
+ *   /m/bad.safetensors     two rules broken    /m/cut.safetensors  data cut short
+ *   /m/page.safetensors    an HTML page        /m/twice.safetensors  a name twice
+ *   /set/m.safetensors.index.json  and its three shards; /set/plain.json the same
+ *   /gap/m.safetensors.index.json  names a shard that is not there
+ *   /odd/m.safetensors.index.json  names a tensor in the wrong shard
+ *   /tree                  folders of models, a link, an index with its shards
+ *   /m/pipe                a.safetensors from a FIFO */
+void fault_world(void);
+const void *fault_model(size_t *len); /* the bytes of /m/a.safetensors */
+
+/* Plays all scenes in all ways and prints what it did; false if any failed. least_...: of
+ * all points, so that scenes cannot silently come to nothing. */
+bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocations,
+                size_t least_calls);
+
+#endif

@@ -332,9 +332,12 @@ sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span tex
     if (rest.len == 0)
         return sfti_fail(err, code, base + at, "expected %s, found the end of the text",
                          expected);
-    if (rest.data[0] == '{' || rest.data[0] == '[')
-        return sfti_fail(err, code, base + at, "expected %s, found %s", expected,
-                         rest.data[0] == '{' ? "an object" : "an array");
+    char c = rest.data[0];
+    bool white = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    const char *kind = c == '{' ? "an object" : c == '[' ? "an array"
+                       : white ? "white space" : NULL;
+    if (kind)
+        return sfti_fail(err, code, base + at, "expected %s, found %s", expected, kind);
     size_t token = token_length(rest), shown = whole_characters(rest, EXCERPT);
     if (shown > token) shown = token;
     return sfti_fail(err, code, base + at, "expected %s, found %.*s%s", expected, (int)shown,

@@ -317,7 +317,8 @@ static void slices_everywhere(void **state) {
         uint64_t bytes, dims[3];
     } rows[] = { { "U8", 1, { 50, 70, 300 } }, { "F16", 2, { 3, 900, 200 } },
                  { "F32", 4, { 2, 3, 60000 } }, { "F64", 8, { 7, 11, 3000 } },
-                 { "U8", 1, { 1000, 1000, 1 } }, { "F64", 8, { 30, 500, 2 } }, { "C64", 8, { 40, 1, 2000 } } };
+                 { "U8", 1, { 1000, 1000, 1 } }, { "F64", 8, { 30, 500, 2 } },
+                 { "C64", 8, { 40, 1, 2000 } } };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char header[256];
         uint64_t size = rows[r].bytes * rows[r].dims[0] * rows[r].dims[1] * rows[r].dims[2];

@@ -43,8 +43,8 @@ m32 s390x: setup-build setup-test setup-cross
 	@tools/python.sh tests/run.py $@
 
 coverage: setup-build setup-test
-	@tools/python.sh tests/run.py coverage
-	@tools/python.sh tools/coverage.py build/coverage
+	@status=0; tools/python.sh tests/run.py coverage || status=1; \
+	tools/python.sh tools/coverage.py build/coverage || status=1; exit $$status
 
 fuzz: setup-build setup-test
 	@cmake --preset fuzz --log-level=WARNING >/dev/null

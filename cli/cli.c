@@ -41,15 +41,25 @@ void cli_complain(cli *c, const char *path, const sft_error *err) {
     print_error(c, path, err);
 }
 
-static void error_result(cli *c, const char *path, const sft_error *err) {
+static void error_object(cli *c, const char *path, const sft_error *err) {
     sft_error failed = SFT_ERROR_INIT;
     sft_sink sink = cli_out_sink(&c->out);
-    if (!cli_is_json(c) || is_quiet(c, err)) return;
-    cli_result_begin(c);
+    if (is_quiet(c, err)) return;
     if (sft_error_json(err, path, cli_result_command(c), &sink, &failed)) {
         cli_complain(c, path, &failed);
     }
+}
+
+static void error_result(cli *c, const char *path, const sft_error *err) {
+    if (!cli_is_json(c) || is_quiet(c, err)) return;
+    cli_result_begin(c);
+    error_object(c, path, err);
     cli_result_end(c);
+}
+
+void cli_fail_result(cli *c, const char *path, const sft_error *err) {
+    cli_complain(c, path, err);
+    error_object(c, path, err);
 }
 
 void cli_fail_input(cli *c, const char *path, const sft_error *err) {

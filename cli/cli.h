@@ -48,6 +48,8 @@ void cli_complain(cli *c, const char *path, const sft_error *err);
 void cli_refuse(cli *c, const char *path, const sft_error *err);
 /* Complain, and the result object of a model that could not be read. */
 void cli_fail_input(cli *c, const char *path, const sft_error *err);
+/* The same for a result that was begun and of which nothing is written yet. */
+void cli_fail_result(cli *c, const char *path, const sft_error *err);
 
 /* ── Results as JSON ── */
 

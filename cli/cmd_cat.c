@@ -20,6 +20,8 @@ typedef struct selection {
     uint64_t shape[SFT_MAX_RANK]; /* of the result */
     uint64_t at[SFT_MAX_RANK];    /* place of the next element */
     uint64_t elements, bytes;
+    const char *path;
+    bool begun; /* the result object */
 } selection;
 
 /* ── Which tensor ── */
@@ -161,32 +163,15 @@ static sft_code cat_text(selection *s, sft_error *err) {
 
 /* ── json ── */
 
-static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elements,
-                         sft_error *err) {
-    selection *s = ctx;
-    cli_out *out = &s->c->out;
-    char room[CLI_VALUE_ROOM];
-    (void)len;
-    for (uint64_t i = 0; i < elements; i++) {
-        uint32_t opens = opening_dims(s);
-        bool first = true;
-        for (uint32_t d = 0; d < s->rank; d++) first = first && s->at[d] == 0;
-        if (!first) cli_text(out, ",");
-        for (uint32_t d = 0; d < opens; d++) cli_text(out, "[");
-        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, true, room));
-        for (uint32_t ended = step_on(s); ended > 0; ended--) cli_text(out, "]");
-        if (out->error) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped");
-    }
-    return put_raw(s, NULL, 0, 0, err);
-}
-
 /* The beginning of the result object, up to its values. */
-static sft_code begin_json(selection *s, const char *path, sft_error *err) {
+static sft_code begin_json(selection *s, sft_error *err) {
     sft_sink sink = cli_out_sink(&s->c->out);
     sfti_json_writer w;
+    cli_result_begin(s->c);
+    s->begun = true;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    cli_json_path(&w, path);
+    cli_json_path(&w, s->path);
     sfti_json_key(&w, "ok");
     sfti_json_bool(&w, true);
     sfti_json_key(&w, "tensor");
@@ -201,12 +186,35 @@ static sft_code begin_json(selection *s, const char *path, sft_error *err) {
     return sfti_json_done(&w);
 }
 
+/* The result begins with the first piece, so that one that cannot be read is an error's. */
+static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elements,
+                         sft_error *err) {
+    selection *s = ctx;
+    cli_out *out = &s->c->out;
+    char room[CLI_VALUE_ROOM];
+    sft_code code = s->begun ? SFT_OK : begin_json(s, err);
+    (void)len;
+    if (code) return code;
+    for (uint64_t i = 0; i < elements; i++) {
+        uint32_t opens = opening_dims(s);
+        bool first = true;
+        for (uint32_t d = 0; d < s->rank; d++) first = first && s->at[d] == 0;
+        if (!first) cli_text(out, ",");
+        for (uint32_t d = 0; d < opens; d++) cli_text(out, "[");
+        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, true, room));
+        for (uint32_t ended = step_on(s); ended > 0; ended--) cli_text(out, "]");
+        if (out->error) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped");
+    }
+    return put_raw(s, NULL, 0, 0, err);
+}
+
 static sft_code cat_json(selection *s, const char *path, sft_error *err) {
-    cli_result_begin(s->c);
-    sft_code code = begin_json(s, path, err);
-    if (!code && s->elements == 0) cli_text(&s->c->out, "[]");
-    if (!code) code = cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
-    cli_text(&s->c->out, "}");
+    s->path = path;
+    sft_code code = s->elements == 0
+        ? begin_json(s, err)
+        : cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
+    if (!s->begun) return code;
+    cli_text(&s->c->out, s->elements == 0 ? "[]}" : "}");
     cli_result_end(s->c);
     return code;
 }
@@ -262,6 +270,11 @@ static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *operand,
                           const char *what, sft_error *err) {
     sft_set *set = NULL;
     const cli_input *input = inputs->items[0];
+    for (size_t i = 0; i < inputs->count; i++) {
+        if (inputs->items[i]->kind != CLI_BLOCKED) continue;
+        *err = *inputs->items[i]->err;
+        return err->code;
+    }
     bool one = inputs->count == 1 && (input->kind == CLI_FILE || input->kind == CLI_INDEX);
     if (!one) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,

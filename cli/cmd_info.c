@@ -227,7 +227,7 @@ static void info_input(cli *c, const cli_input *input) {
     if (cli_is_json(c)) {
         cli_result_begin(c);
         if (sft_info_json(set, input->path, cli_result_command(c), &sink, &err)) {
-            cli_complain(c, input->path, &err);
+            cli_fail_result(c, input->path, &err);
         }
         cli_result_end(c);
     } else {

@@ -267,7 +267,7 @@ static void ls_json(listing *l, sft_error *err) {
     sft_order order = c->set.sort == CLI_SORT_NAME ? SFT_ORDER_NATURAL : SFT_ORDER_OFFSET;
     cli_result_begin(c);
     if (sft_ls_json(l->set, l->path, cli_result_command(c), order, is_wanted, l, &sink, err)) {
-        cli_complain(c, l->path, err);
+        cli_fail_result(c, l->path, err);
     }
     cli_result_end(c);
 }

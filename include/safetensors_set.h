@@ -118,7 +118,8 @@ SFT_API void sft_set_totals(const sft_set *set, sft_totals *out);
 /* Each writes one result object, `{"path":…,"ok":true,…}`, to a sink the caller
  * finishes. path is shown as given (bytes that are not UTF-8 become U+FFFD, and
  * path_bytes is added); with command not NULL the object begins with
- * "schema":1,"command":command (a line of --jsonl). @since 0.1 */
+ * "schema":1,"command":command (a line of --jsonl). When memory runs out nothing has been
+ * written. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path,
                                              const char *command, sft_sink *sink,
                                              sft_error *err);

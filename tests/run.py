@@ -50,7 +50,8 @@ SUITES = [
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
     ("unit", "check test asan tsan coverage", 300, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 300, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
-    ("corpus", "check test asan msan coverage m32 s390x", 600, [PY, "tests/corpus/run.py"], "tests/corpus/run.py"),
+    ("corpus", "check test asan msan coverage m32 s390x", 600, [PY, "tests/corpus/run.py"],
+     "tests/corpus/run.py"),
     ("cli", "check test asan coverage", 600, [PY, "tests/cli/run.py"], "tests/cli/run.py"),
     ("examples", "check test asan coverage", 120, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
@@ -66,7 +67,8 @@ SUITES = [
     ("differential", "test", 900, [PY, "tests/python/differential.py"],
      "tests/python/differential.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 900, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"], "tests/run.py"),
+    ("asan", "test", 900, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
+     "tests/run.py"),
 ]
 
 CLOSING = re.compile(rb"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
@@ -147,6 +149,9 @@ def build(target, env, logs):
     status, output = run(["bash", "-c", script], 900, env, log)
     result = (1, 0, 0, preset) if status == 0 else (0, 1, 0, f"exit {status}")
     report("build", time.monotonic() - begin, 900, result, output, log)
+    # Counts of earlier runs would be added to.
+    for path in glob.glob(os.path.join(env["SFT_BUILD"], "**", "*.gcda"), recursive=True):
+        os.remove(path)
     return status == 0
 
 

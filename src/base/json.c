@@ -178,6 +178,17 @@ sfti_json_type sfti_json_next(sfti_json *json) {
     }
 }
 
+uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t room) {
+    if (json->state != JSON_AT_ARRAY) return 0;
+    sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
+    uint64_t count = sfti_lex_integers(&lex, out, room);
+    if (count > 0) {
+        json->at = lex.at;
+        json->state = JSON_AT_VALUE;
+    }
+    return count;
+}
+
 /* ── Reader: passing over values without events ── */
 
 static bool pass_string(sfti_lex *lex) {
@@ -234,6 +245,7 @@ static bool pass_container(sfti_json *json, sfti_lex *lex) {
         }
         if (!fresh && !pass_comma(lex, object)) return false;
         if (object && !pass_key(lex)) return false;
+        if (!object) (void)sfti_lex_integers(lex, NULL, 0);
         char c = sfti_lex_peek(lex);
         fresh = c == '{' || c == '[';
         if (fresh) object = c == '{';

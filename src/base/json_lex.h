@@ -243,6 +243,25 @@ static inline bool sfti_lex_short_integer(sfti_lex *lex) {
     return true;
 }
 
+/* Integers of an array spelled without blanks, up to the last but one: the cursor ends on a
+ * digit. The first room of them go to out; how many there were. */
+static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t room) {
+    uint64_t count = 0;
+    const char *p = lex->at;
+    while (lex->end - p > 22) { /* 20 digits, a comma and a digit */
+        const char *q = p;
+        uint64_t value = 0;
+        while (q - p < 20 && sfti_lex_digit(*q)) value = value * 10 + (uint64_t)(*q++ - '0');
+        if (q == p || q - p > 19 || (*p == '0' && q - p > 1)) break;
+        if (q[0] != ',' || !sfti_lex_digit(q[1])) break;
+        if (count < room) out[count] = value;
+        count++;
+        p = q + 1;
+    }
+    lex->at = p;
+    return count;
+}
+
 /* Cursor on '-' or a digit. *is_uint: digits alone and at most 2^64 - 1, in *value. */
 static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value) {
     const char *begin = lex->at;

@@ -116,7 +116,8 @@ static bool read_dtype(entry_reading *e) {
 
 /* Dimensions up to the bracket into dims (room of them), further ones counted only. */
 static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t *count) {
-    for (*count = 0; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
+    *count = sfti_json_uints(&e->json, dims, room);
+    for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
         if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
         if (*count < room) dims[*count] = e->json.value;
     }

@@ -41,6 +41,8 @@ const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i) {
     return sfti_tensor_at(t, t->order ? t->order[i] : i);
 }
 
+#define PREFETCH 16 /* names ahead */
+
 static sft_span tensor_name(const void *ctx, uint32_t entry) {
     return sfti_tensor_at(&((const sfti_model *)ctx)->tensors, entry)->name;
 }
@@ -92,8 +94,6 @@ static bool take_duplicate(sfti_reading *r, uint32_t earlier, uint32_t later) {
     return true;
 }
 
-#define PREFETCH 16 /* names ahead */
-
 static bool index_names(sfti_reading *r, size_t *dead) {
     sfti_tensors *t = &r->model->tensors;
     *dead = 0;
@@ -111,26 +111,36 @@ static bool index_names(sfti_reading *r, size_t *dead) {
     return true;
 }
 
-/* Pairs of one key: refused, or the last value takes the first one's place. */
+/* Pair i joins those kept so far. Of one key: refused, or the last value takes the first
+ * one's place. */
+static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
+    sft_pair *pairs = r->model->metadata;
+    sft_pair pair = pairs[*kept] = pairs[i];
+    uint32_t first = sfti_names_put(&r->model->keys, pair.key, hash, (uint32_t)*kept);
+    if (first == *kept) {
+        ++*kept;
+        return true;
+    }
+    pairs[first].value = pair.value;
+    return r->limits->level < SFT_LEVEL_DEFAULT
+           || report_name(r, SFT_METADATA_KEY_DUPLICATE, pair.key,
+                          "one value for this metadata key");
+}
+
 static bool index_keys(sfti_reading *r) {
     sfti_model *m = r->model;
     size_t count = m->metadata_count, kept = 0;
+    uint64_t ahead[PREFETCH]; /* hashes of the pairs from i - PREFETCH on */
     if (!sfti_names_begin(&m->keys, count, r->seed, pair_key, m, r->arena))
         return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
-    for (size_t i = 0; i < count; i++) {
-        m->metadata[kept] = m->metadata[i];
-        sft_span key = m->metadata[kept].key;
-        uint32_t first = sfti_names_put(&m->keys, key, sfti_names_hash(key, r->seed),
-                                        (uint32_t)kept);
-        if (first == kept) {
-            kept++;
-            continue;
-        }
-        m->metadata[first].value = m->metadata[kept].value;
-        if (r->limits->level >= SFT_LEVEL_DEFAULT
-            && !report_name(r, SFT_METADATA_KEY_DUPLICATE, m->metadata[first].key,
-                            "one value for this metadata key"))
+    for (size_t i = 0; i < count + PREFETCH; i++) {
+        uint64_t *hash = &ahead[i % PREFETCH];
+        if (i >= PREFETCH && i - PREFETCH < count
+            && !keep_pair(r, i - PREFETCH, *hash, &kept))
             return false;
+        if (i >= count) continue;
+        *hash = sfti_names_hash(m->metadata[i].key, r->seed);
+        sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;
     return true;

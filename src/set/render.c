@@ -141,25 +141,18 @@ static void put_metadata_one(sfti_json_writer *w, const sft_file *file) {
 }
 
 /* The pairs of all shards; a key that several have is shown once, as the first has it. */
-static sft_code put_metadata_all(sfti_json_writer *w, const sft_set *set, sft_error *err) {
-    metadata_union all;
-    sfti_arena arena = { .alloc = set->arena.alloc };
-    sft_code code = union_begin(&all, set, &arena, err);
-    for (size_t s = 0; !code && s < set->shard_count; s++)
+static void put_metadata_all(sfti_json_writer *w, const sft_set *set, metadata_union *all) {
+    for (size_t s = 0; s < set->shard_count; s++)
         for (size_t i = 0; i < sft_file_metadata_count(set->files[s]); i++)
-            union_put(&all, w, sft_file_metadata_at(set->files[s], i));
-    sfti_arena_free(&arena);
-    return code;
+            union_put(all, w, sft_file_metadata_at(set->files[s], i));
 }
 
-static sft_code put_metadata(sfti_json_writer *w, const sft_set *set, sft_error *err) {
-    sft_code code = SFT_OK;
+static void put_metadata(sfti_json_writer *w, const sft_set *set, metadata_union *all) {
     sfti_json_key(w, "metadata");
     sfti_json_open(w, '{');
     if (set->shard_count == 1) put_metadata_one(w, set->files[0]);
-    else code = put_metadata_all(w, set, err);
+    else put_metadata_all(w, set, all);
     sfti_json_close(w, '}');
-    return code;
 }
 
 static void put_shards(sfti_json_writer *w, const sft_set *set) {
@@ -178,13 +171,19 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
 sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
                        sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
-    put_begin(&w, path, command, true, sink, err);
-    put_complete(&w, set);
-    put_file(&w, set);
-    sft_code code = put_metadata(&w, set, err);
-    if (code) return code;
-    if (set->shard_count > 1 || set->index_path) put_shards(&w, set);
-    return put_end(&w);
+    metadata_union all;
+    sfti_arena arena = { .alloc = set->arena.alloc };
+    sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
+    if (!code) {
+        put_begin(&w, path, command, true, sink, err);
+        put_complete(&w, set);
+        put_file(&w, set);
+        put_metadata(&w, set, &all);
+        if (set->shard_count > 1 || set->index_path) put_shards(&w, set);
+        code = put_end(&w);
+    }
+    sfti_arena_free(&arena);
+    return code;
 }
 
 /* ── ls ── */

@@ -290,20 +290,60 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
 }
 
 /* Whether a file that is no safetensors file could be an index: its text begins as one. */
-static bool set_maybe_index(const char *path, sft_code code) {
-    char text[16];
-    size_t got = 0, i = 0;
-    int fd;
-    sft_class cls = sft_code_describe(code)->cls;
-    bool contents = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED;
-    if ((!contents && code != SFT_HEADER_TOO_LARGE) || os_open_read(path, &fd)) return false;
-    if (os_pread(fd, text, sizeof text, 0, &got)) got = 0;
-    os_close(fd);
-    while (i < got && memchr(" \t\r\n", text[i], 4)) i++;
-    if (i == got || text[i] != '{') return false;
-    for (; i < got; i++)
+static bool set_is_index_text(const char *text, size_t len) {
+    size_t i = 0;
+    while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
+    if (i == len || text[i] != '{') return false;
+    for (; i < len; i++)
         if ((uint8_t)text[i] < 0x20 && !memchr("\t\r\n", text[i], 3)) return false;
     return true;
+}
+
+static sft_code set_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
+    char why[128];
+    if (failed == ENOENT) code = SFT_NOT_FOUND;
+    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
+}
+
+static sft_code set_look_at_text(const char *path, bool *is_index, sft_error *err) {
+    char text[16];
+    size_t len = 0, got = 1;
+    int fd, failed = os_open_read(path, &fd);
+    if (failed) return set_os_fail(err, SFT_IO_OPEN, failed, "open");
+    while (!failed && got > 0 && len < sizeof text) {
+        failed = os_pread(fd, text + len, sizeof text - len, len, &got);
+        if (!failed) len += got;
+    }
+    os_close(fd);
+    *is_index = set_is_index_text(text, len);
+    if (!failed || failed == ESPIPE) return SFT_OK;
+    return set_os_fail(err, SFT_IO_READ, failed, "read");
+}
+
+static bool set_is_contents(sft_code code) {
+    sft_class cls = sft_code_describe(code)->cls;
+    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
+           code == SFT_HEADER_TOO_LARGE;
+}
+
+/* A file refused with *error may be an index under another name. What kept us from looking
+ * takes the place of the refusal, which may be wrong. */
+static sft_code set_open_text(const char *path, const sft_set_options *options, sft_set **out,
+                              sft_error *error) {
+    sft_error tried = SFT_ERROR_INIT;
+    sfti_index index;
+    bool is_index = false;
+    if (!set_is_contents(error->code)) return error->code;
+    sft_code code = set_look_at_text(path, &is_index, &tried);
+    if (code) return set_give(error, &tried);
+    if (!is_index) return error->code;
+    code = sfti_index_load(path, options, &index, &tried);
+    bool broke = code == SFT_OUT_OF_MEMORY || sft_code_describe(code)->cls == SFT_CLASS_IO;
+    if (code && !broke) code = error->code;
+    else if (code) set_give(error, &tried);
+    else code = set_from_index(path, &index, options, out, error);
+    sfti_index_release(&index);
+    return code;
 }
 
 sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set **out,
@@ -311,7 +351,6 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     sft_set_options all;
     sft_error error = SFT_ERROR_INIT;
     sft_file *file;
-    sfti_index index;
     *out = NULL;
     if (!path) return sfti_set_path_fail(err);
     sft_code code = sfti_set_options(options, &all, err);
@@ -319,13 +358,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     if (sft_is_index_path(path)) return set_open_index(path, &all, out, err);
     code = set_open_file(path, &all.open, &file, &error);
     if (!code) return sft_set_from_file(file, path, out, err);
-    if (set_maybe_index(path, code)) {
-        if (!sfti_index_load(path, &all, &index, NULL)) {
-            code = set_from_index(path, &index, &all, out, &error);
-            error.code = code;
-        }
-        sfti_index_release(&index);
-    }
+    code = set_open_text(path, &all, out, &error);
     return code ? set_give(err, &error) : SFT_OK;
 }
 

@@ -251,7 +251,7 @@ def grammar(c):
                         ("shape-nan", "[NaN]"), ("shape-infinity", "[Infinity]"),
                         ("shape-unit", "[2u]"), ("shape-comma-only", "[,]")]:
         c.refuse(5, slug, one(shape=value), "not JSON: %s as a shape" % value)
-    for slug, value in [("offsets-comma-last", "[0,8,]"), ("offsets-semicolon", "[0;8]")]:
+    for slug, value in [("offsets-comma-last", "[0,8,]"), ("offsets-comma-first", "[,0,8]")]:
         c.refuse(5, slug, one(offsets=value), "not JSON: %s as offsets" % value)
     c.refuse(5, "semicolon-between", frame(header(u8("a", 0, 4))[:-1] + ";" + u8("b", 4, 8) + "}",
                                            bytes(8)), "a semicolon between entries")
@@ -259,6 +259,28 @@ def grammar(c):
                       ("u-0", "\\u0"), ("high-u-3", "\\ud800\\udc0")]:
         c.refuse(6, "cut-after-" + slug, frame('{"t' + end), "the header ends inside an escape")
     c.refuse(5, "cut-after-backslash", frame('{"t\\', bytes(8)), "the header ends with a backslash")
+    # A semicolon for each comma and colon there can be: a reader that skips a byte there
+    # without looking would read on.
+    for slug, text in [("after-name", whole.replace('"t":', '"t";')),
+                       ("after-field-name", whole.replace('"dtype":', '"dtype";')),
+                       ("between-fields", whole.replace('"I32",', '"I32";')),
+                       ("in-shape", whole.replace("[2]", "[2;1]")),
+                       ("in-offsets", whole.replace("[0,8]", "[0;8]")),
+                       ("in-pair", header(META + '{"a";"b"}', T)),
+                       ("between-pairs", header(META + '{"a":"b";"c":"d"}', T)),
+                       ("field-half-quoted", whole.replace('"dtype"', 'dtype"')),
+                       ("metadata-half-quoted", header(META + '{a":"b"}', T)),
+                       ("name-half-quoted", whole.replace('"t"', 't"'))]:
+        c.refuse(5, "semicolon-" + slug, frame(text, bytes(8)), "not JSON: " + slug)
+    for slug, value in [("in-pair", '{"a";1}'), ("between-pairs", '{"a":1;"b":2}'),
+                        ("in-array", "[1;2]"), ("deep-in-pair", '[[{"a";1}]]'),
+                        ("deep-in-array", '{"a":[[1;2]]}'), ("colon-in-array", '["a":1]'),
+                        ("array-closed-as-object", "[1}"), ("object-closed-as-array", '{"a":1]'),
+                        ("value-missing", '{"a":}'), ("no-value-in-array", "[,1]"),
+                        ("deep-comma-last", '[{"a":[1,]}]'), ("deep-pair-comma-last", '[{"a":1,}]'),
+                        ("unclosed", '[{"a":[1]')]:
+        c.refuse_field(5, "field-" + slug, one(more=',"x":' + value),
+                       "not JSON in an ignored field: " + value)
     c.refuse_field(5, "field-key-half-quoted", one(more=',"x":{a":1}'),
                    "a key without its first quote, in an ignored field")
     for word in ("True", "TRUE", "tru", "truex", "trux", "falsy", "nulL",
@@ -474,11 +496,19 @@ def entries(c):
     c.refuse(13, "escaped", frame('{"t":{"dtype":"I32","\\u0064type":"I32","shape":[2],'
                                   '"data_offsets":[0,8]}}', bytes(8)),
              "dtype twice, once spelled with an escape")
-    for slug, more in [("null", ',"x":null'), ("string", ',"x":"y"'), ("object", ',"x":{"a":[]}'),
+    for slug, more in [("deep", ',"x":[{"a":[1,{"b":[]}],"c":{}},[[]],{}]'),
+                       ("spaced", ',"x": [ 1 , { "a" : [ ] , "b" : { } } , true ] '),
+                       ("all-kinds", ',"x":["\\u00e9",-1.5e3,0,true,false,null,{"":""},[]]'),
+                       ("null", ',"x":null'), ("string", ',"x":"y"'), ("object", ',"x":{"a":[]}'),
                        ("twice", ',"x":1,"x":2'), ("empty-name", ',"":1'), ("true", ',"x":true'),
                        ("nested-duplicates", ',"x":{"a":1,"a":2}'), ("escape", ',"x":"\\u0000"'),
                        ("nested-like-a-tensor", "," + T), ("dtype-inside", ',"x":{"dtype":1}')]:
         c.not_strict(29, slug, one(more=more), "an unknown field", notes=["unknown_field"])
+    c.not_strict(29, "offsets-beside", one(more=',"offsets":[1,9]'),
+                 "the field of the first layout beside today's, which counts")
+    c.not_strict(29, "offsets-before", frame('{"t":{"offsets":"x","dtype":"I32","shape":[2],'
+                                             '"data_offsets":[0,8]}}', bytes(8)),
+                 "the field of the first layout, with any value, before today's")
     c.not_strict(29, "first", frame('{"t":{"x":1,"dtype":"I32","shape":[2],"data_offsets":[0,8]}}',
                                     bytes(8)), "an unknown field before the others")
     c.not_strict(29, "prefix-of-dtype", one(more=',"dtyp":1,"dtypes":2'),
@@ -825,6 +855,10 @@ def legacy(c):
         "a dtype of today with the first layout's offsets")
     add("dtype-only", header(entry(dtype='"float32"')), bytes(8),
         "a dtype of the first layout with data_offsets")
+    add("offsets-twice", '{"t":{"dtype":"F16","shape":[2],"offsets":[0,4],"offsets":[0,4]}}',
+        bytes(4), "the first layout, offsets twice", "field_duplicate")
+    add("offsets-string", '{"t":{"dtype":"F16","shape":[2],"offsets":"0"}}', bytes(4),
+        "the first layout, offsets a string", "offsets_type")
     add("gap", header(old("a", "float32", "[2]", "[4,12]")), bytes(12),
         "the first layout, a hole at the start", "offsets_gap")
     add("short", header(old("a", "float32", "[2]", "[0,8]")), bytes(4),

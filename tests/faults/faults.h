@@ -17,7 +17,7 @@ typedef struct fault_seen {
     sft_error err; /* of the library */
     bool overflow; /* a text was longer than its room: the scene is too big */
     size_t len, err_len;
-    char text[1 << 18], err_text[1 << 14];
+    char text[1 << 19], err_text[1 << 14];
 } fault_seen;
 
 void fault_see(fault_seen *seen, const char *format, ...)
@@ -36,11 +36,12 @@ struct fault_scene {
     int mode, way; /* whatever run makes of them */
     bool command;      /* judged as one: exit status, stdout (text), stderr (err_text) */
     const char *line;  /* of a command: words with spaces between */
-    bool refused;      /* goes well when it refuses: may then say less of why */
-    /* After fault_world, before things fail; and after the run, when nothing fails any
-     * more: NULL, or what is wrong. Either may be NULL. */
+    bool refused; /* goes well when it refuses: may then say less of why */
+    bool writes;  /* a failed close is then a failure */
+    /* After fault_world, before things fail; and after the run: NULL, or what is wrong.
+     * lasting: removing a file may have failed too. Either may be NULL. */
     void (*set)(const fault_scene *scene);
-    const char *(*after)(const fault_scene *scene, const fault_seen *seen);
+    const char *(*after)(const fault_scene *scene, const fault_seen *seen, bool lasting);
 };
 
 /* The world of all scenes:
@@ -53,6 +54,7 @@ struct fault_scene {
  *   /gap/m.safetensors.index.json  names a shard that is not there
  *   /odd/m.safetensors.index.json  names a tensor in the wrong shard
  *   /tree                  folders of models, a link, an index with its shards
+ *   /wide                  40 models           /dir                 empty
  *   /m/pipe                a.safetensors from a FIFO */
 void fault_world(void);
 const void *fault_model(size_t *len); /* the bytes of /m/a.safetensors */

@@ -116,6 +116,14 @@ static void add_tree(void) {
     add_text("/tree/deep/notes.txt", "no model");
 }
 
+static void add_wide(void) {
+    char path[64];
+    for (int i = 0; i < 40; i++) {
+        snprintf(path, sizeof path, "/wide/model-%d.safetensors", i);
+        add(path, i % 4 == 3 ? &shards[i % 3] : &model_a);
+    }
+}
+
 void fault_world(void) {
     make_models();
     os_fake_reset();
@@ -132,10 +140,12 @@ void fault_world(void) {
                "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
                "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}", 4);
     add_set("/set", INDEX(SHARD(0)), 3);
-    add_text("/set/plain.json", INDEX(SHARD(0)));
+    add_text("/set/plain.json", "\n  " INDEX(SHARD(0)));
     add_set("/gap", INDEX(SHARD(0)), 2);
     add_set("/odd", INDEX(SHARD(1)), 3);
     add_tree();
+    add_wide();
+    os_fake_add_dir("/dir");
 }
 
 const void *fault_model(size_t *len) {

@@ -36,7 +36,8 @@ static void run_line(const fault_scene *scene, fault_seen *seen) {
         if (at) *at++ = '\0';
     }
     seen->status = sft_cli_main(argc, argv);
-    seen->len = keep_output(1, seen->text, sizeof seen->text, &seen->overflow);
+    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
+    seen->text[seen->len] = '\0';
     seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
     seen->err_text[seen->err_len] = '\0';
 }
@@ -61,6 +62,8 @@ static void page_from_pipe(const fault_scene *scene) {
 }
 
 #define LINE(text) { .command = true, .run = run_line, .line = "safetensors " text }
+/* With a bad file, of which a failure may hide what it really is. */
+#define BAD(text) { .command = true, .run = run_line, .refused = true, .line = "safetensors " text }
 #define FED(how, text) { .command = true, .run = run_line, .set = how, .line = "safetensors " text }
 
 static const fault_scene infos[] = {
@@ -69,15 +72,15 @@ static const fault_scene infos[] = {
     LINE("info -v /m/many.safetensors"),
     LINE("info --json /m/a.safetensors"),
     LINE("info --jsonl /m/a.safetensors /m/big.safetensors"),
-    LINE("info --json /m/a.safetensors /m/bad.safetensors /m/page.safetensors /m/none"),
-    LINE("info /m/a.safetensors /m/bad.safetensors /m/page.safetensors /m/none /m/cut.safetensors"),
+    BAD("info --json /m/a.safetensors /m/bad.safetensors /m/page.safetensors /m/none"),
+    BAD("info /m/a.safetensors /m/bad.safetensors /m/page.safetensors /m/none /m/cut.safetensors"),
     LINE("info /set"),
     LINE("info /set/m.safetensors.index.json"),
     LINE("info --json /set/m.safetensors.index.json"),
     LINE("info --jsonl /set/plain.json"),
     LINE("info /gap/m.safetensors.index.json"),
     LINE("info --json /odd/m.safetensors.index.json"),
-    LINE("info /m"),
+    BAD("info /m"),
     LINE("info -r /tree"),
     LINE("info -r --json /tree"),
     LINE("info -r --jsonl --level strict /tree"),
@@ -160,7 +163,7 @@ static const fault_scene others[] = {
     LINE("cat /set/m.safetensors.index.json s2.a"),
     LINE("cat /set s1.b"),
     LINE("cat --as json /set/plain.json s0.b"),
-    LINE("cat /m/page.safetensors w"),
+    BAD("cat /m/page.safetensors w"),
     LINE("cat - w"),
     LINE("help"),
     LINE("help ls"),
@@ -173,6 +176,24 @@ static const fault_scene others[] = {
     LINE("nonsense"),
     LINE("ls --tre /m/a.safetensors"),
 };
+
+static const fault_scene folders[] = {
+    LINE("info /wide"),
+    LINE("info --json /wide"),
+    LINE("ls --tsv /wide"),
+    LINE("ls --json --sort name --match [bw]* /wide"),
+    LINE("check /wide"),
+    LINE("check --json /wide"),
+    LINE("check --deep --level strict /wide"),
+    LINE("check --jsonl --deep /wide"),
+    LINE("check --explain --level compat /wide"),
+    LINE("check --legacy /wide /wide"),
+};
+
+static void play_folders(void **state) {
+    (void)state;
+    assert_true(fault_play(folders, sizeof folders / sizeof *folders, 100, 100));
+}
 
 static void play_infos(void **state) {
     (void)state;
@@ -200,6 +221,7 @@ int main(void) {
         cmocka_unit_test(play_lists),
         cmocka_unit_test(play_checks),
         cmocka_unit_test(play_others),
+        cmocka_unit_test(play_folders),
     };
     return cmocka_run_group_tests_name("commands over a failing system", tests, NULL, NULL);
 }

@@ -167,6 +167,32 @@ def unknown_field(h):
                    h.rng.choice(VALUES + NUMBERS)])
 
 
+def some_json(rng, depth=0):
+    """Legal JSON of some depth."""
+    kind = rng.randrange(8 if depth < 4 else 4)
+    if kind < 4:
+        return rng.choice(VALUES[:6] + NUMBERS + ['"%s"' % rng.choice(ESCAPES), "12", "0"])
+    space = rng.choice(("", "", " ", "\n"))
+    if kind < 6:
+        parts = [some_json(rng, depth + 1) for _ in range(rng.randrange(4))]
+        return "[" + space + (space + "," + space).join(parts) + space + "]"
+    parts = ['"%s"%s:%s%s' % (rng.choice(("a", "b", "", "\\n")), space, space,
+                              some_json(rng, depth + 1)) for _ in range(rng.randrange(4))]
+    return "{" + space + (space + "," + space).join(parts) + space + "}"
+
+
+def nested(h):
+    h.a_tensor()[1].append(['"x"', some_json(h.rng)])
+
+
+def nested_broken(h):
+    """One byte of legal JSON in an ignored field changed, dropped or added."""
+    text = some_json(h.rng)
+    at = h.rng.randrange(len(text))
+    other = h.rng.choice(list(',:;{}[]"\\01-+.eE ntf\t\1') + [""])
+    h.a_tensor()[1].append(['"x"', text[:at] + other + text[at + h.rng.randrange(2):]])
+
+
 def escape_name(h):
     t = h.a_tensor()
     t[0] = t[0][:-1] + h.rng.choice(ESCAPES) + '"'
@@ -274,7 +300,7 @@ def any_name(h):
                             for _ in range(h.rng.randrange(1, 12)))
 
 
-HARMLESS = [digits, spaced_array, metadata_many, any_name, gap,
+HARMLESS = [nested, digits, spaced_array, metadata_many, any_name, gap,
             lead, tail, shuffle_fields, shuffle_members, unknown_field, escape_name,
             escape_spelling, escape_dtype, metadata_ok, metadata_null, metadata_key_twice, twin,
             twin_before, entry_array, dtype_object, more_dims, empty_tensor, nest]
@@ -517,7 +543,8 @@ BREAKING = [file_cut, length_huge, length_over, length_off, bad_utf8, bad_utf8_n
             entry_type, entry_array_off, field_missing, field_twice, dtype_type, dtype_unknown,
             dtype_other, shape_type, offsets_type, metadata_type, metadata_value, metadata_twice,
             legacy, reversed_, gap_in_data, overlap, same_place, end_off, overflow, partial,
-            dim_off, data_short, data_long, reversed_, end_below]
+            dim_off, data_short, data_long, reversed_, end_below,
+            nested_broken, nested_broken]
 
 
 def one(rng):

@@ -1,0 +1,198 @@
+/* Digests of models: of whole files, of their data, of their content.
+ *
+ * In what follows a file is 8 length bytes, N header bytes, and the data D to its end;
+ * F[a, b) are bytes of the file, cut where it ends. All digests are lower-case hex.
+ *
+ *   sha256          SHA-256 of the file
+ *   autov1          8 digits of SHA-256(F[1 MiB, 1 MiB + 64 KiB)): the old webui "model hash"
+ *   autov1_civitai  the same; unknown for files under 2 MiB, as CivitAI has it
+ *   autov2          the first 10 digits of sha256
+ *   autov3          12 digits of SHA-256(D), as CivitAI, webui and their helpers count; with
+ *                   a header of 16 MiB or more, of SHA-256(F[8, end)), as CivitAI does
+ *   sshs_model      SHA-256(D): sd-scripts' sshs_model_hash, ModelSpec's hash_sha256
+ *   sshs_legacy     8 digits: sd-scripts' sshs_legacy_hash, autov1 of the file as it would be
+ *                   had it only the metadata that begin with "ss_". Computed, nothing is
+ *                   rewritten. Unknown when that header would pass 1 MiB or the tensors are
+ *                   not in the order of the official writer
+ *   crc32           as zlib, 8 digits; crc32_civitai: its bytes reversed
+ *   blake3          BLAKE3 of the file, 256 bits
+ *   content         SHA-256 over, for each tensor in byte order of its name: u32 length of
+ *                   the name, name, u32 length of the dtype, dtype, u32 rank, u64 dims (all
+ *                   little-endian), SHA-256 of the tensor's bytes (32 bytes). The same for
+ *                   one file and for any way to split it into shards
+ *
+ * autov3, sshs_model, sshs_legacy and content need a valid model; the others take any file.
+ * However many algorithms are asked for, the bytes are read once. SHA-256 streams are
+ * interleaved where the processor has SHA instructions: autov3 beside sha256, or a second
+ * file, costs little or nothing.
+ *
+ * Conventions as in safetensors.h.
+ */
+#ifndef SAFETENSORS_HASH_H
+#define SAFETENSORS_HASH_H
+
+#include "safetensors.h"
+#include "safetensors_set.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ── Algorithms ──────────────────────────────────────────────────────────── */
+
+/* New ones are appended. @since 0.1 */
+typedef enum sft_hash_algo {
+    SFT_HASH_SHA256 = 0,
+    SFT_HASH_AUTOV1,
+    SFT_HASH_AUTOV1_CIVITAI,
+    SFT_HASH_AUTOV2,
+    SFT_HASH_AUTOV3,
+    SFT_HASH_SSHS_MODEL,
+    SFT_HASH_SSHS_LEGACY,
+    SFT_HASH_CRC32,
+    SFT_HASH_CRC32_CIVITAI,
+    SFT_HASH_BLAKE3,
+    SFT_HASH_CONTENT
+} sft_hash_algo;
+
+#define SFT_HASH_COUNT 11
+#define SFT_HASH_ROOM 72 /* of a digest as text, with its NUL */
+
+/* Several algorithms are a sum of bits. */
+#define SFT_HASH_BIT(algo) (UINT32_C(1) << (algo))
+#define SFT_HASH_ALL ((UINT32_C(1) << SFT_HASH_COUNT) - 1)
+/* Those that need a valid model. */
+#define SFT_HASH_OF_MODEL                                              \
+    (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL) \
+     | SFT_HASH_BIT(SFT_HASH_SSHS_LEGACY) | SFT_HASH_BIT(SFT_HASH_CONTENT))
+
+/* "sha256", as above and in JSON; NULL for a value outside the enum. Static. @since 0.1 */
+SFT_API const char *sft_hash_name(sft_hash_algo algo);
+/* Hex digits of its digests; 0 for a value outside the enum. @since 0.1 */
+SFT_API size_t sft_hash_digits(sft_hash_algo algo);
+/* Bits of "sha256,autov3", or of "all". SFT_BAD_ARGUMENT names the word that is none.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err);
+
+/* Digests; text[algo] is there, NUL-terminated, where its bit of known is set, else "".
+ * @since 0.1 */
+typedef struct sft_hashes {
+    uint32_t asked; /* bits */
+    uint32_t known; /* bits; of asked, those that could be told */
+    char text[SFT_HASH_COUNT][SFT_HASH_ROOM];
+} sft_hashes;
+
+/* ── Bytes as they go by ─────────────────────────────────────────────────── */
+
+/* Digests of a stream, for a sink that hashes what it forwards or for a pipe. Models'
+ * algorithms (SFT_HASH_OF_MODEL) stay unknown. One thread at a time. @since 0.1 */
+typedef struct sft_hasher sft_hasher;
+SFT_API SFT_NODISCARD sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc,
+                                              sft_hasher **out, sft_error *err);
+SFT_API void sft_hasher_update(sft_hasher *hasher, const void *bytes, size_t len);
+/* Of all bytes so far; one may go on afterwards. */
+SFT_API void sft_hasher_result(const sft_hasher *hasher, sft_hashes *out);
+/* NULL is ignored. */
+SFT_API void sft_hasher_free(sft_hasher *hasher);
+
+/* ── Digests that were computed before ───────────────────────────────────── */
+
+/* A file of JSON lines that remembers digests by device, inode, size and time of the last
+ * change. What is remembered is not computed again: not a byte of the model is read. A
+ * file changed within the file system's resolution of time, size unchanged, is not
+ * noticed. One thread at a time. @since 0.1 */
+typedef struct sft_hash_cache sft_hash_cache;
+
+/* A path that is not there is an empty cache. One that can be read and is damaged, too
+ * large (over 1 GiB) or something else is an empty cache as well, and sft_hash_cache_note
+ * tells why (else NULL). */
+SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
+                                                   sft_hash_cache **out, sft_error *err);
+SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
+/* Files that are remembered. */
+SFT_API size_t sft_hash_cache_count(const sft_hash_cache *cache);
+/* Write the file anew, whole or not at all; nothing if nothing was added. */
+SFT_API SFT_NODISCARD sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err);
+/* Without saving. NULL is ignored. */
+SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
+
+/* ── Files ───────────────────────────────────────────────────────────────── */
+
+/* @since 0.1 */
+typedef struct sft_hash_options {
+    size_t size;
+    sft_open_options open; /* for the header; with more than one thread its alloc is not used */
+    sft_hash_cache *cache; /* looked at and added to; NULL = none */
+} sft_hash_options;
+
+#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), SFT_OPEN_OPTIONS_INIT, NULL }
+
+/* What is asked of one path: a file, or the index of a model in many files. */
+typedef struct sft_hash_ask {
+    const char *path;
+    uint32_t algos;
+} sft_hash_ask;
+
+/* One answer; all of it belongs to the library and ends with the call that gave it. Of a
+ * model in many files content alone is known, and shards has the others for each file.
+ * @since 0.1 */
+typedef struct sft_hash_result {
+    size_t index; /* among the asks */
+    const char *path;
+    const sft_error *error;       /* NULL: the digests are there */
+    const sft_error *model_error; /* why it is no valid model, or NULL; whole files' digests
+                                     are there all the same */
+    uint64_t bytes;               /* of the file, or of all shards */
+    bool is_remembered;           /* no byte of data was read */
+    sft_hashes hashes;
+    size_t shard_count; /* 0: a single file */
+    const char *const *shard_paths;
+    const sft_hashes *shards;
+} sft_hash_result;
+
+/* Called on the calling thread, in the order of the asks; false stops (SFT_CANCELLED). */
+typedef bool (*sft_hash_each_fn)(void *ctx, const sft_hash_result *result);
+
+/* Hash many files: by job->threads threads, several at a time on each, which is faster than
+ * one after another on one thread too. A file that cannot be read is an answer, not a
+ * failure. Memory: 1 MiB a thread, and the headers of the files in hand. The job's tick
+ * tells bytes of all files; its total is what is known so far. A file that shrinks while it
+ * is read is SFT_IO_SHRUNK. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_ask *asks, size_t count,
+                                              const sft_hash_options *options,
+                                              sft_hash_each_fn each, void *ctx,
+                                              const sft_job *job, sft_error *err);
+
+/* One file. *out knows nothing on failure; that a file is no model is no failure.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_path(const char *path, uint32_t algos,
+                                             const sft_hash_options *options, sft_hashes *out,
+                                             const sft_job *job, sft_error *err);
+
+/* A model that is open. A set of one file knows all algorithms, a larger one content only.
+ * Data must be there: SFT_STATE's SFT_INCOMPLETE for a file of unknown size. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_set(const sft_set *set, uint32_t algos, sft_hashes *out,
+                                            const sft_job *job, sft_error *err);
+
+/* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
+
+/* A digest that someone says this file has; text in any case, with or without "0x". */
+typedef struct sft_hash_claim {
+    sft_hash_algo algo;
+    sft_span text;
+} sft_hash_claim;
+
+/* Whether a digest equals a claim; false when it is not known. @since 0.1 */
+SFT_API bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim);
+
+/* The result object of `hash`, as sft_info_json writes its own; an answer with error
+ * becomes {"path","ok":false,"error"}. claims become "verified"; NULL leaves that out.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_json(const sft_hash_result *result, const char *path,
+                                             const char *command, const sft_hash_claim *claims,
+                                             size_t claim_count, sft_sink *sink, sft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

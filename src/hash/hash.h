@@ -1,0 +1,190 @@
+/* What the hashing sources share: digests over bytes, the processor's help, one file being
+ * read for all that is asked of it. */
+#ifndef SFTI_HASH_H
+#define SFTI_HASH_H
+
+#include "safetensors_hash.h"
+
+/* ── The processor's help ── */
+
+typedef struct sfti_hash_kit sfti_hash_kit;
+
+/* `blocks` blocks of 64 bytes of each of count streams (1 to SFTI_SHA_LANES). */
+#define SFTI_SHA_LANES 4
+typedef void (*sfti_sha_blocks_fn)(uint32_t *const *states, const uint8_t *const *data,
+                                   size_t blocks, size_t count);
+
+/* Chaining values of count inputs (1 to the kit's lanes) of `blocks` blocks each, stride
+ * bytes apart, one behind the other into out. counter grows by step from input to input. */
+typedef struct sfti_blake3_call {
+    const uint8_t *in;
+    size_t stride, blocks, count;
+    uint64_t counter, step;
+    uint32_t flags, first, last; /* of every, the first, the last block */
+    uint8_t *out;
+} sfti_blake3_call;
+typedef void (*sfti_blake3_lanes_fn)(const sfti_blake3_call *call);
+
+/* What a test can forbid. */
+enum {
+    SFTI_HASH_NO_SHA = 1,    /* SHA instructions */
+    SFTI_HASH_NO_CRYPTO = 2, /* libcrypto */
+    SFTI_HASH_NO_WIDE = 4,   /* 16 lanes */
+    SFTI_HASH_NO_LANES = 8,  /* lanes at all */
+    SFTI_HASH_NO_CLMUL = 16, /* carry-less multiplication */
+    SFTI_HASH_NO_ZLIB = 32
+};
+
+struct sfti_hash_kit {
+    sfti_sha_blocks_fn sha_blocks;
+    sfti_blake3_lanes_fn blake3_lanes;
+    size_t lanes;
+    bool clmul, zlib;
+    uint32_t crc_table[8][256];
+};
+
+void sfti_hash_kit_fill(sfti_hash_kit *kit, unsigned forbid);
+
+/* NULL where the processor, or the compiler, has none. */
+sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
+sfti_sha_blocks_fn sfti_sha_blocks_crypto(void);
+void sfti_sha_blocks_plain(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
+                           size_t count);
+sfti_blake3_lanes_fn sfti_blake3_lanes_x86(bool wide, size_t *lanes);
+void sfti_blake3_lanes_plain(const sfti_blake3_call *call);
+bool sfti_crc32_has_clmul(void);
+/* Fold len bytes (a multiple of 64, at least 64) into the 16 that have the same remainder. */
+void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[16]);
+
+/* ── SHA-256 ── */
+
+extern const uint32_t sfti_sha256_k[64]; /* of the rounds */
+
+typedef struct sfti_sha256 {
+    uint32_t state[8];
+    uint64_t bytes;
+    uint8_t tail[64];
+} sfti_sha256;
+
+typedef struct sfti_sha_job {
+    sfti_sha256 *sum;
+    const uint8_t *data;
+    size_t len;
+} sfti_sha_job;
+
+void sfti_sha256_begin(sfti_sha256 *sum);
+/* All jobs, several at a time; each has a sum of its own. The jobs are used up. */
+void sfti_sha256_run(const sfti_hash_kit *kit, sfti_sha_job *jobs, size_t count);
+void sfti_sha256_update(const sfti_hash_kit *kit, sfti_sha256 *sum, const void *data,
+                        size_t len);
+/* The sum may go on. */
+void sfti_sha256_end(const sfti_hash_kit *kit, const sfti_sha256 *sum, uint8_t out[32]);
+
+/* ── CRC-32, BLAKE3 ── */
+
+/* As zlib's crc32: begin with 0. */
+uint32_t sfti_crc32(const sfti_hash_kit *kit, uint32_t crc, const uint8_t *data, size_t len);
+void sfti_crc32_table(uint32_t table[8][256]);
+
+#define SFTI_BLAKE3_DEPTH 55 /* 2^54 chunks of 1 KiB hold 2^64 bytes */
+
+typedef struct sfti_blake3 {
+    uint64_t chunks; /* before the one in hand */
+    uint32_t cv[8];  /* of the chunk in hand */
+    uint8_t block[64];
+    uint32_t block_len, blocks; /* blocks of it that are in cv */
+    uint32_t depth;
+    uint8_t stack[SFTI_BLAKE3_DEPTH][32];
+} sfti_blake3;
+
+void sfti_blake3_begin(sfti_blake3 *sum);
+void sfti_blake3_update(const sfti_hash_kit *kit, sfti_blake3 *sum, const uint8_t *data,
+                        size_t len);
+void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]);
+
+/* ── SHA-256 streams waiting to be run together ── */
+
+#define SFTI_QUEUE_MOST 32
+
+typedef struct sfti_sha_queue {
+    const sfti_hash_kit *kit;
+    size_t count;
+    sfti_sha_job jobs[SFTI_QUEUE_MOST];
+    uint8_t *ends[SFTI_QUEUE_MOST]; /* where the digest of a sum that ends goes, or NULL */
+    sfti_sha256 *sums[SFTI_QUEUE_MOST];
+    sfti_sha256 own[SFTI_QUEUE_MOST]; /* sums that begin and end in one job */
+} sfti_sha_queue;
+
+/* sum NULL: one of the queue's own, from its beginning. A sum waits at most once. */
+void sfti_queue_put(sfti_sha_queue *queue, sfti_sha256 *sum, const uint8_t *data, size_t len,
+                    uint8_t *end);
+void sfti_queue_run(sfti_sha_queue *queue);
+
+/* ── One file, read from its front to its end ── */
+
+/* SHA-256 streams over a part of the file. */
+enum { SFTI_OF_FILE, SFTI_OF_DATA, SFTI_OF_AUTOV3, SFTI_OF_AUTOV1, SFTI_OF_LEGACY, SFTI_PARTS };
+
+typedef struct sfti_part {
+    bool on;
+    uint64_t begin, end;
+    sfti_sha256 sum;
+} sfti_part;
+
+typedef struct sfti_reading {
+    const sfti_hash_kit *kit;
+    uint32_t algos;
+    uint64_t at, size; /* SFT_SIZE_UNKNOWN: a stream */
+    sfti_part parts[SFTI_PARTS];
+    bool legacy_is_autov1, crc_on, blake3_on;
+    uint32_t crc;
+    sfti_blake3 blake3;
+    /* content: digests of the tensors, in order of the data */
+    const sft_file *file;
+    size_t tensor;
+    uint8_t (*digests)[32];
+    sfti_sha256 open[2]; /* of the tensor that goes on in the next piece, in turn */
+    unsigned turn;
+} sfti_reading;
+
+/* file NULL: no model, and what needs one stays unknown. digests: 32 bytes for each tensor
+ * if content is asked for. Fails only when memory (of alloc) runs out. */
+sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uint32_t algos,
+                            uint64_t size, const sft_file *file, uint8_t (*digests)[32],
+                            const sft_allocator *alloc, sft_error *err);
+/* The next bytes that are needed, at most `most`; 0 when there are none. */
+size_t sfti_reading_next(const sfti_reading *reading, size_t most, uint64_t *at);
+/* These bytes stand at `at`, which sfti_reading_next gave (a stream: where it stopped). They
+ * must stay until the queue has run, and it must run before the next piece. */
+void sfti_reading_feed(sfti_reading *reading, sfti_sha_queue *queue, uint64_t at,
+                       const uint8_t *data, size_t len);
+/* All but content. */
+void sfti_reading_result(const sfti_reading *reading, sft_hashes *out);
+
+/* content of a set from the digests of its tensors, in the set's order. */
+sft_code sfti_hash_content(const sfti_hash_kit *kit, const sft_set *set, const sft_file *file,
+                           uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
+                           sft_error *err);
+
+/* ── Digests as text ── */
+
+/* The first `digits` hex digits, known from now on. */
+void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes,
+                     size_t digits);
+/* Those of `from` that `to` was asked for and does not know. */
+void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);
+
+/* ── The cache ── */
+
+typedef struct sfti_hash_key {
+    uint64_t device, inode, size, mtime;
+} sfti_hash_key;
+
+/* Add what is remembered and asked for. */
+void sfti_hash_cache_get(const sft_hash_cache *cache, const sfti_hash_key *key,
+                         sft_hashes *hashes);
+/* Memory running out only means that it is not remembered. */
+void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
+                         const sft_hashes *hashes);
+
+#endif

@@ -392,13 +392,13 @@ size_t sft_file_metadata_count(const sft_file *file) {
 
 sft_pair sft_file_metadata_at(const sft_file *file, size_t i) {
     static const sft_pair none = { { NULL, 0 }, { NULL, 0 } };
-    return i < file->model.metadata_count ? file->model.metadata[i] : none;
+    return i < file->model.metadata_count ? sfti_model_pair(&file->model, i) : none;
 }
 
 bool sft_file_metadata_get(const sft_file *file, sft_span key, sft_span *value) {
     size_t i = sfti_model_metadata_find(&file->model, key);
     if (i == SIZE_MAX) return false;
-    *value = file->model.metadata[i].value;
+    *value = sfti_model_pair(&file->model, i).value;
     return true;
 }
 

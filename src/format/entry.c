@@ -19,6 +19,7 @@ static const char *const field_names[] = { "dtype", "shape", "data_offsets", "of
 typedef struct entry_reading {
     sfti_reading *r;
     sfti_json json;
+    sfti_json aside; /* on the key `offsets` */
     sft_span name;
     const char *at; /* of its value */
     unsigned seen;  /* a bit a field */
@@ -196,20 +197,42 @@ static bool skip_unknown(entry_reading *e) {
     return true;
 }
 
+/* Whether `offsets` is the layout of 2022 or an unknown field is known at the end. */
+static bool set_aside(entry_reading *e) {
+    if (e->r->limits->legacy && e->seen & 1U << FIELD_LEGACY_OFFSETS)
+        return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
+    e->seen |= 1U << FIELD_LEGACY_OFFSETS;
+    e->aside = e->json;
+    if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
+    return true;
+}
+
 /* The key is the last event. */
 static bool read_member_field(entry_reading *e) {
     entry_field field = name_field(e);
-    bool legacy = e->r->limits->legacy;
-    if (field == FIELD_LEGACY_OFFSETS && !legacy) {
-        e->seen |= 1U << FIELD_LEGACY_OFFSETS;
-        return skip_unknown(e);
-    }
+    if (field == FIELD_LEGACY_OFFSETS) return set_aside(e);
     if (field == FIELD_UNKNOWN) return skip_unknown(e);
-    if (field == FIELD_LEGACY_OFFSETS) field = FIELD_OFFSETS;
     if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
     e->seen |= 1U << field;
     sfti_json_next(&e->json);
     return read_field(e, field);
+}
+
+/* At the end of the entry: what was set aside, read for what it is. */
+static bool take_aside(entry_reading *e) {
+    sfti_json end = e->json;
+    bool today = e->seen & 1U << FIELD_OFFSETS, fine = true;
+    if (!(e->seen & 1U << FIELD_LEGACY_OFFSETS) || (!today && !e->r->limits->legacy)) return true;
+    e->json = e->aside;
+    if (today) {
+        fine = skip_unknown(e);
+    } else {
+        e->seen |= 1U << FIELD_OFFSETS;
+        sfti_json_next(&e->json);
+        fine = read_field(e, FIELD_OFFSETS);
+    }
+    e->json = end;
+    return fine;
 }
 
 static bool check_missing(entry_reading *e) {
@@ -226,7 +249,7 @@ static bool read_entry_object(entry_reading *e) {
     while (sfti_json_next(&e->json) == SFTI_JSON_KEY)
         if (!read_member_field(e)) return false;
     if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
-    return check_missing(e);
+    return take_aside(e) && check_missing(e);
 }
 
 /* ["F32",[2],[0,8]], which the official reader takes for an entry. */

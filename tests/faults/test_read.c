@@ -397,7 +397,7 @@ static void play_scans(void **state) {
 
 static void play_diagnoses(void **state) {
     (void)state;
-    assert_true(fault_play(diagnoses, sizeof diagnoses / sizeof *diagnoses, 20, 20));
+    assert_true(fault_play(diagnoses, sizeof diagnoses / sizeof *diagnoses, 15, 40));
 }
 
 int main(void) {

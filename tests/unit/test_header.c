@@ -189,7 +189,7 @@ static void model_is_in_offset_order(void **state) {
     assert_int_equal(m.data_bytes, 5);
     assert_true(m.has_metadata);
     assert_int_equal(m.metadata_count, 2);
-    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("v\n")));
+    assert_true(sft_span_equal(sfti_model_pair(&m, 0).value, sft_span_cstr("v\n")));
     assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("")), 1);
     assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("x")), SIZE_MAX);
     sfti_arena_free(&arena);
@@ -210,7 +210,7 @@ static void last_duplicate_wins_at_compat(void **state) {
     assert_int_equal(sfti_model_tensor(&m, 0)->dtype, SFT_I8);
     assert_ptr_equal(sfti_model_find(&m, sft_span_cstr("t")), sfti_model_tensor(&m, 0));
     assert_int_equal(m.metadata_count, 2);
-    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("3")));
+    assert_true(sft_span_equal(sfti_model_pair(&m, 0).value, sft_span_cstr("3")));
     sfti_arena_free(&arena);
 }
 

@@ -1,4 +1,3 @@
-#include "base/endian.h"
 #include "hash/hash.h"
 
 #include <string.h>
@@ -35,21 +34,37 @@ static void sha_schedule(uint32_t w[64], const uint8_t *block) {
     }
 }
 
+/* Round i; the eight words trade places by their names instead of moving. */
+#define SHA_ROUND(a, b, c, d, e, f, g, h, i)                                              \
+    h += (sha_rotate(e, 6) ^ sha_rotate(e, 11) ^ sha_rotate(e, 25)) + ((e & f) ^ (~e & g)) \
+         + sfti_sha256_k[i] + w[i];                                                       \
+    d += h;                                                                               \
+    h += (sha_rotate(a, 2) ^ sha_rotate(a, 13) ^ sha_rotate(a, 22))                       \
+         + ((a & b) ^ (a & c) ^ (b & c));
+
 static void sha_block(uint32_t state[8], const uint8_t *block) {
-    uint32_t w[64], s[8];
+    uint32_t w[64];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     sha_schedule(w, block);
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = s[4], a = s[0];
-        uint32_t one = s[7] + (sha_rotate(e, 6) ^ sha_rotate(e, 11) ^ sha_rotate(e, 25))
-                       + ((e & s[5]) ^ (~e & s[6])) + sfti_sha256_k[i] + w[i];
-        uint32_t two = (sha_rotate(a, 2) ^ sha_rotate(a, 13) ^ sha_rotate(a, 22))
-                       + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += one;
-        s[0] = one + two;
+    for (int i = 0; i < 64; i += 8) {
+        SHA_ROUND(a, b, c, d, e, f, g, h, i)
+        SHA_ROUND(h, a, b, c, d, e, f, g, i + 1)
+        SHA_ROUND(g, h, a, b, c, d, e, f, i + 2)
+        SHA_ROUND(f, g, h, a, b, c, d, e, i + 3)
+        SHA_ROUND(e, f, g, h, a, b, c, d, i + 4)
+        SHA_ROUND(d, e, f, g, h, a, b, c, i + 5)
+        SHA_ROUND(c, d, e, f, g, h, a, b, i + 6)
+        SHA_ROUND(b, c, d, e, f, g, h, a, i + 7)
     }
-    for (int i = 0; i < 8; i++) state[i] += s[i];
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+    state[5] += f;
+    state[6] += g;
+    state[7] += h;
 }
 
 void sfti_sha_blocks_plain(uint32_t *const *states, const uint8_t *const *data, size_t blocks,

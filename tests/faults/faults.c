@@ -279,7 +279,8 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (seen.status != 2 && !less) return "expected exit status 2, or the same output";
     if (writes) return NULL;
     if (!seen.err_len) return "expected a message on stderr";
-    if (f->memory && !less && !strstr(seen.err_text, "memory")) return "expected memory in the message";
+    if (f->memory && !less && !strstr(seen.err_text, "memory"))
+        return "expected memory in the message";
     return judge_json(scene->line);
 }
 

@@ -56,7 +56,7 @@ static size_t ascii_run(const char *p, size_t len) {
 
 size_t sfti_utf8_check(const char *text, size_t len) {
     size_t i = 0;
-    for (;;) {
+    while (i < len) {
         uint32_t code;
         i += ascii_run(text + i, len - i);
         if (i == len) return len;
@@ -65,4 +65,5 @@ size_t sfti_utf8_check(const char *text, size_t len) {
         if (n == 0) return i;
         i += n;
     }
+    return len;
 }

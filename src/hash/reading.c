@@ -134,6 +134,15 @@ static sft_code model_begin(sfti_reading *r, const sft_allocator *alloc, sft_err
     return is_asked(r, SFT_HASH_SSHS_LEGACY) ? legacy_begin(r, alloc, err) : SFT_OK;
 }
 
+/* A model without data is never fed. */
+static void digests_begin(sfti_reading *r) {
+    sfti_sha256 nothing;
+    if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
+    sfti_sha256_begin(&nothing);
+    for (size_t i = 0; i < sft_file_count(r->file); i++)
+        sfti_sha256_end(r->kit, &nothing, r->digests[i]);
+}
+
 sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err) {
@@ -150,6 +159,7 @@ sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uin
     reading->tensor = reading->turn = 0;
     if (file) code = model_begin(reading, alloc, err);
     whole_begin(reading);
+    digests_begin(reading);
     return code;
 }
 

@@ -140,7 +140,7 @@ static void nest(char *text, int levels) {
     memcpy(text, "{\"t\":{\"x\":", 10);
     memset(text + 10, '[', n);
     memset(text + 10 + n, ']', n);
-    (void)snprintf(text + 10 + 2 * n, 100, ",%s", T1 + 1);
+    (void)snprintf(text + 10 + 2 * n, 100, ",%s", &T1[1]);
     memcpy(text + 10 + 2 * n + strlen(T1), "}", 2);
 }
 

@@ -165,11 +165,11 @@ sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uin
 
 /* ── What is needed next ── */
 
-typedef struct read_need {
+typedef struct reading_need {
     uint64_t at, end; /* from the first byte needed to the last of all */
-} read_need;
+} reading_need;
 
-static void need_add(read_need *need, uint64_t from, uint64_t begin, uint64_t end) {
+static void need_add(reading_need *need, uint64_t from, uint64_t begin, uint64_t end) {
     if (begin < from) begin = from;
     if (begin >= end) return;
     if (begin < need->at) need->at = begin;
@@ -177,7 +177,7 @@ static void need_add(read_need *need, uint64_t from, uint64_t begin, uint64_t en
 }
 
 size_t sfti_reading_next(const sfti_reading *reading, size_t most, uint64_t *at) {
-    read_need need = { UINT64_MAX, 0 };
+    reading_need need = { UINT64_MAX, 0 };
     uint64_t from = reading->at;
     for (int i = 0; i < SFTI_PARTS; i++)
         if (reading->parts[i].on)
@@ -194,12 +194,12 @@ size_t sfti_reading_next(const sfti_reading *reading, size_t most, uint64_t *at)
 
 /* ── Feeding ── */
 
-typedef struct read_piece {
+typedef struct reading_piece {
     uint64_t at, end;
     const uint8_t *data;
-} read_piece;
+} reading_piece;
 
-static void feed_part(sfti_part *part, sfti_sha_queue *queue, const read_piece *piece) {
+static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piece *piece) {
     uint64_t begin = piece->at > part->begin ? piece->at : part->begin;
     uint64_t end = at_most(piece->end, part->end);
     if (!part->on || begin >= end) return;
@@ -209,7 +209,7 @@ static void feed_part(sfti_part *part, sfti_sha_queue *queue, const read_piece *
 
 /* The rest of the tensor in hand, as far as the piece goes; whether it ends here. A tensor
  * that lies in one piece needs no sum that stays. */
-static bool feed_tensor(sfti_reading *r, sfti_sha_queue *queue, const read_piece *piece) {
+static bool feed_tensor(sfti_reading *r, sfti_sha_queue *queue, const reading_piece *piece) {
     const sft_tensor *tensor = sft_file_tensor(r->file, r->tensor);
     uint64_t first = tensor->offset, last = first + (tensor->end - tensor->begin);
     bool begins = first >= piece->at, ends = last <= piece->end;
@@ -223,13 +223,13 @@ static bool feed_tensor(sfti_reading *r, sfti_sha_queue *queue, const read_piece
     return ends;
 }
 
-static void feed_tensors(sfti_reading *r, sfti_sha_queue *queue, const read_piece *piece) {
+static void feed_tensors(sfti_reading *r, sfti_sha_queue *queue, const reading_piece *piece) {
     while (r->tensor < sft_file_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
 }
 
 void sfti_reading_feed(sfti_reading *reading, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len) {
-    read_piece piece = { at, at + len, data };
+    reading_piece piece = { at, at + len, data };
     for (int i = 0; i < SFTI_PARTS; i++) feed_part(&reading->parts[i], queue, &piece);
     if (reading->digests) feed_tensors(reading, queue, &piece);
     if (reading->crc_on) reading->crc = sfti_crc32(reading->kit, reading->crc, data, len);

@@ -86,7 +86,8 @@ static bool name_dtype(entry_reading *e) {
     if (sft_dtype_parse(text, &e->tensor.dtype)) return true;
     if (!legacy_dtype(text, &found)) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
     e->tensor.dtype = found;
-    return e->r->limits->legacy || entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
+    if (e->r->limits->legacy) return true;
+    return entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
 }
 
 /* {"F32":null}, which the official reader takes for a dtype. */
@@ -126,23 +127,21 @@ static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t 
 }
 
 static bool read_shape(entry_reading *e) {
-    uint64_t few[SFT_MAX_RANK], count, bytes, *dims;
+    uint64_t few[SFT_MAX_RANK], count, *dims;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
     sfti_json place = e->json;
     if (!read_dims(e, few, SFT_MAX_RANK, &count)) return false;
-    e->tensor.rank = (uint32_t)count;
+    e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
     e->tensor.shape = NULL;
     if (count > SFT_MAX_RANK
         && !entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions"))
         return false;
-    if (count > UINT32_MAX) return entry_fail(e, SFT_RANK_TOO_LARGE, "fewer dimensions");
     if (count == 0) return true;
-    bytes = count * sizeof *dims;
-    dims = sfti_fits_size(bytes) ? sfti_arena_take(e->r->arena, (size_t)bytes) : NULL;
-    if (!dims) return sfti_report_memory(e->r, bytes);
+    dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
+    if (!dims) return sfti_report_memory(e->r, count * sizeof *dims);
     e->tensor.shape = dims;
     if (count <= SFT_MAX_RANK) {
-        memcpy(dims, few, (size_t)bytes);
+        memcpy(dims, few, (size_t)count * sizeof *dims);
         return true;
     }
     e->json = place;

@@ -17,7 +17,8 @@ typedef struct sfti_limits {
     uint64_t max_header_bytes, max_tensors, max_name_bytes, max_metadata; /* 0 = none */
 } sfti_limits;
 
-/* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. */
+/* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. On SFT_OK *header_bytes is at most
+ * SFTI_MOST_HEADER, which any host of 32 bits or more can hold. */
 sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size,
                     const sfti_limits *limits, uint64_t *header_bytes, sft_error *err);
 

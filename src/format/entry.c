@@ -1,6 +1,5 @@
 #include "format/header.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "format/header.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/never.h"

@@ -394,10 +394,10 @@ static sft_code batch_take_memory(batch *b) {
     b->workers = sfti_take(&b->alloc, workers);
     b->rooms = sfti_take(&b->alloc, batch_rooms_size(b));
     b->models = b->count < SIZE_MAX / 16 ? sfti_take(&b->alloc, models) : NULL;
+    if (b->models) memset(b->models, 0, models);
     if (!b->workers || !b->rooms || !b->models)
         return sfti_fail_memory(b->err, batch_rooms_size(b));
     memset(b->workers, 0, workers);
-    memset(b->models, 0, models);
     for (size_t t = 0; t < b->threads; t++) {
         b->workers[t].batch = b;
         b->workers[t].queue.kit = &b->kit;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define MODEL_SPLIT_LEAST (UINT64_C(8) << 20)
@@ -35,8 +36,8 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
 
 static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
     char room[128];
-    sfti_fail_os(&model->error, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room),
-                 what);
+    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
+                 os_error_text(error, room, sizeof room), what);
 }
 
 static sfti_hash_key model_key(const os_info *info) {
@@ -365,7 +366,7 @@ void sfti_hash_model_result(const sfti_hash_model *model, sft_hash_result *out) 
     out->bytes = model->bytes;
     out->hashes = model->hashes;
     out->is_remembered = model->unit_count == 0 && model->hashes.known != 0;
-    if (!model->is_many) return;
+    if (!model->is_many || out->error) return;
     out->shard_count = model->shard_count;
     out->shard_paths = model->shard_paths;
     out->shards = model->shards;

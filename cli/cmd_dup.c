@@ -150,8 +150,8 @@ static void put_size(sft_hasher *hasher, const void *what) {
     put_number(hasher, *(const uint64_t *)what);
 }
 
-/* A model that is none can be a copy of a file all the same. */
-static void look_at(dup_run *run, dup_model *model, const cli_input *input) {
+/* A model that is none can be a copy of a file all the same. False if it can't be read. */
+static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -164,7 +164,7 @@ static void look_at(dup_run *run, dup_model *model, const cli_input *input) {
         model->bytes = is_one ? info.size : 0;
         if (is_one) make_key(run, model, DUP_FILE, put_size, &info.size);
         else cli_fail_input(run->c, input->path, &err);
-        return;
+        return is_one;
     }
     sft_set_totals(set, &totals);
     model->bytes = totals.bytes;
@@ -174,6 +174,7 @@ static void look_at(dup_run *run, dup_model *model, const cli_input *input) {
     }
     make_content_key(run, model, set);
     sft_set_close(set);
+    return true;
 }
 
 /* ── Groups of equal keys ── */
@@ -412,7 +413,7 @@ static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *i
 static void look_at_input(dup_run *run, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     if (input->kind == CLI_FILE || input->kind == CLI_INDEX) {
-        look_at(run, &run->models[run->count++], input);
+        run->count += look_at(run, &run->models[run->count], input);
     } else if (input->kind == CLI_STDIN) {
         sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected files, found standard input");
         cli_fail_input(run->c, input->path, &err);

@@ -27,8 +27,8 @@ typedef struct batch_worker {
     batch_slot slots[BATCH_SLOTS];
     sfti_sha_queue queue;
     size_t busy;
-    /* A worker holds one of the two while it reads a round and takes the other before it
-     * lets go: whoever waits for the one it holds is woken at the end of the round. */
+    /* A worker holds one of the two while it reads a round, the other in the next: whoever
+     * waits for the one it holds is woken at the end of the round. */
     os_mutex turn[2];
     unsigned held;
     bool finished; /* guarded by the batch's state */
@@ -256,9 +256,9 @@ static bool worker_round(batch *b, batch_worker *worker) {
 /* ── Threads ── */
 
 static void worker_turn(batch_worker *worker) {
-    os_mutex_lock(&worker->turn[worker->held ^ 1]);
     os_mutex_unlock(&worker->turn[worker->held]);
     worker->held ^= 1;
+    os_mutex_lock(&worker->turn[worker->held]);
 }
 
 static void worker_run(void *ctx) {

@@ -365,7 +365,8 @@ void sfti_hash_model_result(const sfti_hash_model *model, sft_hash_result *out) 
     out->model_error = model->model_error.code ? &model->model_error : NULL;
     out->bytes = model->bytes;
     out->hashes = model->hashes;
-    out->is_remembered = model->unit_count == 0 && model->hashes.known != 0;
+    out->is_remembered = model->unit_count == 0
+                         && (model->hashes.known || (model->shards && model->shards[0].known));
     if (!model->is_many || out->error) return;
     out->shard_count = model->shard_count;
     out->shard_paths = model->shard_paths;

@@ -371,7 +371,8 @@ static void bad_calls(void **state) {
     assert_int_equal(sft_scan_source(mute, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(s.closed, 5);
     /* A pipe that breaks after its header; and one of 8 zero bytes. */
-    test_file long_file = make_file("{" ENTRY("a", "U8", "200000", "0", "200000") "}", NULL, 200000);
+    test_file long_file = make_file("{" ENTRY("a", "U8", "200000", "0", "200000") "}", NULL,
+                                    200000);
     s = make_source(&long_file);
     s.fail_at = 150000;
     assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),

@@ -548,7 +548,8 @@ static void test_path_killed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory), IN_DIR(test_fd), cmocka_unit_test(test_callback),
-        IN_DIR(test_tee), IN_DIR(test_tee_fails), IN_DIR(test_copy), cmocka_unit_test(test_copy_pipe),
+        IN_DIR(test_tee), IN_DIR(test_tee_fails), IN_DIR(test_copy),
+        cmocka_unit_test(test_copy_pipe),
         IN_DIR(test_copy_job), IN_DIR(test_path), IN_DIR(test_path_untouched),
         IN_DIR(test_path_no_clobber), IN_DIR(test_path_links), IN_DIR(test_path_refused),
         IN_DIR(test_path_names), IN_DIR(test_path_full), IN_DIR(test_path_killed),

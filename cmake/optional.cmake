@@ -6,19 +6,27 @@
 set(SFT_FOUND_DEFINITIONS "")
 set(SFT_FOUND_LIBRARIES "")
 find_package(PkgConfig QUIET)
+# x86-64 has SHA instructions of our own in src/hash; there loading libcrypto would only
+# cost every start of the command half a millisecond.
+set(SFT_DEFAULT_CRYPTO ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    set(SFT_DEFAULT_CRYPTO OFF)
+endif()
+set(SFT_DEFAULT_ZLIB ON)
+set(SFT_DEFAULT_CURL ON)
 foreach(row libcrypto,CRYPTO,crypto,hash zlib,ZLIB,z,hash libcurl,CURL,curl,net)
     string(REPLACE "," ";" row "${row}")
     list(GET row 0 module)
     list(GET row 1 name)
     list(GET row 2 library)
     list(GET row 3 folder)
-    option(SFT_USE_${name} "Use ${module} if it is there" ON)
+    option(SFT_USE_${name} "Use ${module} if it is there" ${SFT_DEFAULT_${name}})
     # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
     if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
        AND NOT SFT_SANITIZE STREQUAL "memory")
         pkg_check_modules(SFT_${name} QUIET ${module})
     endif()
-    if(SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
+    if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
         list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${name}=1
              SFTI_TEXT_${name}="${SFT_${name}_VERSION}")
         list(APPEND SFT_FOUND_LIBRARIES ${library})

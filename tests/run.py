@@ -63,8 +63,6 @@ SUITES = [
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 300, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
-    ("python", "test", 900, [PY, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                             "tests/python"], "tests/python/test_*.py"),
     ("differential", "test", 900, [PY, "tests/python/differential.py"],
      "tests/python/differential.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MODEL_SPLIT_LEAST (UINT64_C(8) << 20)
+#define MODEL_CIVITAI_LEAST (UINT64_C(2) << 20)
 #define MODEL_CONTENT SFT_HASH_BIT(SFT_HASH_CONTENT)
 
 /* What one thread computes of a file that several read: the file's SHA-256 and what goes with
@@ -38,6 +39,13 @@ static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
     char room[128];
     sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
                  os_error_text(error, room, sizeof room), what);
+}
+
+/* What is still to be computed; what is null by the size alone never is. */
+static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
+    uint32_t missing = hashes->asked & ~hashes->known;
+    if (size < MODEL_CIVITAI_LEAST) missing &= ~SFT_HASH_BIT(SFT_HASH_AUTOV1_CIVITAI);
+    return missing;
 }
 
 static sfti_hash_key model_key(const os_info *info) {
@@ -111,7 +119,7 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
 /* The units of one file; file NULL if it is no model. */
 static void model_list_one(sfti_hash_model *model, const sft_source *source,
                            const sft_file *file, const sfti_hash_opening *opening) {
-    uint32_t missing = model->ask.algos & ~model->hashes.known;
+    uint32_t missing = model_missing(&model->hashes, model->bytes);
     size_t threads = opening->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
@@ -166,7 +174,8 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
         sfti_hash_key key = model_key(&info);
         model_recall(model, opening, model->ask.path, &key, &model->hashes);
     }
-    if (model->hashes.known != model->ask.algos) model_open_fd(model, opening);
+    if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
+        model_open_fd(model, opening);
 }
 
 /* ── Many ── */
@@ -253,7 +262,8 @@ static void set_list_units(sfti_hash_model *model) {
         const sft_file *file = sft_set_shard(model->set, i);
         const sft_hashes *have = &model->shards[i];
         sft_source source = sft_file_source(file);
-        uint32_t algos = (have->asked & ~have->known) | (content ? MODEL_CONTENT : 0);
+        uint32_t algos = model_missing(have, sft_file_size(file))
+                         | (content ? MODEL_CONTENT : 0);
         model_add_unit(model, &source, sft_file_size(file), file, algos,
                        content ? model->digests + first : NULL, &model->shards[i]);
         first += sft_file_count(file);

@@ -10,6 +10,9 @@
 static const cli_command *const commands[] = {
     &cli_info_command, &cli_ls_command,   &cli_check_command,
     &cli_cat_command,  &cli_hash_command, &cli_dup_command,
+    &cli_diff_command, &cli_split_command,  &cli_merge_command, &cli_select_command,
+    &cli_add_command,  &cli_put_command,    &cli_repair_command,
+    &cli_convert_command,
     &cli_help_command,
 };
 

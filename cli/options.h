@@ -9,6 +9,13 @@ typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_form
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
+/* Of an option that may be given again and again. */
+#define CLI_WORDS_MOST 64
+typedef struct cli_words {
+    size_t count;
+    const char *items[CLI_WORDS_MOST];
+} cli_words;
+
 /* What the options said; all zero but level is the default. */
 typedef struct cli_settings {
     int help, version, color, verbose;
@@ -18,6 +25,14 @@ typedef struct cli_settings {
     int as, force;
     const char *match;
     const char *algo, *cache, *sums, *threads;
+    const char *dtype; /* of convert */
+    int saturate;
+    /* of commands that write, see cli_writing_options */
+    int dry_run, no_sync, keep_mtime, follow;
+    const char *output;
+    cli_words keep, drop;
+    const char *max_size, *count, *stem, *atol, *rtol, *clean;
+    int header_only, no_metadata;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -25,7 +40,8 @@ typedef struct cli_settings {
 typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
     CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
-    CLI_WORD    /* the const char * becomes the word; `value` names it */
+    CLI_WORD,   /* the const char * becomes the word; `value` names it */
+    CLI_MANY    /* the word joins the cli_words; may be given again */
 } cli_option_kind;
 
 typedef struct cli_option {
@@ -61,6 +77,7 @@ extern const cli_option cli_common_options[];  /* --help --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
+extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);

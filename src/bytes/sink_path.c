@@ -135,6 +135,23 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
     return SFT_OK;
 }
 
+bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                    uint64_t *put) {
+    *put = 0;
+    if (sink->write_at != write_path) return false;
+    path_sink *s = sink->ctx;
+    if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
+    if (at + *put > s->end) s->end = at + *put;
+    return true;
+}
+
+bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len) {
+    path_sink *s = sink->ctx;
+    if (os_clone_range(from, begin, s->fd, at, len)) return false;
+    if (at + len > s->end) s->end = at + len;
+    return true;
+}
+
 /* ── Publishing ── */
 
 static sft_code publish_failed(int error, sft_error *err) {
@@ -178,6 +195,8 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
     }
     if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
+    if (s->options.has_mtime) error = os_set_mtime(s->fd, s->options.mtime_ns);
+    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "set the time of the last change");
     if (!s->options.no_sync) error = os_sync(s->fd);
     if (error) return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
     return SFT_OK;

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "bytes/source.h"
 #include "format/plan.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ sft_code sft_writer_new(const sft_plan *plan, sft_sink sink, sft_writer **out,
 }
 
 static sft_code check_put(const sft_writer *w, const sft_tensor *tensor, uint64_t at,
-                          size_t len, sft_error *err) {
+                          uint64_t len, sft_error *err) {
     uint64_t left = tensor->end - tensor->begin - (at - tensor->offset);
     if (len > left) {
         return sfti_fail_tensor(err, SFT_BUFFER_SIZE, SFT_NO_OFFSET, tensor->name,
@@ -118,6 +119,33 @@ sft_code sft_writer_put(sft_writer *writer, size_t i, const void *bytes, size_t 
                         sft_error *err) {
     if (writer->failure.code != SFT_OK) return writer_failed(writer, err);
     sft_code code = writer_put(writer, i, bytes, len, &writer->failure);
+    return code == SFT_OK ? SFT_OK : remember(writer, code, err);
+}
+
+static sft_code writer_copy(sft_writer *w, size_t i, const sft_source *from, uint64_t begin,
+                            uint64_t len, const sft_job *job, sft_error *err) {
+    const sft_tensor *tensor = sft_plan_tensor(w->plan, i);
+    uint64_t end;
+    if (!tensor || !from || !sfti_add(begin, len, &end)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected bytes of a source for one of %llu tensors, found %s",
+                         (unsigned long long)sft_plan_count(w->plan),
+                         !tensor ? "a number past the last" : "none");
+    }
+    uint64_t at = tensor->offset + w->done[i];
+    sft_code code = check_put(w, tensor, at, len, err);
+    if (code != SFT_OK || len == 0) return code;
+    code = sfti_copy_into(from, begin, end, &w->sink, at, &w->alloc, job, err);
+    if (code != SFT_OK) return code;
+    w->done[i] += len;
+    w->next = at + len;
+    return SFT_OK;
+}
+
+sft_code sft_writer_copy(sft_writer *writer, size_t i, const sft_source *from, uint64_t begin,
+                         uint64_t len, const sft_job *job, sft_error *err) {
+    if (writer->failure.code != SFT_OK) return writer_failed(writer, err);
+    sft_code code = writer_copy(writer, i, from, begin, len, job, &writer->failure);
     return code == SFT_OK ? SFT_OK : remember(writer, code, err);
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/never.h"
 #include "base/order.h"
+#include "base/splice.h"
 #include "base/utf8.h"
 #include "format/format.h"
 
@@ -246,29 +247,10 @@ static void head_number(head_text *h, uint64_t value) {
     head_put(h, digits + at, sizeof digits - at);
 }
 
-static bool head_plain(unsigned char c) {
-    return c >= 0x20 && c != '"' && c != '\\';
-}
-
-static void head_escape(head_text *h, unsigned char c) {
-    static const char hex[] = "0123456789abcdef";
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    char out[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-    const char *found = c != 0 ? strchr(from, c) : NULL;
-    if (found) out[1] = to[found - from];
-    head_put(h, out, found ? 2 : 6);
-}
-
 static void head_string(head_text *h, sft_span text) {
-    size_t i = 0;
-    head_put(h, "\"", 1);
-    while (i < text.len) {
-        size_t begin = i;
-        while (i < text.len && head_plain((unsigned char)text.data[i])) i++;
-        if (i > begin) head_put(h, text.data + begin, i - begin);
-        if (i < text.len) head_escape(h, (unsigned char)text.data[i++]);
-    }
-    head_put(h, "\"", 1);
+    uint64_t len = sfti_spell(text, h->at);
+    if (h->at) h->at += len;
+    if (h->len <= h->most) h->len += len;
 }
 
 static void head_metadata(head_text *h, const planning *p) {

@@ -1,0 +1,146 @@
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "set/diff.h"
+
+#include <string.h>
+
+/* Elements of both tensors, from number `from` of the tensor on: `count` from element `at` of
+ * each window on. */
+typedef struct data_stretch {
+    sft_dtype dtype[2];
+    const uint8_t *bytes[2];
+    uint64_t from;
+    size_t at, count;
+} data_stretch;
+
+#define DATA_INFINITE (1e308 * 10)
+
+static double data_abs(double value) {
+    return value < 0 ? -value : value;
+}
+
+/* ── Values ── */
+
+/* Two values that are not equal; distance is not finite where one of them is not, or where
+ * they are farther apart than a double can tell. */
+static void data_note(const sft_diff_options *options, sft_diff_tensor *out, double distance,
+                      double size, bool nan, uint64_t at) {
+    if (out->differing++ == 0) out->first = at;
+    if (nan || distance - distance != 0) {
+        out->beyond++;
+        out->nan += nan;
+        if (!nan) out->max_abs = DATA_INFINITE;
+        return;
+    }
+    if (distance > out->max_abs) out->max_abs = distance;
+    if (size > 0 && distance > out->max_rel * size) out->max_rel = distance / size;
+    if (distance > options->atol + options->rtol * size) out->beyond++;
+}
+
+static void data_doubles(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
+    const double *a = run->values[0], *b = run->values[1];
+    size_t each = s->dtype[0] == SFT_C64 ? 2 : 1;
+    sfti_to_doubles(s->dtype[0], s->bytes[0], s->at, s->count, run->values[0]);
+    sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
+    for (size_t i = 0; i < each * s->count; i++) {
+        bool nan = a[i] != a[i], other_nan = b[i] != b[i];
+        if (a[i] == b[i] || (nan && other_nan)) continue;
+        data_note(run->options, out, data_abs(a[i] - b[i]), data_abs(b[i]), nan || other_nan,
+                  each * s->from + i);
+    }
+}
+
+/* 64 bits of one dtype: the distance is taken among integers. */
+static void data_integers(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
+    uint64_t turn = s->dtype[0] == SFT_I64 ? UINT64_C(1) << 63 : 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t a = sfti_get_u64(s->bytes[0] + 8 * (s->at + i)) ^ turn;
+        uint64_t b = sfti_get_u64(s->bytes[1] + 8 * (s->at + i)) ^ turn;
+        uint64_t size = b > turn ? b - turn : turn - b;
+        if (a == b) continue;
+        data_note(run->options, out, (double)(a > b ? a - b : b - a), (double)size, false,
+                  s->from + i);
+    }
+}
+
+static size_t data_bytes(sft_dtype dtype, size_t elements) {
+    return elements * sft_dtype_describe(dtype)->bits / 8;
+}
+
+/* A C64 has nothing to be compared with but another. */
+static bool data_has_values(sft_dtype a, sft_dtype b) {
+    return (a == SFT_C64) == (b == SFT_C64);
+}
+
+#define DATA_BATCH (SFTI_DIFF_VALUES / 2)
+
+/* The elements of both windows, count of them; those of equal bytes are passed over. */
+static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
+                        sft_diff_tensor *out) {
+    bool wide = s->dtype[0] == SFT_I64 || s->dtype[0] == SFT_U64;
+    bool alike = s->dtype[0] == s->dtype[1];
+    for (s->at = 0; s->at < count; s->at += s->count, s->from += s->count) {
+        s->count = count - s->at < DATA_BATCH ? count - s->at : DATA_BATCH;
+        size_t begin = data_bytes(s->dtype[0], s->at), len = data_bytes(s->dtype[0], s->count);
+        if (alike && memcmp(s->bytes[0] + begin, s->bytes[1] + begin, len) == 0) continue;
+        if (wide && alike) data_integers(run, s, out);
+        else data_doubles(run, s, out);
+    }
+}
+
+/* ── Windows ── */
+
+static sft_code data_tick(const sfti_diff_run *run, sft_error *err) {
+    const sft_job *job = run->job;
+    if (!job || !job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
+    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
+                     "expected to go on, found the job cancelled");
+}
+
+/* Whole elements of both that fit their windows. */
+static size_t data_room(sft_dtype a, sft_dtype b) {
+    uint32_t left = sft_dtype_describe(a)->bits, right = sft_dtype_describe(b)->bits;
+    return SFTI_DIFF_WINDOW * 8 / (left > right ? left : right) / DATA_BATCH * DATA_BATCH;
+}
+
+static sft_code data_read(sfti_diff_run *run, const sft_file *const files[2],
+                          const sft_tensor *const tensors[2], uint64_t from, size_t count,
+                          sft_error *err) {
+    for (int i = 0; i < 2; i++) {
+        uint32_t bits = sft_dtype_describe(tensors[i]->dtype)->bits;
+        uint64_t at = bits < 8 ? from / 8 * bits : from * (bits / 8);
+        size_t len = data_bytes(tensors[i]->dtype, count);
+        sft_code code = sft_read_at(files[i], tensors[i]->offset + at, run->window[i], len, err);
+        if (code) return code;
+        run->done += len;
+    }
+    return data_tick(run, err);
+}
+
+sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
+                        const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
+                        bool *same, sft_error *err) {
+    const sft_tensor *tensors[2] = { a, b };
+    data_stretch s = { .dtype = { a->dtype, b->dtype }, .bytes = { run->window[0],
+                                                                   run->window[1] } };
+    uint64_t elements = 0, from = 0;
+    size_t room = data_room(a->dtype, b->dtype);
+    *same = true;
+    out->first = UINT64_MAX;
+    sft_code code = sft_shape_size(a->dtype, a->shape, a->rank, &elements, NULL, err);
+    while (!code && from < elements) {
+        size_t count = elements - from < room ? (size_t)(elements - from) : room;
+        code = data_read(run, files, tensors, from, count, err);
+        if (code) break;
+        bool alike = a->dtype == b->dtype &&
+                     memcmp(s.bytes[0], s.bytes[1], data_bytes(a->dtype, count)) == 0;
+        s.from = from;
+        if (!alike && data_has_values(a->dtype, b->dtype)) data_window(run, &s, count, out);
+        *same = *same && alike;
+        from += count;
+    }
+    out->compared = !*same && data_has_values(a->dtype, b->dtype);
+    if (out->compared) out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
+    return code;
+}

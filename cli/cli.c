@@ -131,7 +131,7 @@ void cli_results_end(cli *c) {
 
 /* ── Inputs ── */
 
-static void report_input(cli *c, const cli_input *input) {
+void cli_report_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected models (*.safetensors, *.sft or an index) in this folder, found none");
@@ -143,13 +143,14 @@ static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
-    if (cli_inputs_expand(operand, c->set.recursive, &options, &inputs, &err)) {
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
+    if (cli_inputs_expand(operand, depth, &options, &inputs, &err)) {
         cli_fail_input(c, operand, &err);
     } else {
         for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
             const cli_input *input = inputs.items[i];
             bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;
-            (is_model ? each : report_input)(c, input);
+            (is_model ? each : cli_report_input)(c, input);
         }
     }
     cli_inputs_free(&inputs);

@@ -31,6 +31,7 @@ const cli_command *cli_command_named(const char *name);
 const char *cli_command_near(const char *name);
 
 extern const cli_command cli_info_command;
+extern const cli_command cli_find_command;
 extern const cli_command cli_ls_command;
 extern const cli_command cli_check_command;
 extern const cli_command cli_cat_command;
@@ -78,6 +79,9 @@ sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error
  * Returns the status. */
 typedef void (*cli_each_fn)(cli *c, const cli_input *input);
 int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
+
+/* Report an input that is no model: a folder without any, or what could not be read. */
+void cli_report_input(cli *c, const cli_input *input);
 
 /* Whether there is no point in going on. */
 bool cli_is_over(const cli *c);

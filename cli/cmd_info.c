@@ -1,270 +1,200 @@
-/* info: what is this file, at a glance. */
+/* info: what is this model? */
 #include "cli.h"
+
+#include "export.h"
+#include "fields.h"
+#include "label.h"
+#include "where.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define LABEL_COLUMNS 14
-#define PAIRS_SHOWN 20
-#define SHARDS_SHOWN 8
-#define VALUE_COLUMNS 64
+typedef struct info_run {
+    cli *c;
+    size_t models;         /* how many there are */
+    size_t shown, known;   /* results shown; values of -f that were not null */
+    uint64_t bytes;        /* of those shown */
+    cli_fields fields;
+    cli_where where[CLI_WORDS_MOST];
+    size_t where_count;
+} info_run;
 
-/* ── Lines ── */
+/* ── One model ── */
 
-static void label(cli *c, const char *text) {
-    size_t len = strlen(text);
-    cli_text(&c->out, "  ");
-    cli_styled(&c->out, CLI_DIM, text);
-    cli_pad(&c->out, len < LABEL_COLUMNS - 2 ? LABEL_COLUMNS - 2 - len : 1);
-}
-
-/* "14.5 GB", and with -v also "(14484731904 bytes)". */
-static void size_words(cli *c, uint64_t bytes) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(&c->out, cli_size_text(bytes, room));
-    if (c->set.verbose && bytes >= 1000) cli_printf(&c->out, " (%" PRIu64 " bytes)", bytes);
-}
-
-static void count_words(cli *c, uint64_t count) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(&c->out, cli_count_text(count, room));
-    if (c->set.verbose && count >= 1000) cli_printf(&c->out, " (%" PRIu64 ")", count);
-}
-
-static bool is_whole(const sft_set *set) {
-    for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        if (!sft_file_complete(sft_set_shard(set, i))) return false;
+static bool is_wanted(const info_run *run, const cli_node *root) {
+    for (size_t i = 0; i < run->where_count; i++) {
+        if (!cli_where_fits(&run->where[i], root)) return false;
     }
     return true;
 }
 
-static void size_line(cli *c, const sft_set *set, const sft_totals *totals) {
-    label(c, "size");
-    if (totals->bytes == SFT_SIZE_UNKNOWN) {
-        cli_text(&c->out, "header and tensors ask for ");
-        size_words(c, totals->header_bytes + 8 + totals->data_bytes);
+static void show_json(info_run *run, const cli_model *model, cli_node *root) {
+    cli *c = run->c;
+    sft_sink sink = cli_out_sink(&c->out);
+    sfti_json_writer w;
+    cli_result_begin(c);
+    if (run->fields.count == 0) {
+        cli_put(&c->out, model->json.data, model->json.len);
     } else {
-        size_words(c, totals->bytes);
+        run->known += cli_fields_keep(root, &run->fields);
+        sfti_json_write(&w, &sink, 0, NULL);
+        cli_doc_write(root, &w);
+        (void)sfti_json_done(&w);
     }
-    cli_text(&c->out, is_whole(set) ? "\n" : ", data not seen (read from a pipe)\n");
+    cli_result_end(c);
 }
 
-/* ── dtypes: name, tensors, parameters, bytes, share ── */
-
-static void share_words(cli *c, uint64_t part, uint64_t whole) {
-    while (whole > (UINT64_C(1) << 50)) {
-        whole >>= 1;
-        part >>= 1;
+static void show_fields(info_run *run, const cli_model *model, const cli_node *root) {
+    cli *c = run->c;
+    bool tsv = c->set.format == CLI_TSV;
+    if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
+    c->results++;
+    if (!tsv && run->models > 1) {
+        cli_field_text(&c->out, sft_span_cstr(model->path));
+        cli_text(&c->out, "\t");
     }
-    uint64_t permille = whole ? (part * 1000 + whole / 2) / whole : 0;
-    cli_printf(&c->out, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10, permille % 10);
+    run->known += cli_fields_line(&c->out, root, &run->fields);
 }
 
-static void dtype_line(cli *c, const sft_totals *totals, size_t d, bool first) {
-    char count[CLI_NUMBER_ROOM], size[CLI_NUMBER_ROOM];
-    label(c, first ? "dtypes" : "");
-    cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
-               sft_dtype_describe((sft_dtype)d)->name, totals->dtypes[d].tensors,
-               totals->dtypes[d].tensors == 1 ? " " : "s",
-               cli_count_text(totals->dtypes[d].parameters, count),
-               cli_size_text(totals->dtypes[d].bytes, size));
-    share_words(c, totals->dtypes[d].bytes, totals->data_bytes);
-    if (c->set.verbose) {
-        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " bytes)",
-                   totals->dtypes[d].parameters, totals->dtypes[d].bytes);
-    }
-    cli_text(&c->out, "\n");
+static void show_model(info_run *run, const cli_model *model, cli_node *root) {
+    cli *c = run->c;
+    uint64_t bytes;
+    if (cli_doc_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    run->shown++;
+    if (cli_is_json(c)) show_json(run, model, root);
+    else if (run->fields.count > 0) show_fields(run, model, root);
+    else if (run->models == 1 || c->set.longer || c->set.verbose)
+        cli_label(c, model, root, run->models > 1);
+    else cli_label_line(c, model, root);
 }
 
-/* Most bytes first; of equals the earlier in the table. */
-static void dtype_lines(cli *c, const sft_totals *totals) {
-    bool shown[SFT_DTYPE_COUNT] = { false };
-    for (bool first = true;; first = false) {
-        size_t best = SFT_DTYPE_COUNT;
-        for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) {
-            if (shown[d] || totals->dtypes[d].tensors == 0) continue;
-            if (best == SFT_DTYPE_COUNT || totals->dtypes[d].bytes > totals->dtypes[best].bytes) {
-                best = d;
-            }
-        }
-        if (best == SFT_DTYPE_COUNT) return;
-        shown[best] = true;
-        dtype_line(c, totals, best, first);
-    }
+static void export_model(info_run *run, const cli_model *model) {
+    cli *c = run->c;
+    if (c->set.preview_folder) cli_export_previews(c, model, c->set.preview_folder);
+    if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
 
-static void header_line(cli *c, const sft_totals *totals, size_t shards) {
-    label(c, "header");
-    size_words(c, totals->header_bytes);
-    cli_printf(&c->out, shards > 1 ? " in all, data aligned to %" PRIu32 " byte%s or more"
-                                   : ", data aligned to %" PRIu32 " byte%s",
-               totals->alignment, totals->alignment == 1 ? "" : "s");
-    if (totals->unaligned) {
-        cli_printf(&c->out, "; %" PRIu64 " tensor%s not aligned for the dtype",
-                   totals->unaligned, totals->unaligned == 1 ? "" : "s");
-    }
-    cli_text(&c->out, "\n");
-}
-
-/* ── Metadata ── */
-
-static const sft_file *file_with_metadata(const sft_set *set) {
-    for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        if (sft_file_metadata_count(sft_set_shard(set, i))) return sft_set_shard(set, i);
-    }
-    return NULL;
-}
-
-static sft_span first_line(sft_span *rest) {
-    const char *end = rest->len ? memchr(rest->data, '\n', rest->len) : NULL;
-    sft_span line = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
-    size_t step = end ? line.len + 1 : line.len;
-    if (step) rest->data += step;
-    rest->len -= step;
-    return line;
-}
-
-/* The value whole, its lines below one another. */
-static void whole_value(cli *c, sft_span value, size_t indent) {
-    for (bool first = true; first || value.len; first = false) {
-        sft_span line = first_line(&value);
-        if (!first) cli_pad(&c->out, indent);
-        cli_escaped(&c->out, line);
-        cli_text(&c->out, "\n");
-    }
-}
-
-static void pair_line(cli *c, sft_pair pair, size_t width) {
-    cli_pad(&c->out, 4);
-    size_t used = c->set.verbose ? cli_escaped_width(pair.key) : 0;
-    if (c->set.verbose) cli_escaped(&c->out, pair.key);
-    else used = cli_escaped_cut(&c->out, pair.key, width);
-    cli_pad(&c->out, (used < width ? width - used : 0) + 2);
-    if (c->set.verbose) {
-        whole_value(c, pair.value, 6);
+static void each_info(void *ctx, cli_model *model) {
+    info_run *run = ctx;
+    cli *c = run->c;
+    sfti_arena arena = { .alloc = c->alloc };
+    if (model->json.len == 0 || model->err.code) {
+        cli_fail_model(c, model);
         return;
     }
-    if (cli_escaped_cut(&c->out, pair.value, VALUE_COLUMNS) == VALUE_COLUMNS &&
-        pair.value.len > VALUE_COLUMNS) {
-        cli_printf(&c->out, " (%zu bytes)", pair.value.len);
+    cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
+    if (!root) {
+        sfti_fail_memory(&model->err, model->json.len);
+        cli_fail_model(c, model);
+    } else if (is_wanted(run, root)) {
+        show_model(run, model, root);
+        export_model(run, model);
     }
-    cli_text(&c->out, "\n");
-}
-
-static size_t key_columns(const sft_file *file, size_t count) {
-    size_t width = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t w = cli_escaped_width(sft_file_metadata_at(file, i).key);
-        if (w > width) width = w;
-    }
-    return width < 32 ? width : 32;
-}
-
-static void metadata_lines(cli *c, const sft_set *set) {
-    const sft_file *file = file_with_metadata(set);
-    size_t count = file ? sft_file_metadata_count(file) : 0;
-    size_t shown = c->set.verbose || count <= PAIRS_SHOWN ? count : PAIRS_SHOWN;
-    label(c, "metadata");
-    if (!count) {
-        cli_text(&c->out, "none\n");
-        return;
-    }
-    cli_printf(&c->out, "%zu pair%s\n", count, count == 1 ? "" : "s");
-    size_t width = key_columns(file, shown);
-    for (size_t i = 0; i < shown; i++) pair_line(c, sft_file_metadata_at(file, i), width);
-    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
-}
-
-/* ── Shards ── */
-
-static void shard_lines(cli *c, const sft_set *set) {
-    size_t count = sft_set_shard_count(set);
-    size_t shown = c->set.verbose || count <= SHARDS_SHOWN ? count : SHARDS_SHOWN;
-    if (!sft_set_index_path(set)) return;
-    label(c, "shards");
-    cli_printf(&c->out, "%zu\n", count);
-    for (size_t i = 0; i < shown; i++) {
-        const char *path = sft_set_shard_path(set, i), *slash = strrchr(path, '/');
-        const sft_file *file = sft_set_shard(set, i);
-        cli_pad(&c->out, 4);
-        cli_escaped(&c->out, sft_span_cstr(slash ? slash + 1 : path));
-        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_count(file),
-                   sft_file_count(file) == 1 ? "" : "s");
-        size_words(c, sft_file_size(file));
-        cli_text(&c->out, "\n");
-    }
-    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
+    sfti_arena_free(&arena);
 }
 
 /* ── The command ── */
 
-static void show_label(cli *c, const char *path, const sft_set *set) {
-    sft_totals totals;
-    sft_set_totals(set, &totals);
-    if (c->results++) cli_text(&c->out, "\n");
-    cli_styled(&c->out, CLI_BOLD, path);
-    cli_text(&c->out, "\n");
-    label(c, "tensors");
-    cli_printf(&c->out, "%" PRIu64 "\n", totals.tensors);
-    label(c, "parameters");
-    count_words(c, totals.parameters);
-    cli_text(&c->out, "\n");
-    size_line(c, set, &totals);
-    dtype_lines(c, &totals);
-    header_line(c, &totals, sft_set_shard_count(set));
-    shard_lines(c, set);
-    metadata_lines(c, set);
+static int refuse_usage(cli *c, sft_error *err) {
+    cli_complain(c, c->command->name, err);
+    return CLI_FAILED;
 }
 
-static void info_input(cli *c, const cli_input *input) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_set *set = NULL;
-    sft_sink sink = cli_out_sink(&c->out);
-    if (cli_open_model(c, input, &set, &err)) {
-        cli_fail_input(c, input->path, &err);
+static sft_code read_options(info_run *run, sft_error *err) {
+    cli *c = run->c;
+    const char *list = c->set.fields;
+    sft_code code = SFT_OK;
+    if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
+    if (list) code = cli_fields_parse(list, &run->fields, err);
+    for (size_t i = 0; !code && i < c->set.where.count; i++)
+        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    return code;
+}
+
+static void total_line(const info_run *run) {
+    char room[CLI_NUMBER_ROOM];
+    cli *c = run->c;
+    bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
+    if (!list || c->set.longer || c->set.verbose || cli_is_over(c)) return;
+    cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
+               cli_size_text(run->bytes, room));
+}
+
+static void gather_info(void *ctx, cli_model *model) {
+    info_run *run = ctx;
+    if (run->c->set.workflow_file && run->models > 1) {
+        sft_error err = SFT_ERROR_INIT;
+        if (run->shown++) return;
+        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected one model for --export-workflow, found %zu", run->models);
+        err.hint = NULL;
+        cli_complain(run->c, "info", &err);
         return;
     }
-    if (cli_is_json(c)) {
-        cli_result_begin(c);
-        if (sft_info_json(set, input->path, cli_result_command(c), &sink, &err)) {
-            cli_fail_result(c, input->path, &err);
-        }
-        cli_result_end(c);
-    } else {
-        show_label(c, input->path, set);
-    }
-    sft_set_close(set);
+    each_info(run, model);
 }
 
 static int run_info(cli *c, char **operands, size_t count) {
-    return cli_each_input(c, operands, count, info_input);
+    sft_error err = SFT_ERROR_INIT;
+    info_run run = { .c = c };
+    if (read_options(&run, &err)) return refuse_usage(c, &err);
+    cli_results_begin(c);
+    cli_each_model(c, operands, count, &run.models, gather_info, &run);
+    total_line(&run);
+    cli_results_end(c);
+    if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
+    return c->status;
 }
 
+#define AT(member) offsetof(cli_settings, member)
+
 static const cli_option info_options[] = {
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "exact numbers, whole metadata values, all shards" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
+      "sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+    { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "whole labels for several models too" },
+    { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
+      "only these facts, between commas: name,trigger_words,rank,training.epoch" },
+    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
+      "only models where it holds; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
+    { 0, "full", NULL, CLI_FLAG, 1, AT(full), "JSON: metadata values over 4096 bytes too" },
+    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not eight" },
+    { 0, "export-preview", "DIR", CLI_WORD, 0, AT(preview_folder),
+      "write the pictures of the models into a folder" },
+    { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
+      "write the workflow of the model to a file" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "exports replace files that are there" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example info_examples[] = {
-    { "safetensors info model.safetensors", "tensors, parameters, dtypes, metadata" },
-    { "safetensors info -r ~/models", "every model of a tree" },
-    { "safetensors info --json model.safetensors", "the same for programs" },
+    { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
+    { "safetensors info -r ~/models", "a line for every model of a tree" },
+    { "safetensors info -f prompt lora.safetensors", "trigger words, to be pasted" },
+    { "safetensors info -r --where architecture=sdxl --tsv ~/models", "a table of some" },
+    { "safetensors info --json model.safetensors", "everything, for programs" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
 
 const cli_command cli_info_command = {
     "info", "PATH...", "what is in this model: a label to read at a glance",
-    "Shows how many tensors and parameters a model has, in which dtypes, how large its "
-    "header is, how its data is aligned, its metadata and its shards. Only the header is "
-    "read, so the answer is as fast for 100 GB as for 1 MB.\n"
+    "Tells what a model is, whoever made it: name, kind, architecture, base model, trigger "
+    "words, CivitAI ids, training, previews. The facts come from its header, from the names "
+    "and shapes of its tensors and from the small files beside it; each has its source and "
+    "how far it can be trusted (-v, --json). Nothing is asked from the network, and no data "
+    "are read but at most eight numbers, so the answer is as fast for 100 GB as for 1 MB.\n"
+    "One model gives a label, several a line each; an exclamation mark tells of claims that "
+    "contradict one another. -f picks facts: docs/json.md names them all; a fact's name "
+    "means its value, lists are joined with \" | \".\n"
     "A folder stands for the models in it; an index (model.safetensors.index.json) is one "
-    "model with all its shards; - is standard input, of which no more than the header is "
-    "read.",
+    "model with all its shards, so are shards without an index, and a folder with a "
+    "model_index.json with all its components; - is standard input, of which no more than "
+    "the header is read.",
     info_examples,
     { info_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
-    { "every model was read", NULL, "a model could not be read, or the usage was wrong" },
+    { "every model was read", "no model has any of the facts of -f, or no workflow",
+      "a model could not be read, or the usage was wrong" },
     1, SIZE_MAX, run_info,
 };

@@ -9,6 +9,13 @@ typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_form
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
+/* Words of an option that may come more than once. */
+#define CLI_WORDS_MOST 16
+typedef struct cli_words {
+    const char *items[CLI_WORDS_MOST];
+    size_t count;
+} cli_words;
+
 /* What the options said; all zero but level is the default. */
 typedef struct cli_settings {
     int help, version, color, verbose;
@@ -16,7 +23,9 @@ typedef struct cli_settings {
     int sort, tree;
     int deep, explain;
     int as, force;
-    const char *match;
+    int full, longer, paths_only, nul;
+    const char *match, *fields, *preview_folder, *workflow_file;
+    cli_words where;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -24,7 +33,8 @@ typedef struct cli_settings {
 typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
     CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
-    CLI_WORD    /* the const char * becomes the word; `value` names it */
+    CLI_WORD,   /* the const char * becomes the word; `value` names it */
+    CLI_MANY    /* the cli_words gets one word more */
 } cli_option_kind;
 
 typedef struct cli_option {

@@ -16,7 +16,8 @@ import sys
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CALLS = {
-    "info": [[]],
+    "info": [[], ["--full"]],
+    "find": [["--where", "ok=true"]],
     "ls": [[], ["--sort", "name"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
 }

@@ -1,0 +1,314 @@
+#include "models.h"
+
+#include "group.h"
+#include "os/os.h"
+
+#include <string.h>
+
+#define THREADS_MOST 16
+#define EACH_MOST 64 /* models of a thread before they are handed on */
+
+/* ── One model ── */
+
+static sft_code open_members(cli *c, cli_model *model) {
+    size_t n = model->count;
+    model->members = sfti_take(&c->alloc, n * sizeof *model->members);
+    model->parts = sfti_take(&c->alloc, n * sizeof *model->parts);
+    if (!model->members || !model->parts) {
+        sfti_release(&c->alloc, model->members, n * sizeof *model->members);
+        sfti_release(&c->alloc, model->parts, n * sizeof *model->parts);
+        model->members = NULL;
+        model->parts = NULL;
+        return sfti_fail_memory(&model->err, n * sizeof *model->members);
+    }
+    memset(model->members, 0, n * sizeof *model->members);
+    for (size_t i = 0; i < n; i++) {
+        cli_member *member = &model->members[i];
+        sft_info_options options = SFT_INFO_OPTIONS_INIT;
+        options.deep = c->set.deep != 0;
+        options.alloc = &c->alloc;
+        member->path = model->inputs[i]->path;
+        sft_code code = cli_open_model(c, model->inputs[i], &member->set, &model->err);
+        if (!code)
+            code = sft_info_open(member->set, member->path, NULL, &options, &member->info,
+                                 &model->err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* The name of the folder a member lies in; it lives in the member's own path. */
+static sft_code name_members(cli *c, cli_model *model) {
+    for (size_t i = 0; i < model->count; i++) {
+        cli_member *member = &model->members[i];
+        sft_span folder = cli_folder_of(member->path);
+        size_t at = folder.len;
+        while (at > 0 && folder.data[at - 1] != '/') at--;
+        char *name = sfti_take(&c->alloc, folder.len - at + 1);
+        if (!name) return sfti_fail_memory(&model->err, folder.len);
+        memcpy(name, folder.data + at, folder.len - at);
+        name[folder.len - at] = 0;
+        member->name = name;
+        model->parts[i] = (sft_info_part){ name, member->set, member->info, member->path };
+    }
+    return SFT_OK;
+}
+
+static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *options) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = open_members(c, model);
+    if (!code) code = name_members(c, model);
+    if (!code) {
+        char *path = cli_join_path(&arena, sft_span_cstr(model->path), "model_index.json");
+        code = path ? sft_info_open_parts(model->parts, model->count, path, NULL, options,
+                                          &model->info, &model->err)
+                    : sfti_fail_memory(&model->err, 1);
+    }
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code open_shards(cli *c, cli_model *model) {
+    sft_set_options options = cli_set_options(c);
+    const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
+    if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
+    for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
+    sft_code code = sft_set_open_list(paths, model->count, &options, &model->set, &model->err);
+    sfti_release(&c->alloc, paths, model->count * sizeof *paths);
+    return code;
+}
+
+static sft_code open_model(cli *c, cli_model *model) {
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    bool piped = model->input->kind == CLI_STDIN;
+    options.deep = c->set.deep != 0;
+    options.header_only = piped;
+    options.alloc = &c->alloc;
+    if (model->is_pipeline) return open_pipeline(c, model, &options);
+    sft_code code = model->inputs ? open_shards(c, model)
+                                  : cli_open_model(c, model->input, &model->set, &model->err);
+    if (code) return code;
+    return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
+                         &model->info, &model->err);
+}
+
+static void shards_missing(cli_model *model) {
+    sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+              "expected %zu shards, found %zu: %s is missing%s",
+              model->count + model->missing_count, model->count, model->missing[0],
+              model->missing_count > 1 ? ", and others" : "");
+}
+
+static void prepare_model(cli *c, cli_model *model) {
+    sft_sink sink = sft_sink_memory(&model->json);
+    sft_span none = { "", 0 };
+    bool is_model = model->input->kind <= CLI_STDIN;
+    model->json.alloc = c->alloc;
+    if (!is_model || os_stop_signal()) return;
+    if (model->missing_count > 0) {
+        shards_missing(model);
+        return;
+    }
+    if (open_model(c, model)) return;
+    if (sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
+                            none, &sink, &model->err) == SFT_OK)
+        model->err.code = SFT_OK;
+}
+
+static void release_model(cli *c, cli_model *model) {
+    sft_info_close(model->info);
+    for (size_t i = 0; model->members && i < model->count; i++) {
+        cli_member *member = &model->members[i];
+        sft_info_close(member->info);
+        sft_set_close(member->set);
+        if (member->name)
+            sfti_release(&c->alloc, (char *)member->name, strlen(member->name) + 1);
+    }
+    if (model->members) {
+        sfti_release(&c->alloc, model->members, model->count * sizeof *model->members);
+        sfti_release(&c->alloc, model->parts, model->count * sizeof *model->parts);
+    }
+    sft_set_close(model->set);
+    sft_buffer_free(&model->json);
+}
+
+/* ── Several at once ── */
+
+typedef struct crew {
+    cli *c;
+    cli_model *models;
+    size_t next, count;
+    os_mutex mutex;
+} crew;
+
+static void work(void *ctx) {
+    crew *all = ctx;
+    for (;;) {
+        os_mutex_lock(&all->mutex);
+        size_t i = all->next < all->count ? all->next++ : all->count;
+        os_mutex_unlock(&all->mutex);
+        if (i == all->count) return;
+        prepare_model(all->c, &all->models[i]);
+    }
+}
+
+/* Threads that cannot be started are done without. */
+static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
+    os_thread started[THREADS_MOST];
+    size_t running = 0;
+    crew all = { .c = c, .models = models, .count = count };
+    if (threads > count) threads = count;
+    if (threads < 2 || os_mutex_init(&all.mutex)) {
+        for (size_t i = 0; i < count; i++) prepare_model(c, &models[i]);
+        return;
+    }
+    while (running + 1 < threads && os_thread_start(&started[running], work, &all) == 0)
+        running++;
+    work(&all);
+    for (size_t i = 0; i < running; i++) os_thread_join(&started[i]);
+    os_mutex_free(&all.mutex);
+}
+
+/* ── All ── */
+
+static bool is_folder(const char *path) {
+    os_info info;
+    return strcmp(path, "-") != 0 && os_info_path(path, true, &info) == 0
+        && info.kind == OS_DIR;
+}
+
+typedef struct listed_folder {
+    struct listed_folder *next;
+    sft_span path;
+    sft_info_folder *folder;
+} listed_folder;
+
+typedef struct gathering {
+    cli_models models;
+    cli_inputs *inputs; /* of each operand */
+    size_t operand_count;
+    listed_folder *folders;
+} gathering;
+
+/* The listing of a model's folder, made once; NULL when there is none. */
+static const sft_info_folder *folder_of_model(cli *c, gathering *all, const cli_model *model) {
+    sft_span path = cli_folder_of(model->path);
+    if (model->input->kind > CLI_INDEX || model->is_pipeline) return NULL;
+    for (listed_folder *f = all->folders; f; f = f->next) {
+        if (sft_span_equal(f->path, path)) return f->folder;
+    }
+    listed_folder *f = sfti_arena_take(&all->models.arena, sizeof *f);
+    char *name = sfti_arena_take(&all->models.arena, path.len + 2);
+    if (!f || !name) return NULL;
+    bool root = path.len == 0 && model->path[0] == '/';
+    memcpy(name, path.len ? path.data : root ? "/" : ".", path.len ? path.len : 1);
+    name[path.len ? path.len : 1] = 0;
+    *f = (listed_folder){ all->folders, path, NULL };
+    all->folders = f;
+    if (sft_info_folder_open(name, &c->alloc, &f->folder, NULL)) f->folder = NULL;
+    return f->folder;
+}
+
+static bool gather_operand(cli *c, gathering *all, const char *operand) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
+    cli_inputs *inputs = &all->inputs[all->operand_count++];
+    if (cli_inputs_expand(operand, depth, &options, inputs, &err)) return false;
+    return cli_group_inputs(&all->models, inputs, is_folder(operand));
+}
+
+static bool gather_models(cli *c, gathering *all, char **operands, size_t count) {
+    sft_set_options options = cli_set_options(c);
+    all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
+    if (!all->inputs) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!gather_operand(c, all, operands[i])) return false;
+    for (size_t i = 0; i < all->models.count; i++) {
+        cli_model *model = &all->models.items[i];
+        model->err = (sft_error)SFT_ERROR_INIT;
+        if (model->inputs && !model->is_pipeline
+            && !cli_find_missing(model, &options, &all->models.arena))
+            return false;
+    }
+    return true;
+}
+
+static void end_gathering(gathering *all) {
+    for (listed_folder *f = all->folders; f; f = f->next) sft_info_folder_close(f->folder);
+    for (size_t i = 0; i < all->operand_count; i++) cli_inputs_free(&all->inputs[i]);
+    sfti_arena_free(&all->models.arena);
+}
+
+static void list_folders(cli *c, gathering *all, size_t from, size_t count) {
+    for (size_t i = from; i < from + count; i++)
+        all->models.items[i].folder = folder_of_model(c, all, &all->models.items[i]);
+}
+
+/* By batches that grow: the first answers come at once. */
+static void hand_on(cli *c, gathering *all, cli_model_fn each, void *ctx) {
+    sft_set_options options = cli_set_options(c);
+    size_t cpus = os_cpu_count(), done = 0;
+    size_t threads = cpus < THREADS_MOST ? cpus : THREADS_MOST, batch = threads;
+    while (done < all->models.count && !cli_is_over(c)) {
+        size_t left = all->models.count - done, count = batch < left ? batch : left;
+        cli_model *models = &all->models.items[done];
+        list_folders(c, all, done, count);
+        prepare_models(c, models, count, threads);
+        for (size_t i = 0; i < count; i++) {
+            if (models[i].err.code == SFT_INDEX_SHARD_MISSING && !models[i].missing)
+                (void)cli_find_missing(&models[i], &options, &all->models.arena);
+            if (!cli_is_over(c)) each(ctx, &models[i]);
+            release_model(c, &models[i]);
+        }
+        done += count;
+        if (batch < threads * EACH_MOST) batch *= 2;
+    }
+}
+
+void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
+                    cli_model_fn each, void *ctx) {
+    gathering all = { .folders = NULL };
+    sft_error err = SFT_ERROR_INIT;
+    all.models.arena.alloc = c->alloc;
+    if (gather_models(c, &all, operands, operand_count)) {
+        *count = all.models.count;
+        hand_on(c, &all, each, ctx);
+    } else {
+        sfti_fail_memory(&err, sizeof(cli_model));
+        cli_complain(c, NULL, &err);
+    }
+    end_gathering(&all);
+}
+
+/* ── Failures ── */
+
+static void error_with_missing(cli *c, const cli_model *model) {
+    sft_buffer buffer = { .alloc = c->alloc };
+    sft_sink memory = sft_sink_memory(&buffer), out = cli_out_sink(&c->out);
+    sfti_json_writer w;
+    if (sft_error_json(&model->err, model->path, cli_result_command(c), &memory, NULL)) return;
+    cli_put(&c->out, buffer.data, buffer.len - 1);
+    sfti_json_write(&w, &out, 0, NULL);
+    w.comma = true;
+    sfti_json_key(&w, "missing");
+    sfti_json_open(&w, '[');
+    for (size_t i = 0; i < model->missing_count; i++) sfti_json_cstr(&w, model->missing[i]);
+    sfti_json_close(&w, ']');
+    (void)sfti_json_done(&w);
+    cli_text(&c->out, "}");
+    sft_buffer_free(&buffer);
+}
+
+void cli_fail_model(cli *c, const cli_model *model) {
+    if (model->input->kind == CLI_EMPTY || model->input->kind == CLI_BLOCKED) {
+        cli_report_input(c, model->input);
+    } else if (!cli_is_json(c) || model->missing_count == 0) {
+        cli_fail_input(c, model->path, &model->err);
+    } else {
+        cli_complain(c, model->path, &model->err);
+        cli_result_begin(c);
+        error_with_missing(c, model);
+        cli_result_end(c);
+    }
+}

@@ -35,6 +35,8 @@ extern const cli_command cli_find_command;
 extern const cli_command cli_ls_command;
 extern const cli_command cli_check_command;
 extern const cli_command cli_cat_command;
+extern const cli_command cli_hash_command;
+extern const cli_command cli_dup_command;
 extern const cli_command cli_help_command;
 
 /* Keep the worse of the status so far and this one. */
@@ -80,7 +82,7 @@ sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error
 typedef void (*cli_each_fn)(cli *c, const cli_input *input);
 int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
 
-/* Report an input that is no model: a folder without any, or what could not be read. */
+/* What there is to say of an input that is no model: CLI_EMPTY, CLI_BLOCKED. */
 void cli_report_input(cli *c, const cli_input *input);
 
 /* Whether there is no point in going on. */

@@ -14,6 +14,7 @@ typedef struct info_run {
     size_t models;         /* how many there are */
     size_t shown, known;   /* results shown; values of -f that were not null */
     uint64_t bytes;        /* of those shown */
+    bool refused;          /* the usage was wrong */
     cli_fields fields;
     cli_where where[CLI_WORDS_MOST];
     size_t where_count;
@@ -49,7 +50,8 @@ static void show_fields(info_run *run, const cli_model *model, const cli_node *r
     bool tsv = c->set.format == CLI_TSV;
     if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
     c->results++;
-    if (!tsv && run->models > 1) {
+    bool has_path = sft_span_equal(run->fields.names[0], sft_span_cstr("path"));
+    if (!tsv && run->models > 1 && !has_path) {
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
     }
@@ -115,16 +117,17 @@ static void total_line(const info_run *run) {
     char room[CLI_NUMBER_ROOM];
     cli *c = run->c;
     bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
-    if (!list || c->set.longer || c->set.verbose || cli_is_over(c)) return;
+    if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
     cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
                cli_size_text(run->bytes, room));
 }
 
-static void gather_info(void *ctx, cli_model *model) {
+static void check_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     if (run->c->set.workflow_file && run->models > 1) {
         sft_error err = SFT_ERROR_INIT;
-        if (run->shown++) return;
+        if (run->refused) return;
+        run->refused = true;
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   "expected one model for --export-workflow, found %zu", run->models);
         err.hint = NULL;
@@ -139,7 +142,7 @@ static int run_info(cli *c, char **operands, size_t count) {
     info_run run = { .c = c };
     if (read_options(&run, &err)) return refuse_usage(c, &err);
     cli_results_begin(c);
-    cli_each_model(c, operands, count, &run.models, gather_info, &run);
+    cli_each_model(c, operands, count, &run.models, check_info, &run);
     total_line(&run);
     cli_results_end(c);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);

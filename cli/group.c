@@ -57,15 +57,22 @@ static bool same_shards(const shard_name *a, const shard_name *b) {
     return a->of == b->of && sft_span_equal(a->base, b->base) && sft_span_equal(a->end, b->end);
 }
 
-/* How many inputs from i on are shards of one model, in order. */
-static size_t shards_from(const cli_inputs *inputs, size_t i) {
+/* Shards of the model that input i is one of, from i on, in order; list has room for all
+ * that follow. Names that only begin alike may lie between. */
+static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
+                          const cli_input **list) {
     shard_name first, next;
-    size_t n = 1;
+    size_t n = 0;
     if (inputs->items[i]->kind != CLI_FILE || !parse_shard(inputs->items[i]->path, &first))
         return 0;
-    while (i + n < inputs->count && inputs->items[i + n]->kind == CLI_FILE
-           && parse_shard(inputs->items[i + n]->path, &next) && same_shards(&first, &next))
-        n++;
+    for (size_t k = i; k < inputs->count; k++) {
+        const cli_input *input = inputs->items[k];
+        if (strncmp(input->path, first.base.data, first.base.len) != 0) break;
+        if (taken[k] || input->kind != CLI_FILE || !parse_shard(input->path, &next)) continue;
+        if (!same_shards(&first, &next)) continue;
+        taken[k] = true;
+        list[n++] = input;
+    }
     return n;
 }
 
@@ -110,11 +117,11 @@ static cli_model *add_model(cli_models *models, const cli_input *input) {
     return model;
 }
 
-static bool add_shards(cli_models *models, const cli_inputs *inputs, size_t i, size_t n) {
-    cli_model *model = add_model(models, inputs->items[i]);
+static bool add_shards(cli_models *models, const cli_input *const *shards, size_t n) {
+    cli_model *model = add_model(models, shards[0]);
     const cli_input **list = sfti_arena_take(&models->arena, n * sizeof *list);
     if (!model || !list) return false;
-    for (size_t k = 0; k < n; k++) list[k] = inputs->items[i + k];
+    memcpy(list, shards, n * sizeof *list);
     model->inputs = list;
     model->count = n;
     return true;
@@ -149,20 +156,20 @@ static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i,
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) {
     pipeline_memory memory = { { NULL, 0 }, false, false };
     bool *taken = sfti_arena_take(&models->arena, inputs->count + 1);
+    const cli_input **list = sfti_arena_take(&models->arena, (inputs->count + 1) * sizeof *list);
     sft_span folder;
-    if (!taken) return false;
+    if (!taken || !list) return false;
     memset(taken, 0, inputs->count + 1);
     for (size_t i = 0; i < inputs->count; i++) {
         const cli_input *input = inputs->items[i];
-        size_t shards = found ? shards_from(inputs, i) : 0;
+        size_t shards;
         bool ok;
         if (taken[i]) continue;
         if (found && input->kind <= CLI_INDEX
             && pipeline_of(input->path, &memory, &models->arena, &folder)) {
             ok = add_pipeline(models, inputs, i, taken, folder);
-        } else if (shards > 0) {
-            ok = add_shards(models, inputs, i, shards);
-            i += shards - 1;
+        } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
+            ok = add_shards(models, list, shards);
         } else {
             ok = add_model(models, input) != NULL;
         }

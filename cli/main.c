@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_info_command, &cli_ls_command,  &cli_find_command,
-    &cli_check_command, &cli_cat_command, &cli_help_command,
+    &cli_info_command, &cli_ls_command,   &cli_find_command,
+    &cli_check_command, &cli_cat_command, &cli_hash_command,
+    &cli_dup_command,  &cli_help_command,
 };
 
 const cli_command *cli_command_at(size_t i) {

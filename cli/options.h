@@ -26,6 +26,7 @@ typedef struct cli_settings {
     int full, longer, paths_only, nul;
     const char *match, *fields, *preview_folder, *workflow_file;
     cli_words where;
+    const char *algo, *cache, *sums, *threads;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -59,7 +60,7 @@ typedef struct cli_command {
     const char *summary;  /* no full stop */
     const char *about;    /* paragraphs, each one line, for the man page */
     const cli_example *examples;
-    const cli_option *tables[5]; /* NULL ends */
+    const cli_option *tables[6]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
     int (*run)(struct cli *cli, char **operands, size_t count);

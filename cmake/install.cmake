@@ -18,6 +18,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfig.cmake
 # Paths relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH SFT_PC_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
 string(REGEX REPLACE "/$" "" SFT_PC_PREFIX "${SFT_PC_PREFIX}")
+list(TRANSFORM SFT_FOUND_LIBRARIES PREPEND " -l" OUTPUT_VARIABLE SFT_PC_LIBRARIES)
+list(JOIN SFT_PC_LIBRARIES "" SFT_PC_LIBRARIES)
 configure_file(cmake/safetensors.pc.in safetensors.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensors.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

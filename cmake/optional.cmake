@@ -1,15 +1,39 @@
-# Libraries that later parts can use. They are looked for and reported by
-# sft_build_info(); none is needed, and none is linked as long as nothing uses it.
+# Libraries that are used where they are there, and done without where not. A row names
+# the pkg-config module, our name for it, what to link, and the folder of src/ that uses
+# it: without that folder a library is reported by sft_build_info() and not linked.
+#   SFTI_FOUND_<NAME>   defined where the library may be called
+#   SFTI_TEXT_<NAME>    what sft_build_info() says
 set(SFT_FOUND_DEFINITIONS "")
+set(SFT_FOUND_LIBRARIES "")
 find_package(PkgConfig QUIET)
-foreach(pair libcrypto:CRYPTO zlib:ZLIB libcurl:CURL)
-    string(REPLACE ":" ";" pair "${pair}")
-    list(GET pair 0 module)
-    list(GET pair 1 macro)
-    if(PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN)
-        pkg_check_modules(SFT_${macro} QUIET ${module})
+# x86-64 has SHA instructions of our own in src/hash; there loading libcrypto would only
+# cost every start of the command half a millisecond.
+set(SFT_DEFAULT_CRYPTO ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    set(SFT_DEFAULT_CRYPTO OFF)
+endif()
+set(SFT_DEFAULT_ZLIB ON)
+set(SFT_DEFAULT_CURL ON)
+foreach(row libcrypto,CRYPTO,crypto,hash zlib,ZLIB,z,hash libcurl,CURL,curl,net)
+    string(REPLACE "," ";" row "${row}")
+    list(GET row 0 module)
+    list(GET row 1 name)
+    list(GET row 2 library)
+    list(GET row 3 folder)
+    option(SFT_USE_${name} "Use ${module} if it is there" ${SFT_DEFAULT_${name}})
+    # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
+    if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
+       AND NOT SFT_SANITIZE STREQUAL "memory")
+        pkg_check_modules(SFT_${name} QUIET ${module})
     endif()
-    if(SFT_${macro}_FOUND)
-        list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${macro}="${SFT_${macro}_VERSION}")
+    if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
+        list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${name}=1
+             SFTI_TEXT_${name}="${SFT_${name}_VERSION}")
+        list(APPEND SFT_FOUND_LIBRARIES ${library})
+    elseif(SFT_${name}_FOUND)
+        list(APPEND SFT_FOUND_DEFINITIONS
+             "SFTI_TEXT_${name}=\"${SFT_${name}_VERSION} found, not used\"")
     endif()
 endforeach()
+# Tests link the objects themselves.
+target_link_libraries(sft_flags INTERFACE ${SFT_FOUND_LIBRARIES})

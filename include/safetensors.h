@@ -477,7 +477,7 @@ typedef struct sft_open_options {
     sft_mode mode;
     bool legacy;                 /* read the layout of 2022 (`offsets`, "float16") */
     bool header_only;            /* data need not be there: coverage is not checked */
-    uint64_t max_header_bytes;   /* default SFT_MAX_HEADER_BYTES */
+    uint64_t max_header_bytes;   /* default SFT_MAX_HEADER_BYTES, at most 2^31 - 1 */
     uint64_t max_tensors;        /* default none */
     uint64_t max_name_bytes;     /* default none; tensor names and metadata keys */
     uint64_t max_metadata;       /* pairs; default none */

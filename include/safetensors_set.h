@@ -21,12 +21,12 @@ typedef struct sft_set sft_set;
 /* @since 0.1 */
 typedef struct sft_set_options {
     size_t size;
-    sft_open_options open;    /* for each shard; its alloc serves the set too */
     uint64_t max_index_bytes; /* 0 = SFT_MAX_INDEX_BYTES */
     uint32_t max_shards;      /* 0 = SFT_MAX_SHARDS */
+    sft_open_options open;    /* for each shard; its alloc serves the set too; stays last */
 } sft_set_options;
 
-#define SFT_SET_OPTIONS_INIT { sizeof(sft_set_options), SFT_OPEN_OPTIONS_INIT, 0, 0 }
+#define SFT_SET_OPTIONS_INIT { sizeof(sft_set_options), 0, 0, SFT_OPEN_OPTIONS_INIT }
 
 /* Open what path names: a .safetensors file (a set of one), or an index
  * (`*.safetensors.index*.json` by name, or a JSON object with "weight_map"). Shards

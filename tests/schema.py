@@ -19,6 +19,7 @@ CALLS = {
     "info": [[], ["--full"]],
     "find": [["--where", "ok=true"]],
     "ls": [[], ["--sort", "name"]],
+    "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
 }
 BATCH = 500
@@ -94,6 +95,7 @@ def main():
                     sys.exit("schema: %s: --json and --jsonl differ in number" % name)
                 results += len(lines)
     print("schema: %d files, %d results, all as their schemas say" % (len(paths), results))
+    print("%d passed, %d failed" % (results, 0 if results else 1))
     return 0 if results else 1
 
 

@@ -72,6 +72,12 @@ void *sfti_arena_take_more(sfti_arena *arena, size_t size) {
     return at;
 }
 
+void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each) {
+    uint64_t bytes;
+    if (!sfti_mul(count, each, &bytes) || !sfti_fits_size(bytes)) return NULL;
+    return sfti_arena_take(arena, (size_t)bytes);
+}
+
 void sfti_arena_free(sfti_arena *arena) {
     for (sfti_block *block = arena->last; block;) {
         sfti_block *before = block->before;

@@ -38,6 +38,8 @@ static inline void *sfti_arena_take(sfti_arena *arena, size_t size) {
     return at;
 }
 
+/* count items of `each` bytes; NULL also when so many are not addressable. */
+void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each);
 /* Make sure the next size bytes come from one new block. */
 bool sfti_arena_reserve(sfti_arena *arena, size_t size);
 void sfti_arena_free(sfti_arena *arena);

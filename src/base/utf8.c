@@ -1,6 +1,9 @@
 #include "base/utf8.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 static bool is_tail(uint8_t b) { return (b & 0xC0) == 0x80; }
 
@@ -41,22 +44,32 @@ size_t sfti_utf8_encode(uint32_t code, char *out) {
     return n;
 }
 
-/* Length of the ASCII run at p, in steps the compiler turns into vectors. */
+/* Whether 64 bytes are ASCII. */
+static inline bool ascii_block(const char *p) {
+#if defined(__SSE2__)
+    const __m128i *v = (const __m128i *)(const void *)p;
+    __m128i low = _mm_or_si128(_mm_loadu_si128(v), _mm_loadu_si128(v + 1));
+    __m128i high = _mm_or_si128(_mm_loadu_si128(v + 2), _mm_loadu_si128(v + 3));
+    return _mm_movemask_epi8(_mm_or_si128(low, high)) == 0;
+#else
+    uint64_t word[8], any = 0;
+    memcpy(word, p, sizeof word);
+    for (int k = 0; k < 8; k++) any |= word[k];
+    return (any & UINT64_C(0x8080808080808080)) == 0;
+#endif
+}
+
+/* Length of the ASCII run at p. */
 static size_t ascii_run(const char *p, size_t len) {
     size_t i = 0;
-    for (; len - i >= 64; i += 64) {
-        uint64_t word[8], any = 0;
-        memcpy(word, p + i, sizeof word);
-        for (int k = 0; k < 8; k++) any |= word[k];
-        if (any & UINT64_C(0x8080808080808080)) break;
-    }
+    while (len - i >= 64 && ascii_block(p + i)) i += 64;
     while (i < len && (uint8_t)p[i] < 0x80) i++;
     return i;
 }
 
 size_t sfti_utf8_check(const char *text, size_t len) {
     size_t i = 0;
-    for (;;) {
+    while (i < len) {
         uint32_t code;
         i += ascii_run(text + i, len - i);
         if (i == len) return len;
@@ -65,4 +78,5 @@ size_t sfti_utf8_check(const char *text, size_t len) {
         if (n == 0) return i;
         i += n;
     }
+    return len;
 }

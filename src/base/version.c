@@ -23,21 +23,15 @@
 #define VERSION_BITS "32-bit"
 #endif
 
-/* Found when the library was built; nothing links them yet. */
-#ifdef SFTI_FOUND_CRYPTO
-#define VERSION_CRYPTO SFTI_FOUND_CRYPTO " found, not used"
-#else
-#define VERSION_CRYPTO "not found"
+/* Told by the build; the two-file form uses none of them. */
+#ifndef SFTI_TEXT_CRYPTO
+#define SFTI_TEXT_CRYPTO "no"
 #endif
-#ifdef SFTI_FOUND_ZLIB
-#define VERSION_ZLIB SFTI_FOUND_ZLIB " found, not used"
-#else
-#define VERSION_ZLIB "not found"
+#ifndef SFTI_TEXT_ZLIB
+#define SFTI_TEXT_ZLIB "no"
 #endif
-#ifdef SFTI_FOUND_CURL
-#define VERSION_CURL SFTI_FOUND_CURL " found, not used"
-#else
-#define VERSION_CURL "not found"
+#ifndef SFTI_TEXT_CURL
+#define SFTI_TEXT_CURL "no"
 #endif
 
 const char *sft_version(void) {
@@ -48,9 +42,9 @@ const char *sft_build_info(void) {
     return "compiler: " VERSION_COMPILER "\n"
            "host: " VERSION_BITS ", " VERSION_ORDER "\n"
            "threads: yes\n"
-           "libcrypto: " VERSION_CRYPTO "\n"
-           "zlib: " VERSION_ZLIB "\n"
-           "libcurl: " VERSION_CURL "\n"
+           "libcrypto: " SFTI_TEXT_CRYPTO "\n"
+           "zlib: " SFTI_TEXT_ZLIB "\n"
+           "libcurl: " SFTI_TEXT_CURL "\n"
            "max header bytes: 100000000\n"
            "max rank: " VERSION_TEXT(SFT_MAX_RANK) "\n"
            "max JSON depth: 127\n";

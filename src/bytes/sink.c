@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "bytes/source.h"
 
+#include <errno.h>
 #include <string.h>
 
 static sft_code finish_nothing(void *ctx, sft_error *err) {
@@ -94,6 +95,7 @@ static sft_code write_positioned(void *ctx, uint64_t offset, const void *bytes, 
         size_t put = 0;
         int error = os_pwrite(sink->fd, (const char *)bytes + done, len - done,
                               offset + done, &put);
+        if (!error && put == 0) error = EIO;
         if (error) return fd_write_failed(error, offset + done, err);
         done += put;
     }
@@ -107,6 +109,7 @@ static sft_code write_forward(void *ctx, uint64_t offset, const void *bytes, siz
     for (size_t done = 0; done < len;) {
         size_t put = 0;
         int error = os_write(sink->fd, (const char *)bytes + done, len - done, &put);
+        if (!error && put == 0) error = EIO;
         if (error) return fd_write_failed(error, sink->position, err);
         done += put;
         sink->position += put;

@@ -122,6 +122,7 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
         size_t put = 0;
         int error = os_pwrite(s->fd, (const char *)bytes + done, len - done, offset + done,
                               &put);
+        if (!error && put == 0) error = EIO;
         if (error) {
             s->failed = true;
             sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");

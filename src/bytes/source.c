@@ -196,9 +196,11 @@ static sft_code wrap_fd(int fd, bool owned, const sft_allocator *alloc, sft_sour
                         os_info *info, sft_error *err) {
     int error = os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
-    if (info->kind == OS_DIR) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a folder");
+    /* A device named by a path may never end. */
+    bool device = owned && info->kind == OS_OTHER;
+    if (info->kind == OS_DIR || device) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a %s",
+                         device ? "device" : "folder");
     }
     sft_allocator a = sfti_allocator(alloc);
     fd_source *s = sfti_take(&a, sizeof *s);

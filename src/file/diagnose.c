@@ -15,9 +15,10 @@ static char lower_ascii(uint8_t c) {
     return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
+/* at is inside the head, or its end. */
 static bool head_word_at(const sfti_evidence *e, size_t at, const char *word) {
     size_t len = strlen(word);
-    if (at > e->head_len || len > e->head_len - at) return false;
+    if (len > e->head_len - at) return false;
     for (size_t i = 0; i < len; i++)
         if (lower_ascii(e->head[at + i]) != word[i]) return false;
     return true;
@@ -34,9 +35,9 @@ static bool is_blank_byte(uint8_t c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* First byte from `at` that is no white space; a byte order mark counts as such. */
-static size_t head_text_at(const sfti_evidence *e, size_t at) {
-    if (at == 0 && head_has_at(e, 0, "\xEF\xBB\xBF", 3)) at = 3;
+/* First byte that is no white space; a byte order mark counts as such. */
+static size_t head_text_at(const sfti_evidence *e) {
+    size_t at = head_has_at(e, 0, "\xEF\xBB\xBF", 3) ? 3 : 0;
     while (at < e->head_len && is_blank_byte(e->head[at])) at++;
     return at;
 }
@@ -60,7 +61,7 @@ static bool looks_like_xet(const sfti_evidence *e) {
 }
 
 static bool looks_like_html(const sfti_evidence *e) {
-    size_t at = head_text_at(e, 0);
+    size_t at = head_text_at(e);
     if (head_word_at(e, at, "<!doctype html") || head_word_at(e, at, "<html")) return true;
     if (head_word_at(e, at, "<head") || head_word_at(e, at, "<body")) return true;
     return (head_word_at(e, at, "<!--") || head_word_at(e, at, "<?xml")) &&
@@ -77,7 +78,7 @@ static bool looks_like_pickle(const sfti_evidence *e) {
 }
 
 static bool looks_like_index(const sfti_evidence *e) {
-    size_t at = head_text_at(e, 0);
+    size_t at = head_text_at(e);
     return head_has_at(e, at, "{", 1) && head_find(e, "\"weight_map\"") != SIZE_MAX;
 }
 
@@ -131,7 +132,7 @@ static size_words words_of_size(uint64_t bytes) {
     static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB", "PB", "EB" };
     size_t unit = 0;
     uint64_t step = 1;
-    while (unit < 6 && bytes / step >= 1000) {
+    while (bytes / step >= 1000) { /* 2^64 are 18 EB */
         step *= 1000;
         unit++;
     }
@@ -227,7 +228,6 @@ static size_t count_zeros(const sfti_evidence *e, uint64_t at, uint64_t most, si
     uint8_t bytes[1024];
     size_t zeros = 0;
     *looked = 0;
-    if (!e->source) return 0;
     size_t want = most < sizeof bytes ? (size_t)most : sizeof bytes;
     if (sfti_source_some(e->source, at, bytes, want, looked, NULL) != SFT_OK) *looked = 0;
     while (zeros < *looked && bytes[zeros] == 0) zeros++;

@@ -51,7 +51,7 @@ typedef struct sfti_evidence {
     const uint8_t *head;
     size_t head_len;
     uint64_t size;             /* or SFT_SIZE_UNKNOWN */
-    const sft_source *source;  /* for bytes elsewhere; NULL when it can't be read again */
+    const sft_source *source;  /* for bytes elsewhere */
 } sfti_evidence;
 
 #define SFTI_HEAD_BYTES 3072 /* of the 4 KiB that a diagnosis may read */

@@ -1,5 +1,4 @@
 /* Opening a file: frame, header, model, map; and what an open file tells. */
-#include "base/checked.h"
 #include "base/order.h"
 #include "file/file.h"
 
@@ -109,10 +108,6 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
                           sfti_header *out, sft_error *err) {
     memset(out, 0, sizeof *out);
     if (n == 0) return SFT_OK;
-    if (!sfti_fits_size(n))
-        return sfti_fail(err, SFT_ADDRESS_SPACE, 0,
-                         "expected a header this host can hold, found %llu bytes",
-                         (unsigned long long)n);
     bool known = source->size != SFT_SIZE_UNKNOWN;
     sft_code code = known ? header_whole(source, (size_t)n, alloc, out, err)
                           : header_stream(source, (size_t)n, alloc, out, err);
@@ -392,13 +387,13 @@ size_t sft_file_metadata_count(const sft_file *file) {
 
 sft_pair sft_file_metadata_at(const sft_file *file, size_t i) {
     static const sft_pair none = { { NULL, 0 }, { NULL, 0 } };
-    return i < file->model.metadata_count ? file->model.metadata[i] : none;
+    return i < file->model.metadata_count ? sfti_model_pair(&file->model, i) : none;
 }
 
 bool sft_file_metadata_get(const sft_file *file, sft_span key, sft_span *value) {
     size_t i = sfti_model_metadata_find(&file->model, key);
     if (i == SIZE_MAX) return false;
-    *value = file->model.metadata[i].value;
+    *value = sfti_model_pair(&file->model, i).value;
     return true;
 }
 
@@ -426,8 +421,12 @@ static int order_by_header(const void *ctx, uint32_t a, uint32_t b) {
     return (position[a] > position[b]) - (position[a] < position[b]);
 }
 
-static sft_code order_sort(const sft_file *file, uint32_t *out,
-                           int (*compare)(const void *ctx, uint32_t a, uint32_t b),
+typedef int (*order_compare)(const void *ctx, uint32_t a, uint32_t b);
+
+static const order_compare order_compares[] = { NULL, order_by_name, order_naturally,
+                                                order_by_header };
+
+static sft_code order_sort(const sft_file *file, uint32_t *out, order_compare compare,
                            sft_error *err) {
     size_t count = file->model.tensors.count, bytes = count * sizeof *out;
     if (count < 2) return SFT_OK;
@@ -445,13 +444,6 @@ sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sf
                          "expected a known order and a place for it, found order %u",
                          (unsigned)order);
     for (size_t i = 0; i < tensors->count; i++) out[i] = (uint32_t)i;
-    switch (order) {
-    case SFT_ORDER_OFFSET: break;
-    case SFT_ORDER_NAME: return order_sort(file, out, order_by_name, err);
-    case SFT_ORDER_NATURAL: return order_sort(file, out, order_naturally, err);
-    case SFT_ORDER_HEADER:
-        if (tensors->order) return order_sort(file, out, order_by_header, err);
-        break;
-    }
-    return SFT_OK;
+    bool sorted = order == SFT_ORDER_OFFSET || (order == SFT_ORDER_HEADER && !tensors->order);
+    return sorted ? SFT_OK : order_sort(file, out, order_compares[order], err);
 }

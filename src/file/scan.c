@@ -232,7 +232,7 @@ static const struct polyglot_row {
 static void note_magic(sft_scan *scan, const scan_bytes *b) {
     for (size_t i = 0; i < sizeof polyglot_rows / sizeof *polyglot_rows; i++) {
         const struct polyglot_row *row = &polyglot_rows[i];
-        if (b->head_len < SFTI_PREFIX || memcmp(b->head, row->magic, row->len) != 0) continue;
+        if (memcmp(b->head, row->magic, row->len) != 0) continue;
         if (row->goes_on && b->head[row->len] == 0) continue;
         note_at(scan, "polyglot_magic", 0, row->text);
     }

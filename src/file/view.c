@@ -1,5 +1,6 @@
 /* Tensor bytes: lent, copied, copied many at once, copied in slices. */
 #include "base/checked.h"
+#include "base/never.h"
 #include "base/order.h"
 #include "file/file.h"
 
@@ -18,14 +19,11 @@ static uint64_t tensor_bytes(const sft_tensor *tensor) {
 
 static sft_code view_absent(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
                             uint64_t len, sft_error *err) {
-    sft_span name = tensor ? tensor->name : (sft_span){ NULL, 0 };
-    sft_code code = sfti_fail_tensor(err, SFT_DATA_TRUNCATED, offset, name,
-                                     "expected %llu bytes at offset %llu, found the end of the "
-                                     "file at %llu",
-                                     (unsigned long long)len, (unsigned long long)offset,
-                                     (unsigned long long)file->source.size);
-    if (err && !tensor) err->tensor_len = SFT_NO_TENSOR;
-    return code;
+    return sfti_fail_tensor(err, SFT_DATA_TRUNCATED, offset, tensor->name,
+                            "expected %llu bytes at offset %llu, found the end of the file "
+                            "at %llu",
+                            (unsigned long long)len, (unsigned long long)offset,
+                            (unsigned long long)file->source.size);
 }
 
 /* Opened header_only, a file may lack the data its header tells of. */
@@ -73,7 +71,8 @@ sft_code sft_view_writable(const sft_file *file, const sft_tensor *tensor, void 
 static sft_code read_exactly(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
                              void *into, size_t len, sft_error *err) {
     if (len == 0) return SFT_OK;
-    if (!view_is_there(file, offset, len)) return view_absent(file, tensor, offset, len, err);
+    if (tensor && !view_is_there(file, offset, len))
+        return view_absent(file, tensor, offset, len, err);
     sft_code code = sfti_source_read(&file->source, offset, into, len, err);
     if (code == SFT_IO_SHRUNK && !file->complete) code = SFT_DATA_TRUNCATED;
     if (code == SFT_DATA_TRUNCATED && err) {
@@ -103,7 +102,8 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
     if (!file || !tensor || !out) return view_bad_call(err);
     memset(out, 0, sizeof *out);
     uint64_t len = tensor_bytes(tensor);
-    if (!sfti_fits_size(len))
+    /* under 2^61, for its bits are under 2^64: only a host of 32 bits lacks the room */
+    if (sfti_never(!sfti_fits_size(len)))
         return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, tensor->offset, tensor->name,
                                 "expected a tensor this host can hold, found %llu bytes",
                                 (unsigned long long)len);
@@ -342,13 +342,14 @@ static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t co
 sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count,
                        const sft_job *job, sft_error *err) {
     sft_job settled = SFT_JOB_INIT;
-    uint64_t total, bytes;
+    uint64_t total;
     if (!file || (!reads && count)) return view_bad_call(err);
     sfti_options_copy(&settled, sizeof settled, job);
     sft_code code = reads_check(reads, count, &total, err);
     if (code != SFT_OK || count == 0) return code;
-    if (!sfti_mul(count, 2 * sizeof(uint32_t), &bytes) || !sfti_fits_size(bytes))
-        return sfti_fail_memory(err, count);
+    uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
+    /* count is under 2^32: only a host of 32 bits lacks the room */
+    if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);
     uint32_t *order = sfti_take(&file->alloc, (size_t)bytes);
     if (!order) return sfti_fail_memory(err, bytes);
     code = reads_run(file, reads, count, order, &settled, total, err);
@@ -441,8 +442,10 @@ static slice_window window_plan(sft_runs ahead) {
     slice_window w = { 0, 0, 0 };
     uint64_t run = ahead.run_bytes, last = 0, most = row_fits(&ahead);
     sfti_row row;
-    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run)))
-        if (!sfti_runs_row(&ahead, most, &row) || !window_add(&w, &row, run, &last)) break;
+    while (ahead.left > 0 && (w.runs == 0 || runs_near(last, ahead.position, run))) {
+        (void)sfti_runs_row(&ahead, most, &row);
+        if (!window_add(&w, &row, run, &last)) break;
+    }
     return w;
 }
 
@@ -472,7 +475,8 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
     }
     sft_code code = window_take(c, err);
     if (code == SFT_OK) code = slice_bytes(c, w.low, c->window, len, err);
-    while (code == SFT_OK && w.runs > 0 && sfti_runs_row(&c->runs, w.runs, &row)) {
+    while (code == SFT_OK && w.runs > 0) { /* as many are left */
+        (void)sfti_runs_row(&c->runs, w.runs, &row);
         copy_row(c, c->window, &row, w.low);
         w.runs -= row.count;
     }

@@ -1,6 +1,5 @@
 #include "format/header.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -19,6 +18,7 @@ static const char *const field_names[] = { "dtype", "shape", "data_offsets", "of
 typedef struct entry_reading {
     sfti_reading *r;
     sfti_json json;
+    sfti_json aside; /* on the key `offsets` */
     sft_span name;
     const char *at; /* of its value */
     unsigned seen;  /* a bit a field */
@@ -85,7 +85,8 @@ static bool name_dtype(entry_reading *e) {
     if (sft_dtype_parse(text, &e->tensor.dtype)) return true;
     if (!legacy_dtype(text, &found)) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
     e->tensor.dtype = found;
-    return e->r->limits->legacy || entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
+    if (e->r->limits->legacy) return true;
+    return entry_fail(e, SFT_LEGACY_LAYOUT, "a dtype of today");
 }
 
 /* {"F32":null}, which the official reader takes for a dtype. */
@@ -125,23 +126,21 @@ static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t 
 }
 
 static bool read_shape(entry_reading *e) {
-    uint64_t few[SFT_MAX_RANK], count, bytes, *dims;
+    uint64_t few[SFT_MAX_RANK], count, *dims;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
     sfti_json place = e->json;
     if (!read_dims(e, few, SFT_MAX_RANK, &count)) return false;
-    e->tensor.rank = (uint32_t)count;
+    e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
     e->tensor.shape = NULL;
     if (count > SFT_MAX_RANK
         && !entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_RANK_TOO_LARGE, "at most 64 dimensions"))
         return false;
-    if (count > UINT32_MAX) return entry_fail(e, SFT_RANK_TOO_LARGE, "fewer dimensions");
     if (count == 0) return true;
-    bytes = count * sizeof *dims;
-    dims = sfti_fits_size(bytes) ? sfti_arena_take(e->r->arena, (size_t)bytes) : NULL;
-    if (!dims) return sfti_report_memory(e->r, bytes);
+    dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
+    if (!dims) return sfti_report_memory(e->r, count * sizeof *dims);
     e->tensor.shape = dims;
     if (count <= SFT_MAX_RANK) {
-        memcpy(dims, few, (size_t)bytes);
+        memcpy(dims, few, (size_t)count * sizeof *dims);
         return true;
     }
     e->json = place;
@@ -196,20 +195,42 @@ static bool skip_unknown(entry_reading *e) {
     return true;
 }
 
+/* Whether `offsets` is the layout of 2022 or an unknown field is known at the end. */
+static bool set_aside(entry_reading *e) {
+    if (e->r->limits->legacy && e->seen & 1U << FIELD_LEGACY_OFFSETS)
+        return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
+    e->seen |= 1U << FIELD_LEGACY_OFFSETS;
+    e->aside = e->json;
+    if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
+    return true;
+}
+
 /* The key is the last event. */
 static bool read_member_field(entry_reading *e) {
     entry_field field = name_field(e);
-    bool legacy = e->r->limits->legacy;
-    if (field == FIELD_LEGACY_OFFSETS && !legacy) {
-        e->seen |= 1U << FIELD_LEGACY_OFFSETS;
-        return skip_unknown(e);
-    }
+    if (field == FIELD_LEGACY_OFFSETS) return set_aside(e);
     if (field == FIELD_UNKNOWN) return skip_unknown(e);
-    if (field == FIELD_LEGACY_OFFSETS) field = FIELD_OFFSETS;
     if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
     e->seen |= 1U << field;
     sfti_json_next(&e->json);
     return read_field(e, field);
+}
+
+/* At the end of the entry: what was set aside, read for what it is. */
+static bool take_aside(entry_reading *e) {
+    sfti_json end = e->json;
+    bool today = e->seen & 1U << FIELD_OFFSETS, fine = true;
+    if (!(e->seen & 1U << FIELD_LEGACY_OFFSETS) || (!today && !e->r->limits->legacy)) return true;
+    e->json = e->aside;
+    if (today) {
+        fine = skip_unknown(e);
+    } else {
+        e->seen |= 1U << FIELD_OFFSETS;
+        sfti_json_next(&e->json);
+        fine = read_field(e, FIELD_OFFSETS);
+    }
+    e->json = end;
+    return fine;
 }
 
 static bool check_missing(entry_reading *e) {
@@ -226,7 +247,7 @@ static bool read_entry_object(entry_reading *e) {
     while (sfti_json_next(&e->json) == SFTI_JSON_KEY)
         if (!read_member_field(e)) return false;
     if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
-    return check_missing(e);
+    return take_aside(e) && check_missing(e);
 }
 
 /* ["F32",[2],[0,8]], which the official reader takes for an entry. */

@@ -17,7 +17,8 @@ typedef struct sfti_limits {
     uint64_t max_header_bytes, max_tensors, max_name_bytes, max_metadata; /* 0 = none */
 } sfti_limits;
 
-/* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. */
+/* Step 1. size is the file's, or SFT_SIZE_UNKNOWN. On SFT_OK *header_bytes is at most
+ * SFTI_MOST_HEADER, which any host of 32 bits or more can hold. */
 sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size,
                     const sfti_limits *limits, uint64_t *header_bytes, sft_error *err);
 
@@ -34,6 +35,14 @@ static inline sft_tensor *sfti_tensor_at(const sfti_tensors *t, size_t i) {
     return &t->chunk[i / SFTI_CHUNK][i % SFTI_CHUNK];
 }
 
+/* One metadata pair, in half the bytes of two spans: places in the text, or with the high
+ * bit of the length set in what was decoded. Headers are shorter than 2 GiB. */
+#define SFTI_DECODED (UINT32_C(1) << 31)
+#define SFTI_MOST_HEADER (UINT64_C(0x7FFFFFFF))
+typedef struct sfti_pair {
+    uint32_t key, key_len, value, value_len;
+} sfti_pair;
+
 /* A validated header. All of it lives in the arena, or in text. */
 typedef struct sfti_model {
     sft_span text; /* the N header bytes */
@@ -41,7 +50,8 @@ typedef struct sfti_model {
     sfti_tensors tensors;
     sfti_names names; /* entry = position in header order */
     bool has_metadata;
-    sft_pair *metadata;
+    sfti_pair *metadata;
+    const char *decoded;
     size_t metadata_count;
     sfti_names keys;
 } sfti_model;
@@ -65,6 +75,7 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
 const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i);
 /* By name; NULL when there is none. */
 const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name);
+sft_pair sfti_model_pair(const sfti_model *model, size_t i);
 /* Index of the pair, or SIZE_MAX. */
 size_t sfti_model_metadata_find(const sfti_model *model, sft_span key);
 

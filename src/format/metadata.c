@@ -1,6 +1,5 @@
 #include "format/header.h"
 
-#include "base/checked.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -18,26 +17,46 @@ static bool metadata_fail(sfti_reading *r, const sfti_json *json, sft_code code,
     return false;
 }
 
-/* Pairs up to the closing brace: counted, and kept where there is room for them. A value
- * that is no string is told once, by the counting walk. */
-static bool walk_pairs(sfti_reading *r, sfti_json *json, sft_pair *pairs, size_t *count) {
-    for (*count = 0; sfti_json_next(json) == SFTI_JSON_KEY;) {
-        sft_pair pair = { { NULL, 0 }, { NULL, 0 } };
-        if (pairs) pair.key = sfti_decoded(r, json->text, json->escaped);
+/* What a walk over the pairs counts, or where it puts them. */
+typedef struct pair_walk {
+    sfti_pair *pairs; /* NULL: only count */
+    char *decoded;
+    size_t count, decoded_bytes;
+} pair_walk;
+
+/* The last event's string as a place, decoded if it has escapes. */
+static void place_string(sfti_reading *r, const sfti_json *json, pair_walk *walk,
+                         uint32_t *place, uint32_t *len) {
+    size_t bytes = json->text.len;
+    *place = (uint32_t)(json->text.data - r->text.data);
+    *len = (uint32_t)bytes;
+    if (!json->escaped) return;
+    if (walk->decoded) {
+        bytes = sfti_json_decode(json->text, walk->decoded + walk->decoded_bytes);
+        *place = (uint32_t)walk->decoded_bytes;
+        *len = (uint32_t)bytes | SFTI_DECODED;
+    }
+    walk->decoded_bytes += bytes;
+}
+
+/* Pairs up to the closing brace. A value that is no string is told once, by the counting
+ * walk. */
+static bool walk_pairs(sfti_reading *r, sfti_json *json, pair_walk *walk) {
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        sfti_pair pair;
+        place_string(r, json, walk, &pair.key, &pair.key_len);
         if (sfti_json_next(json) != SFTI_JSON_STRING) {
-            if (!pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
+            if (!walk->pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
             if (r->fatal) return false;
             sfti_json_skip(json);
             continue;
         }
-        if (pairs) {
-            pair.value = sfti_decoded(r, json->text, json->escaped);
-            if (!pair.key.data || !pair.value.data) return false;
-            pairs[*count] = pair;
-        }
-        ++*count;
+        place_string(r, json, walk, &pair.value, &pair.value_len);
+        if (walk->pairs) walk->pairs[walk->count] = pair;
+        walk->count++;
     }
-    return json->type == SFTI_JSON_OBJECT_END || metadata_fail(r, json, SFT_OK, NULL);
+    if (json->type == SFTI_JSON_OBJECT_END) return true;
+    return metadata_fail(r, json, SFT_OK, NULL);
 }
 
 static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
@@ -47,20 +66,29 @@ static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
     return true;
 }
 
+/* Room for what the first walk counted. */
+static bool take_pairs(sfti_reading *r, const pair_walk *counted, pair_walk *kept) {
+    memset(kept, 0, sizeof *kept);
+    kept->pairs = sfti_arena_array(r->arena, counted->count, sizeof *kept->pairs);
+    if (!kept->pairs) return sfti_report_memory(r, counted->count * sizeof *kept->pairs);
+    kept->decoded = sfti_arena_take(r->arena, counted->decoded_bytes);
+    if (!kept->decoded) return sfti_report_memory(r, counted->decoded_bytes);
+    return true;
+}
+
 static bool read_pairs(sfti_reading *r, sfti_json *json) {
     sfti_json place = *json;
-    uint64_t bytes;
-    size_t count;
-    if (!walk_pairs(r, json, NULL, &count)) return false;
-    if (too_many(r, json, count)) return false;
-    if (!sfti_mul(count, sizeof(sft_pair), &bytes) || !sfti_fits_size(bytes))
-        return sfti_report_memory(r, UINT64_MAX);
-    sft_pair *pairs = sfti_arena_take(r->arena, (size_t)bytes + 1);
-    if (!pairs) return sfti_report_memory(r, bytes);
+    pair_walk counted = { NULL, NULL, 0, 0 }, kept;
+    if (!walk_pairs(r, json, &counted)) return false;
+    if (too_many(r, json, counted.count)) return false;
+    if (!take_pairs(r, &counted, &kept)) return false;
     *json = place;
-    r->model->metadata = pairs;
+    (void)walk_pairs(r, json, &kept); /* which went well before */
     r->model->has_metadata = true;
-    return walk_pairs(r, json, pairs, &r->model->metadata_count);
+    r->model->metadata = kept.pairs;
+    r->model->decoded = kept.decoded;
+    r->model->metadata_count = kept.count;
+    return true;
 }
 
 static bool read_metadata_value(sfti_reading *r, sfti_json *json) {

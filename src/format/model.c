@@ -13,6 +13,7 @@ sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size, const sfti
                     uint64_t *header_bytes, sft_error *err) {
     uint64_t n = sfti_get_u64(prefix);
     uint64_t most = limits->max_header_bytes ? limits->max_header_bytes : SFT_MAX_HEADER_BYTES;
+    if (most > SFTI_MOST_HEADER) most = SFTI_MOST_HEADER;
     *header_bytes = 0;
     if (size < SFTI_PREFIX)
         return sfti_fail(err, SFT_HEADER_TOO_SMALL, 0,
@@ -27,9 +28,6 @@ sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size, const sfti
         return sfti_fail(err, SFT_HEADER_TRUNCATED, size,
                          "expected a header of %llu bytes, found %llu before the end",
                          (unsigned long long)n, (unsigned long long)(size - SFTI_PREFIX));
-    if (!sfti_fits_size(n))
-        return sfti_fail(err, SFT_ADDRESS_SPACE, 0, "expected a header that fits in memory, "
-                         "found %llu bytes", (unsigned long long)n);
     *header_bytes = n;
     return SFT_OK;
 }
@@ -48,7 +46,7 @@ static sft_span tensor_name(const void *ctx, uint32_t entry) {
 }
 
 static sft_span pair_key(const void *ctx, uint32_t entry) {
-    return ((const sfti_model *)ctx)->metadata[entry].key;
+    return sfti_model_pair(ctx, entry).key;
 }
 
 const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
@@ -56,6 +54,19 @@ const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
     names.ctx = model; /* the model may have moved since */
     uint32_t entry = sfti_names_find(&names, name);
     return entry == SFTI_NO_NAME ? NULL : sfti_tensor_at(&model->tensors, entry);
+}
+
+static sft_span placed_span(const sfti_model *model, uint32_t place, uint32_t len) {
+    const char *from = len & SFTI_DECODED ? model->decoded : model->text.data;
+    sft_span span = { from + place, len & ~SFTI_DECODED };
+    return span;
+}
+
+sft_pair sfti_model_pair(const sfti_model *model, size_t i) {
+    const sfti_pair *p = &model->metadata[i];
+    sft_pair pair = { placed_span(model, p->key, p->key_len),
+                      placed_span(model, p->value, p->value_len) };
+    return pair;
 }
 
 size_t sfti_model_metadata_find(const sfti_model *model, sft_span key) {
@@ -114,16 +125,18 @@ static bool index_names(sfti_reading *r, size_t *dead) {
 /* Pair i joins those kept so far. Of one key: refused, or the last value takes the first
  * one's place. */
 static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
-    sft_pair *pairs = r->model->metadata;
-    sft_pair pair = pairs[*kept] = pairs[i];
-    uint32_t first = sfti_names_put(&r->model->keys, pair.key, hash, (uint32_t)*kept);
+    sfti_pair *pairs = r->model->metadata;
+    sft_span key = sfti_model_pair(r->model, i).key;
+    pairs[*kept] = pairs[i];
+    uint32_t first = sfti_names_put(&r->model->keys, key, hash, (uint32_t)*kept);
     if (first == *kept) {
         ++*kept;
         return true;
     }
-    pairs[first].value = pair.value;
+    pairs[first].value = pairs[*kept].value;
+    pairs[first].value_len = pairs[*kept].value_len;
     return r->limits->level < SFT_LEVEL_DEFAULT
-           || report_name(r, SFT_METADATA_KEY_DUPLICATE, pair.key,
+           || report_name(r, SFT_METADATA_KEY_DUPLICATE, key,
                           "one value for this metadata key");
 }
 
@@ -135,11 +148,9 @@ static bool index_keys(sfti_reading *r) {
         return sfti_report_memory(r, count * 2 * sizeof(sfti_slot));
     for (size_t i = 0; i < count + PREFETCH; i++) {
         uint64_t *hash = &ahead[i % PREFETCH];
-        if (i >= PREFETCH && i - PREFETCH < count
-            && !keep_pair(r, i - PREFETCH, *hash, &kept))
-            return false;
+        if (i >= PREFETCH && !keep_pair(r, i - PREFETCH, *hash, &kept)) return false;
         if (i >= count) continue;
-        *hash = sfti_names_hash(m->metadata[i].key, r->seed);
+        *hash = sfti_names_hash(sfti_model_pair(m, i).key, r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;
@@ -183,17 +194,24 @@ static bool report_tensor(sfti_reading *r, sft_code code, const sft_tensor *t,
     return sfti_report(r, &error);
 }
 
-/* A tensor must begin where the one before it ended. */
-static bool check_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
+/* The tensor does not begin where the one before it ended, or ends before it begins. */
+static bool report_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
     if (t->begin > before)
         return report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin, "as the begin offset");
     if (t->begin < before)
         return report_tensor(r, SFT_OFFSETS_OVERLAP, t, before, t->begin,
                              "as the begin offset");
-    if (t->end < t->begin)
-        return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
-                             "or more as the end offset");
-    return true;
+    return report_tensor(r, SFT_OFFSETS_REVERSED, t, t->begin, t->end,
+                         "or more as the end offset");
+}
+
+/* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
+ * also for what only the general check can tell. */
+static inline bool plain_size(const sft_tensor *t) {
+    uint64_t bits = sft_dtype_describe(t->dtype)->bits;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (!sfti_mul(bits, t->shape[d], &bits)) return false;
+    return bits % 8 == 0 && bits / 8 == t->end - t->begin;
 }
 
 static bool check_size(sfti_reading *r, const sft_tensor *t) {
@@ -238,21 +256,13 @@ static bool check_tensors(sfti_reading *r, uint64_t size) {
     for (size_t i = 0; i < tensors->count; i++) {
         sft_tensor *t = sfti_tensor_at(tensors, tensors->order ? tensors->order[i] : i);
         bool placed = t->begin == before && t->end >= before;
-        if (!placed && !check_place(r, t, before)) return false;
-        if (t->end >= t->begin && !check_size(r, t)) return false;
+        if (!placed && !report_place(r, t, before)) return false;
+        if (t->end >= t->begin && !plain_size(t) && !check_size(r, t)) return false;
         if (!place_tensor(r, t)) return false;
         if (t->end > before) before = t->end;
     }
     r->model->data_bytes = before;
     return check_end(r, size);
-}
-
-/* Records, shapes and names of real headers take six to seven tenths of their text: large
- * ones get most of it in one block, which the system backs with large pages. */
-#define RESERVE_FROM ((size_t)1 << 20)
-
-static void reserve_arena(sfti_arena *arena, size_t text_bytes) {
-    if (text_bytes >= RESERVE_FROM) (void)sfti_arena_reserve(arena, text_bytes / 8 * 5);
 }
 
 sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
@@ -272,7 +282,6 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
     r.last_dtype = SFT_BF16;
     out->text = text;
     out->data_offset = SFTI_PREFIX + (uint64_t)text.len;
-    reserve_arena(arena, text.len);
     sfti_header_read(&r);
     r.limits = limits;
     if (!r.fatal && index_keys(&r) && index_names(&r, &dead) && sort_tensors(&r, dead))

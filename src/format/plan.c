@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/never.h"
 #include "base/order.h"
 #include "base/utf8.h"
 #include "format/format.h"
@@ -46,6 +47,7 @@ static sft_code check_options(planning *p, const sft_plan_options *options, sft_
     }
     if (own.align == 0) own.align = 8;
     if (own.max_header_bytes == 0) own.max_header_bytes = SFT_MAX_HEADER_BYTES;
+    if (own.max_header_bytes > SFTI_MOST_HEADER) own.max_header_bytes = SFTI_MOST_HEADER;
     p->options = own;
     if (own.align >= 8 && (own.align & (own.align - 1)) == 0) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -87,7 +89,7 @@ static sft_code check_spec(const sft_spec *spec, sft_error *err) {
                                 "expected a tensor's name, found the reserved __metadata__");
     }
     sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, NULL, err);
-    if (code != SFT_OK && err) sfti_error_tensor(err, spec->name);
+    if (code != SFT_OK) sfti_error_tensor(err, spec->name);
     return code;
 }
 
@@ -175,16 +177,9 @@ static sft_code order_pairs(planning *p, sft_error *err) {
 
 /* ── Layout ── */
 
-/* count * each bytes, never none; NULL when out of memory. */
-static void *take_array(sfti_arena *arena, size_t count, size_t each) {
-    uint64_t bytes;
-    if (!sfti_mul(count, each, &bytes) || !sfti_fits_size(bytes)) return NULL;
-    return sfti_arena_take(arena, bytes > 0 ? (size_t)bytes : 1);
-}
-
 static bool copy_spec(sft_plan *plan, const sft_spec *spec, sft_tensor *out) {
-    char *name = take_array(&plan->arena, spec->name.len, 1);
-    uint64_t *shape = take_array(&plan->arena, spec->rank, sizeof *shape);
+    char *name = sfti_arena_take(&plan->arena, spec->name.len);
+    uint64_t *shape = sfti_arena_array(&plan->arena, spec->rank, sizeof *shape);
     if (!name || !shape) return false;
     if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);
     if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
@@ -200,8 +195,8 @@ static sft_code lay_out(planning *p, sft_error *err) {
     sft_plan *plan = p->plan;
     uint64_t at = 0, bytes;
     plan->count = p->count;
-    plan->tensors = take_array(&plan->arena, p->count, sizeof *plan->tensors);
-    plan->position = take_array(&plan->arena, p->count, sizeof *plan->position);
+    plan->tensors = sfti_arena_array(&plan->arena, p->count, sizeof *plan->tensors);
+    plan->position = sfti_arena_array(&plan->arena, p->count, sizeof *plan->position);
     if (!plan->tensors || !plan->position) return sfti_fail_memory(err, p->count);
     for (size_t i = 0; i < p->count; i++) {
         const sft_spec *spec = &p->specs[p->order[i]];
@@ -209,7 +204,7 @@ static sft_code lay_out(planning *p, sft_error *err) {
         plan->position[p->order[i]] = (uint32_t)i;
         if (!copy_spec(plan, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
-        if (code != SFT_OK) return code;
+        if (sfti_never(code != SFT_OK)) return code; /* as in check_spec */
         tensor->begin = at;
         if (!sfti_add(at, bytes, &at)) {
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, spec->name,
@@ -234,7 +229,7 @@ static void head_put(head_text *h, const char *bytes, size_t len) {
         memcpy(h->at, bytes, len);
         h->at += len;
     }
-    if (h->len <= h->most && !sfti_add(h->len, len, &h->len)) h->len = UINT64_MAX;
+    if (h->len <= h->most) h->len += len; /* under 2 GiB and one string */
 }
 
 static void head_cstr(head_text *h, const char *text) {
@@ -323,18 +318,13 @@ static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded
     uint64_t start = 0;
     head_object(&count, p);
     *text = count.len;
-    bool fits = sfti_add(count.len, SFTI_PREFIX, &start) &&
-                sfti_align_up(start, p->options.align, &start);
-    *padded = fits ? start - SFTI_PREFIX : UINT64_MAX;
-    if (*padded > p->options.max_header_bytes) {
-        return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected a header of at most %llu bytes, found %s%llu",
-                         (unsigned long long)p->options.max_header_bytes,
-                         count.len > count.most ? "at least " : "",
-                         (unsigned long long)*padded);
-    }
-    if (sfti_fits_size(start)) return SFT_OK;
-    return sfti_fail_memory(err, start);
+    (void)sfti_align_up(count.len + SFTI_PREFIX, p->options.align, &start); /* see head_put */
+    *padded = start - SFTI_PREFIX;
+    if (*padded <= p->options.max_header_bytes) return SFT_OK;
+    return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
+                     "expected a header of at most %llu bytes, found %s%llu",
+                     (unsigned long long)p->options.max_header_bytes,
+                     count.len > count.most ? "at least " : "", (unsigned long long)*padded);
 }
 
 static sft_code write_head(planning *p, sft_error *err) {
@@ -363,9 +353,9 @@ static sft_code write_head(planning *p, sft_error *err) {
 
 static sft_code take_scratch(planning *p, sft_error *err) {
     size_t most = p->count > p->pair_count ? p->count : p->pair_count;
-    p->order = take_array(&p->work, p->count, sizeof *p->order);
-    p->pair_order = take_array(&p->work, p->pair_count, sizeof *p->pair_order);
-    p->scratch = take_array(&p->work, most, sizeof *p->scratch);
+    p->order = sfti_arena_array(&p->work, p->count, sizeof *p->order);
+    p->pair_order = sfti_arena_array(&p->work, p->pair_count, sizeof *p->pair_order);
+    p->scratch = sfti_arena_array(&p->work, most, sizeof *p->scratch);
     if (p->order && p->pair_order && p->scratch) return SFT_OK;
     return sfti_fail_memory(err, (uint64_t)most * sizeof *p->scratch);
 }

@@ -157,8 +157,9 @@ static char slice_peek(slice_text *t) {
     return t->at < t->end ? t->text[t->at] : '\0';
 }
 
+/* c is not NUL. */
 static bool slice_take(slice_text *t, char c) {
-    if (slice_peek(t) != c || t->at == t->end) return false;
+    if (slice_peek(t) != c) return false;
     t->at++;
     return true;
 }
@@ -374,19 +375,19 @@ static sft_code check_ranges(const sft_tensor *tensor, const sft_slice *slice, b
     return SFT_OK;
 }
 
-/* Put one more loop around those of `out`; the innermost is number 0. All sizes are in
- * bits and under 2^64, so that bytes fit in an int64. A loop that goes on where the one
- * inside ends is made part of it. */
+/* Put one more loop around those of `out`; the innermost is number 0. The range lies inside
+ * the tensor, whose bits are under 2^64, so that no product overflows and bytes fit in an
+ * int64. A loop that goes on where the one inside ends is made part of it. */
 static bool runs_push(sft_runs *out, const sft_range *range, uint64_t stride) {
-    uint64_t jump;
-    if (!sfti_mul(stride, magnitude(range->step), &jump)) return false;
-    if (jump % 8 != 0 || jump / 8 > INT64_MAX) return false;
+    uint64_t jump = stride * magnitude(range->step);
+    if (jump % 8 != 0) return false;
     int64_t bytes = range->step < 0 ? -(int64_t)(jump / 8) : (int64_t)(jump / 8);
     uint32_t last = out->rank - 1;
-    uint64_t reach;
     if (out->rank && (bytes < 0) == (out->stride[last] < 0) &&
-        sfti_mul(magnitude(out->stride[last]), out->count[last], &reach) && reach == jump / 8)
-        return sfti_mul(out->count[last], range->count, &out->count[last]);
+        magnitude(out->stride[last]) * out->count[last] == jump / 8) {
+        out->count[last] *= range->count;
+        return true;
+    }
     out->count[out->rank] = range->count;
     out->stride[out->rank++] = bytes;
     return true;
@@ -398,19 +399,20 @@ typedef struct runs_plan {
     uint64_t position; /* bit of the first run */
 } runs_plan;
 
-/* Innermost dimension first: melt it into the run, skip it, or loop over it. */
+/* Innermost dimension first: melt it into the run, skip it, or loop over it. What lies
+ * inside the dimension is less than all of it, which is checked. */
 static sft_code plan_dimension(runs_plan *plan, uint64_t dim, const sft_range *range,
                                sft_runs *out, const sft_dtype_info *info, sft_error *err) {
-    uint64_t start;
-    if (!sfti_mul(range->start, plan->stride, &start) ||
-        !sfti_add(plan->position, start, &plan->position))
-        return slice_overflow(err);
+    uint64_t whole;
+    if (!sfti_mul(plan->stride, dim, &whole)) return slice_overflow(err);
+    plan->position += range->start * plan->stride;
     if (range->count > 1) {
         bool melts = range->step == 1 && plan->stride == plan->run;
-        if (melts && !sfti_mul(plan->run, range->count, &plan->run)) return slice_overflow(err);
-        if (!melts && !runs_push(out, range, plan->stride)) return slice_partial(info, err);
+        if (melts) plan->run *= range->count;
+        else if (!runs_push(out, range, plan->stride)) return slice_partial(info, err);
     }
-    return sfti_mul(plan->stride, dim, &plan->stride) ? SFT_OK : slice_overflow(err);
+    plan->stride = whole;
+    return SFT_OK;
 }
 
 static sft_code plan_runs(const sft_tensor *tensor, const sft_slice *slice, sft_runs *out,
@@ -427,8 +429,7 @@ static sft_code plan_runs(const sft_tensor *tensor, const sft_slice *slice, sft_
     out->run_bytes = plan.run / 8;
     out->position = plan.position / 8;
     out->left = 1;
-    for (uint32_t d = 0; d < out->rank; d++)
-        if (!sfti_mul(out->left, out->count[d], &out->left)) return slice_overflow(err);
+    for (uint32_t d = 0; d < out->rank; d++) out->left *= out->count[d];
     return SFT_OK;
 }
 
@@ -452,13 +453,13 @@ sft_code sft_runs_begin(const sft_tensor *tensor, const sft_slice *slice, sft_ru
 }
 
 /* Step over n runs of the innermost loop, which has as many left. Positions wrap for
- * negative strides and come back. */
+ * negative strides and come back. While runs are left, a loop further out goes on. */
 static void runs_advance(sft_runs *runs, uint64_t n) {
     runs->left -= n;
     if (runs->left == 0) return;
     runs->at[0] += n;
     runs->position += (uint64_t)runs->stride[0] * n;
-    for (uint32_t d = 0; runs->at[d] == runs->count[d] && d + 1 < runs->rank; d++) {
+    for (uint32_t d = 0; runs->at[d] == runs->count[d]; d++) {
         runs->at[d] = 0;
         runs->at[d + 1]++;
         runs->position -= (uint64_t)runs->stride[d] * runs->count[d];

@@ -111,11 +111,15 @@ static uint32_t b3_bits(uint64_t x) {
     return count;
 }
 
-/* The value of a subtree before which there are `chunks` chunks. Parents are made as late
- * as can be, for the last one made is the root. */
-static void b3_push(sfti_blake3 *sum, const uint8_t cv[32], uint64_t chunks) {
+/* Something follows the first `chunks` chunks. Only now are equal subtrees joined, for the
+ * last parent made is the root. */
+static void b3_merge(sfti_blake3 *sum, uint64_t chunks) {
     for (uint32_t depth = b3_bits(chunks); sum->depth > depth; sum->depth--)
         b3_parent(sum->stack[sum->depth - 2], 0, sum->stack[sum->depth - 2]);
+}
+
+static void b3_push(sfti_blake3 *sum, const uint8_t cv[32], uint64_t chunks) {
+    b3_merge(sum, chunks);
     memcpy(sum->stack[sum->depth++], cv, 32);
 }
 
@@ -219,6 +223,7 @@ void sfti_blake3_update(const sfti_hash_kit *kit, sfti_blake3 *sum, const uint8_
             b3_push(sum, halves + 32, sum->chunks + count / 2);
             sum->chunks += count;
         } else {
+            b3_merge(sum, sum->chunks);
             taken = b3_chunk_put(sum, data, len);
         }
         data += taken;

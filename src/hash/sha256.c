@@ -1,4 +1,3 @@
-#include "base/endian.h"
 #include "hash/hash.h"
 
 #include <string.h>
@@ -26,30 +25,56 @@ static inline uint32_t sha_word(const uint8_t *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void sha_schedule(uint32_t w[64], const uint8_t *block) {
-    for (int i = 0; i < 16; i++) w[i] = sha_word(block + 4 * i);
-    for (int i = 16; i < 64; i++) {
-        uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + w[i - 7] + (sha_rotate(a, 7) ^ sha_rotate(a, 18) ^ a >> 3)
-               + (sha_rotate(b, 17) ^ sha_rotate(b, 19) ^ b >> 10);
-    }
+/* Word i of the message, the last sixteen being kept. */
+#define SHA_LOAD(i) (w[i] = sha_word(block + 4 * (i)))
+#define SHA_NEXT(i)                                                                        \
+    (w[(i) & 15] += w[((i) + 9) & 15] + sha_low(w[((i) + 1) & 15]) + sha_high(w[((i) + 14) & 15]))
+
+static inline uint32_t sha_low(uint32_t x) {
+    return sha_rotate(x, 7) ^ sha_rotate(x, 18) ^ x >> 3;
 }
 
+static inline uint32_t sha_high(uint32_t x) {
+    return sha_rotate(x, 17) ^ sha_rotate(x, 19) ^ x >> 10;
+}
+
+/* Round i; the eight words trade places by their names instead of moving. */
+#define SHA_ROUND(a, b, c, d, e, f, g, h, word, i)                                       \
+    h += (sha_rotate(e, 6) ^ sha_rotate(e, 11) ^ sha_rotate(e, 25)) + (g ^ (e & (f ^ g))) \
+         + k[i] + word(i);                                                                \
+    d += h;                                                                               \
+    h += (sha_rotate(a, 2) ^ sha_rotate(a, 13) ^ sha_rotate(a, 22))                       \
+         + ((a & b) | (c & (a | b)));
+#define SHA_EIGHT(word, i)                              \
+    SHA_ROUND(a, b, c, d, e, f, g, h, word, (i) + 0)    \
+    SHA_ROUND(h, a, b, c, d, e, f, g, word, (i) + 1)    \
+    SHA_ROUND(g, h, a, b, c, d, e, f, word, (i) + 2)    \
+    SHA_ROUND(f, g, h, a, b, c, d, e, word, (i) + 3)    \
+    SHA_ROUND(e, f, g, h, a, b, c, d, word, (i) + 4)    \
+    SHA_ROUND(d, e, f, g, h, a, b, c, word, (i) + 5)    \
+    SHA_ROUND(c, d, e, f, g, h, a, b, word, (i) + 6)    \
+    SHA_ROUND(b, c, d, e, f, g, h, a, word, (i) + 7)
+
 static void sha_block(uint32_t state[8], const uint8_t *block) {
-    uint32_t w[64], s[8];
-    sha_schedule(w, block);
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = s[4], a = s[0];
-        uint32_t one = s[7] + (sha_rotate(e, 6) ^ sha_rotate(e, 11) ^ sha_rotate(e, 25))
-                       + ((e & s[5]) ^ (~e & s[6])) + sfti_sha256_k[i] + w[i];
-        uint32_t two = (sha_rotate(a, 2) ^ sha_rotate(a, 13) ^ sha_rotate(a, 22))
-                       + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += one;
-        s[0] = one + two;
+    uint32_t w[16];
+    const uint32_t *k = sfti_sha256_k;
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    SHA_EIGHT(SHA_LOAD, 0)
+    SHA_EIGHT(SHA_LOAD, 8)
+    for (int i = 16; i < 64; i += 16) {
+        k += 16;
+        SHA_EIGHT(SHA_NEXT, 0)
+        SHA_EIGHT(SHA_NEXT, 8)
     }
-    for (int i = 0; i < 8; i++) state[i] += s[i];
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+    state[5] += f;
+    state[6] += g;
+    state[7] += h;
 }
 
 void sfti_sha_blocks_plain(uint32_t *const *states, const uint8_t *const *data, size_t blocks,

@@ -172,6 +172,15 @@ static void take_main_facts(sft_info *info, const sft_info *from) {
     info->precision = from->precision;
 }
 
+/* The file is everyone's: it is no name. */
+static void forget_file_names(sft_info *info) {
+    for (int i = 0; i < SFT_FACT_COUNT; i++)
+        for (sfti_fact **link = &info->facts[i]; *link;) {
+            if (sft_span_equal((*link)->source, sft_span_cstr("filename"))) *link = (*link)->next;
+            else link = &(*link)->next;
+        }
+}
+
 sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const char *path,
                              const sft_info_folder *folder, const sft_info_options *options,
                              sft_info **out, sft_error *err) {
@@ -184,7 +193,7 @@ sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const cha
     info->parts = parts;
     info->part_count = count;
     take_names(info, path);
-    info->one_model = true;
+    info->stem = sfti_base_name(info->path); /* generic, and no sidecar's */
     folder = list_folder(info, folder);
     sfti_info_add_text(info, SFT_FACT_KIND, sft_span_cstr("pipeline"), sft_span_cstr("folder"),
                        100);
@@ -192,6 +201,7 @@ sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const cha
     for (size_t i = 0; i < count; i++) add_part(info, &parts[i]);
     if (!info->options.header_only && !info->code) sfti_info_beside(info, folder);
     info->set = NULL;
+    forget_file_names(info);
     if (!info->code) sfti_info_resolve(info);
     return finish_info(info, out, err);
 }

@@ -134,10 +134,13 @@ typedef struct fault {
     const char *call;   /* which it is */
     size_t nth_of_call; /* among calls of that name */
     size_t short_reads;
+    size_t stop; /* a signal has come by the call of that number; 0: never */
 } fault;
 
 static fault_seen wanted, seen;
 static size_t failures, run_calls, run_allocations; /* of the last run */
+
+#define STOP_SIGNAL 15
 
 static void start_failing(const fault *f) {
     bool forever = f->span != ONCE;
@@ -170,6 +173,7 @@ static const char *play(const fault_scene *scene, const fault *f, fault_seen *in
     forget(into);
     held = 0;
     start_failing(f);
+    os_fake_stop_at(f->stop, f->stop ? STOP_SIGNAL : 0);
     armed = true;
     scene->run(scene, into);
     armed = false;
@@ -204,10 +208,11 @@ static const char *judge_system_code(const fault *f) {
     return "expected a code of class io";
 }
 
-/* What the code can do without: the result must not change at all. */
+/* What the code can do without: the result must not change at all. (A writer needs its
+ * random numbers, for names that nobody can guess.) */
 static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (f->memory || f->span == EVERYTHING) return false;
-    if (strcmp(f->call, "os_random") == 0) return true;
+    if (strcmp(f->call, "os_random") == 0) return !scene->writes;
     if (strcmp(f->call, "os_thread_start") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return true;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;
@@ -274,7 +279,8 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (seen.status != 2 && !less) return "expected exit status 2, or the same output";
     if (writes) return NULL;
     if (!seen.err_len) return "expected a message on stderr";
-    if (f->memory && !less && !strstr(seen.err_text, "memory")) return "expected memory in the message";
+    if (f->memory && !less && !strstr(seen.err_text, "memory"))
+        return "expected memory in the message";
     return judge_json(scene->line);
 }
 
@@ -288,6 +294,7 @@ static void complain(const fault_scene *scene, const fault *f, const char *wrong
     if (++failures > 400) return;
     fprintf(stderr, "%s: %s\n", title(scene), wrong);
     if (f->short_reads) fprintf(stderr, "    reads of %zu bytes\n", f->short_reads);
+    if (f->stop) fprintf(stderr, "    stopped at call %zu\n", f->stop);
     if (f->nth) {
         fprintf(stderr, "    %s %zu (%s), errno %d, %s\n", f->memory ? "allocation" : "call",
                 f->nth, f->memory ? "-" : f->call, f->error, span_words[f->span]);
@@ -309,10 +316,10 @@ static void replay(const fault_scene *scene, const fault *f) {
     if (wrong) complain(scene, f, wrong);
 }
 
-#define MOST_CALLS 4096
+#define MOST_CALLS 65536
 
 typedef struct fault_plan {
-    size_t allocations, calls, runs;
+    size_t allocations, calls, all_calls, runs, short_reads;
     const char *names[MOST_CALLS]; /* of the calls that are no allocations */
 } fault_plan;
 
@@ -324,9 +331,9 @@ static bool is_memory_name(const char *name) {
     return false;
 }
 
-/* The first run, in which nothing fails, tells where things can. */
-static bool make_plan(const fault_scene *scene, fault_plan *plan) {
-    fault none = { 0 };
+/* A run in which nothing fails tells where things can. */
+static bool make_plan(const fault_scene *scene, size_t short_reads, fault_plan *plan) {
+    fault none = { .short_reads = short_reads };
     size_t count = 0;
     const char *wrong = play(scene, &none, &wanted);
     if (wrong) {
@@ -335,14 +342,15 @@ static bool make_plan(const fault_scene *scene, fault_plan *plan) {
         complain(scene, &none, wrong);
     }
     plan->allocations = run_allocations;
-    for (size_t n = 1; n <= run_calls; n++) {
+    plan->short_reads = short_reads;
+    plan->all_calls = run_calls;
+    for (size_t n = 1; n <= run_calls && n <= MOST_CALLS; n++) {
         const char *name = os_fake_call_name(n);
         if (is_memory_name(name)) continue;
-        if (count == MOST_CALLS) abort();
         plan->names[count++] = name;
     }
     plan->calls = count;
-    plan->runs = 1;
+    plan->runs++;
     return !wrong;
 }
 
@@ -368,7 +376,8 @@ static void fail_memory(const fault_scene *scene, fault_plan *plan) {
 static void fail_call(const fault_scene *scene, fault_plan *plan, size_t n) {
     size_t errors;
     const int *error = plausible_errors(plan->names[n - 1], &errors);
-    fault f = { .nth = n, .call = plan->names[n - 1], .nth_of_call = nth_of_name(plan, n) };
+    fault f = { .nth = n, .call = plan->names[n - 1], .nth_of_call = nth_of_name(plan, n),
+                .short_reads = plan->short_reads };
     for (size_t e = 0; e < errors; e++) {
         for (int span = ONCE; span <= EVERYTHING; span++) {
             if (plan->calls > BIG_SCENE && (n + (size_t)span) % errors != e) continue;
@@ -390,16 +399,47 @@ static void read_shortly(const fault_scene *scene, fault_plan *plan) {
     }
 }
 
+static void fail_calls(const fault_scene *scene, fault_plan *plan) {
+    for (size_t n = 1; n <= plan->calls; n++) fail_call(scene, plan, n);
+}
+
+/* A command that is stopped ends with 128 and the signal, having cleaned up. */
+static void stop_command(const fault_scene *scene, fault_plan *plan) {
+    for (size_t n = 1; n <= plan->all_calls; n++) {
+        fault f = { .stop = n };
+        const char *wrong = play(scene, &f, &seen);
+        if (!wrong && seen.status != 128 + STOP_SIGNAL) wrong = "expected 128 and the signal";
+        if (wrong) complain(scene, &f, wrong);
+        plan->runs++;
+    }
+}
+
+#define SMALL_SCENE 60 /* calls: failures in the middle of what is read in pieces, too */
+#define SMALL_READ 50
+
+/* Everything that can be done with one scene. */
+static bool play_scene(const fault_scene *scene, fault_plan *plan) {
+    plan->runs = 0;
+    if (!make_plan(scene, 0, plan)) return false;
+    read_shortly(scene, plan);
+    fail_memory(scene, plan);
+    fail_calls(scene, plan);
+    if (scene->command && plan->calls <= BIG_SCENE) stop_command(scene, plan);
+    if (plan->calls > SMALL_SCENE) return true;
+    size_t calls = plan->calls;
+    if (!make_plan(scene, SMALL_READ, plan)) return false;
+    if (plan->calls > calls && plan->calls <= 2 * BIG_SCENE) fail_calls(scene, plan);
+    else plan->calls = calls;
+    return true;
+}
+
 bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocations,
                 size_t least_calls) {
     static fault_plan plan;
     size_t allocations = 0, calls = 0, runs = 0;
     failures = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!make_plan(&scenes[i], &plan)) continue;
-        read_shortly(&scenes[i], &plan);
-        fail_memory(&scenes[i], &plan);
-        for (size_t n = 1; n <= plan.calls; n++) fail_call(&scenes[i], &plan, n);
+        if (!play_scene(&scenes[i], &plan)) continue;
         allocations += plan.allocations;
         calls += plan.calls;
         runs += plan.runs;

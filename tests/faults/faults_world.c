@@ -116,10 +116,12 @@ static void add_tree(void) {
     add_text("/tree/deep/notes.txt", "no model");
 }
 
+/* More than one block of the arena that the names go to. */
 static void add_wide(void) {
-    char path[64];
+    static const char name[] = "a-model-of-a-name-so-long-that-forty-do-not-go-into-a-block";
+    char path[128];
     for (int i = 0; i < 40; i++) {
-        snprintf(path, sizeof path, "/wide/model-%d.safetensors", i);
+        snprintf(path, sizeof path, "/wide/%s-%d.safetensors", name, i);
         add(path, i % 4 == 3 ? &shards[i % 3] : &model_a);
     }
 }

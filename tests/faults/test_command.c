@@ -192,27 +192,27 @@ static const fault_scene folders[] = {
 
 static void play_folders(void **state) {
     (void)state;
-    assert_true(fault_play(folders, sizeof folders / sizeof *folders, 100, 100));
+    assert_true(fault_play(folders, sizeof folders / sizeof *folders, 3400, 2600));
 }
 
 static void play_infos(void **state) {
     (void)state;
-    assert_true(fault_play(infos, sizeof infos / sizeof *infos, 100, 100));
+    assert_true(fault_play(infos, sizeof infos / sizeof *infos, 350, 600));
 }
 
 static void play_lists(void **state) {
     (void)state;
-    assert_true(fault_play(lists, sizeof lists / sizeof *lists, 100, 100));
+    assert_true(fault_play(lists, sizeof lists / sizeof *lists, 350, 550));
 }
 
 static void play_checks(void **state) {
     (void)state;
-    assert_true(fault_play(checks, sizeof checks / sizeof *checks, 100, 100));
+    assert_true(fault_play(checks, sizeof checks / sizeof *checks, 800, 1000));
 }
 
 static void play_others(void **state) {
     (void)state;
-    assert_true(fault_play(others, sizeof others / sizeof *others, 50, 50));
+    assert_true(fault_play(others, sizeof others / sizeof *others, 120, 300));
 }
 
 int main(void) {

@@ -387,17 +387,17 @@ static void a_file_cut_short_is_told(void **state) {
 
 static void play_files(void **state) {
     (void)state;
-    assert_true(fault_play(files, sizeof files / sizeof *files, 100, 100));
+    assert_true(fault_play(files, sizeof files / sizeof *files, 230, 650));
 }
 
 static void play_scans(void **state) {
     (void)state;
-    assert_true(fault_play(scans, sizeof scans / sizeof *scans, 100, 50));
+    assert_true(fault_play(scans, sizeof scans / sizeof *scans, 110, 110));
 }
 
 static void play_diagnoses(void **state) {
     (void)state;
-    assert_true(fault_play(diagnoses, sizeof diagnoses / sizeof *diagnoses, 20, 20));
+    assert_true(fault_play(diagnoses, sizeof diagnoses / sizeof *diagnoses, 15, 55));
 }
 
 int main(void) {

@@ -215,12 +215,12 @@ static const fault_scene results[] = {
 
 static void play_sets(void **state) {
     (void)state;
-    assert_true(fault_play(sets, sizeof sets / sizeof *sets, 100, 100));
+    assert_true(fault_play(sets, sizeof sets / sizeof *sets, 190, 370));
 }
 
 static void play_results(void **state) {
     (void)state;
-    assert_true(fault_play(results, sizeof results / sizeof *results, 100, 100));
+    assert_true(fault_play(results, sizeof results / sizeof *results, 165, 320));
 }
 
 int main(void) {

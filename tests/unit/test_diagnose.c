@@ -39,11 +39,17 @@ static const struct {
     ROW(LFS "12\n", SFT_FOUND_GIT_LFS, "(12 bytes elsewhere)"),
     ROW(LFS "1999\n", SFT_FOUND_GIT_LFS, "(1.9 KB elsewhere)"),
     ROW(LFS "99999999999999999999999\n", SFT_FOUND_GIT_LFS, "not the model"),
+    ROW(LFS "18446744073709551619\n", SFT_FOUND_GIT_LFS, "not the model"),
+    ROW(LFS "17000000000000000000", SFT_FOUND_GIT_LFS, "(17.0 EB elsewhere)"),
     ROW(LFS, SFT_FOUND_GIT_LFS, "not the model"),
+    ROW("version https://git-lfs.github.com/spec/v1\n", SFT_FOUND_GIT_LFS, "not the model"),
     ROW("# xet version 0\nfilesize = 2500000\nhash = 'ab'\n", SFT_FOUND_XET, "(2.5 MB elsewhere)"),
     ROW("<!DOCTYPE html><html><body>Sign in", SFT_FOUND_HTML, "this is an HTML page"),
     ROW(" \r\n\t<HTML lang=\"en\">", SFT_FOUND_HTML, "this is an HTML page"),
     ROW("\xEF\xBB\xBF<!doctype HTML>", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("<head><title>404", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("<body>Not found", SFT_FOUND_HTML, "this is an HTML page"),
+    ROW("<!-- saved from --><html>", SFT_FOUND_HTML, "this is an HTML page"),
     ROW("<?xml version=\"1.0\"?>\n<html xmlns=\"x\">", SFT_FOUND_HTML, "this is an HTML page"),
     ROW("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl",
         SFT_FOUND_TORCH, "PyTorch"),
@@ -102,6 +108,13 @@ static void text_and_nothing(void **state) {
     assert_string_equal(err.hint, "download the file again");
     err = diagnosed("abc", 3, SFT_HEADER_TOO_SMALL);
     assert_string_equal(err.message, "expected the 8 bytes of a header length, found 3");
+    err = diagnosed("<?xml version=\"1.0\"?>", 21, SFT_HEADER_TOO_LARGE);
+    assert_int_equal(err.code, SFT_HEADER_TOO_LARGE);
+    assert_non_null(strstr(err.message, "found text: <?xml"));
+    err = diagnosed("\x80\x06\x95\x10\0\0\0\0\0\0", 10, SFT_HEADER_TOO_LARGE);
+    assert_int_equal(err.code, SFT_HEADER_TOO_LARGE);
+    err = diagnosed("\x80\x01\x95\x10\0\0\0\0\0\0", 10, SFT_HEADER_TOO_LARGE);
+    assert_int_equal(err.code, SFT_HEADER_TOO_LARGE);
     char zeros[5000] = { 0 };
     err = diagnosed(zeros, sizeof zeros, SFT_JSON_SYNTAX);
     assert_int_equal(err.code, SFT_JSON_SYNTAX);
@@ -230,6 +243,32 @@ static void other_errors_are_left_alone(void **state) {
     assert_int_equal(err.code, SFT_FOUND_GGUF);
 }
 
+/* The error is the caller's, and may not fit the source. */
+static void errors_of_other_sources(void **state) {
+    (void)state;
+    static const sft_code codes[] = { SFT_HEADER_TRUNCATED, SFT_DATA_TRUNCATED, SFT_DATA_TRAILING,
+                                      SFT_JSON_TRAILING, SFT_HEADER_TOO_SMALL };
+    test_file f = make_file(T8, NULL, 8);
+    test_source s = make_source(&f);
+    const sft_source sources[] = {
+        source_of(&s, SFT_SIZE_UNKNOWN),
+        source_of(&s, f.len),
+        sft_source_memory("abc", 3),
+        { &s, f.len, NULL, NULL, NULL },
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        for (size_t k = 0; k < sizeof sources / sizeof *sources; k++) {
+            sft_error err = SFT_ERROR_INIT;
+            sft_error_set(&err, codes[i], 0, "x");
+            err.offset = UINT64_MAX - 1;
+            sft_diagnose(&sources[k], &err);
+            assert_int_equal(err.code, codes[i]);
+            if (k < 2) assert_string_equal(err.message, "x");
+        }
+    }
+    free_file(&f);
+}
+
 static void at_most_4_kib_are_read(void **state) {
     (void)state;
     test_file f = make_file(T8, NULL, 100008);
@@ -259,6 +298,7 @@ int main(void) {
         cmocka_unit_test(trailing_bytes),
         cmocka_unit_test(framing_is_tried_first),
         cmocka_unit_test(other_errors_are_left_alone),
+        cmocka_unit_test(errors_of_other_sources),
         cmocka_unit_test(at_most_4_kib_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <cmocka.h>
 
@@ -48,6 +49,24 @@ static void tensor_is_cut_between_characters(void **state) {
     span.len = 0;
     sfti_error_tensor(&err, span);
     assert_int_equal(err.tensor_len, 0);
+    memset(name, 0x80, sizeof name); /* no character begins here */
+    span.len = sizeof name;
+    sfti_error_tensor(&err, span);
+    assert_int_equal(err.tensor_len, 0);
+}
+
+static void no_error_is_no_error(void **state) {
+    (void)state;
+    sft_error err = SFT_ERROR_INIT;
+    sfti_error_clear(NULL);
+    sfti_error_tensor(NULL, sft_span_cstr("t"));
+    sfti_error_text(NULL, "%d", 1);
+    assert_int_equal(sfti_fail_os(NULL, SFT_IO_READ, 5, "why", "what"), SFT_IO_READ);
+    assert_int_equal(sft_span_cstr(NULL).len, 0);
+    assert_null(sft_span_cstr(NULL).data);
+    /* What cannot be formatted leaves no text. */
+    sfti_error_text(&err, "%lc", (wint_t)0x7FFFFFFF);
+    assert_string_equal(err.message, "");
 }
 
 static void place_shows_one_token(void **state) {
@@ -64,6 +83,10 @@ static void place_shows_one_token(void **state) {
         { "{}", 2, "expected X, found the end of the text" },
         { "\x01", 0, "expected X, found \\x01" },
         { "}}", 0, "expected X, found }" },
+        { " 1", 0, "expected X, found white space" },
+        { "\t1", 0, "expected X, found white space" },
+        { "\r1", 0, "expected X, found white space" },
+        { "\n1", 0, "expected X, found white space" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sft_error err = SFT_ERROR_INIT;
@@ -110,6 +133,7 @@ int main(void) {
         cmocka_unit_test(codes_are_described_once),
         cmocka_unit_test(text_is_escaped_and_cut),
         cmocka_unit_test(tensor_is_cut_between_characters),
+        cmocka_unit_test(no_error_is_no_error),
         cmocka_unit_test(place_shows_one_token),
         cmocka_unit_test(escape_is_for_human_eyes),
     };

@@ -1,4 +1,5 @@
 /* The header's text against its verdict at each level, by both ways of reading. */
+#include "base/error.h"
 #include "format/format.h"
 
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #define T1 "{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}"
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123456789"
 #define ENTRY(d, s, o) "{\"t\":{\"dtype\":" d ",\"shape\":" s ",\"data_offsets\":" o "}}"
 
 static sft_code read_text(sft_span text, uint64_t data, sft_level level, bool slow, bool legacy,
@@ -63,11 +65,21 @@ static void verdicts_by_level(void **state) {
           SFT_ENTRY_NOT_OBJECT },
         { "{\"t\":[\"I32\",[2]]}", 8, SFT_FIELD_MISSING, SFT_ENTRY_NOT_OBJECT,
           SFT_ENTRY_NOT_OBJECT },
+        { "{\"t\":[\"I32\",nope]}", 8, SFT_JSON_SYNTAX, SFT_ENTRY_NOT_OBJECT,
+          SFT_ENTRY_NOT_OBJECT },
         { ENTRY("{\"I32\":null}", "[2]", "[0,8]"), 8, SFT_OK, SFT_DTYPE_NOT_STRING,
           SFT_DTYPE_NOT_STRING },
         { ENTRY("\"I\\u00332\"", "[2]", "[0,8]"), 8, SFT_OK, SFT_OK, SFT_OK },
         { "{\"t\":{\"x\":[{}],\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, SFT_OK,
           SFT_OK, SFT_STRICT_FIELD },
+        { "{\"t\":{\"" LONG LONG "\":0,\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+          1, SFT_OK, SFT_OK, SFT_STRICT_FIELD },
+        { "{\"t\":{\"offsets\":7,\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
+          SFT_OK, SFT_OK, SFT_STRICT_FIELD },
+        { ENTRY("{\"X9\":null}", "[2]", "[0,8]"), 8, SFT_DTYPE_UNKNOWN, SFT_DTYPE_NOT_STRING,
+          SFT_DTYPE_NOT_STRING },
+        /* Too many bits, were it not for the dimension of 0. */
+        { ENTRY("\"U8\"", "[2305843009213693952,0]", "[0,0]"), 0, SFT_OK, SFT_OK, SFT_OK },
         { "{\"a\\u0000b\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_STRICT_NAME },
         { "{\"a\xc2\x85\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_STRICT_NAME },
         { "{\"a\xc2\xa0\":" T1 "}", 8, SFT_OK, SFT_OK, SFT_OK },
@@ -97,6 +109,24 @@ static void refusals_at_every_level(void **state) {
         { "", 0, SFT_JSON_SYNTAX },
         { "[]", 0, SFT_HEADER_NOT_OBJECT },
         { "nul", 0, SFT_HEADER_NOT_OBJECT },
+        { "false", 0, SFT_HEADER_NOT_OBJECT },
+        { "true", 0, SFT_HEADER_NOT_OBJECT },
+        { "-1", 0, SFT_HEADER_NOT_OBJECT },
+        { "7", 0, SFT_HEADER_NOT_OBJECT },
+        { "\"\"", 0, SFT_HEADER_NOT_OBJECT },
+        { "x", 0, SFT_JSON_SYNTAX },
+        { "{\"t\":" T1 ",\t", 8, SFT_JSON_SYNTAX },
+        { "{\"t\":" T1 ",\r", 8, SFT_JSON_SYNTAX },
+        { ENTRY("\"" LONG LONG "\"", "[2]", "[0,8]"), 8, SFT_DTYPE_UNKNOWN },
+        { "{\"t\":{\"dtype\":\"I32\",\"shape\":[2],\"offsets\":[0,8]}}", 8, SFT_LEGACY_LAYOUT },
+        /* An end, and a begin that only begins like it. */
+        { "{\"s\":" T1 ",\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[80,81]}}"
+          "                ", 81, SFT_OFFSETS_GAP },
+        { "{\"t\":{\"offsets\":[}]}}", 0, SFT_JSON_SYNTAX },
+        /* The text ends where the spelling of the entry before would go on. */
+        { "{\"s\":" T1 ",\"t\":{\"dtype\":\"}", 8, SFT_JSON_SYNTAX },
+        { "{\"s\":" T1 ",\"t\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[}", 8,
+          SFT_JSON_SYNTAX },
         { "{\"t\":" T1 ",}", 8, SFT_JSON_SYNTAX },
         { "{\"t\":" T1, 8, SFT_JSON_SYNTAX },
         { "{\"t\" " T1 "}", 8, SFT_JSON_SYNTAX },
@@ -140,7 +170,7 @@ static void nest(char *text, int levels) {
     memcpy(text, "{\"t\":{\"x\":", 10);
     memset(text + 10, '[', n);
     memset(text + 10 + n, ']', n);
-    (void)snprintf(text + 10 + 2 * n, 100, ",%s", T1 + 1);
+    (void)snprintf(text + 10 + 2 * n, 100, ",%s", &T1[1]);
     memcpy(text + 10 + 2 * n + strlen(T1), "}", 2);
 }
 
@@ -189,7 +219,7 @@ static void model_is_in_offset_order(void **state) {
     assert_int_equal(m.data_bytes, 5);
     assert_true(m.has_metadata);
     assert_int_equal(m.metadata_count, 2);
-    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("v\n")));
+    assert_true(sft_span_equal(sfti_model_pair(&m, 0).value, sft_span_cstr("v\n")));
     assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("")), 1);
     assert_int_equal(sfti_model_metadata_find(&m, sft_span_cstr("x")), SIZE_MAX);
     sfti_arena_free(&arena);
@@ -210,7 +240,7 @@ static void last_duplicate_wins_at_compat(void **state) {
     assert_int_equal(sfti_model_tensor(&m, 0)->dtype, SFT_I8);
     assert_ptr_equal(sfti_model_find(&m, sft_span_cstr("t")), sfti_model_tensor(&m, 0));
     assert_int_equal(m.metadata_count, 2);
-    assert_true(sft_span_equal(m.metadata[0].value, sft_span_cstr("3")));
+    assert_true(sft_span_equal(sfti_model_pair(&m, 0).value, sft_span_cstr("3")));
     sfti_arena_free(&arena);
 }
 
@@ -226,6 +256,11 @@ static void layout_of_2022_by_option(void **state) {
                                &m, &err), SFT_OK);
     assert_int_equal(sfti_model_tensor(&m, 0)->dtype, SFT_F16);
     assert_int_equal(sfti_model_tensor(&m, 0)->end, 4);
+    sfti_arena_free(&arena);
+    static const char twice[] = "{\"t\":{\"dtype\":\"float16\",\"shape\":[2],\"offsets\":[0,4],"
+                                "\"offsets\":[0,4]}}";
+    assert_int_equal(read_text(sft_span_cstr(twice), 4, SFT_LEVEL_DEFAULT, false, true, &arena,
+                               &m, &err), SFT_FIELD_DUPLICATE);
     sfti_arena_free(&arena);
 }
 
@@ -275,6 +310,134 @@ static void numbers_of_every_length(void **state) {
                              SFT_LEVEL_STRICT), SFT_SHAPE_TYPE);
 }
 
+static sft_code frame(uint64_t n, uint64_t most, uint64_t *found) {
+    const sfti_limits limits = { .max_header_bytes = most };
+    uint8_t prefix[SFTI_PREFIX];
+    for (int i = 0; i < SFTI_PREFIX; i++) prefix[i] = (uint8_t)(n >> (8 * i));
+    return sfti_frame(prefix, SFT_SIZE_UNKNOWN, &limits, found, NULL);
+}
+
+/* No limit stands for the official one, and none goes beyond 2^31 - 1. */
+static void frame_has_a_limit(void **state) {
+    (void)state;
+    uint64_t found = 0;
+    assert_int_equal(frame(SFT_MAX_HEADER_BYTES, 0, &found), SFT_OK);
+    assert_int_equal(found, SFT_MAX_HEADER_BYTES);
+    assert_int_equal(frame(SFT_MAX_HEADER_BYTES + 1, 0, &found), SFT_HEADER_TOO_LARGE);
+    assert_int_equal(found, 0);
+    assert_int_equal(frame(SFTI_MOST_HEADER, UINT64_MAX, &found), SFT_OK);
+    assert_int_equal(found, SFTI_MOST_HEADER);
+    assert_int_equal(frame(SFTI_MOST_HEADER + 1, UINT64_MAX, &found), SFT_HEADER_TOO_LARGE);
+}
+
+static void *refuse_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    (void)ctx, (void)ptr, (void)old_size, (void)new_size;
+    return NULL;
+}
+
+static void ignore_finding(void *ctx, const sft_error *error) {
+    (void)ctx, (void)error;
+}
+
+static void ignore_note(void *ctx, const char *name, const sft_error *error) {
+    (void)ctx, (void)name, (void)error;
+}
+
+static void ignore_entry(void *ctx, const sft_scan_entry *entry) {
+    (void)ctx, (void)entry;
+}
+
+static const sfti_watch ignoring = { NULL, ignore_finding, ignore_note, ignore_entry };
+
+/* In so much memory and no more. */
+static sft_code read_within(const char *text, size_t size, bool slow, const sfti_watch *watch,
+                            sfti_model *model, sft_error *err) {
+    static _Alignas(8) char room[1 << 16];
+    const uint64_t seed[2] = { 11, 22 };
+    const sfti_limits limits = { .level = SFT_LEVEL_COMPAT, .slow = slow };
+    sfti_arena arena = { { refuse_resize, NULL }, NULL, room, room + size, 0 };
+    assert_true(size <= sizeof room);
+    return sfti_model_read(sft_span_cstr(text), SFT_SIZE_UNKNOWN, &limits, seed, watch, &arena,
+                           model, err);
+}
+
+/* A name that was decoded has no place in the file, wherever memory put it. */
+static void decoded_names_have_no_place(void **state) {
+    (void)state;
+    static struct {
+        char before[256];
+        _Alignas(8) char room[4096];
+        char after[256];
+    } memory;
+    static const char text[] = "{\"\\u0074\":" T1 ",\"\\u0074\":" T1 "}";
+    char *const places[] = { memory.before, memory.after };
+    const uint64_t seed[2] = { 1, 2 };
+    const sfti_limits limits = { .level = SFT_LEVEL_DEFAULT };
+    for (int i = 0; i < 2; i++) {
+        sfti_arena arena = { { refuse_resize, NULL }, NULL, memory.room,
+                             memory.room + sizeof memory.room, 0 };
+        const sft_span span = { places[i], sizeof text - 1 };
+        sft_error err = SFT_ERROR_INIT;
+        sfti_model m;
+        memcpy(places[i], text, sizeof text);
+        assert_int_equal(sfti_model_read(span, SFT_SIZE_UNKNOWN, &limits, seed, NULL, &arena, &m,
+                                         &err), SFT_TENSOR_DUPLICATE);
+        assert_true(err.offset == SFT_NO_OFFSET);
+        assert_int_equal(err.tensor_len, 1);
+    }
+}
+
+static void count_finding(void *ctx, const sft_error *error) {
+    *(unsigned *)ctx |= error->code == SFT_OFFSETS_GAP ? 1U
+                        : error->code == SFT_SIZE_OVERFLOW ? 2U : 4U;
+}
+
+/* A watched reading goes on, to numbers that an opened file never has. */
+static void offsets_beyond_all(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        ENTRY("\"U8\"", "[5]", "[18446744073709551615,5]"),
+        ENTRY("\"U8\"", "[5]", "[18446744073709551610,18446744073709551615]"),
+    };
+    const uint64_t seed[2] = { 1, 2 };
+    const sfti_limits limits = { .level = SFT_LEVEL_COMPAT };
+    for (int i = 0; i < 2; i++) {
+        unsigned seen = 0;
+        const sfti_watch watch = { &seen, count_finding, ignore_note, ignore_entry };
+        sfti_arena arena = { 0 };
+        sfti_model m;
+        arena.alloc = sfti_allocator(NULL);
+        assert_int_equal(sfti_model_read(sft_span_cstr(texts[i]), SFT_SIZE_UNKNOWN, &limits, seed,
+                                         &watch, &arena, &m, NULL), SFT_OFFSETS_GAP);
+        assert_int_equal(seen, 3);
+        sfti_arena_free(&arena);
+    }
+}
+
+static void memory_may_end_anywhere(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"__metadata__\":{\"k\\n\":\"v\",\"l\":\"w\\u00e9\"},"
+        "\"c\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[2,5]},"
+        "\"\\u0061\":{\"shape\":[1,1],\"dtype\":\"F16\",\"data_offsets\":[0,2]},"
+        "\"c\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}";
+    for (int way = 0; way < 3; way++) {
+        const sfti_watch *watch = way == 2 ? &ignoring : NULL;
+        sft_error err = SFT_ERROR_INIT;
+        sfti_model m;
+        size_t size = 0;
+        while (read_within(text, size, way == 1, watch, &m, &err) != SFT_OK) {
+            assert_int_equal(err.code, SFT_OUT_OF_MEMORY);
+            sfti_error_clear(&err);
+            size += 8;
+        }
+        assert_true(size > 3 * sizeof(sft_tensor));
+        assert_int_equal(m.tensors.count, 2);
+        assert_int_equal(m.metadata_count, 2);
+        assert_int_equal(m.data_bytes, 6);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_every_length),
@@ -286,6 +449,10 @@ int main(void) {
         cmocka_unit_test(last_duplicate_wins_at_compat),
         cmocka_unit_test(layout_of_2022_by_option),
         cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(frame_has_a_limit),
+        cmocka_unit_test(decoded_names_have_no_place),
+        cmocka_unit_test(offsets_beyond_all),
+        cmocka_unit_test(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,8 @@ static void accepts(void **state) {
         "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\uD834\\udd1e\"", "\"\\ud7ff\\ue000\"",
         "{\"a\":1,\"a\":2}", "{\"\":null}", "[true,false,null]", "\"\x7f\"", "\"\xc3\xa9\"",
         "1.7976931348623157e308", "[0,1.5,1e5,-0,0.5]", "[123456789012345678]",
-        "[1234567890123456789]", "[12345678901234567890123456789]", "{\"a\":7}",
+        "0.123456789012345678901234567890", "[1E2]", "[1234567890123456789]",
+        "[12345678901234567890123456789]", "{\"a\":7}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -136,6 +137,8 @@ static void refuses_strings(void **state) {
         { "\"a\nb\"", SFT_JSON_STRING, 2 },    { "\"\x1f\"", SFT_JSON_STRING, 1 },
         { "{\"\t\":1}", SFT_JSON_STRING, 2 },  { "\"\\U0041\"", SFT_JSON_STRING, 1 },
         { "\"0123456789\x01\"", SFT_JSON_STRING, 11 },
+        { "\"\\u12:4\"", SFT_JSON_STRING, 1 },  { "\"\\ud800\\ue000\"", SFT_JSON_STRING, 1 },
+        { "\"\\ud800\\n12345\"", SFT_JSON_STRING, 1 },
     };
     (void)state;
     check_rows(rows, sizeof rows / sizeof *rows);
@@ -209,6 +212,27 @@ static void depth_ends_at_127(void **state) {
         len = nest(text, 127, objects);
         assert_int_equal(skip_all(text, len, &at), SFT_OK);
     }
+}
+
+/* Integers in runs stand at the begin of an array and nowhere else. */
+static void integers_in_runs(void **state) {
+    static const char text[] = "{\"a\":[1,22,333,4,5,6,7,8,9,10,11,12]}";
+    sfti_json json;
+    uint64_t found[2] = { 0, 0 };
+    (void)state;
+    sfti_json_begin(&json, text, sizeof text - 1);
+    assert_int_equal(sfti_json_uints(&json, found, 2), 0);
+    assert_int_equal(sfti_json_next(&json), SFTI_JSON_OBJECT);
+    assert_int_equal(sfti_json_uints(&json, found, 2), 0);
+    assert_int_equal(sfti_json_next(&json), SFTI_JSON_KEY);
+    assert_int_equal(sfti_json_next(&json), SFTI_JSON_ARRAY);
+    uint64_t count = sfti_json_uints(&json, found, 2);
+    assert_true(count >= 2 && count < 12);
+    assert_int_equal(found[0], 1);
+    assert_int_equal(found[1], 22);
+    for (; sfti_json_next(&json) == SFTI_JSON_UINT; count++) continue;
+    assert_int_equal(count, 12);
+    assert_int_equal(json.type, SFTI_JSON_ARRAY_END);
 }
 
 static void depth_is_told(void **state) {
@@ -508,7 +532,7 @@ int main(void) {
         cmocka_unit_test(refuses_numbers),
         cmocka_unit_test(numbers_keep_their_kind),
         cmocka_unit_test(depth_ends_at_127),
-        cmocka_unit_test(depth_is_told),
+        cmocka_unit_test(integers_in_runs), cmocka_unit_test(depth_is_told),
         cmocka_unit_test(skips_values),
         cmocka_unit_test(skips_whole_and_bad),
         cmocka_unit_test(decodes_strings),

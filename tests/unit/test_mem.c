@@ -53,6 +53,12 @@ static void arena_can_fail(void **state) {
     assert_null(sfti_arena_take(&arena, SIZE_MAX));
     assert_null(sfti_arena_take(&arena, SIZE_MAX - 8));
     assert_false(sfti_arena_reserve(&arena, SIZE_MAX));
+    assert_false(sfti_arena_reserve(&arena, SIZE_MAX / 2 + 1));
+    assert_null(sfti_arena_array(&arena, UINT64_MAX, 8));
+    assert_null(sfti_arena_array(&arena, UINT64_MAX / 8, 8));
+    c.refuse_from = SIZE_MAX;
+    assert_non_null(sfti_arena_array(&arena, 3, 8));
+    assert_non_null(sfti_arena_array(&arena, 0, 8));
     sfti_arena_free(&arena);
     assert_int_equal(c.out, 0);
 }
@@ -65,9 +71,13 @@ static void buffer_grows(void **state) {
     assert_int_equal(buffer.len, 10000);
     assert_memory_equal(buffer.data + 9990, "0123456789", 10);
     assert_true(c.calls < 20);
+    assert_true(sfti_buffer_put(&buffer, NULL, 0));
     assert_false(sfti_buffer_room(&buffer, SIZE_MAX));
+    assert_false(sfti_buffer_room(&buffer, SIZE_MAX / 2));
     c.refuse_from = 0;
     assert_false(sfti_buffer_room(&buffer, 1 << 20));
+    assert_false(sfti_buffer_room(&buffer, SIZE_MAX / 2 - buffer.len));
+    assert_false(sfti_buffer_put(&buffer, "x", (size_t)1 << 20));
     assert_int_equal(buffer.len, 10000);
     sft_buffer_free(&buffer);
     assert_int_equal(c.out, 0);

@@ -52,6 +52,20 @@ static void no_names_are_a_table_too(void **state) {
     assert_int_equal(arena.bytes, 0);
 }
 
+/* More names than memory has bytes for, at each place where that shows. */
+static void no_table_is_too_large_to_refuse(void **state) {
+    (void)state;
+    static const size_t counts[] = { SIZE_MAX, SIZE_MAX / 8 * 7, SIZE_MAX / 2, SIZE_MAX / 8,
+                                     SIZE_MAX / 32 };
+    const uint64_t seed[2] = { 1, 2 };
+    sfti_arena arena = { 0 };
+    sfti_names names;
+    arena.alloc = sfti_allocator(NULL);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        assert_false(sfti_names_begin(&names, counts[i], seed, text_of, NULL, &arena));
+    assert_int_equal(arena.bytes, 0);
+}
+
 /* Every length and every bit counts, and so does the seed. */
 static void hash_sees_every_bit(void **state) {
     (void)state;
@@ -75,6 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found_again),
         cmocka_unit_test(no_names_are_a_table_too),
+        cmocka_unit_test(no_table_is_too_large_to_refuse),
         cmocka_unit_test(hash_sees_every_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 static void test_kinds(void **state) {
@@ -146,17 +150,23 @@ static int see(void *ctx, const char *name, os_kind kind) {
 
 static void test_list(void **state) {
     seen all = { 0, 0, 0, 0, 0 }, some = { 0, 0, 0, 0, 2 };
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
     (void)state;
+    temp_write("..c", "", 0);
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "%s", temp_path("s"));
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
+    close(fd);
     temp_write("a", "", 0);
     temp_write(".hidden", "", 0);
     assert_int_equal(mkdir(temp_path("d"), 0755), 0);
     assert_int_equal(symlink("a", temp_path("l")), 0);
     assert_int_equal(mkfifo(temp_path("p"), 0600), 0);
     assert_int_equal(os_list(temp_dir, see, &all), 0);
-    assert_int_equal(all.files, 2);
+    assert_int_equal(all.files, 3);
     assert_int_equal(all.dirs, 1);
     assert_int_equal(all.links, 1);
-    assert_int_equal(all.others, 1);
+    assert_int_equal(all.others, 2);
     assert_int_equal(os_list(temp_dir, see, &some), 77);
     assert_int_equal(some.files + some.dirs + some.links + some.others, 2);
     assert_int_equal(os_list(temp_path("a"), see, &all), ENOTDIR);
@@ -195,6 +205,128 @@ static void test_write(void **state) {
     assert_int_equal(os_close(fd), 0);
 }
 
+/* Every call tells the errno of a descriptor that is no longer open. */
+static void test_closed(void **state) {
+    char room[4];
+    size_t n = 9;
+    void *at;
+    os_info info;
+    int fd = -1, pipes[2];
+    (void)state;
+    assert_int_equal(os_open_read("/dev/null", &fd), 0);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(os_close(fd), EBADF);
+    assert_int_equal(os_info_fd(fd, &info), EBADF);
+    assert_int_equal(os_pread(fd, room, 4, 0, &n), EBADF);
+    assert_int_equal(n, 0);
+    assert_int_equal(os_read(fd, room, 4, &n), EBADF);
+    assert_int_equal(os_pwrite(fd, room, 4, 0, &n), EBADF);
+    assert_int_equal(os_write(fd, room, 4, &n), EBADF);
+    assert_int_equal(os_map(fd, 4, false, &at), EBADF);
+    assert_int_equal(os_truncate(fd, 4), EBADF);
+    assert_int_equal(os_preallocate(fd, 4), EBADF);
+    assert_int_equal(os_set_mode(fd, 0600), EBADF);
+    assert_int_equal(os_sync(fd), EBADF);
+    assert_false(os_is_append(fd));
+    assert_false(os_is_terminal(fd));
+    assert_int_equal(os_terminal_columns(fd), 0);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(os_pread(pipes[0], room, 4, 0, &n), ESPIPE);
+    assert_int_equal(os_pwrite(pipes[1], room, 4, 0, &n), ESPIPE);
+    assert_int_equal(os_write(pipes[1], room, 0, &n), 0);
+    assert_int_equal(os_pwrite(pipes[1], room, 0, UINT64_MAX, &n), EFBIG);
+    close(pipes[0]);
+    close(pipes[1]);
+    temp_write("file", "", 0);
+    assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
+    assert_int_equal(os_pwrite(fd, room, 0, 0, &n), EBADF); /* for reading alone */
+    assert_int_equal(os_close(fd), 0);
+    fd = open(temp_path("file"), O_RDWR);
+    assert_int_equal(os_pwrite(fd, room, 0, 0, &n), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
+/* A pipe that is full, and does not block, is waited for. */
+static void *drain_late(void *fd) {
+    struct timespec wait = { 0, 30000000 };
+    char room[4096];
+    nanosleep(&wait, NULL);
+    while (read(*(int *)fd, room, sizeof room) > 0) continue;
+    return NULL;
+}
+
+static void test_full_pipe(void **state) {
+    static char bytes[1 << 20];
+    pthread_t reader;
+    size_t put, all = 0;
+    int pipes[2];
+    (void)state;
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(pipes[1], F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(pthread_create(&reader, NULL, drain_late, &pipes[0]), 0);
+    while (all < sizeof bytes) {
+        assert_int_equal(os_write(pipes[1], bytes + all, sizeof bytes - all, &put), 0);
+        all += put;
+    }
+    close(pipes[1]);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    close(pipes[0]);
+}
+
+static int interrupted_pipe[2];
+static volatile sig_atomic_t interruptions;
+
+static void interrupt(int signal_number) {
+    (void)signal_number;
+    if (++interruptions == 3 && write(interrupted_pipe[1], "x", 1) != 1) interruptions = 99;
+}
+
+/* A signal that nobody watches does not end a read. */
+static void test_interrupted(void **state) {
+    const struct itimerval every = { { 0, 10000 }, { 0, 10000 } }, never = { { 0, 0 }, { 0, 0 } };
+    struct sigaction act, old;
+    char byte = 0;
+    size_t got;
+    (void)state;
+    memset(&act, 0, sizeof act);
+    act.sa_handler = interrupt;
+    assert_int_equal(pipe(interrupted_pipe), 0);
+    assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+    assert_int_equal(os_read(interrupted_pipe[0], &byte, 1, &got), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+    assert_int_equal(byte, 'x');
+    assert_true(interruptions >= 3);
+    close(interrupted_pipe[0]);
+    close(interrupted_pipe[1]);
+}
+
+static void test_terminal(void **state) {
+    struct winsize size = { 24, 132, 0, 0 };
+    (void)state;
+    int fd = posix_openpt(O_RDWR | O_NOCTTY);
+    if (fd < 0) skip();
+    assert_int_equal(ioctl(fd, TIOCSWINSZ, &size), 0);
+    assert_true(os_is_terminal(fd));
+    assert_int_equal(os_terminal_columns(fd), 132);
+    close(fd);
+}
+
+/* Raised with its default action, whatever was blocked; this one's is to do nothing. */
+static void test_raise(void **state) {
+    sigset_t set, old;
+    (void)state;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &old), 0);
+    os_raise(SIGURG);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &set), 0);
+    assert_int_equal(sigismember(&set, SIGURG), 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+}
+
 static void test_unnamed(void **state) {
     int fd = -1;
     size_t put;
@@ -223,6 +355,11 @@ static void test_rename(void **state) {
     assert_int_equal(temp_read("b", room, sizeof room), 1);
     assert_int_equal(room[0], 'A');
     assert_int_equal(os_rename(temp_path("a"), temp_path("b"), false), ENOENT);
+    assert_int_equal(os_rename(temp_path("a"), temp_path("d"), true), ENOENT);
+    /* The system calls it invalid, and a folder has no second name. */
+    assert_int_equal(mkdir(temp_path("dir"), 0755), 0);
+    assert_int_equal(os_rename(temp_path("dir"), temp_path("dir/in"), true), EPERM);
+    assert_int_equal(rmdir(temp_path("dir")), 0);
     assert_int_equal(os_unlink(temp_path("b")), 0);
     assert_int_equal(os_unlink(temp_path("b")), ENOENT);
 }
@@ -342,17 +479,25 @@ static void test_threads(void **state) {
     assert_int_equal(sigismember(&set, SIGTERM), 0);
 }
 
+#ifdef SFT_COVERAGE
+extern void __gcov_dump(void);
+#endif
+
 /* In a child: a watched signal ends a blocked read, is told, and is died of. */
 static void child_waits(int ready) {
     int pipes[2];
     char byte;
     size_t got;
+    (void)signal(SIGHUP, SIG_IGN);
     os_watch_signals();
-    if (os_stop_signal() != 0 || pipe(pipes) != 0) _exit(1);
+    if (raise(SIGHUP) != 0 || os_stop_signal() != 0 || pipe(pipes) != 0) _exit(1);
     if (write(ready, "r", 1) != 1) _exit(2);
     if (os_read(pipes[0], &byte, 1, &got) != EINTR) _exit(3);
     if (os_stop_signal() != SIGTERM) _exit(4);
     if (os_read(pipes[0], &byte, 1, &got) != EINTR) _exit(5);
+#ifdef SFT_COVERAGE
+    __gcov_dump(); /* who dies of a signal leaves no counts */
+#endif
     os_raise(SIGTERM);
     _exit(6);
 }
@@ -395,7 +540,9 @@ int main(void) {
         IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),
         IN_DIR(test_real_path), cmocka_unit_test(test_rest), cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_broken_pipe),
+        cmocka_unit_test(test_broken_pipe), IN_DIR(test_closed),
+        cmocka_unit_test(test_full_pipe), cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_terminal), cmocka_unit_test(test_raise),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);
 }

@@ -178,6 +178,20 @@ static void test_header_limit(void **state) {
     options.max_header_bytes = 10;
     assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err),
                      SFT_HEADER_TOO_LARGE);
+    /* Counting stops when it is over the limit. */
+    const sft_spec three[] = { spec, spec_of("u", SFT_I32, 0, NULL),
+                               spec_of("v", SFT_I32, 0, NULL) };
+    assert_int_equal(sft_plan_new(three, 3, NULL, 0, &options, &plan, &err),
+                     SFT_HEADER_TOO_LARGE);
+    assert_non_null(strstr(err.message, "at most 10 bytes, found at least "));
+    options.max_header_bytes = UINT64_MAX;
+    plan = plan_of(&spec, 1, NULL, 0, &options);
+    sft_plan_free(plan);
+    options.size = 0; /* says nothing: defaults */
+    options.align = 64;
+    plan = plan_of(&spec, 1, NULL, 0, &options);
+    assert_int_equal(sft_plan_head(plan).len, 8 + 64);
+    sft_plan_free(plan);
     /* The official cap: 100,000,000 passes, the next multiple of 8 does not. */
     size_t most = 100000000 - strlen("{\"__metadata__\":{\"\":\"\"}}");
     char *text = malloc(most + 1);
@@ -224,6 +238,44 @@ static void test_refused(void **state) {
         assert_memory_equal(err.tensor, rows[i].tensor, err.tensor_len);
     }
     assert_int_equal(sft_plan_new(NULL, 0, NULL, 0, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
+    sft_plan *plan = NULL;
+    assert_int_equal(sft_plan_new(&rows[3].spec, 1, NULL, 0, NULL, &plan, NULL),
+                     SFT_SIZE_OVERFLOW);
+    assert_int_equal(sft_plan_new(&rows[0].spec, UINT32_MAX, NULL, 0, NULL, &plan, NULL),
+                     SFT_TOO_MANY_TENSORS);
+    const sft_pair pair = pair_of("k", "v");
+    assert_int_equal(sft_plan_new(NULL, 0, &pair, UINT32_MAX, NULL, &plan, NULL),
+                     SFT_TOO_MANY_TENSORS);
+    assert_null(plan);
+}
+
+/* What a message shows of a name or key ends after 128 bytes. */
+static void test_refused_long(void **state) {
+    char text[202];
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    (void)state;
+    memset(text, 'n', 200);
+    memcpy(text + 200, "\xff", 2);
+    const sft_spec spec = spec_of(text, SFT_U8, 0, NULL);
+    assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, NULL, &plan, &err), SFT_HEADER_UTF8);
+    assert_int_equal(err.tensor_len, 201);
+    sft_pair pairs[2] = { pair_of(text, ""), pair_of(text, "") };
+    assert_int_equal(sft_plan_new(NULL, 0, pairs, 1, NULL, &plan, &err), SFT_HEADER_UTF8);
+    assert_int_equal(strlen(strchr(err.message, '"')), 130);
+    text[200] = 'n';
+    assert_int_equal(sft_plan_new(NULL, 0, pairs, 2, NULL, &plan, &err),
+                     SFT_METADATA_KEY_DUPLICATE);
+    assert_int_equal(strlen(strchr(err.message, '"')), 130 + strlen(" twice"));
+    memset(pairs, 0, sizeof pairs);
+    assert_int_equal(sft_plan_new(NULL, 0, pairs, 2, NULL, &plan, &err),
+                     SFT_METADATA_KEY_DUPLICATE);
+    assert_string_equal(err.message, "expected each metadata key once, found \"\" twice");
+    pairs[0].value = sft_span_cstr("\xff");
+    assert_int_equal(sft_plan_new(NULL, 0, pairs, 1, NULL, &plan, &err), SFT_HEADER_UTF8);
+    pairs[0].key.len = 1;
+    assert_int_equal(sft_plan_new(NULL, 0, pairs, 1, NULL, &plan, &err), SFT_BAD_ARGUMENT);
+    assert_null(plan);
 }
 
 static void test_refused_together(void **state) {
@@ -314,6 +366,47 @@ static void test_no_memory(void **state) {
     }
 }
 
+/* So large that each part of the plan is memory of its own: every one of them can fail. */
+static void test_no_memory_for_large(void **state) {
+    enum { COUNT = 3000, RANK = 50000, NAME = 300000 };
+    counting c = { 0, 0, 0 };
+    sft_allocator alloc = { count_resize, &c };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_spec *specs = calloc(COUNT, sizeof *specs);
+    sft_pair *pairs = calloc(COUNT, sizeof *pairs);
+    uint64_t *shape = calloc(RANK, sizeof *shape);
+    char *text = malloc(NAME + COUNT * 8);
+    sft_error err = SFT_ERROR_INIT;
+    sft_plan *plan = NULL;
+    (void)state;
+    memset(text, 'x', NAME);
+    for (size_t i = 0; i < COUNT; i++) {
+        char *name = text + NAME + i * 8;
+        (void)snprintf(name, 8, "%zu", i);
+        specs[i] = spec_of(name, SFT_U8, 0, NULL);
+        pairs[i] = pair_of(name, "");
+    }
+    specs[0] = (sft_spec){ { text, NAME }, SFT_U8, RANK, shape };
+    options.alloc = &alloc;
+    plan = plan_of(specs, COUNT, pairs, COUNT, &options);
+    sft_plan_free(plan);
+    assert_int_equal(c.held, 0);
+    size_t calls = c.calls;
+    assert_true(calls >= 9); /* the plan, three arrays of work, two of its own, name, shape, head */
+    for (size_t n = 1; n <= calls; n++) {
+        c.calls = 0;
+        c.fail_at = n;
+        assert_int_equal(sft_plan_new(specs, COUNT, pairs, COUNT, &options, &plan, &err),
+                         SFT_OUT_OF_MEMORY);
+        assert_null(plan);
+        assert_int_equal(c.held, 0);
+    }
+    free(text);
+    free(shape);
+    free(pairs);
+    free(specs);
+}
+
 /* Many tensors in falling order: sorted, and not in quadratic time. */
 static void test_many(void **state) {
     size_t count = 100000;
@@ -341,6 +434,7 @@ int main(void) {
         cmocka_unit_test(test_align), cmocka_unit_test(test_header_limit),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_refused_together),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_refused_long), cmocka_unit_test(test_no_memory_for_large),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

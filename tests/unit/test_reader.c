@@ -131,8 +131,14 @@ static void bad_options(void **state) {
     o.level = SFT_LEVEL_COMPAT;
     o.mode = (sft_mode)4;
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_open_fd(-1, &o, &file, NULL), SFT_BAD_ARGUMENT);
+    test_source s = make_source(&f);
+    assert_int_equal(sft_open_source(source_of(&s, f.len), &o, &file, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(s.closed, 1);
     o.mode = SFT_MAP_COW;
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_BAD_ARGUMENT);
+    sft_tensor strange = { .dtype = (sft_dtype)99, .offset = 7 };
+    assert_true(sft_tensor_aligned(&strange));
     free_file(&f);
 }
 
@@ -345,6 +351,13 @@ static void orders(void **state) {
     }
     assert_int_equal(sft_file_order(file, (sft_order)4, NULL, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_file_order(file, SFT_ORDER_NAME, NULL, NULL), SFT_BAD_ARGUMENT);
+    sft_close(file);
+    free_file(&f);
+    f = make_file("{}", NULL, 0);
+    const sft_allocator none = { NULL, NULL };
+    o.alloc = &none; /* libc's */
+    assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_order(file, SFT_ORDER_HEADER, NULL, NULL), SFT_OK);
     sft_close(file);
     free_file(&f);
 }

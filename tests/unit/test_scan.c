@@ -363,6 +363,28 @@ static void bad_calls(void **state) {
     assert_int_equal(sft_scan_source(source_of(&s, f.len), NULL, &scan, &err), SFT_IO_READ);
     assert_string_equal(err.message, "the test says so");
     assert_int_equal(s.closed, 3);
+    assert_int_equal(sft_scan_source(source_of(&s, f.len), NULL, &scan, NULL), SFT_IO_READ);
+    assert_int_equal(sft_scan_path(temp_path("none"), NULL, NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_path(temp_path("none"), &o, &scan, NULL), SFT_BAD_ARGUMENT);
+    sft_source mute = source_of(&s, f.len);
+    mute.read_at = NULL;
+    assert_int_equal(sft_scan_source(mute, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(s.closed, 5);
+    /* A pipe that breaks after its header; and one of 8 zero bytes. */
+    test_file long_file = make_file("{" ENTRY("a", "U8", "200000", "0", "200000") "}", NULL,
+                                    200000);
+    s = make_source(&long_file);
+    s.fail_at = 150000;
+    assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),
+                     SFT_IO_READ);
+    memset(long_file.bytes, 0, 8);
+    s = make_source(&long_file);
+    s.ends_at = 8;
+    assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_error(scan)->code, SFT_JSON_SYNTAX);
+    sft_scan_close(scan);
+    scan = NULL;
+    free_file(&long_file);
     assert_null(scan);
     free_file(&f);
 }

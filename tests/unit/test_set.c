@@ -128,8 +128,32 @@ static void options_are_checked(void **state) {
     assert_int_equal(sft_set_open_list(&path, 1, &options, &set, NULL), SFT_BAD_ARGUMENT);
     options.size = sizeof options;
     options.open.max_tensors = 1;
+    const sft_allocator none = { NULL, NULL };
+    options.open.alloc = &none; /* the system's */
     assert_int_equal(sft_set_open(path, &options, &set, NULL), SFT_OK);
+    assert_int_equal(sft_set_tensor_shard(set, 0), 0);
+    assert_int_equal(sft_set_tensor_shard(set, 1), 0);
+    assert_non_null(sft_set_find(set, name_of("a"), NULL));
     sft_set_close(set);
+    options.max_shards = 1;
+    const char *two[] = { path, path };
+    assert_int_equal(sft_set_open_list(two, 2, &options, &set, NULL), SFT_BAD_ARGUMENT);
+}
+
+/* A newer caller's longer options: what is not known in them must be zero. */
+static void options_may_be_longer(void **state) {
+    struct {
+        sft_set_options known;
+        unsigned char more[16];
+    } options = { SFT_SET_OPTIONS_INIT, { 0 } };
+    const char *path = one_tensor("one.safetensors", "a");
+    sft_set *set;
+    (void)state;
+    options.known.size = sizeof options;
+    assert_int_equal(sft_set_open(path, &options.known, &set, NULL), SFT_OK);
+    sft_set_close(set);
+    options.more[15] = 1;
+    assert_int_equal(sft_set_open(path, &options.known, &set, NULL), SFT_BAD_ARGUMENT);
 }
 
 /* ── Index ── */
@@ -228,6 +252,8 @@ static void index_names(void **state) {
         { "diffusion_pytorch_model.safetensors.index.fp16.json", true },
         { "model.safetensors.index", false },
         { "model.safetensors.indexjson", false },
+        { "model.safetensors.index.js", false },
+        { "model.safetensors.index.yaml", false },
         { "model.safetensors", false },
         { "model.index.json", false },
         { "model.safetensors.index.json.safetensors", false },
@@ -369,6 +395,9 @@ static void a_list_keeps_its_order(void **state) {
     assert_int_equal(sft_set_open_list(list, 2, NULL, &set, NULL), SFT_OK);
     assert_string_equal(sft_set_shard_path(set, 0), list[0]);
     assert_true(sft_span_equal(sft_set_tensor(set, 1)->name, name_of("a")));
+    assert_int_equal(sft_set_tensor_shard(set, 1), 1);
+    assert_int_equal(sft_set_tensor_shard(set, 2), 0);
+    assert_non_null(sft_set_find(set, name_of("a"), NULL));
     assert_null(sft_set_index_path(set));
     sft_set_close(set);
     assert_int_equal(sft_set_open_list(list, 0, NULL, &set, NULL), SFT_BAD_ARGUMENT);
@@ -490,6 +519,7 @@ int main(void) {
         ROW(a_missing_file_is_not_found),
         ROW(a_pointer_is_told_apart),
         ROW(options_are_checked),
+        ROW(options_may_be_longer),
         ROW(an_index_joins_shards),
         ROW(orders_over_the_set),
         ROW(index_by_content),

@@ -93,6 +93,7 @@ static void test_fd(void **state) {
     sink.abandon(sink.ctx);
     close(pipes[1]);
 
+    assert_int_equal(sft_sink_fd(0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_sink_fd(-1, NULL, &sink, &err), SFT_IO_OPEN);
     assert_int_equal(err.os_errno, EBADF);
     fd = open(temp_dir, O_RDONLY);
@@ -124,6 +125,7 @@ static void test_callback(void **state) {
     assert_false(sink.seekable);
     assert_int_equal(put(&sink, 0, "ab", &err), SFT_OK);
     assert_int_equal(put(&sink, 1, "x", &err), SFT_OUT_OF_ORDER);
+    assert_int_equal(put(&sink, 2, "", &err), SFT_OK);
     h.answer = SFT_CANCELLED;
     assert_int_equal(put(&sink, 2, "c", &err), SFT_CANCELLED);
     assert_string_equal(err.message, "the caller says no");
@@ -173,7 +175,42 @@ static void test_tee(void **state) {
     sink.abandon(sink.ctx);
     assert_int_equal(buffer.len, 0);
     assert_int_equal(temp_dir_count(), 0);
+    assert_int_equal(sft_sink_tee(sft_sink_memory(&buffer), sft_sink_memory(&buffer), NULL, NULL,
+                                  &err), SFT_BAD_ARGUMENT);
     sft_buffer_free(&buffer);
+}
+
+/* What a tee's first half refuses, its second never sees. */
+static void test_tee_fails(void **state) {
+    sft_buffer buffer = { 0 }, other = { 0 };
+    heard h = { { 0 }, 0, 0, SFT_IO_WRITE };
+    sft_sink first, sink;
+    sft_error err = SFT_ERROR_INIT;
+    (void)state;
+    assert_int_equal(sft_sink_callback(hear, &h, NULL, &first, NULL), SFT_OK);
+    assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
+    assert_int_equal(put(&sink, 0, "abc", &err), SFT_IO_WRITE);
+    assert_int_equal(buffer.len, 0);
+    sink.abandon(sink.ctx);
+    /* finish: the first fails, as its folder is gone; the second is abandoned */
+    assert_int_equal(mkdir(temp_path("d"), 0755), 0);
+    assert_int_equal(sft_sink_path(temp_path("d/file"), NULL, &first, NULL), SFT_OK);
+    assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
+    assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
+    assert_int_equal(mkdir(temp_path("d/file"), 0755), 0);
+    assert_int_not_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_null(buffer.data);
+    assert_int_equal(rmdir(temp_path("d/file")), 0);
+    /* expect: neither half can hold so much */
+    assert_int_equal(sft_sink_tee(sft_sink_memory(&other), sft_sink_memory(&buffer), NULL, &sink,
+                                  &err), SFT_OK);
+    assert_int_equal(sink.expect(sink.ctx, UINT64_MAX, &err), SFT_OUT_OF_MEMORY);
+    sink.abandon(sink.ctx);
+    h.answer = SFT_OK;
+    assert_int_equal(sft_sink_callback(hear, &h, NULL, &first, NULL), SFT_OK);
+    assert_int_equal(sft_sink_tee(sft_sink_memory(&buffer), first, NULL, &sink, &err), SFT_OK);
+    assert_int_equal(sink.expect(sink.ctx, 3, &err), SFT_OK);
+    sink.abandon(sink.ctx);
 }
 
 /* ── Copy ── */
@@ -511,7 +548,8 @@ static void test_path_killed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory), IN_DIR(test_fd), cmocka_unit_test(test_callback),
-        IN_DIR(test_tee), IN_DIR(test_copy), cmocka_unit_test(test_copy_pipe),
+        IN_DIR(test_tee), IN_DIR(test_tee_fails), IN_DIR(test_copy),
+        cmocka_unit_test(test_copy_pipe),
         IN_DIR(test_copy_job), IN_DIR(test_path), IN_DIR(test_path_untouched),
         IN_DIR(test_path_no_clobber), IN_DIR(test_path_links), IN_DIR(test_path_refused),
         IN_DIR(test_path_names), IN_DIR(test_path_full), IN_DIR(test_path_killed),

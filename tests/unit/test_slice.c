@@ -276,12 +276,14 @@ static const struct {
     { "", SFT_SLICE_SYNTAX, 0 },
     { "[]", SFT_SLICE_SYNTAX, 1 },
     { "[1", SFT_SLICE_SYNTAX, 2 },
+    { "[ ", SFT_SLICE_SYNTAX, 1 },
     { "1]", SFT_SLICE_SYNTAX, 1 },
     { "[1]]", SFT_SLICE_SYNTAX, 2 },
     { ",", SFT_SLICE_SYNTAX, 0 },
     { "1,,2", SFT_SLICE_SYNTAX, 2 },
     { "1 2", SFT_SLICE_SYNTAX, 2 },
     { "1:2:3:4", SFT_SLICE_SYNTAX, 5 },
+    { "1\v", SFT_SLICE_SYNTAX, 1 },
     { "a", SFT_SLICE_SYNTAX, 0 },
     { "0x1", SFT_SLICE_SYNTAX, 1 },
     { "1.5", SFT_SLICE_SYNTAX, 1 },
@@ -295,6 +297,7 @@ static const struct {
     { "0,0,0,0", SFT_SLICE_RANK, SFT_NO_OFFSET },
     { "0,0,0,...,0", SFT_SLICE_RANK, SFT_NO_OFFSET },
     { "2", SFT_SLICE_BOUNDS, SFT_NO_OFFSET },
+    { "2,0", SFT_SLICE_BOUNDS, SFT_NO_OFFSET },
     { "-3", SFT_SLICE_BOUNDS, SFT_NO_OFFSET },
     { "0,-9223372036854775808", SFT_SLICE_BOUNDS, SFT_NO_OFFSET },
     { "0, 9223372036854775808", SFT_SLICE_BOUNDS, 3 },
@@ -331,7 +334,7 @@ static void good_text(void **state) {
     (void)state;
     static const uint64_t shape[] = { 10, 20, 30 };
     sft_slice s;
-    sft_span text = sft_span_cstr(" [ +1 : 3 , ... , -1 , ] ");
+    sft_span text = sft_span_cstr(" [ +1 :\t3 ,\n... ,\r-1 , ] ");
     assert_int_equal(sft_slice_parse(shape, 3, text, &s, NULL), SFT_OK);
     assert_int_equal(s.rank, 3);
     assert_int_equal(s.dropped, 4);
@@ -381,6 +384,11 @@ static void bad_arguments(void **state) {
     assert_int_equal(sft_slice_resolve(shape, 1, NULL, 1, &s, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_slice_resolve(shape, 1, NULL, 0, NULL, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_slice_parse(shape, 1, sft_span_cstr("0"), NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_slice_parse(NULL, 1, sft_span_cstr("0"), &s, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_slice_parse(shape, 1, (sft_span){ NULL, 1 }, &s, NULL),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_slice_parse(shape, 1, (sft_span){ NULL, 0 }, &s, NULL),
+                     SFT_SLICE_SYNTAX);
     assert_int_equal(sft_runs_begin(NULL, &s, &runs, NULL), SFT_BAD_ARGUMENT);
     char many[200] = "0";
     for (int i = 0; i < 65; i++) strcat(many, ",0");
@@ -392,10 +400,59 @@ static void bad_arguments(void **state) {
     assert_int_equal(sft_slice_size(&s, (sft_dtype)99, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
     sft_tensor t = tensor_of(shape, 1, SFT_U8);
     assert_int_equal(sft_runs_begin(&t, &s, &runs, NULL), SFT_SLICE_RANK);
+    assert_int_equal(sft_runs_begin(&t, NULL, &runs, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_runs_begin(&t, &s, NULL, NULL), SFT_BAD_ARGUMENT);
+    s.rank = 65;
+    t.rank = 65;
+    assert_int_equal(sft_runs_begin(&t, &s, &runs, NULL), SFT_SLICE_RANK);
+    assert_int_equal(sft_slice_size(&s, SFT_U8, NULL, &bytes, NULL), SFT_SLICE_RANK);
+    uint64_t result[SFT_MAX_RANK];
+    assert_int_equal(sft_slice_shape(&s, result), 64);
     s = (sft_slice){ 1, 0, { { 0, UINT64_MAX, 1 } } };
     assert_int_equal(sft_slice_size(&s, SFT_F16, NULL, &bytes, NULL), SFT_SIZE_OVERFLOW);
     s = (sft_slice){ 2, 0, { { 0, UINT64_MAX, 1 }, { 0, 2, 1 } } };
     assert_int_equal(sft_slice_size(&s, SFT_U8, NULL, &bytes, NULL), SFT_SIZE_OVERFLOW);
+    s = (sft_slice){ 1, 0, { { 0, 7, 1 } } };
+    assert_int_equal(sft_slice_size(&s, SFT_U8, NULL, NULL, NULL), SFT_OK);
+}
+
+/* Tensors that no file has: too large, or of no dtype. */
+static void impossible_tensors(void **state) {
+    (void)state;
+    static const sft_slice slices[] = {
+        { 2, 0, { { 1, 1, 1 }, { 0, 1, 1 } } },
+        { 2, 0, { { 0, 2, 1 }, { 0, UINT64_C(1) << 61, 1 } } },
+        { 2, 0, { { 1, 2, -1 }, { 0, 2, INT64_C(1) << 60 } } },
+    };
+    const uint64_t shape[] = { 2, UINT64_C(1) << 61 };
+    sft_tensor t = tensor_of(shape, 2, SFT_U8);
+    sft_runs runs;
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
+        assert_int_equal(sft_runs_begin(&t, &slices[i], &runs, NULL), SFT_SIZE_OVERFLOW);
+    t.dtype = (sft_dtype)99;
+    assert_int_equal(sft_runs_begin(&t, &slices[0], &runs, NULL), SFT_BAD_ARGUMENT);
+}
+
+/* The largest tensor there can be: 2^64 - 8 bits, every second byte of it. */
+static void largest_tensor(void **state) {
+    (void)state;
+    const uint64_t shape[] = { (UINT64_C(1) << 61) - 1 };
+    const sft_slice slice = { 1, 0, { { shape[0] - 1, UINT64_C(1) << 60, -2 } } };
+    sft_tensor t = tensor_of(shape, 1, SFT_U8);
+    sft_runs runs;
+    sft_run run;
+    sfti_row row;
+    assert_int_equal(sft_runs_begin(&t, &slice, &runs, NULL), SFT_OK);
+    assert_int_equal(runs.left, UINT64_C(1) << 60);
+    assert_true(sft_runs_next(&runs, &run));
+    assert_int_equal(run.offset, shape[0] - 1);
+    assert_int_equal(run.len, 1);
+    assert_false(sfti_runs_row(&runs, 0, &row));
+    assert_true(sfti_runs_row(&runs, UINT64_MAX, &row));
+    assert_int_equal(row.count, (UINT64_C(1) << 60) - 1);
+    assert_int_equal(row.offset, shape[0] - 3);
+    assert_int_equal(row.stride, -2);
+    assert_false(sfti_runs_row(&runs, 1, &row));
 }
 
 static void ranges_outside_are_refused(void **state) {
@@ -431,6 +488,8 @@ int main(void) {
         cmocka_unit_test(huge_values),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(ranges_outside_are_refused),
+        cmocka_unit_test(impossible_tensors),
+        cmocka_unit_test(largest_tensor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static void ill_formed_is_found(void **state) {
         { "\xed\x9f\xbf", 3 }, { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 },
         { "\xf5\x80\x80\x80", 0 }, { "\xf4\x8f\xbf\xbf", 4 }, { "x\xe2\x82", 1 },
         { "\xff", 0 },         { "\xc3\xa9\xc3", 2 },     { "\xe2\x28\xa1", 0 },
+        { "\xc3\x28", 0 },     { "\xe2\x82\x28", 0 },     { "\xf0\x28\x8c\xbc", 0 },
+        { "\xf0\x90\x28\xbc", 0 }, { "\xf0\x90\x8c\x28", 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(sfti_utf8_check(rows[i].text, strlen(rows[i].text)), rows[i].bad);
@@ -47,6 +49,9 @@ static void long_text_is_looked_at(void **state) {
     }
     assert_int_equal(sfti_utf8_check(text, sizeof text), sizeof text);
     assert_int_equal(sfti_utf8_check(NULL, 0), 0);
+    uint32_t code = 7;
+    assert_int_equal(sfti_utf8_decode((const uint8_t *)text, (const uint8_t *)text, &code), 0);
+    assert_int_equal(code, 7);
 }
 
 int main(void) {

@@ -510,6 +510,126 @@ static void every_allocation_of_a_read_fails(void **state) {
     free_file(&f);
 }
 
+/* Opened for its header alone, a file may lack the data: by every way the same answer. */
+static void absent_data(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    for (int mode = SFT_READ; mode <= SFT_MAP; mode++) {
+        sft_open_options o = SFT_OPEN_OPTIONS_INIT;
+        sft_file *file;
+        sft_loan loan;
+        sft_slice slice;
+        const void *view;
+        unsigned char room[8];
+        o.header_only = true;
+        o.mode = (sft_mode)mode;
+        temp_write("cut", f.bytes, f.data + 3);
+        assert_int_equal(sft_open(temp_path("cut"), &o, &file, NULL), SFT_OK);
+        const sft_tensor *a = sft_file_find_cstr(file, "a"), *c = sft_file_find_cstr(file, "c");
+        sft_error err = SFT_ERROR_INIT;
+        assert_int_equal(sft_read_into(file, a, room, 3, NULL), SFT_OK);
+        assert_int_equal(sft_read_into(file, c, room, 8, &err), SFT_DATA_TRUNCATED);
+        assert_int_equal(err.offset, c->offset);
+        assert_memory_equal(err.tensor, "c", 1);
+        assert_int_equal(sft_borrow(file, c, &loan, NULL), SFT_DATA_TRUNCATED);
+        assert_null(loan.data);
+        assert_int_equal(sft_view(file, c, &view, NULL),
+                         mode == SFT_READ ? SFT_NOT_MAPPED : SFT_DATA_TRUNCATED);
+        assert_int_equal(sft_slice_parse(c->shape, 1, sft_span_cstr("1"), &slice, NULL), SFT_OK);
+        assert_int_equal(sft_slice_read(file, c, &slice, room, 4, NULL), SFT_DATA_TRUNCATED);
+        assert_int_equal(sft_read_at(file, c->offset - 1, room, 1, NULL), SFT_OK);
+        assert_int_equal(sft_read_at(file, c->offset - 1, room, 2, NULL), SFT_IO_SHRUNK);
+        sft_close(file);
+        /* The very first byte of the data lies beyond the end. */
+        temp_write("cut", f.bytes, f.data);
+        assert_int_equal(sft_open(temp_path("cut"), &o, &file, NULL), SFT_OK);
+        c = sft_file_find_cstr(file, "c");
+        assert_int_equal(sft_read_into(file, c, room, 8, NULL), SFT_DATA_TRUNCATED);
+        sft_close(file);
+    }
+    free_file(&f);
+}
+
+static void nothing_given(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    sft_file *file = open_mode(&f, SFT_MAP_COW);
+    const sft_tensor *a = sft_file_find_cstr(file, "a");
+    const void *view;
+    void *writable;
+    char room[3];
+    sft_loan loan = { room, 3, NULL };
+    sft_slice slice = { 1, 0, { { 0, 3, 1 } } };
+    const sft_code bad = SFT_BAD_ARGUMENT;
+    assert_int_equal(sft_view(NULL, a, &view, NULL), bad);
+    assert_int_equal(sft_view(file, NULL, &view, NULL), bad);
+    assert_int_equal(sft_view(file, a, NULL, NULL), bad);
+    assert_int_equal(sft_view_writable(NULL, a, &writable, NULL), bad);
+    assert_int_equal(sft_view_writable(file, NULL, &writable, NULL), bad);
+    assert_int_equal(sft_view_writable(file, a, NULL, NULL), bad);
+    assert_int_equal(sft_borrow(NULL, a, &loan, NULL), bad);
+    assert_int_equal(sft_borrow(file, NULL, &loan, NULL), bad);
+    assert_int_equal(sft_borrow(file, a, NULL, NULL), bad);
+    sft_return(file, NULL);
+    sft_return(NULL, &loan);
+    assert_int_equal(sft_read_into(NULL, a, room, 3, NULL), bad);
+    assert_int_equal(sft_read_into(file, NULL, room, 3, NULL), bad);
+    assert_int_equal(sft_read_at(NULL, 0, room, 3, NULL), bad);
+    assert_int_equal(sft_read_at(file, 0, NULL, 3, NULL), bad);
+    assert_int_equal(sft_read_many(NULL, NULL, 0, NULL, NULL), bad);
+    assert_int_equal(sft_slice_read(NULL, a, &slice, room, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(file, NULL, &slice, room, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(file, a, NULL, room, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(file, a, &slice, NULL, 3, NULL), bad);
+    slice.range[0].count = 0;
+    assert_int_equal(sft_slice_read(file, a, &slice, NULL, 0, NULL), SFT_OK);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* More threads than there may be; and one alone where the source only goes forward. */
+static void too_many_threads(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    test_source s = make_source(&f);
+    sft_job job = SFT_JOB_INIT;
+    sft_file *file;
+    unsigned char room[11];
+    job.threads = 1000;
+    s.forward_only = true;
+    assert_int_equal(sft_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &file, NULL), SFT_OK);
+    const sft_tensor *a = sft_file_find_cstr(file, "a"), *c = sft_file_find_cstr(file, "c");
+    const sft_read reads[] = { { c, room + 3, 8 }, { a, room, 3 } };
+    assert_int_equal(sft_read_many(file, reads, 2, &job, NULL), SFT_OK);
+    assert_memory_equal(room, f.bytes + f.data, 11);
+    memset(room, 0, sizeof room);
+    sft_close(file);
+    file = open_mode(&f, SFT_READ);
+    const sft_read again[] = { { sft_file_find_cstr(file, "c"), room + 3, 8 },
+                               { sft_file_find_cstr(file, "a"), room, 3 } };
+    assert_int_equal(sft_read_many(file, again, 2, &job, NULL), SFT_OK);
+    assert_memory_equal(room, f.bytes + f.data, 11);
+    sft_close(file);
+    free_file(&f);
+}
+
+/* Sums that no memory holds are refused before a byte is read. */
+static void impossible_reads(void **state) {
+    (void)state;
+    test_file f = make_file(THREE, NULL, 11);
+    sft_file *file = open_mode(&f, SFT_READ);
+    sft_tensor huge = *sft_file_find_cstr(file, "a");
+    char byte;
+    huge.end = huge.begin + SIZE_MAX;
+    const sft_read reads[] = { { &huge, &byte, SIZE_MAX }, { &huge, &byte, SIZE_MAX } };
+    if (sizeof(size_t) > sizeof(uint32_t)) {
+        assert_int_equal(sft_read_many(file, reads, 2, NULL, NULL), SFT_SIZE_OVERFLOW);
+        assert_int_equal(sft_read_many(file, reads, SIZE_MAX, NULL, NULL), SFT_BAD_ARGUMENT);
+    }
+    sft_close(file);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views),
@@ -527,6 +647,10 @@ int main(void) {
         cmocka_unit_test(a_pipe_may_lack_data),
         cmocka_unit_test(sub_byte_slices),
         cmocka_unit_test(every_allocation_of_a_read_fails),
+        cmocka_unit_test(absent_data),
+        cmocka_unit_test(nothing_given),
+        cmocka_unit_test(too_many_threads),
+        cmocka_unit_test(impossible_reads),
     };
     return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);
 }

@@ -1,0 +1,534 @@
+#include "base/error.h"
+#include "hash/model.h"
+#include "os/os.h"
+
+#include <string.h>
+
+#define BATCH_BLOCK ((size_t)256 << 10) /* stays in the cache of a core */
+#define BATCH_THREADS 32
+#define BATCH_SLOTS SFTI_SHA_LANES
+#define BATCH_SHARES 4 /* threads that one file can keep busy */
+
+/* One file being read. */
+typedef struct batch_slot {
+    sfti_hash_model *model; /* NULL: free */
+    sfti_hash_unit *unit;
+    sfti_reading reading;
+    uint8_t *room;
+    uint64_t got; /* bytes of this round */
+    bool ended;
+    sft_error error;
+} batch_slot;
+
+struct batch;
+
+typedef struct batch_worker {
+    struct batch *batch;
+    batch_slot slots[BATCH_SLOTS];
+    sfti_sha_queue queue;
+    size_t busy;
+    /* A worker holds one of the two while it reads a round, the other in the next: whoever
+     * waits for the one it holds is woken at the end of the round. */
+    os_mutex turn[2];
+    unsigned held;
+    bool finished; /* guarded by the batch's state */
+    os_thread thread;
+} batch_worker;
+
+typedef struct batch {
+    sft_allocator alloc; /* the caller's: calling thread only */
+    sft_allocator work;  /* of models: libc's if there are threads */
+    sft_hash_options options;
+    sft_job job;
+    sfti_hash_kit kit;
+    sfti_hash_opening opening;
+    const sft_hash_ask *asks;
+    size_t count;
+    sft_hash_each_fn each;
+    void *ctx;
+    bool shared;    /* there are threads, and mutexes */
+    os_mutex claim; /* of next_ask and waiting; held while a model is opened */
+    os_mutex state; /* of what follows, of models' answers and of the cache */
+    size_t next_ask;
+    sfti_hash_model *waiting; /* open, with units nobody has claimed */
+    size_t unclaimed;         /* units of those */
+    size_t active;            /* units in slots */
+    sfti_hash_model **models; /* by ask; NULL: not open yet, or delivered */
+    size_t delivered;
+    uint64_t done, total;
+    bool stop;
+    sft_code code;
+    sft_error *err;
+    size_t threads, crew;  /* with memory, at work */
+    batch_worker *workers; /* the first is the calling thread's */
+    uint8_t *rooms;
+} batch;
+
+static void batch_lock(batch *b, os_mutex *mutex) {
+    if (b->shared) os_mutex_lock(mutex);
+}
+
+static void batch_unlock(batch *b, os_mutex *mutex) {
+    if (b->shared) os_mutex_unlock(mutex);
+}
+
+static void batch_recall(void *ctx, const sfti_hash_key *key, sft_hashes *hashes) {
+    batch *b = ctx;
+    batch_lock(b, &b->state);
+    sfti_hash_cache_get(b->options.cache, key, hashes);
+    batch_unlock(b, &b->state);
+}
+
+/* ── Claiming ── */
+
+static void batch_model_done(batch *b, sfti_hash_model *model) {
+    sfti_hash_model_finish(model, &b->opening);
+    sfti_hash_model_close(model);
+    batch_lock(b, &b->state);
+    model->done = true;
+    batch_unlock(b, &b->state);
+}
+
+static uint64_t unit_cost(const sfti_hash_unit *unit) {
+    return unit->size == SFT_SIZE_UNKNOWN || unit->is_beside ? 0 : unit->size;
+}
+
+/* The model's units can be claimed from now on. */
+static void batch_publish(batch *b, sfti_hash_model *model) {
+    batch_lock(b, &b->state);
+    for (size_t i = 0; i < model->unit_count; i++) b->total += unit_cost(&model->units[i]);
+    b->unclaimed += model->unit_count;
+    batch_unlock(b, &b->state);
+    model->next = b->waiting;
+    b->waiting = model;
+}
+
+static void batch_open_next(batch *b) {
+    sfti_hash_model *model = sfti_take(&b->work, sizeof *model);
+    size_t index = b->next_ask++;
+    if (model) {
+        sfti_hash_model_open(model, b->asks[index], &b->opening);
+        if (model->error.code) model->unit_count = 0;
+    }
+    batch_lock(b, &b->state);
+    if (model && !model->is_many && model->bytes <= b->total) b->total -= model->bytes;
+    b->models[index] = model;
+    if (!model) b->code = sfti_fail_memory(b->err, sizeof *model);
+    batch_unlock(b, &b->state);
+    if (model && model->unit_count > 0) batch_publish(b, model);
+    else if (model) batch_model_done(b, model);
+}
+
+static bool batch_is_over(batch *b) {
+    batch_lock(b, &b->state);
+    bool over = b->stop || b->code != SFT_OK;
+    batch_unlock(b, &b->state);
+    return over;
+}
+
+/* Whether a worker with so many files in hand should take one more: all get their share. */
+static bool batch_wants_more(batch *b, size_t busy) {
+    batch_lock(b, &b->state);
+    size_t all = b->unclaimed + b->active + (b->count - b->next_ask);
+    batch_unlock(b, &b->state);
+    return busy < (all + b->crew - 1) / b->crew;
+}
+
+static sfti_hash_unit *batch_take_unit(batch *b, sfti_hash_model **model) {
+    while (!b->waiting && b->next_ask < b->count && !batch_is_over(b)) batch_open_next(b);
+    *model = b->waiting;
+    if (!*model) return NULL;
+    sfti_hash_unit *unit = &(*model)->units[(*model)->claimed++];
+    if ((*model)->claimed == (*model)->unit_count) b->waiting = (*model)->next;
+    batch_lock(b, &b->state);
+    b->unclaimed--;
+    b->active++;
+    batch_unlock(b, &b->state);
+    return unit;
+}
+
+static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
+    static const sft_error none = SFT_ERROR_INIT;
+    batch_lock(b, &b->claim);
+    slot->unit = batch_wants_more(b, worker->busy) ? batch_take_unit(b, &slot->model) : NULL;
+    batch_unlock(b, &b->claim);
+    if (!slot->unit) {
+        slot->model = NULL;
+        return false;
+    }
+    const sfti_hash_unit *unit = slot->unit;
+    slot->ended = false;
+    slot->error = none;
+    slot->ended = sfti_reading_begin(&slot->reading, &b->kit, unit->algos, unit->size,
+                                     unit->file, unit->digests, &b->work,
+                                     &slot->error) != SFT_OK;
+    worker->busy++;
+    return true;
+}
+
+/* ── Reading ── */
+
+/* All len bytes, or what there is up to the end. */
+static sft_code slot_read(batch_slot *slot, uint64_t at, size_t len, size_t *got) {
+    const sft_source *source = &slot->unit->source;
+    sft_code code = SFT_OK;
+    size_t more = 1;
+    for (*got = 0; code == SFT_OK && *got < len && more > 0; *got += more) {
+        more = 0;
+        code = source->read_at(source->ctx, at + *got, slot->room + *got, len - *got, &more,
+                               &slot->error);
+    }
+    return code;
+}
+
+static sft_code slot_shrunk(batch_slot *slot, uint64_t at) {
+    return sfti_fail(&slot->error, SFT_IO_SHRUNK, at,
+                     "expected %llu bytes, found %llu: the file was cut while it was read",
+                     (unsigned long long)slot->unit->size, (unsigned long long)at);
+}
+
+/* The next piece; ended when there is none or reading failed. */
+static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
+    bool is_stream = slot->unit->size == SFT_SIZE_UNKNOWN;
+    const uint8_t *data = slot->room;
+    uint64_t at;
+    size_t len = sfti_reading_next(&slot->reading, BATCH_BLOCK, &at), got = len;
+    slot->got = 0;
+    if (is_stream) {
+        at = slot->reading.at;
+        len = BATCH_BLOCK;
+    }
+    if (len == 0 || slot->ended) {
+        slot->ended = true;
+        return;
+    }
+    if (slot->unit->source.base) {
+        data = (const uint8_t *)slot->unit->source.base + at;
+    } else if (slot_read(slot, at, len, &got) != SFT_OK
+               || (got < len && !is_stream && slot_shrunk(slot, at + got))) {
+        slot->ended = true;
+        return;
+    }
+    slot->ended = got == 0;
+    slot->got = slot->unit->is_beside ? 0 : at + got - slot->reading.at;
+    if (got > 0) sfti_reading_feed(&slot->reading, queue, at, data, got);
+}
+
+/* The unit is read, or could not be. */
+static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
+    sfti_hash_model *model = slot->model;
+    sft_hashes found = { .asked = slot->unit->algos };
+    if (slot->error.code == SFT_OK) sfti_reading_result(&slot->reading, &found);
+    batch_lock(b, &b->state);
+    if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
+    sfti_hashes_merge(slot->unit->into, &found);
+    if (slot->reading.at < unit_cost(slot->unit)) /* what nobody needed */
+        b->done += unit_cost(slot->unit) - slot->reading.at;
+    bool last = ++model->finished == model->unit_count;
+    b->active--;
+    batch_unlock(b, &b->state);
+    slot->model = NULL;
+    worker->busy--;
+    if (last && !model->is_borrowed) batch_model_done(b, model);
+}
+
+/* One piece of each file in hand; false when there is nothing to do any more. */
+static bool worker_round(batch *b, batch_worker *worker) {
+    uint64_t got = 0;
+    for (size_t i = 0; i < BATCH_SLOTS; i++)
+        if (!worker->slots[i].model && !batch_claim(b, worker, &worker->slots[i])) break;
+    if (worker->busy == 0) return false;
+    for (size_t i = 0; i < BATCH_SLOTS; i++) {
+        if (!worker->slots[i].model) continue;
+        slot_step(&worker->slots[i], &worker->queue);
+        got += worker->slots[i].got;
+    }
+    sfti_queue_run(&worker->queue);
+    for (size_t i = 0; i < BATCH_SLOTS; i++)
+        if (worker->slots[i].model && worker->slots[i].ended)
+            slot_finish(b, worker, &worker->slots[i]);
+    batch_lock(b, &b->state);
+    b->done += got;
+    batch_unlock(b, &b->state);
+    return true;
+}
+
+/* ── Threads ── */
+
+static void worker_turn(batch_worker *worker) {
+    os_mutex_unlock(&worker->turn[worker->held]);
+    worker->held ^= 1;
+    os_mutex_lock(&worker->turn[worker->held]);
+}
+
+static void worker_run(void *ctx) {
+    batch_worker *worker = ctx;
+    batch *b = worker->batch;
+    os_mutex_lock(&worker->turn[worker->held]);
+    while (!batch_is_over(b) && worker_round(b, worker)) worker_turn(worker);
+    batch_lock(b, &b->state);
+    worker->finished = true;
+    batch_unlock(b, &b->state);
+    os_mutex_unlock(&worker->turn[worker->held]);
+}
+
+static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
+    sft_hash_result result;
+    sfti_hash_model_result(model, &result);
+    result.index = index;
+    batch_lock(b, &b->state);
+    for (size_t i = 0; i < model->memo_count && model->error.code == SFT_OK; i++)
+        if (model->memos[i].valid)
+            sfti_hash_cache_put(b->options.cache, &model->memos[i].key, model->memos[i].hashes);
+    b->models[index] = NULL;
+    batch_unlock(b, &b->state);
+    bool go_on = b->each(b->ctx, &result);
+    sfti_hash_model_free(model);
+    if (go_on) return;
+    batch_lock(b, &b->state);
+    b->stop = true;
+    batch_unlock(b, &b->state);
+}
+
+/* On the calling thread: answers in order, progress, and whether to go on. */
+static bool batch_pulse(batch *b) {
+    for (;;) {
+        batch_lock(b, &b->state);
+        bool over = b->stop || b->code != SFT_OK || b->delivered == b->count;
+        sfti_hash_model *model = over ? NULL : b->models[b->delivered];
+        if (model && !model->done) model = NULL;
+        uint64_t done = b->done, total = b->total;
+        batch_unlock(b, &b->state);
+        if (model) {
+            deliver_one(b, model, b->delivered++);
+            continue;
+        }
+        if (!b->stop && b->job.tick && !b->job.tick(b->job.ctx, done, total)) {
+            batch_lock(b, &b->state);
+            b->stop = true;
+            batch_unlock(b, &b->state);
+        }
+        return !batch_is_over(b);
+    }
+}
+
+static void batch_wait(batch *b, batch_worker *worker) {
+    for (unsigned i = 0;; i ^= 1) {
+        os_mutex_lock(&worker->turn[i]);
+        os_mutex_unlock(&worker->turn[i]);
+        (void)batch_pulse(b);
+        batch_lock(b, &b->state);
+        bool finished = worker->finished;
+        batch_unlock(b, &b->state);
+        if (finished) break;
+    }
+    os_thread_join(&worker->thread);
+    os_mutex_free(&worker->turn[0]);
+    os_mutex_free(&worker->turn[1]);
+}
+
+static bool batch_start(batch_worker *worker) {
+    if (os_mutex_init(&worker->turn[0]) != 0) return false;
+    if (os_mutex_init(&worker->turn[1]) == 0) {
+        if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
+        os_mutex_free(&worker->turn[1]);
+    }
+    os_mutex_free(&worker->turn[0]);
+    return false;
+}
+
+static void batch_go(batch *b) {
+    size_t started = 1;
+    while (started < b->crew && batch_start(&b->workers[started])) started++;
+    while (batch_pulse(b) && worker_round(b, &b->workers[0]))
+        continue;
+    for (size_t i = 1; i < started; i++) batch_wait(b, &b->workers[i]);
+    (void)batch_pulse(b);
+    if (b->stop && b->code == SFT_OK)
+        b->code = sfti_fail(b->err, SFT_CANCELLED, SFT_NO_OFFSET,
+                            "expected to go on, found the job cancelled");
+}
+
+/* ── Beginning and end ── */
+
+static void batch_copy_options(void *to, size_t size, const void *from) {
+    size_t given;
+    if (!from) return;
+    memcpy(&given, from, sizeof given);
+    memcpy(to, from, given < size ? given : size);
+}
+
+/* files: how many can be read at once at most. */
+static void batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
+                        size_t files, sft_error *err) {
+    static const sft_hash_options default_options = SFT_HASH_OPTIONS_INIT;
+    static const sft_job default_job = SFT_JOB_INIT;
+    b->options = default_options;
+    b->job = default_job;
+    batch_copy_options(&b->options, sizeof b->options, options);
+    batch_copy_options(&b->job, sizeof b->job, job);
+    b->threads = b->job.threads ? b->job.threads : os_cpu_count();
+    if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
+    if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
+        b->threads = BATCH_SHARES * files;
+    b->opening.split = files > 0 ? b->threads / files : 1;
+    if (b->threads == 0) b->threads = 1;
+    b->alloc = sfti_allocator(b->options.open.alloc);
+    b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
+    b->err = err;
+    b->opening.alloc = &b->work;
+    b->opening.options = &b->options;
+    b->opening.kit = &b->kit;
+    b->opening.recall = b->options.cache ? batch_recall : NULL;
+    b->opening.ctx = b;
+    sfti_hash_kit_fill(&b->kit, 0);
+}
+
+static size_t batch_rooms_size(const batch *b) {
+    return b->threads * BATCH_SLOTS * BATCH_BLOCK;
+}
+
+static sft_code batch_take_memory(batch *b) {
+    size_t workers = b->threads * sizeof *b->workers;
+    size_t models = (b->count + 1) * sizeof(sfti_hash_model *);
+    b->workers = sfti_take(&b->alloc, workers);
+    b->rooms = sfti_take(&b->alloc, batch_rooms_size(b));
+    b->models = b->count < SIZE_MAX / 16 ? sfti_take(&b->alloc, models) : NULL;
+    if (b->models) memset(b->models, 0, models);
+    if (!b->workers || !b->rooms || !b->models)
+        return sfti_fail_memory(b->err, batch_rooms_size(b));
+    memset(b->workers, 0, workers);
+    for (size_t t = 0; t < b->threads; t++) {
+        b->workers[t].batch = b;
+        b->workers[t].queue.kit = &b->kit;
+        for (size_t i = 0; i < BATCH_SLOTS; i++)
+            b->workers[t].slots[i].room = b->rooms + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
+    }
+    return SFT_OK;
+}
+
+static void batch_release(batch *b) {
+    for (size_t i = 0; b->models && i < b->count; i++)
+        if (b->models[i]) sfti_hash_model_free(b->models[i]);
+    sfti_release(&b->alloc, b->models, (b->count + 1) * sizeof(sfti_hash_model *));
+    sfti_release(&b->alloc, b->workers, b->threads * sizeof *b->workers);
+    sfti_release(&b->alloc, b->rooms, batch_rooms_size(b));
+}
+
+/* What the progress will be measured by; an index counts when it is open. */
+static void batch_count_bytes(batch *b) {
+    os_info info;
+    if (!b->job.tick) return;
+    for (size_t i = 0; i < b->count; i++)
+        if (!sft_is_index_path(b->asks[i].path)
+            && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind == OS_FILE)
+            b->total += info.size;
+}
+
+static sft_code batch_run(batch *b) {
+    sft_code code = batch_take_memory(b);
+    if (code != SFT_OK) return code;
+    if (b->threads > 1) {
+        b->shared = os_mutex_init(&b->claim) == 0;
+        if (b->shared && os_mutex_init(&b->state) != 0) {
+            os_mutex_free(&b->claim);
+            b->shared = false;
+        }
+    }
+    b->crew = b->shared ? b->threads : 1;
+    batch_count_bytes(b);
+    batch_go(b);
+    if (b->shared) os_mutex_free(&b->claim);
+    if (b->shared) os_mutex_free(&b->state);
+    b->shared = false;
+    return b->code;
+}
+
+static sft_code batch_bad_call(sft_error *err, const char *found) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected paths, bits of algorithms and a function, found %s", found);
+}
+
+static sft_code batch_check(const sft_hash_ask *asks, size_t count, size_t *files,
+                            sft_error *err) {
+    *files = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!asks[i].path) return batch_bad_call(err, "a path that is NULL");
+        if (asks[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
+        *files += sft_is_index_path(asks[i].path) ? BATCH_THREADS : 1;
+    }
+    return SFT_OK;
+}
+
+sft_code sft_hash_paths(const sft_hash_ask *asks, size_t count, const sft_hash_options *options,
+                        sft_hash_each_fn each, void *ctx, const sft_job *job, sft_error *err) {
+    batch b = { .asks = asks, .count = count, .each = each, .ctx = ctx };
+    if ((!asks && count > 0) || !each) return batch_bad_call(err, "NULL");
+    size_t files;
+    sft_code code = batch_check(asks, count, &files, err);
+    if (code != SFT_OK || count == 0) return code;
+    batch_begin(&b, options, job, files, err);
+    code = batch_run(&b);
+    batch_release(&b);
+    return code;
+}
+
+/* ── One ── */
+
+typedef struct one_answer {
+    sft_hashes *out;
+    sft_code code;
+    sft_error *err;
+} one_answer;
+
+static bool take_one(void *ctx, const sft_hash_result *result) {
+    one_answer *one = ctx;
+    *one->out = result->hashes;
+    if (!result->error) return true;
+    one->code = result->error->code;
+    if (one->err) *one->err = *result->error;
+    return true;
+}
+
+sft_code sft_hash_path(const char *path, uint32_t algos, const sft_hash_options *options,
+                       sft_hashes *out, const sft_job *job, sft_error *err) {
+    sft_hash_ask ask = { path, algos };
+    one_answer one = { out, SFT_OK, err };
+    sft_code code = sft_hash_paths(&ask, 1, options, take_one, &one, job, err);
+    if (code == SFT_OK) code = one.code;
+    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    return code;
+}
+
+/* The set and its allocator are the caller's: what asks that for memory is done here. */
+static sft_code hash_borrowed(batch *b, const sft_set *set, uint32_t algos, sft_hashes *out) {
+    sfti_hash_model *model = sfti_take(&b->work, sizeof *model);
+    if (!model) return sfti_fail_memory(b->err, sizeof *model);
+    sfti_hash_model_borrow(model, set, algos, &b->opening);
+    sft_code code = model->error.code;
+    if (code == SFT_OK && model->unit_count > 0) {
+        batch_publish(b, model);
+        code = batch_run(b);
+    }
+    if (code == SFT_OK && model->error.code == SFT_OK)
+        sfti_hash_model_finish(model, &b->opening);
+    if (code == SFT_OK) code = model->error.code;
+    if (model->error.code && b->err) *b->err = model->error;
+    if (code == SFT_OK) {
+        *out = model->hashes;
+        out->asked = algos;
+    }
+    sfti_hash_model_free(model);
+    return code;
+}
+
+sft_code sft_hash_set(const sft_set *set, uint32_t algos, sft_hashes *out, const sft_job *job,
+                      sft_error *err) {
+    batch b = { .count = 0 };
+    memset(out, 0, sizeof *out);
+    if (!set || algos & ~SFT_HASH_ALL) return batch_bad_call(err, set ? "other bits" : "NULL");
+    batch_begin(&b, NULL, job, sft_set_shard_count(set), err);
+    sft_code code = hash_borrowed(&b, set, algos, out);
+    batch_release(&b);
+    return code;
+}

@@ -1,0 +1,51 @@
+#include "base/error.h"
+#include "base/mem.h"
+#include "hash/hash.h"
+
+#include <string.h>
+
+struct sft_hasher {
+    sft_allocator alloc;
+    sfti_hash_kit kit;
+    sfti_reading reading;
+    sfti_sha_queue queue;
+};
+
+sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc, sft_hasher **out,
+                        sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    sft_hasher *hasher = NULL;
+    *out = NULL;
+    if (algos & ~SFT_HASH_ALL)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected bits of algorithms, found 0x%x", (unsigned)algos);
+    hasher = sfti_take(&own, sizeof *hasher);
+    if (!hasher) return sfti_fail_memory(err, sizeof *hasher);
+    hasher->alloc = own;
+    hasher->queue.kit = &hasher->kit;
+    hasher->queue.count = 0;
+    sfti_hash_kit_fill(&hasher->kit, 0);
+    sft_code code = sfti_reading_begin(&hasher->reading, &hasher->kit, algos, SFT_SIZE_UNKNOWN,
+                                       NULL, NULL, &own, err);
+    if (code == SFT_OK) *out = hasher;
+    else sft_hasher_free(hasher);
+    return code;
+}
+
+void sft_hasher_update(sft_hasher *hasher, const void *bytes, size_t len) {
+    if (len == 0) return;
+    sfti_reading_feed(&hasher->reading, &hasher->queue, hasher->reading.at, bytes, len);
+    sfti_queue_run(&hasher->queue);
+}
+
+void sft_hasher_result(const sft_hasher *hasher, sft_hashes *out) {
+    memset(out, 0, sizeof *out);
+    out->asked = hasher->reading.algos;
+    sfti_reading_result(&hasher->reading, out);
+}
+
+void sft_hasher_free(sft_hasher *hasher) {
+    if (!hasher) return;
+    sft_allocator alloc = hasher->alloc;
+    sfti_release(&alloc, hasher, sizeof *hasher);
+}

@@ -1,0 +1,384 @@
+#include "hash/model.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MODEL_SPLIT_LEAST (UINT64_C(8) << 20)
+#define MODEL_CIVITAI_LEAST (UINT64_C(2) << 20)
+#define MODEL_CONTENT SFT_HASH_BIT(SFT_HASH_CONTENT)
+
+/* What one thread computes of a file that several read: the file's SHA-256 and what goes with
+ * it, the data's, the tensors', all that is not SHA-256. */
+#define MODEL_OF_DATA (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL))
+#define MODEL_BESIDE                                                     \
+    (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI) \
+     | SFT_HASH_BIT(SFT_HASH_BLAKE3))
+#define MODEL_SHARES 4
+static const uint32_t model_shares[MODEL_SHARES] = {
+    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_BESIDE),
+    MODEL_BESIDE,
+    MODEL_OF_DATA,
+    MODEL_CONTENT,
+};
+
+static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
+    uint64_t bytes;
+    void *at = NULL;
+    if (sfti_mul(count, size, &bytes) && sfti_fits_size(bytes))
+        at = sfti_arena_take(&model->arena, (size_t)bytes);
+    if (at) memset(at, 0, (size_t)bytes);
+    else sfti_fail_memory(&model->error, count);
+    return at;
+}
+
+static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
+    char room[128];
+    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
+                 os_error_text(error, room, sizeof room), what);
+}
+
+/* What is still to be computed; what is null by the size alone never is. */
+static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
+    uint32_t missing = hashes->asked & ~hashes->known;
+    if (size < MODEL_CIVITAI_LEAST) missing &= ~SFT_HASH_BIT(SFT_HASH_AUTOV1_CIVITAI);
+    return missing;
+}
+
+static sfti_hash_key model_key(const os_info *info) {
+    return (sfti_hash_key){ info->device, info->inode, info->size, (uint64_t)info->mtime_ns };
+}
+
+static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
+    return a->device == b->device && a->inode == b->inode && a->size == b->size
+           && a->mtime == b->mtime;
+}
+
+/* Remember what is known of this file, and take what is remembered. */
+static void model_recall(sfti_hash_model *model, const sfti_hash_opening *opening,
+                         const char *path, const sfti_hash_key *key, sft_hashes *hashes) {
+    if (!opening->recall || !model->memos) return;
+    model->memos[model->memo_count++] = (sfti_hash_memo){ path, *key, hashes, true };
+    opening->recall(opening->ctx, key, hashes);
+}
+
+/* ── One file ── */
+
+static bool is_about_model(sft_code code) {
+    sft_class cls = sft_code_describe(code)->cls;
+    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
+           || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
+}
+
+static void model_open_header(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    sft_open_options options = opening->options->open;
+    sft_error err = SFT_ERROR_INIT;
+    options.mode = SFT_READ;
+    options.header_only = false;
+    options.alloc = opening->alloc;
+    if (model->source.size == SFT_SIZE_UNKNOWN) {
+        sfti_fail(&model->model_error, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                  "expected a file, found a pipe, which can be read once only");
+        return;
+    }
+    sft_code code = sft_open_fd(model->fd, &options, &model->file, &err);
+    if (code == SFT_OK) return;
+    if (is_about_model(code)) {
+        sft_diagnose(&model->source, &err);
+        model->model_error = err;
+    } else {
+        model->error = err;
+    }
+}
+
+static void model_add_unit(sfti_hash_model *model, const sft_source *source, uint64_t size,
+                           const sft_file *file, uint32_t algos, uint8_t (*digests)[32],
+                           sft_hashes *into) {
+    if (algos == 0) return;
+    model->units[model->unit_count++] =
+        (sfti_hash_unit){ *source, size, file, algos, digests, into, false };
+}
+
+/* The last thread takes all shares that are left. */
+static void model_split(sfti_hash_model *model, const sft_source *source, const sft_file *file,
+                        uint32_t missing, size_t threads) {
+    for (int i = 0; i < MODEL_SHARES && missing; i++) {
+        uint32_t share = missing & model_shares[i];
+        if (share == 0) continue;
+        if (model->unit_count + 1 >= threads) share = missing;
+        model_add_unit(model, source, model->bytes, file, share, model->digests,
+                       &model->hashes);
+        model->units[model->unit_count - 1].is_beside = model->unit_count > 1;
+        missing &= ~share;
+    }
+}
+
+/* The units of one file; file NULL if it is no model. */
+static void model_list_one(sfti_hash_model *model, const sft_source *source,
+                           const sft_file *file, const sfti_hash_opening *opening) {
+    uint32_t missing = model_missing(&model->hashes, model->bytes);
+    size_t threads = opening->split;
+    if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
+    if (!file) missing &= ~SFT_HASH_OF_MODEL;
+    model->units = model_take(model, MODEL_SHARES, sizeof *model->units);
+    if (missing & MODEL_CONTENT)
+        model->digests = model_take(model, sft_file_count(file) + 1, sizeof *model->digests);
+    if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
+}
+
+static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    int error = os_open_read(model->ask.path, &model->fd);
+    os_info info;
+    if (error) {
+        model->fd = -1;
+        model_os_fail(model, error, "open this file");
+        return;
+    }
+    error = os_info_fd(model->fd, &info);
+    if (error) {
+        model_os_fail(model, error, "look at this file");
+        return;
+    }
+    if (model->memo_count > 0) { /* it may be another file since it was looked up */
+        sfti_hash_key key = model_key(&info);
+        if (!is_same_key(&key, &model->memos[0].key)) {
+            model->memos[0].valid = false;
+            model->hashes.known = 0;
+        }
+    }
+    if (sft_source_fd(model->fd, opening->alloc, &model->source, &model->error)) return;
+    model->bytes = model->source.size;
+    if (model->ask.algos & ~model->hashes.known & SFT_HASH_OF_MODEL)
+        model_open_header(model, opening);
+    if (model->error.code == SFT_OK)
+        model_list_one(model, &model->source, model->file, opening);
+}
+
+static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    os_info info;
+    int error = os_info_path(model->ask.path, true, &info);
+    if (error) {
+        model_os_fail(model, error, "open this file");
+        return;
+    }
+    if (info.kind == OS_DIR) {
+        sfti_fail(&model->error, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                  "expected a file, found a folder");
+        return;
+    }
+    model->bytes = info.size;
+    if (info.kind == OS_FILE) {
+        sfti_hash_key key = model_key(&info);
+        model_recall(model, opening, model->ask.path, &key, &model->hashes);
+    }
+    if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
+        model_open_fd(model, opening);
+}
+
+/* ── Many ── */
+
+/* A key of all shards, for what depends on all of them. */
+static void set_key_add(const sfti_hash_kit *kit, sfti_sha256 *sum, const sfti_hash_key *key) {
+    sfti_sha256_update(kit, sum, key, sizeof *key);
+}
+
+static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *sum,
+                                 uint64_t bytes) {
+    sfti_hash_key key = { .size = bytes };
+    uint8_t digest[32];
+    sfti_sha256_end(kit, sum, digest);
+    memcpy(&key.device, digest, 8);
+    memcpy(&key.inode, digest + 8, 8);
+    memcpy(&key.mtime, digest + 16, 8);
+    return key;
+}
+
+/* Look the shards up in the cache, then all of them together. */
+static void set_recall(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    sfti_sha256 sum;
+    os_info info;
+    bool all = true;
+    sfti_sha256_begin(&sum);
+    for (size_t i = 0; i < model->shard_count; i++) {
+        if (os_info_path(model->shard_paths[i], true, &info) != 0) {
+            all = false;
+            continue;
+        }
+        sfti_hash_key key = model_key(&info);
+        set_key_add(opening->kit, &sum, &key);
+        model_recall(model, opening, model->shard_paths[i], &key, &model->shards[i]);
+    }
+    sfti_hash_key key = set_key_end(opening->kit, &sum, model->bytes);
+    if (all && model->ask.algos & MODEL_CONTENT)
+        model_recall(model, opening, NULL, &key, &model->hashes);
+}
+
+static bool set_add_sizes(sfti_hash_model *model) {
+    model->bytes = 0;
+    for (size_t i = 0; i < sft_set_shard_count(model->set); i++) {
+        const sft_file *file = sft_set_shard(model->set, i);
+        if (!sft_file_complete(file)
+            || !sfti_add(model->bytes, sft_file_size(file), &model->bytes)) {
+            sfti_fail(&model->error, SFT_INCOMPLETE, SFT_NO_OFFSET,
+                      "expected files of known size with all their data, found another");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_make_room(sfti_hash_model *model) {
+    size_t count = sft_set_shard_count(model->set);
+    model->shard_count = count;
+    model->units = model_take(model, count + 1, sizeof *model->units);
+    model->memos = model_take(model, count + 1, sizeof *model->memos);
+    model->shards = model_take(model, count + 1, sizeof *model->shards);
+    model->shard_paths = model_take(model, count + 1, sizeof *model->shard_paths);
+    if (model->error.code) return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = sft_set_shard_path(model->set, i);
+        size_t size = path ? strlen(path) + 1 : 1;
+        char *copy = model_take(model, size, 1);
+        if (!copy) return false;
+        if (path) memcpy(copy, path, size);
+        model->shard_paths[i] = copy;
+        model->shards[i].asked = model->ask.algos & ~MODEL_CONTENT;
+    }
+    return true;
+}
+
+static void set_list_units(sfti_hash_model *model) {
+    bool content = model->ask.algos & MODEL_CONTENT
+                   && !(model->hashes.known & MODEL_CONTENT);
+    size_t first = 0;
+    if (content)
+        model->digests = model_take(model, sft_set_count(model->set) + 1,
+                                    sizeof *model->digests);
+    if (model->error.code) return;
+    for (size_t i = 0; i < model->shard_count; i++) {
+        const sft_file *file = sft_set_shard(model->set, i);
+        const sft_hashes *have = &model->shards[i];
+        sft_source source = sft_file_source(file);
+        uint32_t algos = model_missing(have, sft_file_size(file))
+                         | (content ? MODEL_CONTENT : 0);
+        model_add_unit(model, &source, sft_file_size(file), file, algos,
+                       content ? model->digests + first : NULL, &model->shards[i]);
+        first += sft_file_count(file);
+    }
+}
+
+static void model_open_set(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    options.open = opening->options->open;
+    options.open.mode = SFT_READ;
+    options.open.header_only = false;
+    options.open.alloc = opening->alloc;
+    model->is_many = true;
+    if (sft_set_open(model->ask.path, &options, &model->opened, &model->error)) return;
+    model->set = model->opened;
+    if (!set_add_sizes(model) || !set_make_room(model)) return;
+    set_recall(model, opening);
+    set_list_units(model);
+}
+
+/* ── All ── */
+
+static void model_begin_answer(sfti_hash_model *model, sft_hash_ask ask,
+                               const sft_allocator *alloc) {
+    static const sft_error none = SFT_ERROR_INIT;
+    memset(model, 0, sizeof *model);
+    model->ask = ask;
+    model->arena.alloc = *alloc;
+    model->fd = -1;
+    model->error = model->model_error = none;
+    model->hashes.asked = ask.algos;
+    model->bytes = SFT_SIZE_UNKNOWN;
+}
+
+void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
+                          const sfti_hash_opening *opening) {
+    model_begin_answer(model, ask, opening->alloc);
+    if (sft_is_index_path(ask.path)) {
+        model_open_set(model, opening);
+        return;
+    }
+    if (opening->recall) model->memos = model_take(model, 1, sizeof *model->memos);
+    if (model->error.code == SFT_OK) model_open_file(model, opening);
+}
+
+void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
+                            const sfti_hash_opening *opening) {
+    model_begin_answer(model, (sft_hash_ask){ NULL, algos }, opening->alloc);
+    model->set = set;
+    model->is_borrowed = true;
+    if (!set_add_sizes(model)) return;
+    if (sft_set_shard_count(set) == 1 && !sft_set_index_path(set)) {
+        sft_source source = sft_file_source(sft_set_shard(set, 0));
+        model_list_one(model, &source, sft_set_shard(set, 0), opening);
+        return;
+    }
+    model->is_many = true;
+    model->ask.algos &= MODEL_CONTENT;
+    if (set_make_room(model)) set_list_units(model);
+}
+
+static void model_check_memos(sfti_hash_model *model) {
+    os_info info;
+    bool all = true;
+    for (size_t i = 0; i < model->memo_count; i++) {
+        sfti_hash_memo *memo = &model->memos[i];
+        if (memo->path) {
+            bool there = os_info_path(memo->path, true, &info) == 0;
+            sfti_hash_key key = there ? model_key(&info) : memo->key;
+            memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
+            all = all && memo->valid;
+        } else {
+            memo->valid = all; /* that of the set is the last */
+        }
+    }
+}
+
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_opening *opening) {
+    if (model->error.code == SFT_OK && model->digests) {
+        const sft_file *file = model->units[0].file;
+        (void)sfti_hash_content(opening->kit, model->set, file, model->digests, opening->alloc,
+                                &model->hashes, &model->error);
+    }
+    if (model->error.code == SFT_OK) model_check_memos(model);
+}
+
+void sfti_hash_model_close(sfti_hash_model *model) {
+    if (model->source.close) model->source.close(model->source.ctx);
+    sft_close(model->file);
+    sft_set_close(model->opened);
+    if (model->fd >= 0) os_close(model->fd);
+    memset(&model->source, 0, sizeof model->source);
+    model->file = NULL;
+    model->opened = NULL;
+    model->fd = -1;
+}
+
+void sfti_hash_model_free(sfti_hash_model *model) {
+    sft_allocator alloc = model->arena.alloc;
+    sfti_hash_model_close(model);
+    sfti_arena_free(&model->arena);
+    sfti_release(&alloc, model, sizeof *model);
+}
+
+void sfti_hash_model_result(const sfti_hash_model *model, sft_hash_result *out) {
+    memset(out, 0, sizeof *out);
+    out->path = model->ask.path;
+    out->error = model->error.code ? &model->error : NULL;
+    out->model_error = model->model_error.code ? &model->model_error : NULL;
+    out->bytes = model->bytes;
+    out->hashes = model->hashes;
+    out->is_remembered = model->unit_count == 0
+                         && (model->hashes.known || (model->shards && model->shards[0].known));
+    if (!model->is_many || out->error) return;
+    out->shard_count = model->shard_count;
+    out->shard_paths = model->shard_paths;
+    out->shards = model->shards;
+}

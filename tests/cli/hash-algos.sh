@@ -1,0 +1,3 @@
+$SFT hash --algo all lora
+$SFT hash --algo autov3 lora
+$SFT hash --algo crc32,autov2 quantised.safetensors every-dtype.safetensors

@@ -1,0 +1,2 @@
+mkdir empty
+$SFT hash nope quantised.safetensors empty /dev/null/x

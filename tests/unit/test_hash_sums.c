@@ -1,0 +1,322 @@
+/* Digests over bytes: published vectors, every way to compute them, every way to cut the
+ * bytes into pieces. Reference values: hashlib, zlib, b3sum. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "hash/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 700000
+
+static uint8_t bytes[MOST];
+
+static int fill(void **state) {
+    (void)state;
+    for (size_t i = 0; i < MOST; i++) bytes[i] = (uint8_t)(i % 251);
+    return 0;
+}
+
+static void assert_digest(const uint8_t digest[32], const char *hex) {
+    char text[65];
+    for (size_t i = 0; i < 32; i++) (void)snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    assert_string_equal(text, hex);
+}
+
+typedef struct vector {
+    size_t len;
+    const char *hex;
+} vector;
+
+static const unsigned ways[] = {
+    0,
+    SFTI_HASH_NO_SHA | SFTI_HASH_NO_WIDE | SFTI_HASH_NO_CLMUL,
+    SFTI_HASH_NO_SHA | SFTI_HASH_NO_CRYPTO | SFTI_HASH_NO_LANES | SFTI_HASH_NO_CLMUL
+        | SFTI_HASH_NO_ZLIB,
+};
+#define WAYS (sizeof ways / sizeof *ways)
+
+/* ── SHA-256 ── */
+
+static const vector sha_vectors[] = {
+    { 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+    { 55, "463eb28e72f82e0a96c0a4cc53690c571281131f672aa229e0d45ae59b598b59" },
+    { 56, "da2ae4d6b36748f2a318f23e7ab1dfdf45acdc9d049bd80e59de82a60895f562" },
+    { 64, "fdeab9acf3710362bd2658cdc9a29e8f9c757fcf9811603a8c447cd1d9151108" },
+    { 119, "da18797ed7c3a777f0847f429724a2d8cd5138e6ed2895c3fa1a6d39d18f7ec6" },
+    { 120, "f52b23db1fbb6ded89ef42a23ce0c8922c45f25c50b568a93bf1c075420bbb7c" },
+    { 1000, "4e4c294b331f7a2099a379bec34b9f9fc03dc46ab465d998f4d683da53487e6d" },
+    { 70000, "9dc177c2fde29dea8e7c29f7ddf147b7c449c99d049c62f3aac0a5933ecf76a3" },
+};
+#define SHA_VECTORS (sizeof sha_vectors / sizeof *sha_vectors)
+
+static void sha_of_vectors(void **state) {
+    sfti_hash_kit kit;
+    uint8_t digest[32];
+    (void)state;
+    for (size_t w = 0; w < WAYS; w++) {
+        sfti_hash_kit_fill(&kit, ways[w]);
+        for (size_t v = 0; v < SHA_VECTORS; v++) {
+            sfti_sha256 sum;
+            sfti_sha256_begin(&sum);
+            sfti_sha256_update(&kit, &sum, bytes, sha_vectors[v].len);
+            sfti_sha256_end(&kit, &sum, digest);
+            assert_digest(digest, sha_vectors[v].hex);
+        }
+    }
+}
+
+/* All vectors at once, in pieces of a size that differs from stream to stream. */
+static void sha_side_by_side(void **state) {
+    sfti_hash_kit kit;
+    sfti_sha256 sums[SHA_VECTORS];
+    uint8_t digest[32];
+    (void)state;
+    for (size_t w = 0; w < WAYS; w++) {
+        size_t at[SHA_VECTORS] = { 0 }, left = 1;
+        sfti_hash_kit_fill(&kit, ways[w]);
+        for (size_t v = 0; v < SHA_VECTORS; v++) sfti_sha256_begin(&sums[v]);
+        for (size_t round = 0; left > 0; round++) {
+            sfti_sha_job jobs[SHA_VECTORS];
+            left = 0;
+            for (size_t v = 0; v < SHA_VECTORS; v++) {
+                size_t rest = sha_vectors[v].len - at[v], part = (round * 37 + v * 101) % 1500;
+                if (part > rest) part = rest;
+                jobs[v] = (sfti_sha_job){ &sums[v], bytes + at[v], part };
+                at[v] += part;
+                left += rest - part;
+            }
+            sfti_sha256_run(&kit, jobs, SHA_VECTORS);
+        }
+        for (size_t v = 0; v < SHA_VECTORS; v++) {
+            sfti_sha256_end(&kit, &sums[v], digest);
+            assert_digest(digest, sha_vectors[v].hex);
+        }
+    }
+}
+
+static void queue_runs_when_full(void **state) {
+    static uint8_t digests[3 * SFTI_QUEUE_MOST][32];
+    static sfti_sha_queue queue;
+    sfti_hash_kit kit;
+    (void)state;
+    sfti_hash_kit_fill(&kit, 0);
+    queue.kit = &kit;
+    queue.count = 0;
+    for (size_t i = 0; i < 3 * SFTI_QUEUE_MOST; i++)
+        sfti_queue_put(&queue, NULL, bytes, sha_vectors[i % SHA_VECTORS].len, digests[i]);
+    sfti_queue_run(&queue);
+    assert_int_equal(queue.count, 0);
+    for (size_t i = 0; i < 3 * SFTI_QUEUE_MOST; i++)
+        assert_digest(digests[i], sha_vectors[i % SHA_VECTORS].hex);
+}
+
+/* ── BLAKE3 ── */
+
+static const vector blake3_vectors[] = {
+    { 0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262" },
+    { 1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213" },
+    { 63, "e9bc37a594daad83be9470df7f7b3798297c3d834ce80ba85d6e207627b7db7b" },
+    { 64, "4eed7141ea4a5cd4b788606bd23f46e212af9cacebacdc7d1f4c6dc7f2511b98" },
+    { 65, "de1e5fa0be70df6d2be8fffd0e99ceaa8eb6e8c93a63f2d8d1c30ecb6b263dee" },
+    { 1023, "10108970eeda3eb932baac1428c7a2163b0e924c9a9e25b35bba72b28f70bd11" },
+    { 1024, "42214739f095a406f3fc83deb889744ac00df831c10daa55189b5d121c855af7" },
+    { 1025, "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444" },
+    { 2048, "e776b6028c7cd22a4d0ba182a8bf62205d2ef576467e838ed6f2529b85fba24a" },
+    { 2049, "5f4d72f40d7a5f82b15ca2b2e44b1de3c2ef86c426c95c1af0b6879522563030" },
+    { 3072, "b98cb0ff3623be03326b373de6b9095218513e64f1ee2edd2525c7ad1e5cffd2" },
+    { 3073, "7124b49501012f81cc7f11ca069ec9226cecb8a2c850cfe644e327d22d3e1cd3" },
+    { 4096, "015094013f57a5277b59d8475c0501042c0b642e531b0a1c8f58d2163229e969" },
+    { 5120, "9cadc15fed8b5d854562b26a9536d9707cadeda9b143978f319ab34230535833" },
+    { 8193, "bab6c09cb8ce8cf459261398d2e7aef35700bf488116ceb94a36d0f5f1b7bc3b" },
+    { 16384, "f875d6646de28985646f34ee13be9a576fd515f76b5b0a26bb324735041ddde4" },
+    { 16385, "1dabe216be2578830263b049de1639f39f05a4da616b9b78c7a5e4e41662fd1f" },
+    { 31744, "62b6960e1a44bcc1eb1a611a8d6235b6b4b78f32e7abc4fb4c6cdcce94895c47" },
+    { 65536, "68d647e619a930e7b1082f74f334b0c65a315725569bdc123f0ee11881717bfe" },
+    { 102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085" },
+    { 131073, "f837d4254d24ba3d50fe3743d46e4af6db5f5d6ab0469197d94e7ba1e906c4d8" },
+    { 262144, "d57dc906e20d3fd326ffaa85535500486f46a0979f5a323f028dcabfd381fd4a" },
+    { 600001, "094db07406f89361acf386e0d9fee48ac91c9cde31859132d0c9b9d92d5c1c46" },
+};
+#define BLAKE3_VECTORS (sizeof blake3_vectors / sizeof *blake3_vectors)
+
+static void blake3_in_pieces(const sfti_hash_kit *kit, const vector *v, size_t piece) {
+    sfti_blake3 sum;
+    uint8_t digest[32];
+    sfti_blake3_begin(&sum);
+    for (size_t at = 0; at < v->len; at += piece) {
+        size_t rest = v->len - at;
+        sfti_blake3_update(kit, &sum, bytes + at, rest < piece ? rest : piece);
+    }
+    sfti_blake3_end(&sum, digest);
+    assert_digest(digest, v->hex);
+}
+
+static void blake3_of_vectors(void **state) {
+    static const size_t pieces[] = { 1, 61, 64, 1024, 1500, 4096, 65536, 262144, MOST };
+    sfti_hash_kit kit;
+    (void)state;
+    for (size_t w = 0; w < WAYS; w++) {
+        sfti_hash_kit_fill(&kit, ways[w]);
+        for (size_t v = 0; v < BLAKE3_VECTORS; v++)
+            for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++)
+                blake3_in_pieces(&kit, &blake3_vectors[v], pieces[p]);
+    }
+}
+
+/* A digest in between does not disturb what follows. */
+static void blake3_goes_on(void **state) {
+    sfti_hash_kit kit;
+    sfti_blake3 sum;
+    uint8_t digest[32];
+    size_t at = 0;
+    (void)state;
+    sfti_hash_kit_fill(&kit, 0);
+    sfti_blake3_begin(&sum);
+    for (size_t v = 0; v < BLAKE3_VECTORS; v++) {
+        sfti_blake3_update(&kit, &sum, bytes + at, blake3_vectors[v].len - at);
+        at = blake3_vectors[v].len;
+        sfti_blake3_end(&sum, digest);
+        assert_digest(digest, blake3_vectors[v].hex);
+    }
+}
+
+/* ── CRC-32 ── */
+
+static void crc_of_vectors(void **state) {
+    sfti_hash_kit kit;
+    (void)state;
+    for (size_t w = 0; w < WAYS; w++) {
+        sfti_hash_kit_fill(&kit, ways[w]);
+        assert_int_equal(sfti_crc32(&kit, 0, (const uint8_t *)"hello world", 11), 0x0d4a1185);
+        assert_int_equal(sfti_crc32(&kit, 0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+        assert_int_equal(sfti_crc32(&kit, 0, bytes, 0), 0);
+    }
+}
+
+/* Folding, tables and zlib agree at every length, from every beginning. */
+static void crc_ways_agree(void **state) {
+    sfti_hash_kit kits[WAYS];
+    (void)state;
+    for (size_t w = 0; w < WAYS; w++) sfti_hash_kit_fill(&kits[w], ways[w]);
+    for (size_t len = 0; len < 400; len++) {
+        uint32_t first = sfti_crc32(&kits[0], (uint32_t)(len * 77777), bytes + len % 7, len);
+        for (size_t w = 1; w < WAYS; w++)
+            assert_int_equal(sfti_crc32(&kits[w], (uint32_t)(len * 77777), bytes + len % 7, len),
+                             first);
+    }
+}
+
+/* ── The hasher ── */
+
+static void hasher_of_a_stream(void **state) {
+    sft_hasher *hasher;
+    sft_hashes found;
+    (void)state;
+    assert_int_equal(sft_hasher_new(SFT_HASH_ALL, NULL, &hasher, NULL), SFT_OK);
+    sft_hasher_update(hasher, "hello ", 6);
+    sft_hasher_update(hasher, NULL, 0);
+    sft_hasher_update(hasher, "world", 5);
+    sft_hasher_result(hasher, &found);
+    assert_int_equal(found.asked, SFT_HASH_ALL);
+    assert_int_equal(found.known, SFT_HASH_ALL & ~SFT_HASH_OF_MODEL
+                                      & ~SFT_HASH_BIT(SFT_HASH_AUTOV1_CIVITAI));
+    assert_string_equal(found.text[SFT_HASH_SHA256],
+                        "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
+    assert_string_equal(found.text[SFT_HASH_BLAKE3],
+                        "d74981efa70a0c880b8d8c1985d075dbcbf679b99a5f9914e5aaf96b831a9e24");
+    assert_string_equal(found.text[SFT_HASH_AUTOV2], "b94d27b993");
+    assert_string_equal(found.text[SFT_HASH_AUTOV1], "e3b0c442");
+    assert_string_equal(found.text[SFT_HASH_CRC32], "0d4a1185");
+    assert_string_equal(found.text[SFT_HASH_CRC32_CIVITAI], "85114a0d");
+    assert_string_equal(found.text[SFT_HASH_CONTENT], "");
+    sft_hasher_update(hasher, "!", 1);
+    sft_hasher_result(hasher, &found);
+    assert_string_equal(found.text[SFT_HASH_AUTOV2], "7509e5bda0");
+    sft_hasher_free(hasher);
+    sft_hasher_free(NULL);
+}
+
+static void hasher_refuses_other_bits(void **state) {
+    sft_hasher *hasher = (sft_hasher *)1;
+    (void)state;
+    assert_int_equal(sft_hasher_new(SFT_HASH_ALL + 1, NULL, &hasher, NULL), SFT_BAD_ARGUMENT);
+    assert_null(hasher);
+}
+
+/* ── Names ── */
+
+static void lists_are_parsed(void **state) {
+    uint32_t algos = 99;
+    (void)state;
+    assert_int_equal(sft_hash_parse(sft_span_cstr("sha256"), &algos, NULL), SFT_OK);
+    assert_int_equal(algos, SFT_HASH_BIT(SFT_HASH_SHA256));
+    assert_int_equal(sft_hash_parse(sft_span_cstr("crc32,content,crc32"), &algos, NULL), SFT_OK);
+    assert_int_equal(algos, SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CONTENT));
+    assert_int_equal(sft_hash_parse(sft_span_cstr("all"), &algos, NULL), SFT_OK);
+    assert_int_equal(algos, SFT_HASH_ALL);
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        sft_hash_algo algo = (sft_hash_algo)i;
+        assert_int_equal(sft_hash_parse(sft_span_cstr(sft_hash_name(algo)), &algos, NULL), SFT_OK);
+        assert_int_equal(algos, SFT_HASH_BIT(i));
+        assert_true(sft_hash_digits(algo) < SFT_HASH_ROOM);
+    }
+    assert_null(sft_hash_name((sft_hash_algo)SFT_HASH_COUNT));
+    assert_int_equal(sft_hash_digits((sft_hash_algo)SFT_HASH_COUNT), 0);
+}
+
+static void bad_lists_are_refused(void **state) {
+    static const char *const bad[] = { "", ",", "sha256,", ",sha256", "SHA256", "sha", "sha256 " };
+    uint32_t algos;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        assert_int_equal(sft_hash_parse(sft_span_cstr(bad[i]), &algos, &err), SFT_BAD_ARGUMENT);
+        assert_int_equal(algos, 0);
+        assert_non_null(strstr(err.message, "autov3"));
+    }
+}
+
+static bool agrees(const sft_hashes *hashes, sft_hash_algo algo, const char *text) {
+    sft_hash_claim claim = { algo, sft_span_cstr(text) };
+    return sft_hash_agrees(hashes, &claim);
+}
+
+static void claims_are_compared(void **state) {
+    sft_hashes hashes = { .known = SFT_HASH_BIT(SFT_HASH_CRC32) };
+    (void)state;
+    memcpy(hashes.text[SFT_HASH_CRC32], "0d4a1185", 9);
+    assert_true(agrees(&hashes, SFT_HASH_CRC32, "0d4a1185"));
+    assert_true(agrees(&hashes, SFT_HASH_CRC32, "0D4A1185"));
+    assert_true(agrees(&hashes, SFT_HASH_CRC32, "0x0d4a1185"));
+    assert_false(agrees(&hashes, SFT_HASH_CRC32, "0d4a1186"));
+    assert_false(agrees(&hashes, SFT_HASH_CRC32, "0d4a118"));
+    assert_false(agrees(&hashes, SFT_HASH_CRC32, "0d4a11855"));
+    assert_false(agrees(&hashes, SFT_HASH_CRC32, ""));
+    assert_false(agrees(&hashes, SFT_HASH_AUTOV1, ""));
+    assert_false(agrees(&hashes, (sft_hash_algo)99, ""));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sha_of_vectors),
+        cmocka_unit_test(sha_side_by_side),
+        cmocka_unit_test(queue_runs_when_full),
+        cmocka_unit_test(blake3_of_vectors),
+        cmocka_unit_test(blake3_goes_on),
+        cmocka_unit_test(crc_of_vectors),
+        cmocka_unit_test(crc_ways_agree),
+        cmocka_unit_test(hasher_of_a_stream),
+        cmocka_unit_test(hasher_refuses_other_bits),
+        cmocka_unit_test(lists_are_parsed),
+        cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(claims_are_compared),
+    };
+    return cmocka_run_group_tests(tests, fill, NULL);
+}

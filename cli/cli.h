@@ -54,6 +54,9 @@ void cli_fail_input(cli *c, const char *path, const sft_error *err);
 /* The same for a result that was begun and of which nothing is written yet. */
 void cli_fail_result(cli *c, const char *path, const sft_error *err);
 
+/* Complain about how the command was called, and tell where its help is. Returns the status. */
+int cli_refuse_usage(cli *c, const sft_error *err);
+
 /* ── Results as JSON ── */
 
 bool cli_is_json(const cli *c);

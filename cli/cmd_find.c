@@ -7,15 +7,24 @@
 #include "os/os.h"
 #include "where.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define HEX_LEAST 8
 #define HITS_MOST 16
 
 typedef struct find_hit {
-    const char *field;
+    const char *field, *algo; /* algo: of hashes */
     sft_span value, source;
 } find_hit;
+
+/* A digest that was computed, or remembered. */
+typedef struct find_digest {
+    struct find_digest *next;
+    sft_hash_algo algo;
+    char value[SFT_HASH_ROOM];
+    sft_span source;
+} find_digest;
 
 typedef struct find_run {
     cli *c;
@@ -26,13 +35,22 @@ typedef struct find_run {
     size_t where_count;
     find_hit hits[HITS_MOST];
     size_t hit_count;
+    cli_digests digests;
+    const cli_model *settled; /* of which it is known whether it is found without hashing */
+    bool is_settled;
 } find_run;
 
 /* ── What fits ── */
 
 static void add_hit(find_run *run, const char *field, sft_span value, sft_span source) {
     if (run->hit_count < HITS_MOST)
-        run->hits[run->hit_count++] = (find_hit){ field, value, source };
+        run->hits[run->hit_count++] = (find_hit){ field, NULL, value, source };
+}
+
+static void add_hash(find_run *run, const char *algo, sft_span value, sft_span source) {
+    size_t before = run->hit_count;
+    add_hit(run, "hash", value, source);
+    if (run->hit_count > before) run->hits[before].algo = algo;
 }
 
 static bool is_prefix(sft_span value, sft_span prefix) {
@@ -40,12 +58,92 @@ static bool is_prefix(sft_span value, sft_span prefix) {
         && cli_text_has((sft_span){ value.data, prefix.len }, prefix);
 }
 
-static void find_hashes(find_run *run, const cli_node *root) {
+/* The algorithm of that name, as static text. */
+static const char *algo_named(sft_span name) {
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
+        if (sft_span_equal(name, sft_span_cstr(sft_hash_name((sft_hash_algo)i))))
+            return sft_hash_name((sft_hash_algo)i);
+    return NULL;
+}
+
+static void find_recorded(find_run *run, const cli_node *root) {
     const cli_node *list = cli_doc_at(root, "hashes.recorded");
+    const cli_node *parts = cli_doc_get(root, "parts");
     for (const cli_node *one = list ? list->first : NULL; one; one = one->next) {
         sft_span value = cli_doc_text(one, "value");
-        if (is_prefix(value, run->word)) add_hit(run, "hash", value, cli_doc_text(one, "source"));
+        if (is_prefix(value, run->word))
+            add_hash(run, algo_named(cli_doc_text(one, "algo")), value,
+                     cli_doc_text(one, "source"));
     }
+    for (const cli_node *one = parts ? parts->first : NULL; one; one = one->next)
+        find_recorded(run, one);
+}
+
+/* Of these digests, those that fit. of: path of the file, told if the model has several. */
+static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hashes,
+                         const char *how, const char *of) {
+    sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };
+    size_t len = strlen(how), size = len + name.len + 2;
+    for (unsigned i = SFT_HASH_COUNT; i-- > 0;) { /* the list is in the order of algorithms */
+        if (!(hashes->known & SFT_HASH_BIT(i))) continue;
+        if (!is_prefix(sft_span_cstr(hashes->text[i]), run->word)) continue;
+        find_digest *digest = sfti_arena_take(&model->arena, sizeof *digest);
+        char *source = sfti_arena_take(&model->arena, size);
+        if (!digest || !source) {
+            sfti_fail_memory(&model->err, sizeof *digest);
+            return;
+        }
+        snprintf(source, size, "%s%s%.*s", how, of ? ":" : "", (int)name.len, name.data);
+        *digest = (find_digest){ model->found, (sft_hash_algo)i, "", sft_span_cstr(source) };
+        memcpy(digest->value, hashes->text[i], sizeof digest->value);
+        model->found = digest;
+    }
+}
+
+static void keep_answer(find_run *run, cli_model *model, const char *path,
+                        const sft_hash_result *result, const char *how) {
+    keep_digests(run, model, &result->hashes, how, model->count > 1 ? path : NULL);
+    for (size_t i = 0; i < result->shard_count; i++)
+        keep_digests(run, model, &result->shards[i], how, result->shard_paths[i]);
+}
+
+/* Digests that such a prefix can be of. */
+static uint32_t algos_of_prefix(const find_run *run) {
+    uint32_t algos = 0;
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
+        if (sft_hash_digits((sft_hash_algo)i) >= run->word.len) algos |= SFT_HASH_BIT(i);
+    return algos;
+}
+
+typedef struct cached_answer {
+    find_run *run;
+    cli_model *model;
+    const char *path;
+} cached_answer;
+
+static bool take_cached(void *ctx, const sft_hash_result *result) {
+    const cached_answer *to = ctx;
+    if (!result->error) keep_answer(to->run, to->model, to->path, result, "cache");
+    return true;
+}
+
+static void find_remembered(find_run *run, cli_model *model) {
+    sft_hash_options options = run->digests.hashing.options;
+    sft_job job = SFT_JOB_INIT;
+    options.only_cached = true;
+    for (size_t i = 0; options.cache && !model->found && i < cli_unit_count(model); i++) {
+        cached_answer to = { run, model, cli_unit_path(model, i) };
+        sft_hash_ask ask = { to.path, algos_of_prefix(run) };
+        if (!ask.path || !ask.algos) continue;
+        if (sft_hash_paths(&ask, 1, &options, take_cached, &to, &job, &model->err)) return;
+    }
+}
+
+static void find_hashes(find_run *run, cli_model *model, const cli_node *root) {
+    find_recorded(run, root);
+    if (run->hit_count == 0) find_remembered(run, model);
+    for (const find_digest *one = model->found; one; one = one->next)
+        add_hash(run, sft_hash_name(one->algo), sft_span_cstr(one->value), one->source);
 }
 
 static void find_in(find_run *run, const char *field, sft_span text, sft_span source) {
@@ -65,17 +163,43 @@ static void find_words(find_run *run, const cli_model *model, const cli_node *ro
         find_in(run, "tags", one->text, cli_doc_text(root, "model.tags.source"));
 }
 
-static bool is_found(find_run *run, const cli_model *model, const cli_node *root) {
-    run->hit_count = 0;
-    for (size_t i = 0; i < run->where_count; i++) {
+static bool fits_where(const find_run *run, const cli_node *root) {
+    for (size_t i = 0; i < run->where_count; i++)
         if (!cli_where_fits(&run->where[i], root)) return false;
-        add_hit(run, "where", run->where[i].field, (sft_span){ "", 0 });
-    }
-    if (!run->word.len) return true;
+    return true;
+}
+
+static bool is_found(find_run *run, cli_model *model, const cli_node *root) {
     run->hit_count = 0;
-    if (run->is_hex) find_hashes(run, root);
+    if (!fits_where(run, root)) return false;
+    if (!run->word.len) return true;
+    if (run->is_hex) find_hashes(run, model, root);
     find_words(run, model, root);
     return run->hit_count > 0;
+}
+
+/* ── What is computed ── */
+
+/* Whether there is nothing to be gained by hashing. */
+static bool is_settled(find_run *run, cli_model *model) {
+    sfti_arena arena = { .alloc = run->c->alloc };
+    if (run->settled == model) return run->is_settled;
+    cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
+    run->settled = model;
+    run->is_settled = !root || !fits_where(run, root) || is_found(run, model, root);
+    sfti_arena_free(&arena);
+    return run->is_settled;
+}
+
+static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
+    find_run *run = ctx;
+    (void)unit;
+    return is_settled(run, model) ? 0 : algos_of_prefix(run);
+}
+
+static void take_digests(void *ctx, cli_model *model, size_t unit,
+                         const sft_hash_result *result) {
+    keep_answer(ctx, model, cli_unit_path(model, unit), result, "computed");
 }
 
 /* ── What is shown ── */
@@ -107,6 +231,8 @@ static void show_hit_json(const find_run *run, const cli_model *model, const cli
         sfti_json_open(&w, '{');
         sfti_json_key(&w, "field");
         sfti_json_cstr(&w, hit->field);
+        sfti_json_key(&w, "algo");
+        sfti_json_cstr(&w, hit->algo);
         sfti_json_key(&w, "value");
         sfti_json_span(&w, hit->value);
         sfti_json_key(&w, "source");
@@ -155,7 +281,7 @@ static void each_find(void *ctx, cli_model *model) {
     if (!root) {
         sfti_fail_memory(&model->err, model->json.len);
         cli_fail_model(c, model);
-    } else if (is_found(run, model, root)) {
+    } else if (is_found(run, model, root) && !model->err.code) {
         run->found++;
         if (cli_is_json(c)) show_hit_json(run, model, root);
         else show_hit(run, model, root);
@@ -205,9 +331,16 @@ static int run_find(cli *c, char **operands, size_t count) {
         return CLI_FAILED;
     }
     size_t first = run.word.data != NULL;
+    if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
+    run.digests.answer = take_digests;
+    run.digests.ctx = &run;
+    cli_hashing_begin(&run.digests.hashing, c, count - first == 1 ? operands[first] : "find");
     cli_results_begin(c);
-    cli_each_model(c, operands + first, count - first, &run.models, each_find, &run);
+    if (run.digests.hashing.usable)
+        cli_each_model(c, operands + first, count - first, &run.models, &run.digests, each_find,
+                       &run);
     cli_results_end(c);
+    cli_hashing_end(&run.digests.hashing);
     if (run.found == 0) cli_status(c, CLI_NO);
     return c->status;
 }
@@ -215,6 +348,8 @@ static int run_find(cli *c, char **operands, size_t count) {
 static const cli_option find_options[] = {
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
       "only models where it holds; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+    { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
+      "hash the models that are not found by what is recorded and remembered" },
     { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "only the paths" },
     { '0', "null", NULL, CLI_FLAG, 1, offsetof(cli_settings, nul),
       "only the paths, a zero byte after each, for xargs -0" },
@@ -223,6 +358,8 @@ static const cli_option find_options[] = {
 
 static const cli_example find_examples[] = {
     { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
+    { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
+      "even where nobody recorded it" },
     { "safetensors find neon -r ~/models", "by a word in name, trigger words or tags" },
     { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
     { NULL, NULL },
@@ -231,12 +368,13 @@ static const cli_example find_examples[] = {
 const cli_command cli_find_command = {
     "find", "[HEX|WORD] PATH...", "which models have this hash, word or fact",
     "Eight hexadecimal digits or more are the beginning of a hash: models are found by the "
-    "hashes that they or the files beside them record, of whatever kind (no data are read). "
+    "hashes that they or the files beside them record, of whatever kind, then by those of "
+    "--cache; no data are read. --compute hashes the others.\n"
     "Any word is looked for in file names, names, trigger words and tags, letters of any "
     "case.\n"
     "With --where the word may be left out; the fields are those of info -f.",
     find_examples,
-    { find_options, cli_input_options, cli_json_options, cli_reading_options,
+    { find_options, cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "a model was found", "no model was found",
       "a model could not be read, or the usage was wrong" },

@@ -4,7 +4,10 @@
 #include "export.h"
 #include "fields.h"
 #include "label.h"
+#include "online.h"
 #include "where.h"
+
+#include "os/os.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,6 +21,10 @@ typedef struct info_run {
     cli_fields fields;
     cli_where where[CLI_WORDS_MOST];
     size_t where_count;
+    uint32_t algos;        /* of --hash */
+    cli_digests digests;
+    cli_online online;
+    uint64_t mismatches;   /* without a known cause */
 } info_run;
 
 /* ── One model ── */
@@ -76,31 +83,163 @@ static void export_model(info_run *run, const cli_model *model) {
     if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
 
+static void count_mismatches(info_run *run, const cli_node *root) {
+    const cli_node *list = cli_doc_at(root, "hashes.mismatches");
+    const cli_node *parts = cli_doc_get(root, "parts");
+    for (const cli_node *one = list ? list->first : NULL; one; one = one->next)
+        run->mismatches += cli_doc_text(one, "known").len == 0;
+    for (const cli_node *one = parts ? parts->first : NULL; one; one = one->next)
+        count_mismatches(run, one);
+}
+
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
     sfti_arena arena = { .alloc = c->alloc };
+    if (run->digests.wanted && model->info && !model->err.code
+        && cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
     if (model->json.len == 0 || model->err.code) {
         cli_fail_model(c, model);
         return;
     }
+    if (c->set.dry_run) return;
     cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
     if (!root) {
         sfti_fail_memory(&model->err, model->json.len);
         cli_fail_model(c, model);
     } else if (is_wanted(run, root)) {
+        count_mismatches(run, root);
         show_model(run, model, root);
         export_model(run, model);
     }
     sfti_arena_free(&arena);
 }
 
-/* ── The command ── */
+/* ── Digests ── */
 
-static int refuse_usage(cli *c, sft_error *err) {
-    cli_complain(c, c->command->name, err);
-    return CLI_FAILED;
+/* Whether nothing that digests may change says no: then they need not be computed. */
+static bool may_be_wanted(const info_run *run, const cli_model *model) {
+    sfti_arena arena = { .alloc = run->c->alloc };
+    bool fits = true;
+    cli_node *root = run->where_count == 0 ? NULL
+        : cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
+    for (size_t i = 0; root && i < run->where_count; i++) {
+        sft_span field = run->where[i].field;
+        size_t len = 0;
+        while (len < field.len && field.data[len] != '.') len++;
+        field.len = len;
+        bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
+                    || sft_span_equal(field, sft_span_cstr("sidecars"))
+                    || sft_span_equal(field, sft_span_cstr("civitai"));
+        fits = fits && (changes || cli_where_fits(&run->where[i], root));
+    }
+    sfti_arena_free(&arena);
+    return fits;
 }
+
+/* What --hash names, and what is recorded. */
+static uint32_t algos_of(const info_run *run, const sft_info *info) {
+    sft_info_claim claim;
+    uint32_t algos = run->algos, bit;
+    for (size_t i = 0; run->c->set.verify && sft_info_claim_at(info, i, &claim); i++)
+        if (sft_hash_parse(sft_span_cstr(claim.algo), &bit, NULL) == SFT_OK) algos |= bit;
+    return algos;
+}
+
+/* And what looking it up takes. */
+static uint32_t unit_algos(const info_run *run, const cli_model *model, const sft_info *info) {
+    uint32_t algos = algos_of(run, info);
+    return run->c->set.online ? cli_online_algos(&run->online, model, algos) : algos;
+}
+
+/* hashes NULL: nothing of it is known. model->err says what goes wrong. */
+static void tell_digests(const info_run *run, cli_model *model, sft_info *info, uint32_t algos,
+                         const sft_hashes *hashes) {
+    sft_buffer text = { .alloc = run->c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sfti_json_writer w;
+    sfti_json_write(&w, &sink, 0, &model->err);
+    sfti_json_open(&w, '{');
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        if (!(algos & SFT_HASH_BIT(i))) continue;
+        sfti_json_key(&w, sft_hash_name((sft_hash_algo)i));
+        sfti_json_cstr(&w, hashes && hashes->known & SFT_HASH_BIT(i) ? hashes->text[i] : NULL);
+    }
+    sfti_json_close(&w, '}');
+    sft_code code = sfti_json_done(&w);
+    if (!code)
+        code = sft_info_set_computed(info, (sft_span){ text.data, text.len }, &model->err);
+    if (code) model->err.code = code;
+    sft_buffer_free(&text);
+}
+
+static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
+    info_run *run = ctx;
+    sft_info *info = cli_unit_info(model, unit);
+    if (!info || !may_be_wanted(run, model)) return 0;
+    if (run->c->set.online) cli_online_begin(&run->online, model);
+    uint32_t algos = unit_algos(run, model, info);
+    if (run->c->set.dry_run) {
+        cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
+        return 0;
+    }
+    if (!algos || !cli_unit_is_set(model, unit)) return algos;
+    tell_digests(run, model, info, algos, NULL);
+    return model->err.code ? 0 : algos & SFT_HASH_BIT(SFT_HASH_CONTENT);
+}
+
+static void take_digests(void *ctx, cli_model *model, size_t unit,
+                         const sft_hash_result *result) {
+    info_run *run = ctx;
+    sft_info *info = cli_unit_info(model, unit);
+    tell_digests(run, model, info, unit_algos(run, model, info), &result->hashes);
+    if (run->c->set.online) cli_online_learn(model, &result->hashes);
+}
+
+static void ask_batch(void *ctx, cli_model *models, size_t count) {
+    info_run *run = ctx;
+    cli_online_ask(&run->online, &run->digests, models, count);
+}
+
+/* A forgotten LIST takes the file for it. */
+static sft_code read_hash_list(info_run *run, sft_error *err) {
+    const char *list = run->c->set.hash;
+    os_info info;
+    if (!list) return SFT_OK;
+    sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
+    if (!code || os_info_path(list, true, &info) != 0) return code;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected --hash LIST of algorithms, found the file \"%s\": "
+              "try --hash all %s", list, list);
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code read_digest_options(info_run *run, char **operands, size_t count,
+                                    sft_error *err) {
+    cli *c = run->c;
+    sft_code code = read_hash_list(run, err);
+    bool digests = c->set.hash || c->set.verify || c->set.online;
+    if (!code && !c->set.online && (c->set.save || c->set.dry_run))
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected --online with --%s", c->set.save ? "save" : "dry-run");
+    for (size_t i = 0; !code && digests && i < count; i++)
+        if (strcmp(operands[i], "-") == 0)
+            code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "expected files for --hash, --verify and --online, "
+                             "found standard input");
+    if (code) err->hint = NULL;
+    if (!digests) return code;
+    run->digests.wanted = wanted_digests;
+    run->digests.answer = take_digests;
+    run->digests.ctx = run;
+    if (c->set.online) {
+        run->digests.batch = ask_batch;
+        run->digests.batch_size = CLI_ONLINE_BATCH;
+    }
+    return code;
+}
+
+/* ── The command ── */
 
 static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
@@ -137,15 +276,40 @@ static void check_info(void *ctx, cli_model *model) {
     each_info(run, model);
 }
 
+/* Told after what is wrong with --hash, which may have taken the only PATH. */
+static int no_operand(cli *c) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected PATH..., found 0 operands");
+    err.hint = NULL;
+    return cli_refuse_usage(c, &err);
+}
+
 static int run_info(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     info_run run = { .c = c };
-    if (read_options(&run, &err)) return refuse_usage(c, &err);
-    cli_results_begin(c);
-    cli_each_model(c, operands, count, &run.models, check_info, &run);
-    total_line(&run);
-    cli_results_end(c);
+    if (read_digest_options(&run, operands, count, &err) || read_options(&run, &err)) {
+        cli_complain(c, c->command->name, &err);
+        return CLI_FAILED;
+    }
+    if (count == 0) return no_operand(c);
+    cli_hashing_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
+    bool usable = run.digests.hashing.usable;
+    if (usable && c->set.online)
+        usable = cli_online_open(&run.online, c, run.digests.hashing.options.cache);
+    if (usable) {
+        cli_results_begin(c);
+        cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
+        if (c->set.dry_run) cli_online_summary(&run.online);
+        else total_line(&run);
+        if (!c->set.dry_run) cli_results_end(c);
+    } else if (!c->set.dry_run) {
+        cli_results_begin(c);
+        cli_results_end(c);
+    }
+    cli_online_close(&run.online);
+    cli_hashing_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
+    if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
     return c->status;
 }
 
@@ -162,6 +326,10 @@ static const cli_option info_options[] = {
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
     { 0, "full", NULL, CLI_FLAG, 1, AT(full), "JSON: metadata values over 4096 bytes too" },
     { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not eight" },
+    { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
+      "compute digests, all in one pass: names as of hash --algo, with commas between, or all" },
+    { 0, "verify", NULL, CLI_FLAG, 1, AT(verify),
+      "compute what header and files beside the model record, and compare" },
     { 0, "export-preview", "DIR", CLI_WORD, 0, AT(preview_folder),
       "write the pictures of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
@@ -176,6 +344,7 @@ static const cli_example info_examples[] = {
     { "safetensors info -f prompt lora.safetensors", "trigger words, to be pasted" },
     { "safetensors info -r --where architecture=sdxl --tsv ~/models", "a table of some" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
+    { "safetensors info --verify model.safetensors", "is it what it says it is?" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
@@ -185,19 +354,31 @@ const cli_command cli_info_command = {
     "Tells what a model is, whoever made it: name, kind, architecture, base model, trigger "
     "words, CivitAI ids, training, previews. The facts come from its header, from the names "
     "and shapes of its tensors and from the small files beside it; each has its source and "
-    "how far it can be trusted (-v, --json). Nothing is asked from the network, and no data "
-    "are read but at most eight numbers, so the answer is as fast for 100 GB as for 1 MB.\n"
+    "how far it can be trusted (-v, --json). Nothing is asked from the network but by "
+    "--online, and no data are read but at most eight numbers, so the answer is as fast for 100 GB as for 1 MB.\n"
     "One model gives a label, several a line each; an exclamation mark tells of claims that "
     "contradict one another. -f picks facts: docs/json.md names them all; a fact's name "
     "means its value, lists are joined with \" | \".\n"
+    "--hash computes digests of the files, --verify those that the header and the files beside "
+    "record, and compares; what a sidecar of another file tells is then no longer believed. "
+    "A digest that is known to be recorded otherwise (LyCORIS hashes in another order) is "
+    "shown, but no reason to fail. With --where, only models that fit are hashed.\n"
+    "--online asks CivitAI: for the files by SHA-256 (a hundred in one request), for those that "
+    "it does not know by AutoV3, then for their models. What it answers stands beside all other "
+    "facts, with the source online:civitai. Digests in the --cache are used, then those that a "
+    "file beside the model records with a size that fits; else the file is hashed. With "
+    "--cache, files that nobody knows are not asked for again for a week. With --where, only "
+    "models that fit before are looked up. Nothing but digests is sent.\n"
     "A folder stands for the models in it; an index (model.safetensors.index.json) is one "
     "model with all its shards, so are shards without an index, and a folder with a "
     "model_index.json with all its components; - is standard input, of which no more than "
     "the header is read.",
     info_examples,
-    { info_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_common_options },
-    { "every model was read", "no model has any of the facts of -f, or no workflow",
+    { info_options, cli_online_options, cli_hashing_options, cli_input_options, cli_json_options,
+      cli_reading_options, cli_common_options },
+    { "every model was read",
+      "no model has any of the facts of -f, or no workflow; with --verify a digest differs "
+      "from what is recorded, without a known cause",
       "a model could not be read, or the usage was wrong" },
-    1, SIZE_MAX, run_info,
+    0, SIZE_MAX, run_info,
 };

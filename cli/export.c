@@ -1,5 +1,7 @@
 #include "export.h"
 
+#include "base/error.h"
+#include "base/utf8.h"
 #include "group.h"
 #include "os/os.h"
 
@@ -10,10 +12,29 @@
 
 /* ── Names ── */
 
-/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
 static bool safe_byte(char ch) {
     return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-           (ch && strchr("-_.+ ()", ch)) || (unsigned char)ch >= 0x80;
+           (ch && strchr("-_.+ ()", ch));
+}
+
+/* Bytes of a character of more than one byte that can be shown as it is, or 0. */
+static size_t safe_character(const char *at, size_t len) {
+    char shown[16];
+    uint32_t code;
+    const uint8_t *p = (const uint8_t *)at;
+    size_t step = sfti_utf8_decode(p, p + len, &code), used = 0;
+    if (step < 2 || sfti_escape(at, step, shown, sizeof shown, &used) != step) return 0;
+    return memcmp(shown, at, step) == 0 ? step : 0;
+}
+
+/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
+static void copy_safe(const char *from, size_t len, char *into) {
+    for (size_t i = 0, step; i < len; i += step) {
+        step = safe_character(from + i, len - i);
+        if (step) memcpy(into + i, from + i, step);
+        else into[i] = safe_byte(from[i]) ? from[i] : '_';
+        step = step ? step : 1;
+    }
 }
 
 static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
@@ -26,7 +47,7 @@ static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
     }
     if (len > STEM_MOST) len = STEM_MOST;
     while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
-    for (size_t i = 0; i < len; i++) room[i] = safe_byte(name.data[i]) ? name.data[i] : '_';
+    copy_safe(name.data, len, room);
     if (len == 0 || room[0] == '.' || room[0] == '-' || room[0] == ' ') {
         memmove(room + 1, room, len < STEM_MOST ? len : --len);
         room[0] = '_';
@@ -35,7 +56,7 @@ static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
     room[len] = 0;
 }
 
-static const char *suffix_of(const char *media_type) {
+const char *cli_picture_suffix(const char *media_type) {
     static const struct media_suffix { const char *type, *suffix; } rows[] = {
         { "image/png", "png" }, { "image/jpeg", "jpg" }, { "image/webp", "webp" },
         { "image/gif", "gif" }, { "image/avif", "avif" }, { "image/jxl", "jxl" },
@@ -49,7 +70,7 @@ static const char *suffix_of(const char *media_type) {
 
 /* ── Files ── */
 
-static bool write_file(cli *c, const char *path, sft_span bytes) {
+bool cli_write_file(cli *c, const char *path, sft_span bytes) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
@@ -70,7 +91,7 @@ static bool write_file(cli *c, const char *path, sft_span bytes) {
 static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
                           const sft_preview *preview) {
     sfti_arena arena = { .alloc = c->alloc };
-    const char *suffix = suffix_of(preview->media_type);
+    const char *suffix = cli_picture_suffix(preview->media_type);
     char stem[STEM_MOST + 1], name[STEM_MOST + 32];
     bool ok = false;
     if (!suffix) return false;
@@ -78,7 +99,7 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
     if (number > 1) snprintf(name, sizeof name, "%s.%zu.%s", stem, number, suffix);
     else snprintf(name, sizeof name, "%s.%s", stem, suffix);
     char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
-    if (path) ok = write_file(c, path, preview->data);
+    if (path) ok = cli_write_file(c, path, preview->data);
     sfti_arena_free(&arena);
     return ok;
 }
@@ -132,7 +153,7 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
             if (sft_file_metadata_get_cstr(sft_set_shard(model->set, i), keys[k], &text))
-                return write_file(c, path, text);
+                return cli_write_file(c, path, text);
         }
     }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,

@@ -25,9 +25,9 @@ typedef struct cli_inputs {
     size_t count;
 } cli_inputs;
 
-/* How deep a folder is entered: itself, itself and the components of a pipeline (a folder
- * with a model_index.json), all. */
-typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_WITH_PARTS, CLI_ALL_LEVELS } cli_depth;
+/* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a
+ * folder with a model_index.json). */
+typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
 
 /* Expand one operand. A folder gives the models in it (and, by depth, below it): files
  * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden

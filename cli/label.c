@@ -278,10 +278,10 @@ static void author_section(cli *c, const cli_node *root) {
 }
 
 /* "header:modelspec.description" is "the description", "sidecar:x.json:/id" is "x.json". */
-static void source_words(cli_out *out, sft_span source) {
+void cli_source_words(cli_out *out, sft_span source) {
     static const struct source_name { const char *end, *words; } names[] = {
         { "description", "the description" }, { "ssmd_source", "the metadata" },
-        { "filename", "the file's name" },
+        { "filename", "the file's name" }, { "online:civitai", "CivitAI itself" },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t len = strlen(names[i].end);
@@ -314,7 +314,7 @@ static void civitai_section(cli *c, const cli_node *root) {
     if (version.len) cli_text(&c->out, "version ");
     cli_escaped(&c->out, version);
     cli_text(&c->out, " (from ");
-    source_words(&c->out, cli_doc_text(civitai, "source"));
+    cli_source_words(&c->out, cli_doc_text(civitai, "source"));
     cli_text(&c->out, fits.len == 4 ? ", its hash fits)\n"
                       : fits.len ? ", of another file)\n" : ", not verified)\n");
 }
@@ -415,6 +415,7 @@ static void file_section(cli *c, const cli_node *root) {
                                              pairs == 1 ? "" : "s");
     if (!sft_span_equal(cli_doc_text(root, "complete"), sft_span_cstr("true")))
         cli_text(out, ", data not seen");
+    else cli_text(out, cli_not_hashed(c, root));
     cli_text(out, "\n");
 }
 
@@ -519,6 +520,7 @@ void cli_label(cli *c, const cli_model *model, const cli_node *root, bool with_p
     beside_sections(c, root);
     conflict_section(c, root);
     if (known || c->set.verbose) file_section(c, root);
+    cli_label_digests(c, root, false);
     if (c->set.verbose) {
         fact_lines(c, root);
         setting_lines(c, root);
@@ -577,7 +579,8 @@ void cli_label_line(cli *c, const cli_model *model, const cli_node *root) {
     sft_span base = cli_doc_text(root, "model.base_model");
     bool known = cli_doc_uint(root, "file.bytes", &bytes);
     c->results++;
-    cli_text(out, cli_doc_count(cli_doc_get(root, "conflicts")) ? "! " : "  ");
+    bool wrong = cli_doc_count(cli_doc_get(root, "conflicts")) > 0 || cli_has_mismatch(root);
+    cli_text(out, wrong ? "! " : "  ");
     cli_style_on(out, CLI_BOLD);
     column(out, listed_name(model, root), 36);
     cli_style_off(out, CLI_BOLD);
@@ -585,4 +588,5 @@ void cli_label_line(cli *c, const cli_model *model, const cli_node *root) {
     column(out, base, 16);
     column(out, (sft_span){ words, words_column(root, words, sizeof words) }, 40);
     cli_printf(out, "%8s\n", known ? cli_size_text(bytes, size) : "?");
+    cli_label_digests(c, root, true);
 }

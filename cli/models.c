@@ -99,10 +99,17 @@ static void shards_missing(cli_model *model) {
               model->missing_count > 1 ? ", and others" : "");
 }
 
-static void prepare_model(cli *c, cli_model *model) {
-    sft_sink sink = sft_sink_memory(&model->json);
+sft_code cli_render_model(cli *c, cli_model *model) {
     sft_span none = { "", 0 };
+    sft_buffer_free(&model->json);
+    sft_sink sink = sft_sink_memory(&model->json);
+    return sft_info_label_json(model->info, model->path, cli_result_command(c),
+                               c->set.full != 0, none, &sink, &model->err);
+}
+
+static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
+    model->arena.alloc = c->alloc;
     model->json.alloc = c->alloc;
     if (!is_model || os_stop_signal()) return;
     if (model->missing_count > 0) {
@@ -110,9 +117,7 @@ static void prepare_model(cli *c, cli_model *model) {
         return;
     }
     if (open_model(c, model)) return;
-    if (sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
-                            none, &sink, &model->err) == SFT_OK)
-        model->err.code = SFT_OK;
+    if (cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
 }
 
 static void release_model(cli *c, cli_model *model) {
@@ -130,6 +135,7 @@ static void release_model(cli *c, cli_model *model) {
     }
     sft_set_close(model->set);
     sft_buffer_free(&model->json);
+    sfti_arena_free(&model->arena);
 }
 
 /* ── Several at once ── */
@@ -171,10 +177,9 @@ static void prepare_models(cli *c, cli_model *models, size_t count, size_t threa
 
 /* ── All ── */
 
-static bool is_folder(const char *path) {
-    os_info info;
-    return strcmp(path, "-") != 0 && os_info_path(path, true, &info) == 0
-        && info.kind == OS_DIR;
+/* A folder's models have longer paths than it has. */
+static bool was_folder(const char *operand, const cli_inputs *inputs) {
+    return inputs->count > 0 && strcmp(inputs->items[0]->path, operand) != 0;
 }
 
 typedef struct listed_folder {
@@ -215,7 +220,7 @@ static bool gather_operand(cli *c, gathering *all, const char *operand) {
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
     cli_inputs *inputs = &all->inputs[all->operand_count++];
     if (cli_inputs_expand(operand, depth, &options, inputs, &err)) return false;
-    return cli_group_inputs(&all->models, inputs, is_folder(operand));
+    return cli_group_inputs(&all->models, inputs, was_folder(operand, inputs));
 }
 
 static bool gather_models(cli *c, gathering *all, char **operands, size_t count) {
@@ -245,35 +250,67 @@ static void list_folders(cli *c, gathering *all, size_t from, size_t count) {
         all->models.items[i].folder = folder_of_model(c, all, &all->models.items[i]);
 }
 
+typedef struct handing {
+    cli *c;
+    gathering *all;
+    cli_model_fn each;
+    void *ctx;
+} handing;
+
+static void hand_model(void *ctx, cli_model *model) {
+    const handing *hand = ctx;
+    sft_set_options options = cli_set_options(hand->c);
+    if (model->err.code == SFT_INDEX_SHARD_MISSING && !model->missing)
+        (void)cli_find_missing(model, &options, &hand->all->models.arena);
+    if (!cli_is_over(hand->c)) hand->each(hand->ctx, model);
+    release_model(hand->c, model);
+}
+
+static void hold_model(void *ctx, cli_model *model) {
+    (void)ctx, (void)model;
+}
+
+static size_t threads_of(const cli_digests *digests) {
+    size_t asked = digests ? digests->hashing.job.threads : 0;
+    size_t threads = asked ? asked : os_cpu_count();
+    return threads < THREADS_MOST ? threads : THREADS_MOST;
+}
+
 /* By batches that grow: the first answers come at once. */
-static void hand_on(cli *c, gathering *all, cli_model_fn each, void *ctx) {
-    sft_set_options options = cli_set_options(c);
-    size_t cpus = os_cpu_count(), done = 0;
-    size_t threads = cpus < THREADS_MOST ? cpus : THREADS_MOST, batch = threads;
+static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn each,
+                    void *ctx) {
+    handing hand = { c, all, each, ctx };
+    bool together = digests && digests->batch;
+    size_t threads = threads_of(digests), done = 0;
+    size_t batch = together ? digests->batch_size : threads;
     while (done < all->models.count && !cli_is_over(c)) {
         size_t left = all->models.count - done, count = batch < left ? batch : left;
         cli_model *models = &all->models.items[done];
         list_folders(c, all, done, count);
         prepare_models(c, models, count, threads);
-        for (size_t i = 0; i < count; i++) {
-            if (models[i].err.code == SFT_INDEX_SHARD_MISSING && !models[i].missing)
-                (void)cli_find_missing(&models[i], &options, &all->models.arena);
-            if (!cli_is_over(c)) each(ctx, &models[i]);
-            release_model(c, &models[i]);
+        if (together) {
+            cli_digest_models(c, digests, models, count, hold_model, NULL);
+            if (!cli_is_over(c)) digests->batch(digests->ctx, models, count);
         }
+        if (digests && digests->wanted && !together)
+            cli_digest_models(c, digests, models, count, hand_model, &hand);
+        else
+            for (size_t i = 0; i < count; i++) hand_model(&hand, &models[i]);
         done += count;
-        if (batch < threads * EACH_MOST) batch *= 2;
+        if (batch < threads * EACH_MOST && !together) batch *= 2;
     }
 }
 
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
-                    cli_model_fn each, void *ctx) {
+                    cli_digests *digests, cli_model_fn each, void *ctx) {
     gathering all = { .folders = NULL };
     sft_error err = SFT_ERROR_INIT;
     all.models.arena.alloc = c->alloc;
     if (gather_models(c, &all, operands, operand_count)) {
         *count = all.models.count;
-        hand_on(c, &all, each, ctx);
+        if (digests && digests->wanted)
+            cli_digests_count(digests, all.models.items, all.models.count);
+        hand_on(c, &all, digests, each, ctx);
     } else {
         sfti_fail_memory(&err, sizeof(cli_model));
         cli_complain(c, NULL, &err);

@@ -36,7 +36,7 @@ const cli_option cli_json_options[] = {
 };
 
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
-    for (size_t t = 0; t < 6 && command->tables[t]; t++) {
+    for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
         for (const cli_option *row = command->tables[t]; row->name; row++) {
             if (i-- == 0) return row;
         }

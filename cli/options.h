@@ -27,6 +27,10 @@ typedef struct cli_settings {
     const char *match, *fields, *preview_folder, *workflow_file;
     cli_words where;
     const char *algo, *cache, *sums, *threads;
+    int online, dry_run, save;
+    const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
+    const char *hash;
+    int verify, compute;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -48,6 +52,8 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
+#define CLI_TABLES_MOST 8
+
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */
 } cli_example;
@@ -60,7 +66,7 @@ typedef struct cli_command {
     const char *summary;  /* no full stop */
     const char *about;    /* paragraphs, each one line, for the man page */
     const cli_example *examples;
-    const cli_option *tables[6]; /* NULL ends */
+    const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
     int (*run)(struct cli *cli, char **operands, size_t count);

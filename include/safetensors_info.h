@@ -90,6 +90,33 @@ typedef struct sft_trigger_word {
 SFT_API size_t sft_info_trigger_count(const sft_info *info);
 SFT_API bool sft_info_trigger_at(const sft_info *info, size_t i, sft_trigger_word *out);
 
+/* A digest of this file that its header or a file beside it records: claims, nothing is
+ * computed. algo is static, spelled as sft_hash_name does; value lower-case hex. known says
+ * why such a claim is expected to be wrong ("LyCORIS module order"), or is NULL. @since 0.1 */
+typedef struct sft_info_claim {
+    const char *algo;
+    sft_span value, source;
+    const char *known;
+} sft_info_claim;
+SFT_API size_t sft_info_claim_count(const sft_info *info);
+SFT_API bool sft_info_claim_at(const sft_info *info, size_t i, sft_info_claim *out);
+
+/* Digests of the file were computed: JSON object text of algorithm and hex (or null), as
+ * `computed` of sft_hash_json. Files beside the model are held against them, and what those
+ * tell that are another model's is no longer believed; where that changes something they are
+ * read again. Texts got before stay valid; on failure all stays as it was. Nobody may use
+ * info meanwhile. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_set_computed(sft_info *info, sft_span computed,
+                                                     sft_error *err);
+
+/* What CivitAI answered about this file: JSON of a model version, with the description, tags
+ * and permissions of the model in its "model", as `.civitai.info` files have it. Its facts
+ * have the source "online:civitai" and the trust of such a file. The library itself asks
+ * nobody. Text that is no such JSON tells nothing. Texts got before stay valid; on failure all
+ * stays as it was. Nobody may use info meanwhile. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_add_civitai(sft_info *info, sft_span answer,
+                                                    sft_error *err);
+
 /* Pictures that belong to the model: embedded ones have their decoded bytes in data (empty
  * otherwise), files beside it their path (empty otherwise). media_type is told by the first
  * bytes ("image/png"), static. width and height are 0 where unknown. @since 0.1 */
@@ -101,6 +128,15 @@ typedef struct sft_preview {
 } sft_preview;
 SFT_API size_t sft_info_preview_count(const sft_info *info);
 SFT_API bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out);
+
+/* A digest ("sha256", "autov3", ...) of this file that a file beside it records together with
+ * a size that fits: lower-case hex, valid until sft_info_close. False when none does.
+ * @since 0.1 */
+SFT_API bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value);
+
+/* An image's or film's media type by its first bytes ("image/png", static); NULL if it is
+ * none that is known. width and height may be NULL; 0 where unknown. @since 0.1 */
+SFT_API const char *sft_info_image_type(sft_span bytes, uint32_t *width, uint32_t *height);
 
 /* One component of a folder with a model_index.json: its folder's name and its facts.
  * @since 0.1 */
@@ -122,7 +158,7 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_parts(const sft_info_part *parts, s
 
 /* The whole result object of `info --json` (docs/json.md): the header's facts of
  * sft_info_json and everything collected. full: metadata values are not cut at 4,096 bytes.
- * computed: JSON object text of digests, or an empty span. @since 0.1 */
+ * computed: JSON object text of digests; empty: those of sft_info_set_computed. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const char *path,
                                                    const char *command, bool full,
                                                    sft_span computed, sft_sink *sink,

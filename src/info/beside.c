@@ -173,8 +173,7 @@ static void parse_digests(sft_info *info, sft_span computed, beside_digests *out
                              rows, sizeof rows / sizeof *rows, out);
 }
 
-/* Whether a hex text is another, or its bytes in the other order. */
-static bool crc_fits(sft_span a, sft_span b) {
+bool sfti_same_crc(sft_span a, sft_span b) {
     if (a.len != 8 || b.len != 8) return false;
     if (sft_span_equal(a, b)) return true;
     for (size_t i = 0; i < 8; i += 2)
@@ -201,7 +200,7 @@ static void weigh_hash(const sfti_claim *claim, const beside_digests *digests,
     if (weights) verdict->weights_recorded = true;
     if (mine.len == 0) return;
     if (weights && value.len > mine.len) value.len = mine.len;
-    equal = crc ? crc_fits(value, mine) : sft_span_equal(value, mine);
+    equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
     if (weights) {
         verdict->weights = true;
         verdict->same_weights = verdict->same_weights || equal;
@@ -268,17 +267,43 @@ static void demote_all(sft_info *info, sfti_sidecar *sidecar, bool differs) {
     if (differs && sidecar->gave_level) info->nsfw_level = -1;
 }
 
+/* How much a match lowers what the sidecar told. */
+static int lowering(const char *match) {
+    if (!match) return 0;
+    return strcmp(match, "differs") == 0 ? 2 : strcmp(match, "size-differs") == 0;
+}
+
+static bool is_matched(const sfti_sidecar *sidecar) {
+    return sidecar->error.len == 0 && sidecar->source.len > 0;
+}
+
+static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
+                          const beside_digests *digests) {
+    restore_trust(sidecar);
+    if (!is_matched(sidecar)) return;
+    sidecar->match = verdict_of(info, sidecar, digests);
+    int lower = lowering(sidecar->match);
+    if (lower) demote_all(info, sidecar, lower == 2);
+}
+
 void sfti_info_match_sidecars(sft_info *info, sft_span computed) {
     beside_digests digests;
     parse_digests(info, computed, &digests);
-    for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next) {
-        restore_trust(sidecar);
-        if (sidecar->error.len > 0 || sidecar->source.len == 0) continue;
-        sidecar->match = verdict_of(info, sidecar, &digests);
-        bool differs = sidecar->match && strcmp(sidecar->match, "differs") == 0;
-        bool size_differs = sidecar->match && strcmp(sidecar->match, "size-differs") == 0;
-        if (differs || size_differs) demote_all(info, sidecar, differs);
-    }
+    if (info->online) match_sidecar(info, info->online, &digests);
+    for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next)
+        match_sidecar(info, sidecar, &digests);
+}
+
+bool sfti_info_match_again(sft_info *info, sft_span computed) {
+    beside_digests digests;
+    parse_digests(info, computed, &digests);
+    if (info->code || info->online) return false;
+    for (const sfti_sidecar *one = info->sidecars.first; one; one = one->next)
+        if (is_matched(one) && lowering(verdict_of(info, one, &digests)) != lowering(one->match))
+            return false;
+    for (sfti_sidecar *one = info->sidecars.first; one; one = one->next)
+        if (is_matched(one)) one->match = verdict_of(info, one, &digests);
+    return true;
 }
 
 /* ── Finding ── */
@@ -435,7 +460,12 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, beside_fo
     const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_base_name(info->path)) : NULL;
     if (!entry || entry->kind != OS_LINK) return;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
-    if (info->code || os_real_path(path.data, target, sizeof target)) return;
+    int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
+    if (failed) {
+        sfti_sidecar *record = new_sidecar(info, path, "folder");
+        if (record) (void)beside_failed(info, failed, "follow this link", &record->error);
+    }
+    if (failed || info->code) return;
     sft_span name = sfti_base_name(sft_span_cstr(target));
     bool alone = info->set && sft_set_shard_count(info->set) == 1;
     if (!hex_name(name)) read_beside_target(info, target, found);
@@ -457,5 +487,5 @@ void sfti_info_beside(sft_info *info, const sft_info_folder *folder) {
         follow_link(info, folder, &found);
     }
     sft_info_folder_close(own);
-    sfti_info_match_sidecars(info, (sft_span){ "", 0 });
+    sfti_info_match_sidecars(info, info->computed);
 }

@@ -164,9 +164,11 @@ static sfti_prompt *api_prompt(sfti_walk *walk) {
     api->prompt = sfti_info_push(walk->info, &walk->info->prompts, sizeof *api->prompt);
     if (!api->prompt) return NULL;
     api->prompts++;
-    api->prompt->source =
-        sfti_info_text(walk->info, "%.*s:%.*s", (int)walk->source.len, walk->source.data,
-                       (int)api->prompt_pointer, api->prompt_at);
+    api->prompt->source = walk->source;
+    if (walk->info->online != api->sidecar)
+        api->prompt->source =
+            sfti_info_text(walk->info, "%.*s:%.*s", (int)walk->source.len, walk->source.data,
+                           (int)api->prompt_pointer, api->prompt_at);
     return api->prompt;
 }
 
@@ -330,13 +332,13 @@ static void api_ids(sft_info *info, const api_state *api, sft_span source) {
     claim->version_id = api->version_id;
     claim->source = api->id_source.len > 0 ? api->id_source : source;
     claim->air = api->air;
-    claim->published_at = api->published_at;
+    claim->published_at = sfti_iso_date(info, api->published_at);
     claim->trust = 90;
 }
 
 static void api_finish(sft_info *info, api_state *api, sft_span source) {
     api_end_file(api);
-    api_claims(info, api);
+    if (info->online != api->sidecar) api_claims(info, api);
     api_ids(info, api, source);
     if (api->best.vae) sfti_side_kind(info, sft_span_cstr("VAE"), api->type_source);
     else if (api->type.len > 0) sfti_side_kind(info, api->type, api->type_source);

@@ -1,6 +1,7 @@
 #include "info/info.h"
 
 #include "base/order.h"
+#include "info/adapters.h"
 
 #include <string.h>
 
@@ -243,6 +244,26 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_sp
     }
 }
 
+/* ── Alpha that no tensor holds ── */
+
+/* PEFT writes it into its configuration; what other trainers tell of it is no part of how
+ * a file without alpha tensors is used. */
+static void take_alpha(sft_info *info) {
+    sfti_adapter *adapter = &info->adapter;
+    if (!adapter->rank.known || (adapter->alpha.known && !adapter->alpha_assumed)) return;
+    for (const sfti_fact *fact = info->declared_alpha; fact; fact = fact->next) {
+        double alpha;
+        if (!sfti_starts_with(fact->source, "sidecar:")
+            && !sfti_starts_with(fact->source, "header:lora_adapter_metadata"))
+            continue;
+        if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
+        adapter->alpha = (sfti_span_of){ true, alpha, alpha, alpha };
+        adapter->alpha_assumed = false;
+        sfti_adapter_scale(info);
+        return;
+    }
+}
+
 /* ── CivitAI ── */
 
 static void find_id_conflict(sft_info *info, const char *field, bool version) {
@@ -302,6 +323,7 @@ void sfti_info_resolve(sft_info *info) {
     }
     info->declared_rank = sorted_facts(info->declared_rank);
     info->declared_alpha = sorted_facts(info->declared_alpha);
+    take_alpha(info);
     for (size_t i = 0; i < sizeof conflict_rows / sizeof *conflict_rows; i++)
         find_conflict(info, sft_fact_name(conflict_rows[i].field),
                       info->facts[conflict_rows[i].field], conflict_rows[i].agree);

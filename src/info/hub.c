@@ -23,6 +23,7 @@ typedef struct hub_config {
     sft_span method, quant_type, quant_source;
     uint64_t bits;
     bool four_bit, eight_bit, blocks, mlx;
+    bool head;          /* a class that ends in words */
 } hub_config;
 
 /* model_type, where no class tells. */
@@ -48,7 +49,11 @@ static void hub_take_class(sfti_walk *walk, const sfti_walk_row *row) {
     hub_config *config = walk->ctx;
     const char *kind;
     (void)row;
-    if (!sfti_walk_is_text(walk) || config->class_source.len > 0) return;
+    if (!sfti_walk_is_text(walk)) return;
+    config->head = config->head || sfti_contains(walk->text, "causallm")
+                || sfti_contains(walk->text, "lmhead")
+                || sfti_contains(walk->text, "conditionalgeneration");
+    if (config->class_source.len > 0) return;
     const char *architecture = sfti_map_class_name(walk->text, &kind);
     if (!architecture && !kind) return;
     config->architecture = architecture;
@@ -197,6 +202,20 @@ static void hub_by_type(hub_config *config) {
     }
 }
 
+/* A decoder without a head, of which nothing says that it has one, encodes. */
+static void hub_headless(const sft_info *info, hub_config *config) {
+    static const char *const decoders[] = {
+        "llama", "mistral", "mixtral", "qwen2", "qwen2-moe", "qwen3", "qwen3-moe", "gemma",
+        "gemma-2", "gemma-3", "phi", "phi-3", "deepseek-v3",
+    };
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    if (config->head || config->tied == 1 || !config->architecture || !kind) return;
+    if (kind->trust > 70 || !sft_span_equal(kind->value.text, sft_span_cstr("language_model")))
+        return;
+    for (size_t i = 0; i < HUB_COUNT(decoders); i++)
+        if (strcmp(config->architecture, decoders[i]) == 0) config->kind = "text_encoder";
+}
+
 static void hub_put(uint64_t *slot, uint64_t value, bool replace) {
     if (value > 0 && (*slot == 0 || replace)) *slot = value;
 }
@@ -230,6 +249,7 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text, sf
     if (!hub_read(info, sidecar, text, source, &config)) return;
     hub_by_type(&config);
     hub_refine(&config);
+    hub_headless(info, &config);
     hub_add(info, SFT_FACT_ARCHITECTURE, config.architecture, config.class_source);
     if (info->adapter.present) return;
     hub_add(info, SFT_FACT_KIND, config.kind, config.class_source);

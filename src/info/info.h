@@ -203,7 +203,8 @@ struct sft_info {
     sft_code code; /* of the first failure that ends the work (memory, cancelled) */
     const sft_set *set;
     sft_info_options options;
-    sft_span path, folder, stem; /* folder without its last slash, "." if none; stem without suffix */
+    /* folder without its last slash, "." if none; stem without suffix */
+    sft_span path, folder, stem;
     bool one_model;              /* files of the folder speak for this model (rule 7) */
 
     sfti_fact *facts[SFT_FACT_COUNT];
@@ -233,6 +234,11 @@ struct sft_info {
     sft_span shard_index;         /* the index beside it, or empty */
     const struct sft_info_part *parts; /* of a folder of components */
     size_t part_count;
+    sft_span computed; /* digests, JSON object text; empty: none */
+    const sft_info_folder *listed; /* the folder that was looked into, or NULL */
+    sft_info *older; /* what was collected before digests were computed; its texts are lent */
+    sft_span answer; /* of CivitAI, JSON text; empty: not asked */
+    struct sfti_sidecar *online; /* what the answer told, as if it lay beside; or NULL */
 };
 
 /* ── Collecting (collect.c) ── */
@@ -338,7 +344,8 @@ struct sfti_walk {
  * null. */
 bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_walk_row *rows,
                     size_t row_count, void *ctx);
-/* "sidecar:x.json:/model/name": the current place as a source. */
+/* "sidecar:x.json:/model/name": the current place as a source; of what was asked online
+ * "online:civitai" alone. */
 sft_span sfti_walk_source(sfti_walk *walk);
 /* Ready-made takes: row->field is an sft_fact and trust its trust. */
 void sfti_take_fact(sfti_walk *walk, const sfti_walk_row *row);   /* scalars */
@@ -353,13 +360,21 @@ void sfti_take_note(sfti_walk *walk, const sfti_walk_row *row);
 
 /* scale again, after rank, alpha or rslora changed. */
 void sfti_adapter_scale(sft_info *info);
+/* What the file's name hints at (filename.c): its name, last of all candidates. */
+void sfti_info_file_name(sft_info *info);
 void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
 void sfti_info_header(sft_info *info);  /* __metadata__ */
+void sfti_info_online(sft_info *info);  /* the answer, before what lies beside */
 void sfti_info_beside(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
 /* Match the sidecars again, now that digests are computed (JSON object text of algorithm and
  * hex, or empty), and lower or restore the trust of what they told (model-info.md §1.4).
  * sfti_info_resolve must follow. */
 void sfti_info_match_sidecars(sft_info *info, sft_span computed);
+/* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
+bool sfti_info_match_again(sft_info *info, sft_span computed);
+/* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
+ * written both. */
+bool sfti_same_crc(sft_span a, sft_span b);
 void sfti_info_resolve(sft_info *info); /* precedence, conflicts, triggers */
 void sfti_info_words(sft_info *info);   /* trigger words from ss_tag_frequency and merging */
 /* URLs, AIRs and ids in a text; only_link for texts that never claim ids. */

@@ -237,7 +237,8 @@ static void tool(sfti_header *header) {
     if (!sfti_header_get(header, "ss_network_module", &text)) return;
     if (!sfti_header_get(header, "ss_training_started_at", &text)
         && !sfti_header_get(header, "ss_epoch", &text)
-        && !sfti_header_get(header, "ss_session_id", &text))
+        && !sfti_header_get(header, "ss_session_id", &text)
+        && !sfti_header_get(header, "ss_datasets", &text))
         return;
     if (sfti_header_get(header, "ss_num_train_items", &text)) name = "musubi-tuner";
     sfti_info_train(header->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(name)));

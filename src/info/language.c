@@ -21,7 +21,7 @@ const sfti_signature sfti_language_rows[] = {
       "layers.#.post_feedforward_layernorm.weight ; !layers.#.self_attn.q_norm.weight" },
     { "language_model", "qwen3", 100,
       "layers.#.self_attn.q_norm.weight ; layers.#.self_attn.q_proj.weight ; "
-      "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight" },
+      "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight | embed_tokens.weight" },
     { "language_model", "qwen2", 100,
       "layers.#.self_attn.q_proj.bias ; layers.#.self_attn.k_proj.bias ; "
       "layers.#.mlp.gate_proj.weight ; !layers.#.self_attn.o_proj.bias" },
@@ -34,11 +34,12 @@ const sfti_signature sfti_language_rows[] = {
       "layers.#.mlp.gate_proj.weight ; !lm_head.weight ; !^lm_head.weight" },
     { "language_model", "llama", 70,
       "layers.#.self_attn.q_proj.weight ; layers.#.self_attn.k_proj.weight ; "
-      "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight" },
+      "layers.#.mlp.gate_proj.weight ; layers.#.input_layernorm.weight | embed_tokens.weight" },
     { "language_model", "gpt-2", 100,
-      "h.#.attn.c_attn.weight ; h.#.mlp.c_fc.weight" },
+      "h.#.attn.c_attn.weight ; h.#.mlp.c_fc.weight | wpe.weight" },
     { "language_model", "gpt-neox", 100,
-      "layers.#.attention.query_key_value.weight ; layers.#.mlp.dense_h_to_4h.weight" },
+      "layers.#.attention.query_key_value.weight ; "
+      "layers.#.mlp.dense_h_to_4h.weight | embed_in.weight | ^gpt_neox.*" },
     { "language_model", "gpt-j", 100, "h.#.attn.q_proj.weight ; h.#.mlp.fc_in.weight" },
     { "language_model", "bloom", 100,
       "h.#.self_attention.query_key_value.weight ; word_embeddings_layernorm.weight" },
@@ -46,10 +47,11 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "mpt", 100, "blocks.#.attn.Wqkv.weight ; wte.weight" },
     { "language_model", "chatglm", 100,
       "encoder.layers.#.self_attention.query_key_value.weight" },
-    { "language_model", "mamba", 100, "layers.#.mixer.A_log ; layers.#.mixer.in_proj.weight" },
+    { "language_model", "mamba", 100,
+      "layers.#.mixer.A_log ; layers.#.mixer.A_log[*,*] | layers.#.mixer.in_proj.weight" },
     { "language_model", "rwkv", 100,
       "blocks.#.att.key.weight | blocks.#.attention.key.weight ; "
-      "blocks.#.ffn.key.weight | blocks.#.feed_forward.key.weight" },
+      "blocks.#.ffn.key.weight | blocks.#.feed_forward.key.weight | emb.weight | ^rwkv.*" },
     { "language_model", "deberta", 100, "encoder.rel_embeddings.weight" },
     { "language_model", "roberta", 100,
       "embeddings.position_embeddings.weight[514,*] ; "
@@ -60,12 +62,12 @@ const sfti_signature sfti_language_rows[] = {
     { "language_model", "bert", 100,
       "embeddings.word_embeddings.weight ; encoder.layer.#.attention.self.query.weight" },
     { "language_model", "distilbert", 100,
-      "transformer.layer.#.attention.q_lin.weight ; embeddings.word_embeddings.weight" },
+      "transformer.layer.#.attention.q_lin.weight | layer.#.attention.q_lin.weight" },
     { "language_model", "modernbert", 100,
       "layers.#.attn.Wqkv.weight ; embeddings.tok_embeddings.weight" },
     { "language_model", "bart", 100,
-      "encoder.layers.#.self_attn.k_proj.weight ; decoder.layers.#.encoder_attn.k_proj.weight ; "
-      "!encoder.conv1.weight" },
+      "encoder.layers.#.self_attn.k_proj.weight ; decoder.layers.#.encoder_attn.k_proj.weight | "
+      "decoder.layers.#.self_attn.k_proj.weight ; !encoder.conv1.weight" },
     { "language_model", "opt", 100,
       "decoder.layers.#.self_attn.k_proj.weight ; decoder.embed_positions.weight ; "
       "!encoder.*" },

@@ -100,17 +100,21 @@ static void side_take_notes(sfti_walk *walk, const sfti_walk_row *row) {
     sfti_info_scan_text(walk->info, walk->text, source, false);
 }
 
-static void side_take_link(sfti_walk *walk, const sfti_walk_row *row) {
-    side_state *side = walk->ctx;
+/* Ids of the first link that has any. */
+static void side_link_ids(side_state *side, sft_span link, sft_span source) {
     uint64_t model_id, version_id;
+    if (side->model_id > 0 || !sfti_civitai_address(link, &model_id, &version_id)) return;
+    side->model_id = model_id;
+    side->version_id = version_id;
+    side->id_source = source;
+}
+
+static void side_take_link(sfti_walk *walk, const sfti_walk_row *row) {
     (void)row;
     if (!sfti_walk_is_text(walk)) return;
-    if (sfti_civitai_address(walk->text, &model_id, &version_id) && side->model_id == 0) {
-        side->model_id = model_id;
-        side->version_id = version_id;
-        side->id_source = sfti_walk_source(walk);
-    }
-    sfti_info_scan_text(walk->info, walk->text, sfti_walk_source(walk), true);
+    sft_span source = sfti_walk_source(walk);
+    side_link_ids(walk->ctx, walk->text, source);
+    sfti_info_scan_text(walk->info, walk->text, source, true);
 }
 
 /* Elements joined with "||", each a prompt of its own. */

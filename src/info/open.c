@@ -99,27 +99,81 @@ static const sft_info_folder *list_folder(sft_info *info, const sft_info_folder 
     return info->own_folder;
 }
 
+static void collect(sft_info *info, const char *path, const sft_info_folder *folder) {
+    if (path) take_names(info, path);
+    folder = info->listed = list_folder(info, folder);
+    sfti_info_tensors(info);
+    sfti_info_header(info);
+    if (!info->code) take_shard(info, folder);
+    sfti_info_online(info);
+    if (!info->options.header_only && path && !info->code) sfti_info_beside(info, folder);
+    sfti_info_file_name(info);
+    if (!info->code) sfti_info_resolve(info);
+}
+
 sft_code sft_info_open(const sft_set *set, const char *path, const sft_info_folder *folder,
                        const sft_info_options *options, sft_info **out, sft_error *err) {
     *out = NULL;
     sft_info *info = new_info(set, options, err);
     if (!info) return SFT_OUT_OF_MEMORY;
-    if (path) take_names(info, path);
-    folder = list_folder(info, folder);
-    sfti_info_tensors(info);
-    sfti_info_header(info);
-    if (!info->code) take_shard(info, folder);
-    if (!info->options.header_only && path && !info->code) sfti_info_beside(info, folder);
-    if (!info->code) sfti_info_resolve(info);
+    collect(info, path, folder);
     return finish_info(info, out, err);
 }
 
 void sft_info_close(sft_info *info) {
-    if (!info) return;
-    sft_allocator alloc = info->arena.alloc;
-    sft_info_folder_close(info->own_folder);
-    sfti_arena_free(&info->arena);
-    sfti_release(&alloc, info, sizeof *info);
+    while (info) {
+        sft_info *older = info->older;
+        sft_allocator alloc = info->arena.alloc;
+        sft_info_folder_close(info->own_folder);
+        sfti_arena_free(&info->arena);
+        sfti_release(&alloc, info, sizeof *info);
+        info = older;
+    }
+}
+
+/* ── Digests ── */
+
+/* Collect anew, the digests known from the first: sidecars of other files are not believed.
+ * What was collected before is kept, for its texts. */
+static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer,
+                              sft_error *err) {
+    sft_info_options options = info->options;
+    options.alloc = &info->arena.alloc;
+    sft_info *again = new_info(info->set, &options, err), *made = NULL;
+    if (!again) return SFT_OUT_OF_MEMORY;
+    again->computed = sfti_info_copy(again, computed);
+    again->answer = sfti_info_copy(again, answer);
+    sft_span path = sfti_info_text(again, "%.*s", (int)info->path.len, info->path.data);
+    if (!again->code) collect(again, info->path.len > 0 ? path.data : NULL, info->listed);
+    sft_code code = finish_info(again, &made, err);
+    if (code) return code;
+    sft_info older = *info;
+    *info = *made;
+    *made = older;
+    if (made->own_folder) {
+        info->own_folder = made->own_folder;
+        made->own_folder = NULL;
+    }
+    info->older = made;
+    return SFT_OK;
+}
+
+sft_code sft_info_set_computed(sft_info *info, sft_span computed, sft_error *err) {
+    sft_span text = sfti_info_copy(info, computed);
+    bool stays = !info->code && (info->part_count > 0 || sfti_info_match_again(info, text));
+    sft_code code = info->code;
+    info->code = SFT_OK; /* all that was there still is */
+    if (code) return sfti_fail_memory(err, computed.len);
+    if (!stays) return collect_again(info, computed, info->answer, err);
+    info->computed = text;
+    return SFT_OK;
+}
+
+sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
+    if (info->part_count > 0 || !info->set)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected one model, found a folder of components");
+    return collect_again(info, info->computed, answer, err);
 }
 
 /* ── Parts ── */
@@ -226,6 +280,18 @@ bool sft_info_trigger_at(const sft_info *info, size_t i, sft_trigger_word *out) 
     if (i >= info->triggers.count) return false;
     const sfti_trigger *trigger = info->ordered[i];
     *out = (sft_trigger_word){ trigger->text, trigger->prompt, trigger->source, trigger->trust };
+    return true;
+}
+
+size_t sft_info_claim_count(const sft_info *info) {
+    return info->claims.count;
+}
+
+bool sft_info_claim_at(const sft_info *info, size_t i, sft_info_claim *out) {
+    const sfti_claim *claim = info->claims.first;
+    for (; claim && i > 0; i--) claim = claim->next;
+    if (!claim) return false;
+    *out = (sft_info_claim){ claim->algo, claim->value, claim->source, claim->known };
     return true;
 }
 

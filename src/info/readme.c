@@ -70,6 +70,11 @@ static void card_widget(sfti_walk *walk, const sfti_walk_row *row) {
     else if (prompt) prompt->negative = walk->text;
 }
 
+static void card_tool(sfti_walk *walk, const sfti_walk_row *row) {
+    if (sfti_same_letters(walk->text, row->word))
+        sfti_info_train(walk->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
+}
+
 static const sfti_walk_row card_rows[] = {
     { "/license", card_license, CARD_LICENSE, 70, NULL },
     { "/license_name", card_license, CARD_LICENSE_NAME, 70, NULL },
@@ -79,6 +84,8 @@ static const sfti_walk_row card_rows[] = {
     { "/instance_prompt", sfti_take_trigger, 0, 85, NULL },
     { "/tags/*", sfti_take_side_item, SFT_FACT_TAGS, 70, NULL },
     { "/tags/*", card_tag, 0, 60, "lora" },
+    { "/tags/*", card_tool, 0, 0, "simpletuner" },
+    { "/tags/*", card_tool, 0, 0, "ai-toolkit" },
     { "/tags/*", card_tag, 0, 60, "template:sd-lora" },
     { "/language", sfti_take_fact, SFT_FACT_LANGUAGE, 70, NULL },
     { "/language/*", sfti_take_side_item, SFT_FACT_LANGUAGE, 70, NULL },

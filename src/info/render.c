@@ -182,6 +182,7 @@ static sft_code label_open(const sft_info *info, const char *path, const char *c
     sfti_json_writer w;
     sft_code code = put_header(info, path, command, full, &kept, err);
     if (code) return code;
+    if (computed.len == 0) computed = info->computed;
     sfti_json_write(&w, sink, end.offset, err);
     w.comma = true;
     put_label(&w, info, computed);

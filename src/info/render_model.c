@@ -134,13 +134,13 @@ static void put_masked(sfti_json_writer *w, uint32_t code) {
 }
 
 void sfti_put_json(sfti_json_writer *w, const char *key, sft_span text) {
-    const char *p = text.data, *end = p + text.len, *from = p;
     bool string = false;
     sfti_json_key(w, key);
-    if (!is_whole_json(text)) {
+    if (text.len == 0 || !is_whole_json(text)) {
         sfti_json_null(w);
         return;
     }
+    const char *p = text.data, *end = p + text.len, *from = p;
     while (p < end) {
         uint32_t code = (unsigned char)*p;
         size_t size = code < 0x80 ? 1
@@ -186,7 +186,7 @@ static void put_facts(sfti_json_writer *w, const sft_info *info, sft_fact first,
     for (int i = (int)first; i <= (int)last; i++) put_fact(w, info, (sft_fact)i);
 }
 
-static void put_notes(sfti_json_writer *w, const sft_info *info) {
+static void put_model_notes(sfti_json_writer *w, const sft_info *info) {
     sfti_json_key(w, "notes");
     sfti_json_open(w, '[');
     for (const sfti_note *note = info->notes.first; note; note = note->next) {
@@ -235,7 +235,7 @@ void sfti_render_model(sfti_json_writer *w, const sft_info *info) {
     sfti_json_key(w, "model");
     sfti_json_open(w, '{');
     put_facts(w, info, SFT_FACT_KIND, SFT_FACT_USAGE_HINT);
-    put_notes(w, info);
+    put_model_notes(w, info);
     put_not_negative(w, "rating", info->rating);
     put_facts(w, info, SFT_FACT_PREDICTION_TYPE, SFT_FACT_NSFW);
     put_nsfw_level(w, info);

@@ -7,7 +7,7 @@
 
 /* ── Words ── */
 
-static void put_parts(sfti_json_writer *w, sft_span text) {
+static void put_word_parts(sfti_json_writer *w, sft_span text) {
     sft_span piece;
     sfti_json_key(w, "words");
     sfti_json_open(w, '[');
@@ -38,7 +38,7 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     sfti_json_open(w, '{');
     sfti_put_text(w, "text", trigger->text);
     sfti_put_text(w, "prompt", trigger->prompt);
-    put_parts(w, trigger->text);
+    put_word_parts(w, trigger->text);
     sfti_put_uint(w, "trust", (uint64_t)trigger->trust);
     sfti_put_text(w, "source", trigger->source);
     sfti_json_key(w, "group");
@@ -102,6 +102,7 @@ void sfti_render_words(sfti_json_writer *w, const sft_info *info) {
 
 /* The match of the sidecar a source names, or NULL. */
 static const char *match_of(const sft_info *info, sft_span source) {
+    if (info->online && sft_span_equal(source, info->online->source)) return info->online->match;
     if (!sfti_starts_with(source, "sidecar:")) return NULL;
     sft_span file = { source.data + 8, source.len - 8 };
     sft_span pointer = sfti_find_letters(file, ":/");
@@ -304,6 +305,7 @@ static void put_mismatches(sfti_json_writer *w, const sft_info *info, sft_span c
     for (const sfti_claim *one = info->claims.first; one; one = one->next) {
         sft_span digest = digest_of(computed, one->algo);
         if (digest.len == 0 || sft_span_equal(digest, one->value)) continue;
+        if (strcmp(one->algo, "crc32_civitai") == 0 && sfti_same_crc(digest, one->value)) continue;
         sfti_json_open(w, '{');
         sfti_put_cstr(w, "algo", one->algo);
         sfti_put_text(w, "recorded", one->value);

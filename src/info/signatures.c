@@ -133,13 +133,13 @@ const sfti_signature sfti_denoiser_rows[] = {
       "up_blocks.* ; !down_blocks.2.attentions.0.transformer_blocks.3.*" },
     { "diffusion_model", "sdxl", 100,
       "conv_in.weight ; add_embedding.linear_1.weight[*,2816] ; "
-      "down_blocks.2.attentions.0" ATTN2 "[*,2048] ; up_blocks.*" },
+      "down_blocks.2.attentions.0" ATTN2 "[*,2048]" },
     { "diffusion_model", "sd-2", 100,
       "conv_in.weight ; down_blocks.0.attentions.0" ATTN2 "[*,1024] | "
-      "down_blocks.1.attentions.0" ATTN2 "[*,1024] ; up_blocks.*" },
+      "down_blocks.1.attentions.0" ATTN2 "[*,1024] ; up_blocks.* | mid_block.* | conv_out.weight" },
     { "diffusion_model", "sd-1", 100,
-      "conv_in.weight ; down_blocks.0.attentions.0" ATTN2 "[*,768] ; up_blocks.* ; "
-      "!add_embedding.*" },
+      "conv_in.weight ; down_blocks.0.attentions.0" ATTN2 "[*,768] ; !add_embedding.* ; "
+      "up_blocks.* | mid_block.* | conv_out.weight" },
     /* Stable Diffusion 3 */
     { "diffusion_model", "sd-3.5-medium", 100,
       "joint_blocks.0.context_block.attn.qkv.weight ; joint_blocks.0.x_block.attn2.qkv.weight" },
@@ -274,10 +274,10 @@ const sfti_signature sfti_denoiser_rows[] = {
       "cap_embedder.1.weight[2304,*] ; noise_refiner.0.attention.k_norm.weight" },
     { "diffusion_model", "lumina-2", 100,
       "time_caption_embed.timestep_embedder.linear_1.bias ; x_embedder.weight[2304,*]" },
-    { "diffusion_model", "omnigen-2", 100,
-      "time_caption_embed.timestep_embedder.linear_1.bias" },
     { "diffusion_model", "boogu", 100,
       "double_stream_layers.0.img_instruct_attn.processor.img_to_q.weight" },
+    { "diffusion_model", "omnigen-2", 100,
+      "time_caption_embed.timestep_embedder.linear_1.bias" },
     /* and the others */
     { "diffusion_model", "auraflow", 100,
       "double_layers.0.attn.w1q.weight ; cond_seq_linear.weight | positional_encoding" },
@@ -396,9 +396,10 @@ const sfti_signature sfti_vae_rows[] = {
     { "vae", "vae-hunyuan-video", 100,
       "decoder.conv_in.conv.weight ; decoder.mid.* | decoder.mid_block.*" },
     { "vae", "vae-sd", 100,
-      "decoder.conv_in.weight[512,4,3,3] ; decoder.mid.* | decoder.mid_block.*" },
+      "decoder.conv_in.weight[512,4,3,3] ; decoder.mid* | decoder.up* | encoder.* | "
+      "quant_conv.weight" },
     { "vae", "vae-flux", 100,
-      "decoder.conv_in.weight[512,16,3,3] ; decoder.mid.* | decoder.mid_block.*" },
+      "decoder.conv_in.weight[512,16,3,3] ; decoder.mid* | decoder.up* | encoder.*" },
     { "vae", "vae-flux.2", 100, "decoder.conv_in.weight[*,32,*,*] ; bn.running_mean" },
     { "vae", NULL, 100,
       "decoder.conv_in.weight ; decoder.mid.block_1.norm1.weight | "
@@ -427,7 +428,8 @@ const sfti_signature sfti_encoder_rows[] = {
     { "text_encoder", "clip-l", 100,
       "transformer.resblocks.11.* ; token_embedding.weight[*,768] ; !visual.*" },
     { "language_model", "t5-seq2seq", 100,
-      "encoder.block.0.layer.0.SelfAttention.k.weight ; decoder.block.0.*" },
+      "encoder.block.0.layer.0.SelfAttention.k.weight | "
+      "encoder.block.0.layer.0.SelfAttention.q.weight ; decoder.block.0.*" },
     { "text_encoder", "umt5", 100,
       "encoder.block.0.layer.0.SelfAttention.k.weight ; "
       "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight | "
@@ -495,13 +497,15 @@ const sfti_signature sfti_other_rows[] = {
     { "vision_model", NULL, 100, "concept_embeds ; special_care_embeds" },
     { "vision_model", "vit", 100,
       "embeddings.patch_embeddings.projection.weight ; embeddings.cls_token ; encoder.layer.0.*" },
+    { "vision_model", "vit", 100, "^vit.embeddings.patch_embeddings.projection.weight" },
     { "vision_model", "vit", 100,
       "blocks.0.attn.qkv.weight ; patch_embed.proj.weight ; cls_token" },
     { "vision_model", "swin", 100,
       "embeddings.patch_embeddings.projection.weight ; encoder.layers.0.blocks.0.*" },
     { "vision_model", "resnet", 100, "layer1.0.conv1.weight ; conv1.weight ; fc.weight" },
     { "audio_model", "whisper", 100,
-      "encoder.conv1.weight[*,80|128,3] ; encoder.layers.0.* ; decoder.*" },
+      "encoder.conv1.weight[*,80|128,3] ; encoder.layers.0.* | decoder.embed_tokens.weight ; "
+      "decoder.*" },
     { "audio_model", "whisper", 100,
       "encoder.conv1.weight[*,80|128,3] ; encoder.blocks.0.* ; decoder.*" },
     { "audio_model", "wav2vec2", 100,

@@ -313,7 +313,9 @@ static bool are_sentences(const sfti_tags *tags) {
 
 /* The largest count that TAGS_MOST rows or more reach; 1 if there are not as many. */
 static uint64_t listed_least(const sfti_tags *tags) {
-    uint64_t low = 1, high = UINT64_MAX;
+    uint64_t low = 1, high = 1;
+    for (size_t i = 0; i < tags->row_count; i++)
+        if (tags->rows[i].total > high) high = tags->rows[i].total;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2 + 1;
         size_t reached = 0;

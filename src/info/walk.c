@@ -302,7 +302,12 @@ bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_w
 
 /* ── Places ── */
 
+static bool without_places(const sfti_walk *walk) {
+    return walk->source.len > 7 && memcmp(walk->source.data, "online:", 7) == 0;
+}
+
 sft_span sfti_walk_source(sfti_walk *walk) {
+    if (without_places(walk)) return walk->source;
     return sfti_info_text(walk->info, "%.*s:%s", (int)walk->source.len, walk->source.data,
                           walk->pointer);
 }
@@ -311,6 +316,7 @@ sft_span sfti_walk_source(sfti_walk *walk) {
 static sft_span source_of_list(sfti_walk *walk) {
     const char *slash = strrchr(walk->pointer, '/');
     int len = slash ? (int)(slash - walk->pointer) : 0;
+    if (without_places(walk)) return walk->source;
     return sfti_info_text(walk->info, "%.*s:%.*s", (int)walk->source.len, walk->source.data,
                           len, walk->pointer);
 }

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from compose import Model, write  # noqa: E402
 
-GROUPS = ("worked",)
+GROUPS = ("worked", "producers", "sidecars", "adapters", "models", "marks", "conflicts", "folders")
 
 
 def cases():

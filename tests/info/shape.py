@@ -1,4 +1,6 @@
 """What every result of info must satisfy, whatever the model."""
+import json
+import os
 import re
 
 FACTS = """kind architecture variant base_model base_checkpoint repo name version_name description
@@ -16,7 +18,8 @@ KEYS = {
     "trigger_words": "text prompt words trust source group folder coverage others",
     "frequent_tags": "tag count coverage",
     "example_prompts": "positive negative seed steps sampler cfg source",
-    "civitai": "model_id version_id air url source trust match matches_file published_at permissions",
+    "civitai": """model_id version_id air url source trust match matches_file published_at
+        permissions""",
     "links": "url source model_id version_id",
     "training": """tool tool_version started_at finished_at duration_s epoch epochs step steps
         images images_with_repeats regularisation_images batch_size learning_rate unet_lr
@@ -33,9 +36,8 @@ KEYS = {
 KINDS = """checkpoint diffusion_model pipeline adapter embedding text_encoder vae image_encoder
 controlnet control_lora ip_adapter t2i_adapter upscaler motion_module language_model audio_model
 vision_model detector unknown""".split()
-SOURCE = re.compile(r"(?:header:[^\n]*|sidecar:[^\n]+:(?:/.*)?|tensors|filename|folder|online:civitai)$",
+SOURCE = re.compile(r"(?:header:[^\n]*|sidecar:[^\n]+|tensors|filename|folder|online:civitai)$",
                     re.S)
-POINTER = re.compile(r"^(?:header:[^:]+|header:modelspec\.[^:]+|sidecar:.*):(/(?:[^~]|~[01])*)?$", re.S)
 
 
 def sources(value, at=""):
@@ -90,7 +92,8 @@ def order(result):
         others = [o["trust"] for o in fact["others"]]
         if others != sorted(others, reverse=True) or len(others) > 16:
             yield "others of %s not sorted or too many: %s" % (key, others)
-        if others and others[0] > fact["trust"]:
+        joined = key == "variant" and "+" in fact["value"]
+        if others and others[0] > fact["trust"] and not joined:
             yield "%s: another candidate has more trust" % key
     if len(result.get("frequent_tags") or []) > 200:
         yield "more than 200 frequent tags"
@@ -100,10 +103,65 @@ def order(result):
         yield "more than 8 tensors of evidence"
 
 
+def resolves(text, pointer):
+    """Whether a JSON pointer leads somewhere in a text that is JSON; others are not asked.
+    JSON in a string goes on after a colon: "/usage_tips:/strength"."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return True
+    for step in pointer.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        inner = value.get(step[:-1]) if isinstance(value, dict) and step[-1:] == ":" else None
+        if isinstance(inner, str):
+            value = json.loads(inner)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return False
+    return True
+
+
+def leads_somewhere(source, texts):
+    """Whether "KEY" or "KEY:/pointer" names one of the texts, and a place in it."""
+    for key, text in texts.items():
+        if source == key:
+            return True
+        if source.startswith(key + ":/") and resolves(text, source[len(key) + 1:]):
+            return True
+    return False
+
+
+def beside(result):
+    """{file name: its text} of what lies with the model."""
+    path, found = result["path"] or "", {}
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for at, _, names in os.walk(folder) if folder else ():
+        for name in names:
+            path = os.path.join(at, name)
+            text = ""
+            if name.endswith((".json", ".info")) and os.path.getsize(path) < 1 << 20:
+                with open(path, encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+            found[os.path.relpath(path, folder)] = text
+    return found
+
+
 def grammar(result):
+    metadata = result.get("metadata") or {}
+    cut, files = result.get("metadata_cut") or {}, None
     for at, source in sources(result):
+        kind, _, rest = source.partition(":")
         if not SOURCE.match(source):
             yield "%s: no source: %r" % (at, source)
+        elif kind == "header" and not cut and not leads_somewhere(rest, metadata):
+            yield "%s: leads nowhere: %r" % (at, source)
+        elif kind == "sidecar":
+            files = beside(result) if files is None else files
+            if not leads_somewhere(rest, files):
+                yield "%s: leads nowhere: %r" % (at, source)
 
 
 def faults(result):

@@ -46,7 +46,7 @@ static const beside_case cases[] = {
     { "civitai.info", NULL, { { "x.civitai.info", VERSION } },
       { "name=Neonscape|95|sidecar:x.civitai.info:/model/name",
         "civitai=123456/234567|90|sidecar:x.civitai.info:/id|urn:air:sdxl:lora:civitai:123456@"
-        "234567|2024-05-01T12:00:00.000Z",
+        "234567|2024-05-01T12:00:00Z",
         "trigger=neon, city|95|0|sidecar:x.civitai.info:/trainedWords/0",
         "trigger=rain|95|2|", "base_model=Pony|70|", "architecture=sdxl|70|",
         "kind=adapter|70|", "tags=style + city|95|", "author=maker|95|",

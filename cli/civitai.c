@@ -95,6 +95,7 @@ static void tell_failure(cli_civitai *site, const char *url, long status, sft_er
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
     err->hint = site->is_over ? "nothing more is asked online" : NULL;
+    if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }
 

@@ -3,10 +3,14 @@
 #include "group.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define THREADS_MOST 16
 #define EACH_MOST 64 /* models of a thread before they are handed on */
+/* Each holds a file open; what is hashed is opened once more. */
+#define BATCH_MOST 256
+#define BATCH_HASHED_MOST 64
 
 /* ── One model ── */
 
@@ -136,6 +140,10 @@ static void release_model(cli *c, cli_model *model) {
     sft_set_close(model->set);
     sft_buffer_free(&model->json);
     sfti_arena_free(&model->arena);
+    model->info = NULL;
+    model->set = NULL;
+    model->members = NULL;
+    model->parts = NULL;
 }
 
 /* ── Several at once ── */
@@ -276,18 +284,43 @@ static size_t threads_of(const cli_digests *digests) {
     return threads < THREADS_MOST ? threads : THREADS_MOST;
 }
 
+/* Models of a batch that can be open together, with room for as many files more: the others
+ * are closed, to be opened again. */
+static size_t fit_batch(cli *c, cli_model *models, size_t count) {
+    size_t fit = 0;
+    while (fit < count && models[fit].err.os_errno != EMFILE
+           && models[fit].err.os_errno != ENFILE)
+        fit++;
+    if (fit == count) return count;
+    fit /= 2;
+    for (size_t i = fit; i < count; i++) {
+        release_model(c, &models[i]);
+        models[i].err = (sft_error)SFT_ERROR_INIT;
+    }
+    if (fit > 0) return fit;
+    prepare_model(c, &models[0]);
+    return 1;
+}
+
+static size_t batch_most(const cli_digests *digests, size_t threads) {
+    size_t most = digests && digests->wanted ? BATCH_HASHED_MOST : BATCH_MOST;
+    return threads * EACH_MOST < most ? threads * EACH_MOST : most;
+}
+
 /* By batches that grow: the first answers come at once. */
 static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn each,
                     void *ctx) {
     handing hand = { c, all, each, ctx };
     bool together = digests && digests->batch;
     size_t threads = threads_of(digests), done = 0;
-    size_t batch = together ? digests->batch_size : threads;
+    size_t batch = together ? digests->batch_size : threads, most = batch_most(digests, threads);
     while (done < all->models.count && !cli_is_over(c)) {
         size_t left = all->models.count - done, count = batch < left ? batch : left;
         cli_model *models = &all->models.items[done];
         list_folders(c, all, done, count);
         prepare_models(c, models, count, threads);
+        size_t fit = fit_batch(c, models, count);
+        if (fit < count) most = batch = count = fit;
         if (together) {
             cli_digest_models(c, digests, models, count, hold_model, NULL);
             if (!cli_is_over(c)) digests->batch(digests->ctx, models, count);
@@ -297,7 +330,7 @@ static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn e
         else
             for (size_t i = 0; i < count; i++) hand_model(&hand, &models[i]);
         done += count;
-        if (batch < threads * EACH_MOST && !together) batch *= 2;
+        if (batch < most && !together) batch *= 2;
     }
 }
 

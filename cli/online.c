@@ -155,8 +155,21 @@ static void ask_by_sha256(cli_online *online, cli_model *models, size_t count, c
     }
 }
 
+/* One by one takes its time. */
+static void show_asking(const cli_online *online, size_t done, size_t count) {
+    cli_out *err = &online->c->err;
+    if (!os_is_terminal(2)) return;
+    cli_text(err, "\r\x1b[K");
+    if (done < count) {
+        cli_escaped(err, sft_span_cstr(online->site.url));
+        cli_printf(err, ": asking for file %zu of %zu", done + 1, count);
+    }
+    cli_flush(err);
+}
+
 static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
     for (size_t i = 0; i < count; i++) {
+        show_asking(online, i, count);
         cli_lookup *lookup = models[i].found;
         if (!lookup || lookup->is_skipped || lookup->ask.state != CLI_ASK_UNKNOWN) continue;
         if (lookup->ask.autov3.len > 0)
@@ -165,6 +178,7 @@ static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
         if (lookup->ask.state == CLI_ASK_UNKNOWN && computed && online->cache && *online->mark)
             sft_hash_cache_mark(online->cache, models[i].path, online->mark, os_time_s());
     }
+    show_asking(online, count, count);
 }
 
 static void tell_models(cli_online *online, cli_model *models, size_t count) {

@@ -7,7 +7,7 @@ $SFT find --cache cache --jsonl $hex -r . | sed s/$hex[0-9a-f]*/HEX/g
 # What is recorded is enough: nothing else is hashed.
 recorded=$($SFT hash --algo autov3 lora/neon-city.safetensors | head -c 12)
 $SFT find --compute --cache other $recorded --jsonl lora
-cat other
+[ -e other ] || echo 'nothing was hashed'
 # Every algorithm, of files, shards and sets.
 for algo in autov1 autov2 autov3 sshs_model crc32 crc32_civitai blake3 content; do
     x=$($SFT hash --algo $algo quantised.safetensors | head -c 12)

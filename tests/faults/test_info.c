@@ -73,8 +73,9 @@ static void add_picture(const char *path) {
     os_fake_add_file(path, png, at + 8 + len + 4);
 }
 
-#define CIVITAI "{\"id\":34,\"modelId\":12,\"name\":\"v1\",\"baseModel\":\"Pony\",\"trainedWords\":" \
-    "[\"neon\"],\"model\":{\"name\":\"Neon\",\"type\":\"LORA\"},\"files\":[{\"sizeKB\":2," \
+#define CIVITAI "{\"id\":34,\"modelId\":12,\"name\":\"v1\",\"baseModel\":\"Pony\"," \
+    "\"trainedWords\":[\"neon\"],\"model\":{\"name\":\"Neon\",\"type\":\"LORA\"}," \
+    "\"files\":[{\"sizeKB\":2," \
     "\"hashes\":{\"SHA256\":\"" HASH "\"}}]}"
 
 static void info_world(const fault_scene *scene) {

@@ -1,6 +1,6 @@
-/* Hostile headers, and labels of hostile metadata: memory at most six times the header, no allocation per tensor, the right
- * verdict, and time that grows with the bytes. Takes the size in MB (default 100); prints
- * "N passed, N failed".
+/* Hostile headers, and labels of hostile metadata: memory at most six times the header, no
+ * allocation per tensor, the right verdict, and time that grows with the bytes. Takes the
+ * size in MB (default 100); prints "N passed, N failed".
  *
  * The header comes from a source that lends nothing, so that its copy is counted too. */
 #include "collide.h"

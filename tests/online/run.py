@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 import shlex
+import signal
 import struct
 import subprocess
 import sys
@@ -454,6 +455,23 @@ def too_slow(w):
     holds(0.9 < time.monotonic() - begin < 5, "did not stop in time")
     holds("imed out" in w.errors, w.errors)
     same(len(w.site.log), 1)
+
+
+@case
+def interrupted(w):
+    """A signal ends it, and nothing is left behind."""
+    w.site.add(w.model())
+    w.site.fault("POST", slow(8))
+    words = command() + ["info", "--online", "--save", "--civitai-url", w.site.url, w.folder]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not w.site.log:
+        time.sleep(0.05)
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=LIMIT)
+    holds(time.monotonic() - begin < 4, "it went on")
+    same(child.returncode in (130, -signal.SIGINT), True, str(child.returncode))
+    same(os.listdir(w.folder), ["neon.safetensors"])
 
 
 @case

@@ -118,10 +118,11 @@ def slices():
 
 def rows(*sources):
     """The names of the files that the tables of src/info read, in their order."""
+    row = re.compile(r'^    \{ (?:NULL|"([\w/]+)"), "([^"]+)", "[^"]+", \w+ \},', re.M)
     out = []
     for source in sources:
         with open(os.path.join(HERE, "..", "src", "info", source)) as f:
-            out += re.findall(r'^    \{ (?:NULL|"([\w/]+)"), "([^"]+)", "[^"]+", \w+ \},', f.read(), re.M)
+            out += row.findall(f.read())
     return [stem + suffix for stem, suffix in out]
 
 
@@ -168,15 +169,16 @@ def infos():
             {"transformer.r": 16, "transformer.lora_alpha": 8, "transformer.use_dora": False})),
         "toolkit": pairs(*flux, name="x", software='{"name":"ai-toolkit","version":"1"}',
                          training_info='{"step":1000,"epoch":3}', ss_output_name="x"),
-        "onetrainer": pairs(*kohya, ot_config='{"base_model_name":"a/b","concepts":[{"path":"/x"}]}',
-                            ot_branch="main"),
+        "onetrainer": pairs(*kohya, ot_branch="main", ot_config='{"base_model_name":"a/b",'
+                            '"concepts":[{"path":"/x"}]}'),
         "ssmd": pairs(*kohya, ssmd_display_name="x", ssmd_tags="a,b", ssmd_rating="4",
                       ssmd_cover_images='["data:image/png;base64,iVBORw0KGgo="]',
                       ssmd_source="https://civitai.com/models/12?modelVersionId=34"),
         "merge": pairs(tensor("model.diffusion_model.input_blocks.0.0.weight", 11, 4, 3, 3),
                        sd_merge_recipe=bases, sd_merge_models='{"h":{"name":"x"}}'),
         "comfy": pairs(tensor("img_in.weight", 24, 9), workflow='{"nodes":[]}', prompt=json.dumps(
-            {"1": {"class_type": "LoraLoader", "inputs": {"lora_name": "x", "strength_model": 1}}})),
+            {"1": {"class_type": "LoraLoader",
+                   "inputs": {"lora_name": "x", "strength_model": 1}}})),
         "quantised": pairs(tensor("model.layers.0.self_attn.q_proj.qweight", 17, 17),
                            tensor("model.layers.0.self_attn.q_proj.scales", 9, 17),
                            tensor("model.embed_tokens.weight", 30, 17), format="pt"),
@@ -195,10 +197,12 @@ def chunk(kind, data):
 
 
 def png():
-    text = b"a city at night\nNegative prompt: day\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 1"
+    text = (b"a city at night\nNegative prompt: day\n"
+            b"Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 1")
     graph = json.dumps({"1": {"class_type": "KSampler", "inputs": {
         "seed": 5, "steps": 9, "cfg": 4.5, "sampler_name": "euler", "positive": ["2", 0],
-        "negative": ["3", 0]}}, "2": {"inputs": {"text": "a city"}}, "3": {"inputs": {"text": ["2", 0]}}})
+        "negative": ["3", 0]}}, "2": {"inputs": {"text": "a city"}},
+        "3": {"inputs": {"text": ["2", 0]}}})
     head = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0))
     return {"text": head + chunk(b"tEXt", b"parameters\0" + text) + chunk(b"IEND", b""),
             "packed": head + chunk(b"zTXt", b"parameters\0\0" + zlib.compress(text)),
@@ -231,11 +235,13 @@ def besides():
         "README.md": README.encode(),
         "config.json": b'{"_class_name":"FluxTransformer2DModel","torch_dtype":"bfloat16",'
                        b'"architectures":["LlamaForCausalLM"],"quantization_config":{"bits":4}}',
-        "adapter_config.json": b'{"peft_type":"LORA","r":16,"lora_alpha":32,"base_model_name_or_path":'
-                               b'"a/b","target_modules":["q_proj"],"use_dora":true}',
-        "model_index.json": b'{"_class_name":"FluxPipeline","unet":["diffusers","UNet2DConditionModel"]}',
+        "adapter_config.json": b'{"peft_type":"LORA","r":16,"lora_alpha":32,"use_dora":true,'
+                               b'"base_model_name_or_path":"a/b","target_modules":["q_proj"]}',
+        "model_index.json": b'{"_class_name":"FluxPipeline",'
+                            b'"unet":["diffusers","UNet2DConditionModel"]}',
         "scheduler_config.json": b'{"prediction_type":"v_prediction"}',
-        ".txt": b"zxc, neon city", ".description.txt": b"<p>A <b>city</b>&amp; <a href='x'>y</a></p>",
+        ".txt": b"zxc, neon city",
+        ".description.txt": b"<p>A <b>city</b>&amp; <a href='x'>y</a></p>",
         ".sha256": b"a" * 32 + b"0123456789abcdef" * 2 + b"  x.safetensors\n",
         ".yaml": b"model:\n  params:\n    parameterization: \"v\"\n",
     }

@@ -1,4 +1,4 @@
-/* Hostile headers, and labels of hostile metadata: memory at most six times the header, no
+/* Hostile headers (memory at most six times the header) and labels of hostile metadata: no
  * allocation per tensor, the right verdict, and time that grows with the bytes. Takes the
  * size in MB (default 100); prints "N passed, N failed".
  *
@@ -261,7 +261,7 @@ static double run_names(const hash_case *h, bool keys, uint32_t count, double ra
 
 /* ── Labels ── */
 
-/* Four times the bytes may take twelve times as long, where it is long enough to be measured:
+/* Three times the bytes and 64 MiB, for tables of words. Four times the bytes may take twelve times as long, where it is long enough to be measured:
  * a square would be sixteen. */
 static void run_label(const label_case *one, size_t bytes) {
     label_measure quarter = label_once(one, bytes / 4), whole = label_once(one, bytes);
@@ -270,7 +270,7 @@ static void run_label(const label_case *one, size_t bytes) {
            (double)bytes / 1e6, whole.code ? sft_code_describe((sft_code)whole.code)->name : "ok",
            whole.words, (double)whole.peak / (double)bytes, "", whole.seconds * 1e3, growth);
     expect(whole.code == SFT_OK, one->name, "no label");
-    expect(whole.peak <= 6 * bytes + (1 << 20), one->name, "too much memory");
+    expect(whole.peak <= 3 * bytes + (64 << 20), one->name, "too much memory");
     expect(whole.left == 0, one->name, "memory not released");
     expect(whole.json > 1000 && whole.json < bytes + (1 << 20), one->name, "a label too long");
     expect(quarter.seconds < 0.02 || growth < 12, one->name, "time grows faster than the bytes");

@@ -88,6 +88,12 @@ bool cli_write_file(cli *c, const char *path, sft_span bytes) {
     return code == SFT_OK;
 }
 
+static void complain_memory(cli *c, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail_memory(&err, strlen(path) + STEM_MOST);
+    cli_complain(c, path, &err);
+}
+
 static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
                           const sft_preview *preview) {
     sfti_arena arena = { .alloc = c->alloc };
@@ -100,8 +106,30 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
     else snprintf(name, sizeof name, "%s.%s", stem, suffix);
     char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
     if (path) ok = cli_write_file(c, path, preview->data);
+    else complain_memory(c, folder);
     sfti_arena_free(&arena);
     return ok;
+}
+
+/* The whole of a file; false when it cannot be read, which was told. */
+static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_source source;
+    char room[128];
+    int fd, error = os_open_read(path, &fd);
+    if (error) {
+        sfti_fail_os(&err, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room), "open");
+        cli_complain(c, path, &err);
+        return false;
+    }
+    sft_code code = sft_source_fd(fd, &c->alloc, &source, &err);
+    if (!code) {
+        code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(bytes), NULL, &err);
+        if (source.close) source.close(source.ctx);
+    }
+    os_close(fd);
+    if (code) cli_complain(c, path, &err);
+    return code == SFT_OK;
 }
 
 /* A picture beside the model is a file already; it is copied only if none is embedded. */
@@ -109,25 +137,15 @@ static bool copy_preview(cli *c, const cli_model *model, const char *folder,
                          const sft_preview *preview) {
     sft_buffer bytes = { .alloc = c->alloc };
     sft_preview copy = *preview;
-    sft_error err = SFT_ERROR_INIT;
-    sft_source source;
     char path[4096];
-    int fd;
     bool ok = false;
     if (preview->path.len == 0 || preview->path.len >= sizeof path) return false;
     memcpy(path, preview->path.data, preview->path.len);
     path[preview->path.len] = 0;
-    if (os_open_read(path, &fd)) return false;
-    if (sft_source_fd(fd, &c->alloc, &source, &err) == SFT_OK) {
-        if (sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(&bytes), NULL, &err)) {
-            cli_complain(c, path, &err);
-        } else {
-            copy.data = (sft_span){ bytes.data, bytes.len };
-            ok = write_preview(c, model, folder, 1, &copy);
-        }
-        if (source.close) source.close(source.ctx);
+    if (read_picture(c, path, &bytes)) {
+        copy.data = (sft_span){ bytes.data, bytes.len };
+        ok = write_preview(c, model, folder, 1, &copy);
     }
-    os_close(fd);
     sft_buffer_free(&bytes);
     return ok;
 }

@@ -15,6 +15,8 @@
 
 #define WORDS_MOST 16
 
+static size_t files_before;
+
 /* ── The models ── */
 
 #define UNET "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_"
@@ -98,6 +100,8 @@ static void info_world(const fault_scene *scene) {
     add("/pipe/unet/diffusion_pytorch_model.safetensors", &unet);
     add("/pipe/vae/diffusion_pytorch_model.safetensors", &vae);
     add("/cut/m-00001-of-00002.safetensors", &shard);
+    add("/plain/d.safetensors", &plain_lora);
+    add_picture("/plain/d.png");
     add_text("/sums", HASH "  /l/neon.safetensors\n");
     os_fake_add_dir("/out");
 }
@@ -160,7 +164,39 @@ static const fault_scene folders[] = {
     LINE("info --long /lib"),
 };
 
+/* A file of /out is whole or not there, and nothing else is. */
+static const char *whole_or_none(const fault_scene *scene, const fault_seen *seen,
+                                 bool lasting) {
+    size_t len, files = os_fake_count_files(), exported = 0;
+    exported += os_fake_exists("/out/neon.png") + os_fake_exists("/out/d.png");
+    exported += os_fake_exists("/out/w.json");
+    if (os_fake_exists("/out/w.json")) {
+        const char *text = os_fake_file("/out/w.json", &len);
+        if (len != 12 || memcmp(text, "{\"nodes\":[]}", 12) != 0) return "half a workflow";
+    }
+    /* (A picture beside the model may not have been seen.) */
+    if (seen->status == 0 && exported == 0 && scene->way == 0) return "nothing was exported";
+    return files == files_before + exported || lasting ? NULL : "a file is left";
+}
+
+static void export_world(const fault_scene *scene) {
+    info_world(scene);
+    files_before = os_fake_count_files();
+}
+
+#define EXPORT(text, hidden) \
+    { .command = true, .run = run_line, .set = export_world, .after = whole_or_none, \
+      .beside = true, .writes = true, .way = hidden, .line = "safetensors " text }
+
+static const fault_scene exports[] = {
+    EXPORT("info --export-preview /out /plain/d.safetensors", 1),
+    EXPORT("info --export-preview /out /l/neon.safetensors", 0),
+    EXPORT("info --export-workflow /out/w.json /l/neon.safetensors", 0),
+};
+
 static const fault_scene digests[] = {
+    FACTS("info --verify /l/neon.safetensors"),
+    FACTS("info --json --hash sha256,autov3 /l/neon.safetensors"),
     LINE("hash /l/neon.safetensors"),
     LINE("hash --algo all --json /l/neon.safetensors"),
     LINE("hash -r --algo autov3 /lib"),
@@ -180,6 +216,11 @@ static void play_labels(void **state) {
 static void play_folders(void **state) {
     (void)state;
     assert_true(fault_play(folders, sizeof folders / sizeof *folders, 420, 330));
+}
+
+static void play_exports(void **state) {
+    (void)state;
+    assert_true(fault_play(exports, sizeof exports / sizeof *exports, 60, 100));
 }
 
 static void play_digests(void **state) {
@@ -276,6 +317,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_labels),
         cmocka_unit_test(play_folders),
+        cmocka_unit_test(play_exports),
         cmocka_unit_test(play_digests),
         cmocka_unit_test(reads_little),
         cmocka_unit_test(probes_nothing),

@@ -261,8 +261,8 @@ static double run_names(const hash_case *h, bool keys, uint32_t count, double ra
 
 /* ── Labels ── */
 
-/* Three times the bytes and 64 MiB, for tables of words. Four times the bytes may take twelve times as long, where it is long enough to be measured:
- * a square would be sixteen. */
+/* Memory: three times the bytes, and 64 MiB for tables of words. Four times the bytes may take
+ * twelve times as long, where it is long enough to be measured: a square would be sixteen. */
 static void run_label(const label_case *one, size_t bytes) {
     label_measure quarter = label_once(one, bytes / 4), whole = label_once(one, bytes);
     double growth = quarter.seconds > 0 ? whole.seconds / quarter.seconds : 0;

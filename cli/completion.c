@@ -165,7 +165,7 @@ static void fish_options(cli_out *out, const cli_command *command) {
                    command->name);
         if (row->letter) cli_printf(out, " -s %c", row->letter);
         cli_printf(out, " -l %s", row->name);
-        if (row->kind == CLI_WORD) cli_text(out, " -r");
+        if (row->kind == CLI_WORD || row->kind == CLI_MANY) cli_text(out, " -r");
         if (row->kind == CLI_CHOICE) {
             cli_text(out, " -x -a '");
             choice_words(out, row);

@@ -9,6 +9,13 @@ typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_form
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
+/* Words of an option that may come more than once. */
+#define CLI_WORDS_MOST 16
+typedef struct cli_words {
+    const char *items[CLI_WORDS_MOST];
+    size_t count;
+} cli_words;
+
 /* What the options said; all zero but level is the default. */
 typedef struct cli_settings {
     int help, version, color, verbose;
@@ -16,8 +23,14 @@ typedef struct cli_settings {
     int sort, tree;
     int deep, explain;
     int as, force;
-    const char *match;
+    int full, longer, paths_only, nul;
+    const char *match, *fields, *preview_folder, *workflow_file;
+    cli_words where;
     const char *algo, *cache, *sums, *threads;
+    int online, dry_run, save;
+    const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
+    const char *hash;
+    int verify, compute;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -25,7 +38,8 @@ typedef struct cli_settings {
 typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
     CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
-    CLI_WORD    /* the const char * becomes the word; `value` names it */
+    CLI_WORD,   /* the const char * becomes the word; `value` names it */
+    CLI_MANY    /* the cli_words gets one word more */
 } cli_option_kind;
 
 typedef struct cli_option {
@@ -37,6 +51,8 @@ typedef struct cli_option {
     size_t field; /* offset in cli_settings */
     const char *help;
 } cli_option;
+
+#define CLI_TABLES_MOST 8
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */
@@ -50,7 +66,7 @@ typedef struct cli_command {
     const char *summary;  /* no full stop */
     const char *about;    /* paragraphs, each one line, for the man page */
     const cli_example *examples;
-    const cli_option *tables[6]; /* NULL ends */
+    const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
     int (*run)(struct cli *cli, char **operands, size_t count);

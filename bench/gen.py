@@ -6,7 +6,10 @@ hostile-*.safetensors   legal headers of 100 MB made to cost as much as can be
 large, small            512 MB in 291 tensors, 77 MB in 18,867, all bytes there
 matrix, cube            one F32 tensor of 4096 x 4096, and of 64 x 512 x 512, for slices
 cast-f32, cast-f8       one tensor of 64 Mi elements, F32 (as weights are) and F8_E4M3
+loras/                  1,000 LoRAs as kohya's scripts write them, headers of 300 KB; data are holes
+huge, many/             2 GB, and 64 files of 64 MB, to be hashed; data are holes
 """
+import json
 import os
 import random
 import struct
@@ -100,9 +103,60 @@ def files():
                               bytes(range(1 << 8)) * (1 << 14))
 
 
+def lora_tensors():
+    """The text encoder and the unet of SD 1.5, rank 16."""
+    out = []
+    for block in range(24):
+        for layer in ("self_attn_q_proj", "self_attn_k_proj", "self_attn_v_proj", "mlp_fc1"):
+            out.append(("lora_te_text_model_encoder_layers_%d_%s" % (block, layer), 768))
+    for block in range(12):
+        for layer in ("attn1_to_q", "attn1_to_k", "attn1_to_v", "attn1_to_out_0", "attn2_to_q",
+                      "attn2_to_out_0", "ff_net_2", "proj_in", "proj_out"):
+            for depth in range(2):
+                out.append(("lora_unet_up_blocks_%d_attentions_%d_transformer_blocks_0_%s"
+                            % (block % 4, block // 4 * 2 + depth, layer), 640))
+    tensors = {}
+    for name, width in out:
+        tensors[name + ".alpha"] = ("F16", (), 2)
+        tensors[name + ".lora_down.weight"] = ("F16", (16, width), 32 * width)
+        tensors[name + ".lora_up.weight"] = ("F16", (width, 16), 32 * width)
+    return [(name, *rest) for name, rest in sorted(tensors.items())]
+
+
+def lora_metadata(number):
+    words = ("night", "blue sky", "long coat", "looking at viewer", "neon lights", "rain", "window")
+    tags = {"%s %d" % (words[i % 7], i): 1 + i * 7919 % 30 for i in range(6800)}
+    tags["neon %d" % number] = 40
+    return {"ss_output_name": "neon-%d" % number, "ss_network_dim": "16",
+            "ss_network_alpha": "0", "ss_network_module": "networks.lora",
+            "ss_base_model_version": "sd_v1", "ss_sd_model_name": "v1-5-pruned.safetensors",
+            "ss_epoch": "10", "ss_num_train_images": "400", "ss_learning_rate": "0.0001",
+            "ss_dataset_dirs": json.dumps({"10_neon": {"n_repeats": 10, "img_count": 40}}),
+            "ss_tag_frequency": json.dumps({"10_neon": tags})}
+
+
+def loras(folder):
+    text, size = entries(lora_tensors())
+
+    def make(number):
+        head = json.dumps({"__metadata__": lora_metadata(number)}, separators=(",", ":"))
+        return head[:-1] + "," + text[1:], size
+    for i in range(1000):
+        yield os.path.join(folder, "neon-%03d" % i), lambda i=i: make(i)
+
+
+def hashed(folder):
+    yield "huge", lambda: entries([("w", "F32", (1 << 29,), 1 << 31)])
+    for i in range(64):
+        yield os.path.join(folder, "part-%02d" % i), lambda i=i: entries(
+            [("w%d" % i, "F32", (1 << 24,), 1 << 26)])
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    for name, make in files():
+    for below in ("loras", "many"):
+        os.makedirs(os.path.join(folder, below), exist_ok=True)
+    for name, make in (*files(), *loras("loras"), *hashed("many")):
         path = os.path.join(folder, name + ".safetensors")
         if not os.path.exists(path):
             write(path, *make())

@@ -143,7 +143,8 @@ static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
-    if (cli_inputs_expand(operand, c->set.recursive, &options, &inputs, &err)) {
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
+    if (cli_inputs_expand(operand, depth, &options, &inputs, &err)) {
         cli_fail_input(c, operand, &err);
     } else {
         for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {

@@ -31,6 +31,7 @@ const cli_command *cli_command_named(const char *name);
 const char *cli_command_near(const char *name);
 
 extern const cli_command cli_info_command;
+extern const cli_command cli_find_command;
 extern const cli_command cli_ls_command;
 extern const cli_command cli_check_command;
 extern const cli_command cli_cat_command;
@@ -60,6 +61,9 @@ void cli_refuse(cli *c, const char *path, const sft_error *err);
 void cli_fail_input(cli *c, const char *path, const sft_error *err);
 /* The same for a result that was begun and of which nothing is written yet. */
 void cli_fail_result(cli *c, const char *path, const sft_error *err);
+
+/* Complain about how the command was called, and tell where its help is. Returns the status. */
+int cli_refuse_usage(cli *c, const sft_error *err);
 
 /* ── Results as JSON ── */
 

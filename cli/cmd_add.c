@@ -77,8 +77,8 @@ static sft_code need_output(sft_error *err) {
 static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    a->path = c->set.output ? c->set.output : operands[0];
     sft_code code = cli_output_begin(&out, c, operands[0], CLI_TARGET_EDIT, err);
+    a->path = out.blame;
     if (code) return code;
     code = cli_parts_open(c, operands, 1, &a->parts, err);
     a->path = a->parts.path;

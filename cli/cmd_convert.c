@@ -17,6 +17,7 @@ typedef struct convert_run {
     sft_conversion *conversion;
     sft_dtype to;
     size_t matched;
+    uint32_t threads;
     const char *input;
 } convert_run;
 
@@ -154,7 +155,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
 static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, run->c, run->c->set.output);
-    if (!cli_parse_threads(run->c, &job.threads)) return SFT_CANCELLED; /* has been told */
+    job.threads = run->threads;
     sft_code code = out ? write_file(run, out, &job, err) : write_set(run, &job, err);
     cli_progress_end(&progress);
     return code;
@@ -211,6 +212,7 @@ static int run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     (void)count;
     run.parts.arena.alloc = c->alloc;
+    if (!cli_parse_threads(c, &run.threads)) return c->status;
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_complain(c, run.parts.path, &err);
@@ -226,8 +228,7 @@ static const cli_option convert_options[] = {
       "only tensors whose name matches all of GLOB, whatever their dtype is: * any text, "
       "? one character, [a-z] [!a-z]" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
-      "what is too large becomes the greatest value there is; NaN becomes 0 where there is "
-      "none" },
+      "what is too large becomes the greatest value there is, NaN in an integer 0" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "at most so many at once; 0, the default: one per processor" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
@@ -251,7 +252,7 @@ const cli_command cli_convert_command = {
     "Without --match all floating-point tensors become DTYPE if that is one (and all integer "
     "tensors, if it is an integer); the others stay as they are. Values are rounded to the "
     "nearest, once; docs/convert.md has a table for every dtype. A value that has no place in an "
-    "integer dtype, or a NaN in F4 and F6, is an error, unless --saturate is given.\n"
+    "integer dtype is an error, unless --saturate is given; so is a NaN for F4 and F6, always.\n"
     "Tensors with a scale beside them (weight_scale_inv, scale_weight, ...) and these scales stay "
     "as they are, with a warning: without their scale the values would mean nothing. --force "
     "casts them, too.\n"

@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -70,10 +71,12 @@ static void put_number(sft_hasher *hasher, uint64_t value) {
     sft_hasher_update(hasher, bytes, sizeof bytes);
 }
 
-static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, uint64_t len) {
+/* The first failure stays in err. */
+static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, uint64_t len,
+                       sft_error *err) {
     uint8_t bytes[DUP_SAMPLE];
     size_t part = len < DUP_SAMPLE ? (size_t)len : DUP_SAMPLE;
-    if (sft_read_at(file, at, bytes, part, NULL)) part = 0; /* hashing will say why */
+    if (err->code || sft_read_at(file, at, bytes, part, err)) return;
     sft_hasher_update(hasher, bytes, part);
 }
 
@@ -83,28 +86,26 @@ static void take_key(const sft_hasher *hasher, dup_model *model, dup_by by) {
     memcpy(model->key[by], hashes.text[SFT_HASH_SHA256], SFT_HASH_ROOM);
 }
 
-typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what);
+typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what, sft_error *err);
 
+/* Nothing after a failure. */
 static void make_key(dup_run *run, dup_model *model, dup_by by, dup_put_fn put,
-                     const void *what) {
-    sft_error err = SFT_ERROR_INIT;
+                     const void *what, sft_error *err) {
     sft_hasher *hasher = NULL;
-    if (sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &run->c->alloc, &hasher, &err)) {
-        cli_complain(run->c, model->path, &err);
-        return;
-    }
-    put(hasher, what);
-    take_key(hasher, model, by);
+    if (err->code) return;
+    if (sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &run->c->alloc, &hasher, err)) return;
+    put(hasher, what, err);
+    if (!err->code) take_key(hasher, model, by);
     sft_hasher_free(hasher);
 }
 
 /* Length of the data and some of its bytes. */
-static void put_weights(sft_hasher *hasher, const void *what) {
+static void put_weights(sft_hasher *hasher, const void *what, sft_error *err) {
     const sft_file *file = what;
     uint64_t data = sft_file_data_offset(file), len = sft_file_data_bytes(file);
     put_number(hasher, len);
     for (uint64_t i = 0; i < DUP_SAMPLES; i++)
-        put_sample(hasher, file, data + len / DUP_SAMPLES * i, len / DUP_SAMPLES);
+        put_sample(hasher, file, data + len / DUP_SAMPLES * i, len / DUP_SAMPLES, err);
 }
 
 typedef struct dup_named {
@@ -121,7 +122,7 @@ static void put_tensor_facts(sft_hasher *hasher, const sft_tensor *tensor) {
 }
 
 /* Names, dtypes and shapes of all tensors and some bytes of some. */
-static void put_content(sft_hasher *hasher, const void *what) {
+static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     const dup_named *named = what;
     size_t count = sft_set_count(named->set), step = count / DUP_SAMPLES + 1;
     for (size_t i = 0; i < count; i++) {
@@ -130,51 +131,64 @@ static void put_content(sft_hasher *hasher, const void *what) {
             sft_set_shard(named->set, sft_set_tensor_shard(named->set, named->order[i]));
         put_tensor_facts(hasher, tensor);
         if (i % step == 0)
-            put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin);
+            put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
     }
 }
 
-static void make_content_key(dup_run *run, dup_model *model, const sft_set *set) {
+static void make_content_key(dup_run *run, dup_model *model, const sft_set *set,
+                             sft_error *err) {
     size_t bytes = (sft_set_count(set) + 1) * sizeof(uint32_t);
-    sft_error err = SFT_ERROR_INIT;
+    if (err->code) return;
     uint32_t *order = sfti_take(&run->c->alloc, bytes);
-    sft_code code = order ? sft_set_order(set, SFT_ORDER_NAME, order, &err)
-                          : sfti_fail_memory(&err, bytes);
+    sft_code code = order ? sft_set_order(set, SFT_ORDER_NAME, order, err)
+                          : sfti_fail_memory(err, bytes);
     dup_named named = { set, order };
-    if (code) cli_complain(run->c, model->path, &err);
-    else make_key(run, model, DUP_CONTENT, put_content, &named);
+    if (!code) make_key(run, model, DUP_CONTENT, put_content, &named, err);
     sfti_release(&run->c->alloc, order, bytes);
 }
 
-static void put_size(sft_hasher *hasher, const void *what) {
+static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
+    (void)err;
     put_number(hasher, *(const uint64_t *)what);
 }
 
-/* A model that is none can be a copy of a file all the same. False if it can't be read. */
+/* A model that is none can be a copy of a file all the same. */
+static bool is_file_of_no_model(const cli_input *input, const sft_error *err, os_info *info) {
+    sft_class cls = sft_code_describe(err->code)->cls;
+    bool none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
+             || (cls == SFT_CLASS_LIMIT && err->code != SFT_OUT_OF_MEMORY);
+    return none && input->kind == CLI_FILE && os_info_path(input->path, true, info) == 0
+        && info->kind == OS_FILE;
+}
+
+static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_error *err) {
+    sft_totals totals;
+    sft_set_totals(set, &totals);
+    model->bytes = totals.bytes;
+    if (!sft_set_index_path(set)) {
+        make_key(run, model, DUP_FILE, put_size, &totals.bytes, err);
+        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard(set, 0), err);
+    }
+    make_content_key(run, model, set, err);
+}
+
+/* False if it can't be read. */
 static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set_options options = cli_set_options(run->c);
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
-    sft_totals totals;
     os_info info;
     model->path = input->path;
-    if (sft_set_open(input->path, &options, &set, &err)) {
-        bool there = os_info_path(input->path, true, &info) == 0 && info.kind == OS_FILE;
-        bool is_one = there && input->kind == CLI_FILE && err.code >= 100 && err.code < 400;
-        model->bytes = is_one ? info.size : 0;
-        if (is_one) make_key(run, model, DUP_FILE, put_size, &info.size);
-        else cli_fail_input(run->c, input->path, &err);
-        return is_one;
+    if (!sft_set_open(input->path, &options, &set, &err)) {
+        look_at_set(run, model, set, &err);
+    } else if (is_file_of_no_model(input, &err, &info)) {
+        err = (sft_error)SFT_ERROR_INIT;
+        model->bytes = info.size;
+        make_key(run, model, DUP_FILE, put_size, &info.size, &err);
     }
-    sft_set_totals(set, &totals);
-    model->bytes = totals.bytes;
-    if (!sft_set_index_path(set)) {
-        make_key(run, model, DUP_FILE, put_size, &totals.bytes);
-        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard(set, 0));
-    }
-    make_content_key(run, model, set);
     sft_set_close(set);
-    return true;
+    if (err.code) cli_fail_input(run->c, input->path, &err);
+    return !err.code;
 }
 
 /* ── Groups of equal keys ── */
@@ -387,7 +401,8 @@ static void tell_groups(dup_run *run) {
 
 typedef struct dup_place {
     uint64_t device, inode;
-    bool known, again;
+    int error; /* 0: it is known */
+    bool again;
 } dup_place;
 
 static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
@@ -400,19 +415,25 @@ static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
 static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *inputs) {
     os_info info;
     for (size_t i = 0; i < inputs->count; i++) {
-        bool known = os_info_path(inputs->items[i]->path, true, &info) == 0;
-        if (known) places[i] = (dup_place){ info.device, info.inode, true, false };
+        int error = os_info_path(inputs->items[i]->path, true, &info);
+        if (error) places[i].error = error;
+        else places[i] = (dup_place){ info.device, info.inode, 0, false };
         order[i] = (uint32_t)i;
     }
     sfti_sort(order, order + inputs->count, inputs->count, compare_places, places);
     for (size_t i = 1; i < inputs->count; i++)
-        places[order[i]].again = places[order[i]].known
+        places[order[i]].again = places[order[i]].error == 0
                                  && compare_places(places, order[i - 1], order[i]) == 0;
 }
 
-static void look_at_input(dup_run *run, const cli_input *input) {
+static void look_at_input(dup_run *run, const cli_input *input, int error) {
     sft_error err = SFT_ERROR_INIT;
-    if (input->kind == CLI_FILE || input->kind == CLI_INDEX) {
+    char room[128];
+    if (error && (input->kind == CLI_FILE || input->kind == CLI_INDEX)) {
+        sfti_fail_os(&err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
+                     os_error_text(error, room, sizeof room), "open");
+        cli_fail_input(run->c, input->path, &err);
+    } else if (input->kind == CLI_FILE || input->kind == CLI_INDEX) {
         run->count += look_at(run, &run->models[run->count], input);
     } else if (input->kind == CLI_STDIN) {
         sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected files, found standard input");
@@ -429,7 +450,7 @@ static bool look_at_all(dup_run *run, const cli_gathered *inputs) {
     if (!places || !run->models || !run->order || inputs->count > UINT32_MAX / 4) return false;
     mark_again(places, run->order, inputs);
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c); i++)
-        if (!places[i].again) look_at_input(run, inputs->items[i]);
+        if (!places[i].again) look_at_input(run, inputs->items[i], places[i].error);
     return !cli_is_over(run->c);
 }
 

@@ -8,7 +8,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     parts->path = NULL;
     sft_code code = cli_output_begin(out, c, input, CLI_TARGET_NEW, err);
     if (code) {
-        parts->path = out->path;
+        parts->path = out->blame;
         return code;
     }
     code = cli_parts_open(c, operands, count, parts, err);

@@ -2,6 +2,8 @@
 #include "output.h"
 #include "parts.h"
 
+#include "os/os.h"
+
 #include <string.h>
 
 /* Standard input as a source of exactly so many bytes. */
@@ -30,6 +32,9 @@ static sft_code read_exact(void *ctx, uint64_t offset, void *into, size_t len, s
                            sft_error *err) {
     const exact_input *in = ctx;
     sft_code code = in->inner.read_at(in->inner.ctx, offset, into, len, got, err);
+    if (code && os_stop_signal()) {
+        return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped by a signal");
+    }
     if (code) return code;
     if (*got < len) return wrong_size(in, "", offset + *got, err);
     return offset + len == in->bytes ? probe_end(in, err) : SFT_OK;
@@ -87,8 +92,8 @@ static sft_code put_bytes(cli *c, char *file, const char *name, cli_parts *parts
     sft_source source;
     size_t at;
     uint64_t bytes = 0;
-    parts->path = c->set.output ? c->set.output : file;
     sft_code code = cli_output_begin(&out, c, file, CLI_TARGET_EDIT, err);
+    parts->path = out.blame;
     if (code) return code;
     code = cli_parts_open(c, &file, 1, parts, err);
     if (!code) code = find_tensor_part(parts, sft_span_cstr(name), &at, err);

@@ -56,8 +56,8 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     sft_set_options options = cli_set_options(c);
     sft_repair *repair = NULL;
     cli_output out;
-    *path = c->set.output;
     sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
+    *path = out.blame;
     if (code) return code;
     *path = input;
     code = sft_repair_open(input, &options.open, &repair, err);

@@ -56,7 +56,7 @@ static const cli_option split_options[] = {
     { 0, "count", "N", CLI_WORD, 0, offsetof(cli_settings, count),
       "instead: so many shards, as even as can be" },
     { 0, "name", "STEM", CLI_WORD, 0, offsetof(cli_settings, stem),
-      "how the files' names begin; model unless given" },
+      "how the names of the files begin; model unless given" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

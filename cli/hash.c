@@ -24,7 +24,7 @@ sft_code cli_gather(cli *c, char **operands, size_t count, cli_gathered *out, sf
     out->expanded = sfti_arena_take(&out->arena, (count + 1) * sizeof *out->expanded);
     if (!out->expanded) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
-        sft_code code = cli_inputs_expand(operands[i], c->set.recursive, &options,
+        sft_code code = cli_inputs_expand(operands[i], (cli_depth)c->set.recursive, &options,
                                           &out->expanded[out->expanded_count++], err);
         if (code) return code;
     }

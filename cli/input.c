@@ -22,7 +22,8 @@ typedef struct folder {
 
 typedef struct walk {
     sfti_arena *arena;
-    bool recursive;
+    cli_depth depth;
+    bool enter; /* folders of the folder now walked */
     found *first;
     size_t count;
     folder *waiting;
@@ -50,7 +51,7 @@ static bool is_model_name(const char *name) {
            sft_is_index_path(name);
 }
 
-static char *join_path(sfti_arena *arena, sft_span dir, const char *name) {
+char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
     size_t len = strlen(name);
     bool slash = dir.len && dir.data[dir.len - 1] != '/';
     char *path = sfti_arena_take(arena, dir.len + slash + len + 1);
@@ -102,7 +103,7 @@ static bool is_file_kind(walk *w, const char *name, os_kind kind, char **path) {
     os_info info;
     *path = NULL;
     if (kind == OS_DIR) return false;
-    *path = join_path(w->arena, sft_span_cstr(w->now->path), name);
+    *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!*path) return true;
     if (kind != OS_LINK) return kind == OS_FILE;
     return os_info_path(*path, true, &info) != 0 || info.kind == OS_FILE;
@@ -112,8 +113,8 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     walk *w = ctx;
     char *path;
     if (kind == OS_DIR) {
-        if (!w->recursive || name[0] == '.') return 0;
-        path = join_path(w->arena, sft_span_cstr(w->now->path), name);
+        if (!w->enter || name[0] == '.') return 0;
+        path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
     if (!is_model_name(name) || !is_file_kind(w, name, kind, &path)) return 0;
@@ -132,11 +133,23 @@ static bool is_loop(folder *f) {
     return false;
 }
 
+bool cli_is_pipeline(sft_span folder, sfti_arena *arena) {
+    os_info info;
+    char *path = cli_join_path(arena, folder, "model_index.json");
+    return path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
+}
+
+static bool is_entered(walk *w) {
+    if (w->depth != CLI_WITH_PARTS) return w->depth == CLI_ALL_LEVELS;
+    return !w->now->parent && cli_is_pipeline(sft_span_cstr(w->now->path), w->arena);
+}
+
 static bool walk_folders(walk *w) {
     while (w->waiting) {
         w->now = w->waiting;
         w->waiting = w->now->next;
         if (is_loop(w->now)) continue;
+        w->enter = is_entered(w);
         int error = os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
         if (error && !add_blocked_folder(w, w->now->path, error)) return false;
@@ -201,7 +214,7 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
         return err.code < 300 || block_input(w, input, &err);
     }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
-        char *path = join_path(w->arena, folder_of(index), sft_index_shard(names, i));
+        char *path = cli_join_path(w->arena, folder_of(index), sft_index_shard(names, i));
         found *f = path ? find_path(sorted, w->count, path) : NULL;
         if (f) f->is_shard = true;
         ok = path != NULL;
@@ -239,9 +252,9 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
     return ok && keep_models(w, options, out);
 }
 
-sft_code cli_inputs_expand(const char *operand, bool recursive, const sft_set_options *options,
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err) {
-    walk w = { .recursive = recursive };
+    walk w = { .depth = depth };
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_allocator(options->open.alloc);
     w.arena = &out->arena;

@@ -25,14 +25,23 @@ typedef struct cli_inputs {
     size_t count;
 } cli_inputs;
 
-/* Expand one operand. A folder gives the models in it (and, recursive, below it): files
+/* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a
+ * folder with a model_index.json). */
+typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
+
+/* Expand one operand. A folder gives the models in it (and, by depth, below it): files
  * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
  * folders; links to files are followed, links to folders are not. A shard that an index
  * found on the way names is left out. Any other path is an input as it is; whether it
  * can be opened is found out later. options serve reading the indexes. Fails only when
  * memory runs out. Free with cli_inputs_free, also after a failure. */
-sft_code cli_inputs_expand(const char *operand, bool recursive, const sft_set_options *options,
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
                            cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
+
+/* dir/name in the arena; NULL when memory ran out. */
+char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
+/* Whether the folder (without a slash at its end; empty: here) is a pipeline's. */
+bool cli_is_pipeline(sft_span folder, sfti_arena *arena);
 
 #endif

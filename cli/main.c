@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "http.h"
 #include "manual.h"
 #include "os/os.h"
 #include "words.h"
@@ -8,12 +9,10 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_info_command, &cli_ls_command,   &cli_check_command,
-    &cli_cat_command,  &cli_hash_command, &cli_dup_command,
-    &cli_diff_command, &cli_split_command,  &cli_merge_command, &cli_select_command,
-    &cli_add_command,  &cli_put_command,    &cli_repair_command,
-    &cli_convert_command,
-    &cli_help_command,
+    &cli_info_command,  &cli_ls_command,     &cli_find_command,  &cli_check_command,
+    &cli_cat_command,   &cli_hash_command,   &cli_dup_command,   &cli_diff_command,
+    &cli_convert_command, &cli_split_command, &cli_merge_command, &cli_select_command,
+    &cli_add_command,   &cli_put_command,    &cli_repair_command, &cli_help_command,
 };
 
 const cli_command *cli_command_at(size_t i) {
@@ -44,7 +43,7 @@ const char *cli_command_near(const char *name) {
 
 /* ── One command ── */
 
-static int usage_error(cli *c, const sft_error *err) {
+int cli_refuse_usage(cli *c, const sft_error *err) {
     cli_complain(c, c->command ? c->command->name : NULL, err);
     cli_printf(&c->err, "try: safetensors help%s%s\n", c->command ? " " : "",
                c->command ? c->command->name : "");
@@ -73,7 +72,7 @@ static int run_command(cli *c, const cli_command *command, int argc, char **argv
     cli_out_color(&c->err, c->set.color);
     if (!code && c->set.help) return show_help(c);
     if (!code) code = check_operands(command, count, &err);
-    if (code) return usage_error(c, &err);
+    if (code) return cli_refuse_usage(c, &err);
     return command->run(c, argv, count);
 }
 
@@ -81,7 +80,10 @@ static int run_command(cli *c, const cli_command *command, int argc, char **argv
 
 static int show_version(cli *c) {
     cli_printf(&c->out, "safetensors %s\n", sft_version());
+    char room[32];
     cli_text(&c->out, sft_build_info());
+    const char *curl = cli_http_version(room);
+    cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
     return CLI_OK;
 }
 
@@ -97,7 +99,7 @@ static int unknown_command(cli *c, const char *word) {
               "expected a command or a file, found \"%s\"%s%s%s", word,
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     err.hint = NULL;
-    return usage_error(c, &err);
+    return cli_refuse_usage(c, &err);
 }
 
 /* For the build: pages and completion scripts from the tables. */

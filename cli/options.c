@@ -50,7 +50,7 @@ const cli_option cli_writing_options[] = {
 };
 
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
-    for (size_t t = 0; t < 6 && command->tables[t]; t++) {
+    for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
         for (const cli_option *row = command->tables[t]; row->name; row++) {
             if (i-- == 0) return row;
         }
@@ -139,10 +139,10 @@ static int *int_field(cli_settings *settings, const cli_option *row) {
     return (int *)(void *)((char *)settings + row->field);
 }
 
-static sft_code store_word(parse *p, const cli_option *row, const char *value) {
-    cli_words *words = (cli_words *)(void *)((char *)p->settings + row->field);
+static sft_code store_one_more(parse *p, const cli_option *row, cli_words *words,
+                               const char *value) {
     if (words->count == CLI_WORDS_MOST) {
-        return parse_fail(p, "expected no more of --", sft_span_cstr(row->name), ", found 65");
+        return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 64 times");
     }
     words->items[words->count++] = value;
     return SFT_OK;
@@ -150,11 +150,12 @@ static sft_code store_word(parse *p, const cli_option *row, const char *value) {
 
 static sft_code store_value(parse *p, const cli_option *row, char *value) {
     sft_span word, given = sft_span_cstr(value);
+    void *field = (char *)p->settings + row->field;
     if (row->kind == CLI_WORD) {
-        *(const char **)(void *)((char *)p->settings + row->field) = value;
+        *(const char **)field = value;
         return SFT_OK;
     }
-    if (row->kind == CLI_MANY) return store_word(p, row, value);
+    if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
     for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
         if (!sft_span_equal(word, given)) continue;
         *int_field(p->settings, row) = (int)i;

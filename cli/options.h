@@ -23,16 +23,22 @@ typedef struct cli_settings {
     int sort, tree;
     int deep, explain;
     int as, force;
-    const char *match;
+    int full, longer, paths_only, nul;
+    const char *match, *fields, *preview_folder, *workflow_file;
+    cli_words where;
     const char *algo, *cache, *sums, *threads;
     const char *dtype; /* of convert */
     int saturate;
     /* of commands that write, see cli_writing_options */
-    int dry_run, no_sync, keep_mtime, follow;
+    int no_sync, keep_mtime, follow;
     const char *output;
     cli_words keep, drop;
     const char *max_size, *count, *stem, *atol, *rtol, *clean;
     int header_only, no_metadata;
+    int online, dry_run, save;
+    const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
+    const char *hash;
+    int verify, compute;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -41,7 +47,7 @@ typedef enum cli_option_kind {
     CLI_FLAG,   /* sets the int at `field` to `set` */
     CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
     CLI_WORD,   /* the const char * becomes the word; `value` names it */
-    CLI_MANY    /* the word joins the cli_words; may be given again */
+    CLI_MANY    /* the cli_words gets one word more */
 } cli_option_kind;
 
 typedef struct cli_option {
@@ -53,6 +59,8 @@ typedef struct cli_option {
     size_t field; /* offset in cli_settings */
     const char *help;
 } cli_option;
+
+#define CLI_TABLES_MOST 8
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */
@@ -66,7 +74,7 @@ typedef struct cli_command {
     const char *summary;  /* no full stop */
     const char *about;    /* paragraphs, each one line, for the man page */
     const cli_example *examples;
-    const cli_option *tables[6]; /* NULL ends */
+    const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
     int (*run)(struct cli *cli, char **operands, size_t count);

@@ -96,7 +96,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     bool there;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     out->in_place = !c->set.output;
-    out->path = out->in_place ? input : c->set.output;
+    out->path = out->blame = out->in_place ? input : c->set.output;
     if (!out->path || (out->in_place && target != CLI_TARGET_EDIT)) return no_output(err);
     sft_code code = check_target(c, out->path, out->in_place, &there, err);
     if (code) return code;
@@ -105,6 +105,7 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     options.no_clobber = !there;
     options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     code = take_input_facts(c, input, !there, &options, err);
+    if (code) out->blame = input;
     out->options = options;
     return code;
 }

@@ -15,7 +15,8 @@ typedef enum cli_target {
 #define CLI_REAL_ROOM 4096
 
 typedef struct cli_output {
-    const char *path; /* as given: to be shown */
+    const char *path;  /* as given: to be shown */
+    const char *blame; /* of a failed beginning: the path it is about */
     bool in_place;    /* no -o: the input is replaced */
     sft_path_options options; /* for sft_sink_path(path): all the rules above */
 } cli_output;

@@ -23,7 +23,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SEEDS = os.path.join(ROOT, "fuzz", "corpus")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
-             "index": "index"}  # name: its seeds
+             "index": "index", "info": "info", "beside": "beside"}  # name: its seeds
+DICTIONARIES = {"info": "info.dict", "beside": "info.dict"}
 
 
 def replay_inputs(name):
@@ -53,7 +54,8 @@ def fuzz(name, seconds, build):
     done = subprocess.run(
         [os.path.join(build, "fuzz", "fuzz_" + name), found, os.path.join(SEEDS, HARNESSES[name]),
          "-max_total_time=%d" % seconds, "-timeout=20", "-rss_limit_mb=4096", "-max_len=65536",
-         "-dict=" + os.path.join(ROOT, "fuzz", "json.dict"), "-print_final_stats=1",
+         "-dict=" + os.path.join(ROOT, "fuzz", DICTIONARIES.get(name, "json.dict")),
+         "-print_final_stats=1",
          "-artifact_prefix=%s/%s-" % (crashes, name)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     return done.returncode, done.stdout

@@ -3,7 +3,9 @@
 kept have names of their own and stay."""
 import json
 import os
+import re
 import struct
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "examples", "models")
@@ -114,13 +116,166 @@ def slices():
     return out
 
 
+def rows(*sources):
+    """The names of the files that the tables of src/info read, in their order."""
+    row = re.compile(r'^    \{ (?:NULL|"([\w/]+)"), "([^"]+)", "[^"]+", \w+ \},', re.M)
+    out = []
+    for source in sources:
+        with open(os.path.join(HERE, "..", "src", "info", source)) as f:
+            out += row.findall(f.read())
+    return [stem + suffix for stem, suffix in out]
+
+
+def neon_city():
+    with open(os.path.join(MODELS, "lora", "neon-city.safetensors"), "rb") as f:
+        size, = struct.unpack("<Q", f.read(8))
+        return json.loads(f.read(size))
+
+
+def tensor(name, *sizes, dtype=13):
+    """sizes: places in the table of fuzz_info.c."""
+    return b"\1" + name.encode(), bytes([dtype, *sizes])
+
+
+def pairs(*given, **more):
+    given += tuple((k.encode(), v.encode()) for k, v in more.items())
+    return b"".join(k + b"\0" + v + b"\0" for k, v in given)
+
+
+def lora(layer, rank=6, width=11):
+    return [tensor(layer + ".lora_down.weight", rank, width),
+            tensor(layer + ".lora_up.weight", width, rank), tensor(layer + ".alpha")]
+
+
+def infos():
+    """Metadata of several producers, and tensors of a few models."""
+    city = neon_city()["__metadata__"]
+    kohya = lora("lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q")
+    flux = lora("transformer.single_transformer_blocks.0.attn.to_q", 6, 24)
+    bases = '{"sd_merge_models":{"a":{"name":"x"}},"type":"webui"}'
+    out = {
+        "kohya": pairs(*kohya, **city),
+        "tags": pairs(*kohya, ss_output_name="neon", ss_tag_frequency=json.dumps(
+            {"10_neon city": {"neon city": 20, "night": 20, "1girl": 3}, "reg": {"x": 2}}),
+            ss_dataset_dirs='{"10_neon city":{"n_repeats":10,"img_count":20}}',
+            ss_reg_dataset_dirs='{"reg":{"img_count":1}}'),
+        "captions": pairs(*kohya, ss_tag_frequency=json.dumps(
+            {"1_a": {"a photo of zxc man in a suit": 1, "a photo of zxc man at sea": 1}})),
+        "modelspec": pairs(*flux, **{"modelspec.architecture": "flux-1-dev/lora",
+            "modelspec.title": "T", "modelspec.date": "2024-05-01T10:00:00",
+            "modelspec.trigger_phrase": "zxc, qwe", "modelspec.thumbnail": "data:image/png;base64,"
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1Pe", "modelspec.resolution": "1024x1024"}),
+        "peft": pairs(*flux, lora_adapter_metadata=json.dumps(
+            {"transformer.r": 16, "transformer.lora_alpha": 8, "transformer.use_dora": False})),
+        "toolkit": pairs(*flux, name="x", software='{"name":"ai-toolkit","version":"1"}',
+                         training_info='{"step":1000,"epoch":3}', ss_output_name="x"),
+        "onetrainer": pairs(*kohya, ot_branch="main", ot_config='{"base_model_name":"a/b",'
+                            '"concepts":[{"path":"/x"}]}'),
+        "ssmd": pairs(*kohya, ssmd_display_name="x", ssmd_tags="a,b", ssmd_rating="4",
+                      ssmd_cover_images='["data:image/png;base64,iVBORw0KGgo="]',
+                      ssmd_source="https://civitai.com/models/12?modelVersionId=34"),
+        "merge": pairs(tensor("model.diffusion_model.input_blocks.0.0.weight", 11, 4, 3, 3),
+                       sd_merge_recipe=bases, sd_merge_models='{"h":{"name":"x"}}'),
+        "comfy": pairs(tensor("img_in.weight", 24, 9), workflow='{"nodes":[]}', prompt=json.dumps(
+            {"1": {"class_type": "LoraLoader",
+                   "inputs": {"lora_name": "x", "strength_model": 1}}})),
+        "quantised": pairs(tensor("model.layers.0.self_attn.q_proj.qweight", 17, 17),
+                           tensor("model.layers.0.self_attn.q_proj.scales", 9, 17),
+                           tensor("model.embed_tokens.weight", 30, 17), format="pt"),
+        "llama": pairs(*[tensor("model.layers.0." + name + ".weight", 20, 20) for name in
+                         ("self_attn.q_proj", "self_attn.k_proj", "mlp.gate_proj", "mlp.up_proj")],
+                       tensor("model.embed_tokens.weight", 30, 20)),
+        "first-scripts": pairs(tensor("unet:0:up", 4, 11), tensor("unet:0:down", 11, 4),
+                               ("<krk>".encode(), b"x"), ("unet:0:rank".encode(), b"4")),
+        "embedding": pairs(tensor("emb_params", 5, 14), tensor("clip_l", 5, 14)),
+    }
+    return out
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png():
+    text = (b"a city at night\nNegative prompt: day\n"
+            b"Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 1")
+    graph = json.dumps({"1": {"class_type": "KSampler", "inputs": {
+        "seed": 5, "steps": 9, "cfg": 4.5, "sampler_name": "euler", "positive": ["2", 0],
+        "negative": ["3", 0]}}, "2": {"inputs": {"text": "a city"}},
+        "3": {"inputs": {"text": ["2", 0]}}})
+    head = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0))
+    return {"text": head + chunk(b"tEXt", b"parameters\0" + text) + chunk(b"IEND", b""),
+            "packed": head + chunk(b"zTXt", b"parameters\0\0" + zlib.compress(text)),
+            "graph": head + chunk(b"iTXt", b"prompt\0\0\0\0\0" + graph.encode())}
+
+
+README = """---
+license: mit
+base_model: stabilityai/stable-diffusion-xl-base-1.0
+instance_prompt: photo of zxc
+tags:
+- lora
+- "text-to-image"
+widget:
+  - text: >
+      a city
+    output: {url: x.png}
+---
+# Neon
+## Trigger words
+You should use `zxc`, `qwe city` to trigger the image generation.
+"""
+
+
+def besides():
+    places = ["picture", "base64", "tags"] + rows("hub.c", "sidecars.c")
+    texts = {
+        "base64": b"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1Pe",
+        "tags": json.dumps({"10_neon city": {"neon city": 20, "night": 20, "1girl": 3}}).encode(),
+        "README.md": README.encode(),
+        "config.json": b'{"_class_name":"FluxTransformer2DModel","torch_dtype":"bfloat16",'
+                       b'"architectures":["LlamaForCausalLM"],"quantization_config":{"bits":4}}',
+        "adapter_config.json": b'{"peft_type":"LORA","r":16,"lora_alpha":32,"use_dora":true,'
+                               b'"base_model_name_or_path":"a/b","target_modules":["q_proj"]}',
+        "model_index.json": b'{"_class_name":"FluxPipeline",'
+                            b'"unet":["diffusers","UNet2DConditionModel"]}',
+        "scheduler_config.json": b'{"prediction_type":"v_prediction"}',
+        ".txt": b"zxc, neon city",
+        ".description.txt": b"<p>A <b>city</b>&amp; <a href='x'>y</a></p>",
+        ".sha256": b"a" * 32 + b"0123456789abcdef" * 2 + b"  x.safetensors\n",
+        ".yaml": b"model:\n  params:\n    parameterization: \"v\"\n",
+    }
+    for name, beside in ((".json", "neon-city.json"), (".civitai.info", "neon-city.civitai.info")):
+        with open(os.path.join(MODELS, "lora", beside), "rb") as f:
+            texts[name] = f.read()
+    out = {"picture-" + name: b"\0" + data for name, data in png().items()}
+    for place, name in enumerate(places[1:], 1):
+        beside = texts.get(name, texts[".civitai.info"])
+        out["%02d%s" % (place, name.replace("/", "-"))] = bytes([place]) + beside
+    return out
+
+
+def dictionary():
+    """Keys and words that the tables of src/info know."""
+    words = set()
+    for source in sorted(os.listdir(os.path.join(HERE, "..", "src", "info"))):
+        if source.endswith(".c") and not source.startswith("render"):
+            with open(os.path.join(HERE, "..", "src", "info", source)) as f:
+                words |= set(re.findall(r'^ +\{ "([A-Za-z0-9_./*:<>-]{3,60})",', f.read(), re.M))
+    words = {part for word in words for part in word.split("/") if len(part) > 2}
+    return "".join('"%s"\n' % word for word in sorted(words))
+
+
 def main():
-    for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices)):
+    for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
+                       ("info", infos), ("beside", besides)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
             with open(os.path.join(folder, seed), "wb") as f:
                 f.write(data)
+    with open(os.path.join(HERE, "info.dict"), "w") as f:
+        f.write(dictionary())
 
 
 main()

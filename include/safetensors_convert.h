@@ -10,7 +10,8 @@
  *   - to BOOL: whether it is not zero (NaN is not zero). From BOOL: 0 or 1.
  *   - C64 goes to C64 only. The same dtype is a copy, bit for bit.
  * With `saturate` what is too large for the target becomes its greatest (or least) value,
- * and a NaN that must become an integer 0. An infinity stays one where the target has it.
+ * and a NaN that must become an integer 0; into F6 and F4 it is an error all the same. An
+ * infinity stays one where the target has it.
  *
  * Elements under 8 bits are packed from the low bits of the bytes up: F4 has its first
  * element in the low nibble, F6 is a little-endian stream of bits.

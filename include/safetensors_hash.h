@@ -111,6 +111,19 @@ SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_a
 SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
 /* Files that are remembered. */
 SFT_API size_t sft_hash_cache_count(const sft_hash_cache *cache);
+/* Add to *hashes what is remembered, of what hashes->asked has, of the file at path as it is
+ * now; nothing of it is read. @since 0.1 */
+SFT_API void sft_hash_cache_find(const sft_hash_cache *cache, const char *path,
+                                 sft_hashes *hashes);
+/* A word of the caller's about the file at path as it is now, with a time: that somebody does
+ * not know it, say. One per file, the last; a name of SFT_HASH_MARK_ROOM bytes or more is not
+ * remembered. @since 0.1 */
+#define SFT_HASH_MARK_ROOM 64
+SFT_API void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *name,
+                                 uint64_t time);
+/* False when the file has no mark of that name. @since 0.1 */
+SFT_API bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path,
+                                   const char *name, uint64_t *time);
 /* Write the file anew, whole or not at all; nothing if nothing was added. */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err);
 /* Without saving. NULL is ignored. */
@@ -123,9 +136,10 @@ typedef struct sft_hash_options {
     size_t size;
     sft_open_options open; /* for the header; with more than one thread its alloc is not used */
     sft_hash_cache *cache; /* looked at and added to; NULL = none */
+    bool only_cached;      /* nothing is computed: known is what the cache knows */
 } sft_hash_options;
 
-#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), SFT_OPEN_OPTIONS_INIT, NULL }
+#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), SFT_OPEN_OPTIONS_INIT, NULL, false }
 
 /* What is asked of one path: a file, or the index of a model in many files. */
 typedef struct sft_hash_ask {

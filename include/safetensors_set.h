@@ -119,10 +119,17 @@ SFT_API void sft_set_totals(const sft_set *set, sft_totals *out);
  * finishes. path is shown as given (bytes that are not UTF-8 become U+FFFD, and
  * path_bytes is added); with command not NULL the object begins with
  * "schema":1,"command":command (a line of --jsonl). When memory runs out nothing has been
- * written. @since 0.1 */
+ * written. cut: at most so many bytes of a metadata value are shown, and of pictures in
+ * base64 none, and "metadata_cut" tells the length of what was cut; 0 shows all.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path,
-                                             const char *command, sft_sink *sink,
+                                             const char *command, uint64_t cut, sft_sink *sink,
                                              sft_error *err);
+/* The same of several sets seen as one, as the components of a pipeline are: sums, no
+ * metadata. count is at least 1. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_sets_json(const sft_set *const *sets, size_t count,
+                                                  const char *path, const char *command,
+                                                  sft_sink *sink, sft_error *err);
 /* match, or NULL for all, is called per tensor: false leaves it out. order as in
  * sft_file_order, over the set. */
 typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);

@@ -29,6 +29,15 @@ def symbols(*command):
     return {row[-1].split("@")[0]: row[-2] for row in rows if len(row) >= 2 and len(row[-2]) == 1}
 
 
+def constant(archive):
+    """Names in sections that are read-only once they are relocated."""
+    text = subprocess.run(["nm", "--format=sysv", "--defined-only", "-g", archive],
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+    rows = (line.split("|") for line in text.splitlines())
+    return {row[0].strip() for row in rows if len(row) == 7
+            and row[6].strip().startswith((".data.rel.ro", ".rodata"))}
+
+
 def main():
     shared = os.path.join(BUILD, "libsafetensors.so")
     exported = {n for n, kind in symbols("nm", "-D", "--defined-only", shared).items()
@@ -39,10 +48,12 @@ def main():
     bad += [f"exported, not declared: {n}" for n in sorted(exported - set(names))]
     bad += [f"not sft_: {n}" for n in sorted(n for n in names if not n.startswith("sft_"))]
 
-    archive = symbols("nm", "--defined-only", "-g", os.path.join(BUILD, "libsafetensors.a"))
+    library = os.path.join(BUILD, "libsafetensors.a")
+    archive = symbols("nm", "--defined-only", "-g", library)
+    fixed = constant(library)
     bad += [f"static library defines {n}" for n in sorted(archive) if not n.startswith(PREFIXES)]
     bad += [f"static library has a writable global {n}" for n, kind in sorted(archive.items())
-            if kind in "BDC"]
+            if kind in "BDC" and n not in fixed]
 
     dynamic = subprocess.run(["readelf", "-d", shared], stdout=subprocess.PIPE, check=True,
                              text=True).stdout

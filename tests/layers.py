@@ -32,7 +32,7 @@ RULES = {
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/"} | PUBLIC, None),
+    "fuzz": ({"base/", "format/", "info/"} | PUBLIC, None),
 }
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
 

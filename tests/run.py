@@ -53,6 +53,8 @@ SUITES = [
     ("corpus", "check test asan msan coverage m32 s390x", 600, [PY, "tests/corpus/run.py"],
      "tests/corpus/run.py"),
     ("cli", "check test asan coverage", 600, [PY, "tests/cli/run.py"], "tests/cli/run.py"),
+    ("info", "check test asan coverage", 300, [PY, "tests/info/run.py"], "tests/info/run.py"),
+    ("online", "test asan coverage", 300, [PY, "tests/online/run.py"], "tests/online/run.py"),
     ("schema", "test", 120, [PY, "tests/schema.py", "{build}/safetensors"], "tests/schema.py"),
     ("examples", "check test asan coverage", 120, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),

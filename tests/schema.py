@@ -16,7 +16,8 @@ import sys
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CALLS = {
-    "info": [[]],
+    "info": [[], ["--full"], ["--hash", "all", "--verify"]],
+    "find": [["--where", "ok=true"], ["--compute", "00000000"]],
     "ls": [[], ["--sort", "name"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What the command says about the example models, or about yours.
+# What the command says about the example models, or about yours: a label, the tensors, the
+# verdict; of the examples a catalogue first.
 # usage: tools/demo.sh [MODEL]
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,7 @@ show() {
 }
 
 failed=0
+[[ $# -gt 0 ]] || show info -r examples/models
 for model in "${models[@]}"; do
     show info "$model"
     show ls "$model"

@@ -156,7 +156,7 @@ static sfti_json_type json_member(sfti_json *json, sfti_lex *lex) {
 void sfti_json_begin(sfti_json *json, const char *text, size_t len) {
     memset(json, 0, sizeof *json);
     json->begin = json->at = text;
-    json->end = text + len;
+    json->end = len > 0 ? text + len : text; /* NULL is no text at all */
     json->type = SFTI_JSON_NULL;
     json->state = JSON_AT_VALUE;
 }

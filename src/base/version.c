@@ -30,9 +30,6 @@
 #ifndef SFTI_TEXT_ZLIB
 #define SFTI_TEXT_ZLIB "no"
 #endif
-#ifndef SFTI_TEXT_CURL
-#define SFTI_TEXT_CURL "no"
-#endif
 
 const char *sft_version(void) {
     return SFT_VERSION_STRING;
@@ -44,7 +41,6 @@ const char *sft_build_info(void) {
            "threads: yes\n"
            "libcrypto: " SFTI_TEXT_CRYPTO "\n"
            "zlib: " SFTI_TEXT_ZLIB "\n"
-           "libcurl: " SFTI_TEXT_CURL "\n"
            "max header bytes: 100000000\n"
            "max rank: " VERSION_TEXT(SFT_MAX_RANK) "\n"
            "max JSON depth: 127\n";

@@ -212,10 +212,13 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
                               sft_error *err) {
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     uint64_t all = UINT64_MAX >> (64 - to->bits);
-    if (to->kind == SFT_KIND_FLOAT)
-        return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
-                         "expected numbers, for %s has no NaN, found %s in element %llu",
-                         to->name, value, (unsigned long long)element);
+    if (to->kind == SFT_KIND_FLOAT) {
+        sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+                  "expected numbers, for %s has no NaN, found %s in element %llu", to->name,
+                  value, (unsigned long long)element);
+        if (err) err->hint = NULL;
+        return SFT_CAST_VALUE;
+    }
     if (to->kind == SFT_KIND_UINT)
         return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
                          "expected values of %s (0 to %llu), found %s in element %llu", to->name,

@@ -37,7 +37,9 @@ static sft_code measure_row(const sft_conversion *c, sfti_converted *row, sft_er
                                 sft_dtype_describe(tensor->dtype)->name);
     }
     code = sft_shape_size(c->to, tensor->shape, tensor->rank, &row->elements, &row->bytes, err);
-    if (code != SFT_OK && err) sfti_error_tensor(err, tensor->name);
+    if (code == SFT_OK || !err) return code;
+    sfti_error_tensor(err, tensor->name);
+    err->hint = "--match chooses tensors";
     return code;
 }
 

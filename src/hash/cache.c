@@ -9,15 +9,22 @@
 #include <string.h>
 
 /*   {"safetensors_hash_cache":1}
- *   {"device":1,"inode":2,"size":3,"mtime_ns":4,"hashes":{"sha256":"...","blake3":"..."}}
+ *   {"device":1,"inode":2,"size":3,"mtime_ns":4,"hashes":{"sha256":"...","blake3":"..."},
+ *    "mark":{"name":"...","time":5}}
  *   ... a line per file */
 
 #define CACHE_MOST (UINT64_C(1) << 30)
 static const char cache_first[] = "{\"safetensors_hash_cache\":1}\n";
 
+typedef struct cache_mark {
+    uint64_t time;
+    char name[SFT_HASH_MARK_ROOM]; /* "": none */
+} cache_mark;
+
 typedef struct cache_entry {
     sfti_hash_key key;
     sft_hashes hashes; /* asked is not used */
+    cache_mark mark;
 } cache_entry;
 
 struct sft_hash_cache {
@@ -109,6 +116,46 @@ void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
     if (entry->hashes.known != before) cache->changed = true;
 }
 
+/* ── By path ── */
+
+static bool cache_key_of(const char *path, sfti_hash_key *key) {
+    os_info info;
+    if (os_info_path(path, true, &info) || info.kind != OS_FILE) return false;
+    *key = (sfti_hash_key){ info.device, info.inode, info.size, (uint64_t)info.mtime_ns };
+    return true;
+}
+
+static cache_entry *cache_known(const sft_hash_cache *cache, const char *path) {
+    sfti_hash_key key;
+    if (cache->count == 0 || !cache_key_of(path, &key)) return NULL;
+    uint32_t place = cache->slots[cache_slot(cache, &key)];
+    return place ? &cache->entries[place - 1] : NULL;
+}
+
+void sft_hash_cache_find(const sft_hash_cache *cache, const char *path, sft_hashes *hashes) {
+    const cache_entry *entry = cache_known(cache, path);
+    if (entry) sfti_hashes_merge(hashes, &entry->hashes);
+}
+
+void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *name,
+                         uint64_t time) {
+    sfti_hash_key key;
+    if (strlen(name) >= SFT_HASH_MARK_ROOM || !cache_key_of(path, &key)) return;
+    cache_entry *entry = cache_entry_of(cache, &key);
+    if (!entry) return;
+    entry->mark.time = time;
+    memcpy(entry->mark.name, name, strlen(name) + 1);
+    cache->changed = true;
+}
+
+bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path, const char *name,
+                           uint64_t *time) {
+    const cache_entry *entry = cache_known(cache, path);
+    if (!entry || !*name || strcmp(entry->mark.name, name) != 0) return false;
+    *time = entry->mark.time;
+    return true;
+}
+
 /* ── Reading ── */
 
 /* Whether these are the hex digits of such a digest. */
@@ -162,6 +209,26 @@ static bool read_cache_number(sfti_json *json, sfti_hash_key *key, unsigned *see
     return json->type != SFTI_JSON_ERROR;
 }
 
+static bool read_cache_mark(sfti_json *json, cache_mark *out) {
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        bool name = sft_span_equal(json->text, sft_span_cstr("name"));
+        bool time = sft_span_equal(json->text, sft_span_cstr("time"));
+        sfti_json_next(json);
+        if (name) {
+            if (json->type != SFTI_JSON_STRING || json->text.len >= SFT_HASH_MARK_ROOM)
+                return false;
+            out->name[sfti_json_decode(json->text, out->name)] = 0;
+        } else if (time) {
+            if (json->type != SFTI_JSON_UINT) return false;
+            out->time = json->value;
+        } else {
+            sfti_json_skip(json);
+        }
+    }
+    return json->type == SFTI_JSON_OBJECT_END;
+}
+
 /* One line; damage is false, memory running out too. */
 static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
     cache_entry found = { .hashes = { .asked = SFT_HASH_ALL } };
@@ -170,16 +237,20 @@ static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
     sfti_json_begin(&json, line.data, line.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
     while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        bool hashes = sft_span_equal(json.text, sft_span_cstr("hashes"));
-        if (hashes ? !read_cache_hashes(&json, &found.hashes)
-                   : !read_cache_number(&json, &found.key, &seen))
-            return false;
+        bool read;
+        if (sft_span_equal(json.text, sft_span_cstr("hashes")))
+            read = read_cache_hashes(&json, &found.hashes);
+        else if (sft_span_equal(json.text, sft_span_cstr("mark")))
+            read = read_cache_mark(&json, &found.mark);
+        else read = read_cache_number(&json, &found.key, &seen);
+        if (!read) return false;
     }
     if (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END) return false;
     if (seen != 15) return false;
     cache_entry *entry = cache_entry_of(cache, &found.key);
     if (!entry) return false;
     entry->hashes = found.hashes;
+    entry->mark = found.mark;
     return true;
 }
 
@@ -286,6 +357,16 @@ size_t sft_hash_cache_count(const sft_hash_cache *cache) {
 
 /* ── Writing ── */
 
+static void write_cache_mark(sfti_json_writer *w, const cache_mark *mark) {
+    sfti_json_key(w, "mark");
+    sfti_json_open(w, '{');
+    sfti_json_key(w, "name");
+    sfti_json_cstr(w, mark->name);
+    sfti_json_key(w, "time");
+    sfti_json_uint(w, mark->time);
+    sfti_json_close(w, '}');
+}
+
 static void write_cache_entry(sfti_json_writer *w, const cache_entry *entry) {
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < 4; i++) {
@@ -302,6 +383,7 @@ static void write_cache_entry(sfti_json_writer *w, const cache_entry *entry) {
         sfti_json_cstr(w, entry->hashes.text[i]);
     }
     sfti_json_close(w, '}');
+    if (*entry->mark.name) write_cache_mark(w, &entry->mark);
     sfti_json_close(w, '}');
     w->comma = false;
     sfti_json_raw(w, sft_span_cstr("\n"));

@@ -174,6 +174,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
         sfti_hash_key key = model_key(&info);
         model_recall(model, opening, model->ask.path, &key, &model->hashes);
     }
+    if (opening->options->only_cached) return;
     if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
         model_open_fd(model, opening);
 }
@@ -281,7 +282,7 @@ static void model_open_set(sfti_hash_model *model, const sfti_hash_opening *open
     model->set = model->opened;
     if (!set_add_sizes(model) || !set_make_room(model)) return;
     set_recall(model, opening);
-    set_list_units(model);
+    if (!opening->options->only_cached) set_list_units(model);
 }
 
 /* ── All ── */

@@ -93,6 +93,8 @@ bool os_is_append(int fd);
 /* ── The rest ── */
 int os_random(void *into, size_t len);
 uint64_t os_now_ns(void); /* monotonic */
+uint64_t os_time_s(void); /* of the calendar, since 1970 */
+void os_sleep_ms(uint32_t ms); /* a signal may end it */
 uint32_t os_cpu_count(void);
 const char *os_error_text(int error, char *room, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);

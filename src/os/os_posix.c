@@ -423,6 +423,16 @@ uint64_t os_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t os_time_s(void) {
+    time_t now = time(NULL);
+    return now > 0 ? (uint64_t)now : 0;
+}
+
+void os_sleep_ms(uint32_t ms) {
+    struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    (void)nanosleep(&span, NULL);
+}
+
 uint32_t os_cpu_count(void) {
 #ifdef __linux__
     cpu_set_t set;

@@ -79,79 +79,115 @@ static void put_dtypes(sfti_json_writer *w, const sft_totals *totals) {
     sfti_json_close(w, '}');
 }
 
-static void put_file(sfti_json_writer *w, const sft_set *set) {
-    sft_totals totals;
-    sft_set_totals(set, &totals);
+static void put_file(sfti_json_writer *w, const sft_totals *totals, uint64_t data_offset) {
     sfti_json_key(w, "file");
     sfti_json_open(w, '{');
-    put_known(w, "bytes", totals.bytes);
-    put_uint(w, "header_bytes", totals.header_bytes);
-    put_known(w, "data_offset",
-              set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
-    put_uint(w, "data_bytes", totals.data_bytes);
-    put_uint(w, "tensors", totals.tensors);
-    put_uint(w, "parameters", totals.parameters);
-    put_uint(w, "alignment", totals.alignment);
-    put_uint(w, "unaligned", totals.unaligned);
-    put_dtypes(w, &totals);
+    put_known(w, "bytes", totals->bytes);
+    put_uint(w, "header_bytes", totals->header_bytes);
+    put_known(w, "data_offset", data_offset);
+    put_uint(w, "data_bytes", totals->data_bytes);
+    put_uint(w, "tensors", totals->tensors);
+    put_uint(w, "parameters", totals->parameters);
+    put_uint(w, "alignment", totals->alignment);
+    put_uint(w, "unaligned", totals->unaligned);
+    put_dtypes(w, totals);
     sfti_json_close(w, '}');
 }
 
-static void put_metadata_pair(sfti_json_writer *w, sft_pair pair) {
-    sfti_json_key_span(w, pair.key);
-    sfti_json_span(w, pair.value);
+/* ── Metadata: what is shown of long values and pictures ── */
+
+static bool ends_in(sft_span text, const char *suffix) {
+    size_t len = strlen(suffix);
+    return text.len >= len && memcmp(text.data + text.len - len, suffix, len) == 0;
 }
 
+/* Bytes of a picture's value before its base64; SIZE_MAX for what is none. */
+static size_t before_picture(sft_pair pair) {
+    static const char *const keys[] = { "thumbnail", "preview_image", "cover_images" };
+    size_t most = pair.value.len < 64 ? pair.value.len : 64;
+    if (most > 5 && memcmp(pair.value.data, "data:", 5) == 0)
+        for (size_t i = 5; i + 8 <= most; i++)
+            if (memcmp(pair.value.data + i, ";base64,", 8) == 0) return i + 8;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (ends_in(pair.key, keys[i]) && pair.value.len > 64) return 0;
+    return SIZE_MAX;
+}
+
+/* Bytes of the value that are shown, whole characters. */
+static size_t shown_bytes(sft_pair pair, uint64_t cut) {
+    size_t shown = cut ? before_picture(pair) : SIZE_MAX;
+    if (shown > pair.value.len) shown = pair.value.len;
+    if (cut == 0 || shown <= cut) return shown;
+    shown = (size_t)cut;
+    while (shown > 0 && ((unsigned char)pair.value.data[shown] & 0xC0) == 0x80) shown--;
+    return shown;
+}
+
+static void put_metadata_pair(sfti_json_writer *w, sft_pair pair, uint64_t cut) {
+    sfti_json_key_span(w, pair.key);
+    sfti_json_span(w, (sft_span){ pair.value.data, shown_bytes(pair, cut) });
+}
+
+/* The pairs of all shards; of a key that several have, the first one's. */
 typedef struct metadata_union {
     sfti_names names;
-    sft_span *keys;
+    sft_pair *pairs;
     uint32_t count;
 } metadata_union;
 
 static sft_span union_key_at(const void *ctx, uint32_t entry) {
-    return ((const metadata_union *)ctx)->keys[entry];
+    return ((const metadata_union *)ctx)->pairs[entry].key;
+}
+
+static void union_put(metadata_union *all, sft_pair pair) {
+    uint32_t entry = all->count;
+    all->pairs[entry] = pair;
+    if (sfti_set_names_put(&all->names, pair.key, entry) == entry) all->count++;
 }
 
 static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena *arena,
                             sft_error *err) {
     uint64_t count = 0;
     for (size_t s = 0; s < set->shard_count; s++) count += sft_file_metadata_count(set->files[s]);
-    uint64_t bytes = (count + 1) * sizeof *all->keys;
+    uint64_t bytes = (count + 1) * sizeof *all->pairs;
     all->count = 0;
     if (count >= SFTI_NO_NAME)
         return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
                          "expected fewer than 4294967295 pairs, found %llu",
                          (unsigned long long)count);
-    all->keys = sfti_arena_take(arena, (size_t)bytes);
-    if (!all->keys) return sfti_fail_memory(err, bytes);
-    return sfti_set_names(&all->names, (size_t)count, union_key_at, all, arena, err);
-}
-
-static void union_put(metadata_union *all, sfti_json_writer *w, sft_pair pair) {
-    uint32_t entry = all->count;
-    all->keys[entry] = pair.key;
-    if (sfti_set_names_put(&all->names, pair.key, entry) != entry) return;
-    all->count++;
-    put_metadata_pair(w, pair);
-}
-
-static void put_metadata_one(sfti_json_writer *w, const sft_file *file) {
-    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-        put_metadata_pair(w, sft_file_metadata_at(file, i));
-}
-
-/* The pairs of all shards; a key that several have is shown once, as the first has it. */
-static void put_metadata_all(sfti_json_writer *w, const sft_set *set, metadata_union *all) {
-    for (size_t s = 0; s < set->shard_count; s++)
+    all->pairs = sfti_arena_take(arena, (size_t)bytes);
+    if (!all->pairs) return sfti_fail_memory(err, bytes);
+    sft_code code = sfti_set_names(&all->names, (size_t)count, union_key_at, all, arena, err);
+    for (size_t s = 0; !code && s < set->shard_count; s++)
         for (size_t i = 0; i < sft_file_metadata_count(set->files[s]); i++)
-            union_put(all, w, sft_file_metadata_at(set->files[s], i));
+            union_put(all, sft_file_metadata_at(set->files[s], i));
+    return code;
 }
 
-static void put_metadata(sfti_json_writer *w, const sft_set *set, metadata_union *all) {
+static size_t pair_count(const sft_set *set, const metadata_union *all) {
+    return set->shard_count == 1 ? sft_file_metadata_count(set->files[0]) : all->count;
+}
+
+static sft_pair pair_at(const sft_set *set, const metadata_union *all, size_t i) {
+    return set->shard_count == 1 ? sft_file_metadata_at(set->files[0], i) : all->pairs[i];
+}
+
+static void put_metadata(sfti_json_writer *w, const sft_set *set, const metadata_union *all,
+                         uint64_t cut) {
     sfti_json_key(w, "metadata");
     sfti_json_open(w, '{');
-    if (set->shard_count == 1) put_metadata_one(w, set->files[0]);
-    else put_metadata_all(w, set, all);
+    for (size_t i = 0; i < pair_count(set, all); i++)
+        put_metadata_pair(w, pair_at(set, all, i), cut);
+    sfti_json_close(w, '}');
+    if (cut == 0) return;
+    sfti_json_key(w, "metadata_cut");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < pair_count(set, all); i++) {
+        sft_pair pair = pair_at(set, all, i);
+        if (shown_bytes(pair, cut) == pair.value.len) continue;
+        sfti_json_key_span(w, pair.key);
+        sfti_json_uint(w, pair.value.len);
+    }
     sfti_json_close(w, '}');
 }
 
@@ -169,21 +205,62 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
 }
 
 sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
-                       sft_sink *sink, sft_error *err) {
+                       uint64_t cut, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     metadata_union all;
+    sft_totals totals;
     sfti_arena arena = { .alloc = set->arena.alloc };
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
+        sft_set_totals(set, &totals);
         put_begin(&w, path, command, true, sink, err);
         put_complete(&w, set);
-        put_file(&w, set);
-        put_metadata(&w, set, &all);
+        put_file(&w, &totals,
+                 set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
+        put_metadata(&w, set, &all, cut);
         if (set->shard_count > 1 || set->index_path) put_shards(&w, set);
         code = put_end(&w);
     }
     sfti_arena_free(&arena);
     return code;
+}
+
+/* Sums are of whole files in memory or on disk: they cannot pass 2^64. */
+static void add_totals(sft_totals *sum, const sft_totals *one) {
+    bool unknown = sum->bytes == SFT_SIZE_UNKNOWN || one->bytes == SFT_SIZE_UNKNOWN;
+    sum->bytes = unknown ? SFT_SIZE_UNKNOWN : sum->bytes + one->bytes;
+    sum->header_bytes += one->header_bytes;
+    sum->data_bytes += one->data_bytes;
+    sum->tensors += one->tensors;
+    sum->parameters += one->parameters;
+    sum->unaligned += one->unaligned;
+    if (one->alignment < sum->alignment) sum->alignment = one->alignment;
+    for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
+        sum->dtypes[d].tensors += one->dtypes[d].tensors;
+        sum->dtypes[d].parameters += one->dtypes[d].parameters;
+        sum->dtypes[d].bytes += one->dtypes[d].bytes;
+    }
+}
+
+sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
+                            const char *command, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    sft_totals sum, one;
+    bool complete = true;
+    sft_set_totals(sets[0], &sum);
+    for (size_t i = 0; i < count; i++) {
+        complete = complete && set_is_complete(sets[i]);
+        if (i == 0) continue;
+        sft_set_totals(sets[i], &one);
+        add_totals(&sum, &one);
+    }
+    put_begin(&w, path, command, true, sink, err);
+    sfti_json_key(&w, "complete");
+    sfti_json_bool(&w, complete);
+    put_file(&w, &sum, UINT64_MAX);
+    sfti_json_raw(&w, sft_span_cstr("\"metadata\":{}"));
+    sfti_json_raw(&w, sft_span_cstr("\"metadata_cut\":{}"));
+    return put_end(&w);
 }
 
 /* ── ls ── */

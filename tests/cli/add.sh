@@ -31,3 +31,4 @@ $SFT add e.safetensors __metadata__=i8.npy; echo $?
 $SFT add e.safetensors nopath; echo $?
 $SFT add e.safetensors; echo $?
 ls -A | grep sft-
+true

@@ -11,3 +11,4 @@ $SFT convert sharded -o halves --dtype F16
 echo $?
 $SFT convert sharded -o other --dtype F16 --dry-run
 ls -d other 2>/dev/null
+true

@@ -1,2 +1,2 @@
-$SFT info nosuch.safetensors every-dtype.safetensors | head -n 1
+$SFT info nosuch.safetensors every-dtype.safetensors | head -n 1 | tr -s " "
 exit ${PIPESTATUS[0]}

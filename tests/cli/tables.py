@@ -63,7 +63,7 @@ def from_zsh(text, command):
     part = re.search(r"^    %s\)\n        _arguments(.*?)        ;;" % command, text,
                      re.M | re.S)[1]
     rows = re.findall(r"'(?:\(-(\w) --[a-z-]+\)'\{-\w,)?--([a-z-]+)[=\}']*'?"
-                      r"\[((?:[^\]\\]|\\.)*)\](?::[a-z]+:(?:\((.*?)\))?)?'", part)
+                      r"\[((?:[^\]\\]|\\.)*)\](?::[a-z-]+:(?:\((.*?)\))?)?'", part)
     return {name: (letter, choice.replace(" ", "|"), re.sub(r"\\(.)", r"\1", says))
             for letter, name, says, choice in rows}
 

@@ -16,3 +16,4 @@ $s -o nosuch/out.safetensors; echo $?
 mkdir -p hub/blobs hub/snapshots; cp $m hub/blobs/0123; ln -s ../blobs/0123 hub/snapshots/m.safetensors
 printf '' >empty.npy; $SFT add hub/snapshots/m.safetensors x=empty.npy 2>&1 | sed "s,$PWD,HERE,"
 ls -A | grep sft-
+true

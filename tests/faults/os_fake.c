@@ -946,6 +946,8 @@ int os_random(void *into, size_t len) {
 }
 
 uint64_t os_now_ns(void) { return ++fake.clock; }
+uint64_t os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
+void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
 uint32_t os_cpu_count(void) { return 4; }
 
 const char *os_error_text(int error, char *room, size_t len) {

@@ -91,6 +91,19 @@ static const fault_scene infos[] = {
     FED(page_from_pipe, "info -"),
 };
 
+static const fault_scene digests[] = {
+    LINE("info --hash all /m/a.safetensors"),
+    LINE("info --hash sha256 --json --threads 1 /m/a.safetensors"),
+    LINE("info --verify --json /m/a.safetensors"),
+    LINE("info --hash content,sha256 --json /set/m.safetensors.index.json"),
+    LINE("info --hash autov2 -r /tree"),
+    LINE("info --hash sha256 --cache /m/cache --json /m/a.safetensors"),
+    BAD("info --hash sha256 /m/a.safetensors /m/bad.safetensors /m/none"),
+    LINE("find --compute 0123456789 /m/a.safetensors"),
+    LINE("find --compute --cache /m/cache --json 0123456789 /set"),
+    LINE("find --compute --json 00 /m/a.safetensors"),
+};
+
 static const fault_scene lists[] = {
     LINE("ls /m/a.safetensors"),
     LINE("ls -v --color always /m/a.safetensors"),
@@ -200,6 +213,11 @@ static void play_infos(void **state) {
     assert_true(fault_play(infos, sizeof infos / sizeof *infos, 350, 600));
 }
 
+static void play_digests(void **state) {
+    (void)state;
+    assert_true(fault_play(digests, sizeof digests / sizeof *digests, 200, 200));
+}
+
 static void play_lists(void **state) {
     (void)state;
     assert_true(fault_play(lists, sizeof lists / sizeof *lists, 350, 550));
@@ -218,6 +236,7 @@ static void play_others(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_infos),
+        cmocka_unit_test(play_digests),
         cmocka_unit_test(play_lists),
         cmocka_unit_test(play_checks),
         cmocka_unit_test(play_others),

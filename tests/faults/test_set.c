@@ -148,7 +148,7 @@ static sft_code put_set(const fault_scene *scene, result_kind kind, sft_sink *si
     sft_span none = { NULL, 0 };
     sft_error *err = &seen->err;
     sft_code code = open_set(scene, &set, err);
-    if (!code && kind == INFO) code = sft_info_json(set, scene->path, NULL, sink, err);
+    if (!code && kind == INFO) code = sft_info_json(set, scene->path, NULL, 0, sink, err);
     if (!code && kind == LS)
         code = sft_ls_json(set, scene->path, "ls", SFT_ORDER_NATURAL, NULL, NULL, sink, err);
     if (!code && kind == CHECK_SET) code = see_deep(seen, set, &deep);

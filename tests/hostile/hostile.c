@@ -1,10 +1,10 @@
-/* Hostile headers: memory at most six times the header, no allocation per tensor, the right
- * verdict, and time that grows with the bytes. Takes the size in MB (default 100); prints
- * "N passed, N failed".
+/* Hostile headers (memory at most six times the header) and labels of hostile metadata: no
+ * allocation per tensor, the right verdict, and time that grows with the bytes. Takes the
+ * size in MB (default 100); prints "N passed, N failed".
  *
  * The header comes from a source that lends nothing, so that its copy is counted too. */
 #include "collide.h"
-#include "headers.h"
+#include "labels.h"
 #include "safetensors.h"
 
 #include <stdio.h>
@@ -259,6 +259,23 @@ static double run_names(const hash_case *h, bool keys, uint32_t count, double ra
     return best.seconds;
 }
 
+/* ── Labels ── */
+
+/* Memory: three times the bytes, and 64 MiB for tables of words. Four times the bytes may take
+ * twelve times as long, where it is long enough to be measured: a square would be sixteen. */
+static void run_label(const label_case *one, size_t bytes) {
+    label_measure quarter = label_once(one, bytes / 4), whole = label_once(one, bytes);
+    double growth = quarter.seconds > 0 ? whole.seconds / quarter.seconds : 0;
+    printf("%-40s %8.1f MB  %-22s %9zu %8.2fx %6s %9.1f ms %6.2f\n", one->name,
+           (double)bytes / 1e6, whole.code ? sft_code_describe((sft_code)whole.code)->name : "ok",
+           whole.words, (double)whole.peak / (double)bytes, "", whole.seconds * 1e3, growth);
+    expect(whole.code == SFT_OK, one->name, "no label");
+    expect(whole.peak <= 3 * bytes + (64 << 20), one->name, "too much memory");
+    expect(whole.left == 0, one->name, "memory not released");
+    expect(whole.json > 1000 && whole.json < bytes + (1 << 20), one->name, "a label too long");
+    expect(quarter.seconds < 0.02 || growth < 12, one->name, "time grows faster than the bytes");
+}
+
 int main(int argc, char **argv) {
     long megabytes = argc > 1 ? strtol(argv[1], NULL, 10) : 100;
     size_t bytes = (size_t)(megabytes > 0 ? megabytes : 100) * 1000000;
@@ -276,6 +293,7 @@ int main(int argc, char **argv) {
             if (i == 0) random_time = seconds;
         }
     }
+    for (size_t i = 0; i < label_case_count; i++) run_label(&label_cases[i], bytes / 10 * 9);
     printf("memory: peak over the header's size; growth: time over that of a quarter of the\n"
            "size (names: over that of random names)\n%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;

@@ -569,6 +569,28 @@ static void cache_knows_sets(void **state) {
     sft_hash_cache_close(cache);
 }
 
+/* only_cached: what the cache does not know is not computed, of files and sets alike. */
+static void only_the_cache_is_asked(void **state) {
+    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+    const char *index = make_set();
+    (void)state;
+    options.cache = open_cache(temp_path(&folder, "cache"));
+    options.only_cached = true;
+    const sft_hash_ask asks[] = { { index, CONTENT }, { nth_vector(1), SFT_HASH_ALL } };
+    for (size_t i = 0; i < 2; i++) {
+        seen s = { 0 };
+        assert_int_equal(sft_hash_paths(&asks[i], 1, &options, keep, &s, NULL, NULL), SFT_OK);
+        assert_null(s.last.error);
+        assert_int_equal(s.last.hashes.known, 0);
+        assert_int_equal(s.last.hashes.asked, asks[i].algos);
+        (void)hash_cached(options.cache, asks[i].path, CONTENT);
+        s = (seen){ 0 };
+        assert_int_equal(sft_hash_paths(&asks[i], 1, &options, keep, &s, NULL, NULL), SFT_OK);
+        assert_int_equal(s.last.hashes.known, CONTENT);
+    }
+    sft_hash_cache_close(options.cache);
+}
+
 static void many_are_remembered(void **state) {
     char name[16];
     (void)state;
@@ -708,6 +730,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(cache_reads_no_data, begin, end),
         cmocka_unit_test_setup_teardown(cache_grows, begin, end),
         cmocka_unit_test_setup_teardown(cache_knows_sets, begin, end),
+        cmocka_unit_test_setup_teardown(only_the_cache_is_asked, begin, end),
         cmocka_unit_test_setup_teardown(many_are_remembered, begin, end),
         cmocka_unit_test_setup_teardown(damage_is_noted, begin, end),
         cmocka_unit_test_setup_teardown(later_caches_are_read, begin, end),

@@ -92,7 +92,7 @@ static const char *sharded_model(void) {
 static void info_of_a_file(void **state) {
     sft_set *set = open_set(mixed_model());
     (void)state;
-    sft_code code = sft_info_json(set, "dir/m.safetensors", "info", sink_begin(), NULL);
+    sft_code code = sft_info_json(set, "dir/m.safetensors", "info", 0, sink_begin(), NULL);
     assert_json(code,
                 "{\"schema\":1,\"command\":\"info\",\"path\":\"dir/m.safetensors\",\"ok\":true,"
                 "\"complete\":true,\"file\":{\"bytes\":281,\"header_bytes\":256,"
@@ -108,7 +108,7 @@ static void info_of_a_file(void **state) {
 static void info_of_nothing(void **state) {
     sft_set *set = open_set(temp_model(&temp, "e", "{}", NULL, 0));
     (void)state;
-    assert_json(sft_info_json(set, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_info_json(set, NULL, NULL, 0, sink_begin(), NULL),
                 "{\"path\":null,\"ok\":true,\"complete\":true,\"file\":{\"bytes\":10,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
@@ -119,7 +119,7 @@ static void info_of_nothing(void **state) {
 static void info_of_shards(void **state) {
     sft_set *set = open_set(sharded_model());
     (void)state;
-    assert_json(sft_info_json(set, "s", NULL, sink_begin(), NULL),
+    assert_json(sft_info_json(set, "s", NULL, 0, sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"complete\":true,\"file\":{\"bytes\":207,"
                 "\"header_bytes\":188,\"data_offset\":null,\"data_bytes\":3,\"tensors\":2,"
                 "\"parameters\":3,\"alignment\":2,\"unaligned\":0,\"dtypes\":{"
@@ -153,7 +153,7 @@ static void info_of_a_pipe(void **state) {
     (void)state;
     assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
     assert_int_equal(sft_set_from_file(file, "-", &set, NULL), SFT_OK);
-    assert_json(sft_info_json(set, "-", NULL, sink_begin(), NULL),
+    assert_json(sft_info_json(set, "-", NULL, 0, sink_begin(), NULL),
                 "{\"path\":\"-\",\"ok\":true,\"complete\":false,\"file\":{\"bytes\":null,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
@@ -356,7 +356,7 @@ static void a_failing_sink_is_told(void **state) {
     sft_sink full = { .write_at = no_room };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    assert_int_equal(sft_info_json(set, "m", NULL, &full, &err), SFT_IO_WRITE);
+    assert_int_equal(sft_info_json(set, "m", NULL, 0, &full, &err), SFT_IO_WRITE);
     assert_int_equal(err.os_errno, 28);
     assert_int_equal(sft_ls_json(set, "m", NULL, SFT_ORDER_NAME, NULL, NULL, &full, NULL),
                      SFT_IO_WRITE);

@@ -1,0 +1,30 @@
+/* JSON text looked at in place: members and elements as they are spelled. Nothing is built,
+ * so a text of any size costs its length. */
+#ifndef CLI_RAW_H
+#define CLI_RAW_H
+
+#include "base/json.h"
+
+/* Whether the text is one JSON value in UTF-8. All else here takes such a text or a part. */
+bool cli_raw_check(sft_span text);
+
+typedef struct cli_raw {
+    sfti_json json;
+    sft_span key;   /* of a member, as spelled without quotes; else empty */
+    sft_span value; /* as spelled, strings with their quotes */
+} cli_raw;
+
+/* Go through an object or array; of anything else there is nothing in it. */
+void cli_raw_begin(cli_raw *raw, sft_span text);
+bool cli_raw_next(cli_raw *raw);
+
+/* The first member of that name; false when there is none or the text is no object. */
+bool cli_raw_member(sft_span object, const char *key, sft_span *value);
+/* The same of a member that is a whole number, or a string without escapes. */
+bool cli_raw_uint(sft_span object, const char *key, uint64_t *value);
+bool cli_raw_string(sft_span object, const char *key, sft_span *value);
+
+/* A member as it was found, into an object that is being written. */
+void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value);
+
+#endif

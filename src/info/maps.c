@@ -1,0 +1,315 @@
+#include "info/info.h"
+
+#include <string.h>
+
+#define MAP_ROWS(table) (sizeof(table) / sizeof *(table))
+
+static bool map_alnum(char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* Whether text begins with the prefix and goes on, if at all, with no letter or digit. */
+static bool map_begins(sft_span text, const char *prefix) {
+    size_t len = strlen(prefix);
+    return sfti_starts_with(text, prefix) && (text.len == len || !map_alnum(text.data[len]));
+}
+
+/* ── ss_base_model_version ── */
+
+static const struct map_base { const char *text, *architecture; } map_bases[] = {
+    { "sd_v1", "sd-1" }, { "sd_v1_v", "sd-1" }, { "sd_1.5", "sd-1" }, { "sd_1", "sd-1" },
+    { "sd1", "sd-1" }, { "sd15", "sd-1" }, { "sd_v2", "sd-2" }, { "sd_v2_v", "sd-2" },
+    { "sd_2.1", "sd-2" }, { "sd_2", "sd-2" }, { "sd2", "sd-2" }, { "ssd", "ssd-1b" },
+    { "vega", "segmind-vega" }, { "medium", "sd-3-medium" }, { "sd3m", "sd-3-medium" },
+    { "5-medium", "sd-3.5-medium" }, { "5-large", "sd-3.5-large" }, { "sd_3", "sd-3" },
+    { "sd3", "sd-3" }, { "flux1", "flux.1" }, { "flux.1", "flux.1" }, { "flux", "flux.1" },
+    { "flux.1_kontext", "flux.1" }, { "flux_kontext", "flux.1" },
+    { "flux_schnell", "flux.1-schnell" }, { "flux2", "flux.2" }, { "flux_2", "flux.2" },
+    { "flux.2", "flux.2" }, { "flux_2_dev", "flux.2-dev" },
+    { "flux_2_klein_4b", "flux.2-klein-4b" }, { "flux_2_klein_9b", "flux.2-klein-9b" },
+    { "flux2_klein_4b", "flux.2-klein-4b" }, { "flux2_klein_9b", "flux.2-klein-9b" },
+    { "chroma", "chroma" }, { "chroma_radiance", "chroma-radiance" },
+    { "lumina2", "lumina-2" }, { "lumina", "lumina-2" },
+    { "hunyuan-image-2.1", "hunyuan-image-2.1" }, { "anima", "anima" },
+    { "hunyuan_video", "hunyuan-video" }, { "hunyuan_video_1_5", "hunyuan-video-1.5" },
+    { "framepack", "hunyuan-video" }, { "wan", "wan" }, { "wan_2.1", "wan-2.1" },
+    { "wan21", "wan-2.1" }, { "wan_2.2_14b", "wan-2.2" }, { "wan_2.2_5b", "wan-2.2" },
+    { "wan22", "wan-2.2" }, { "qwen_image", "qwen-image" }, { "qwen_image_edit", "qwen-image" },
+    { "qwen_image_edit_plus", "qwen-image" }, { "qwen_image_layered", "qwen-image" },
+    { "kandinsky5", "kandinsky-5" }, { "z_image", "z-image" }, { "zimage", "z-image" },
+    { "hidream_o1_image", "hidream-o1" }, { "hidream_i1", "hidream-i1" },
+    { "hidream", "hidream-i1" }, { "ideogram4", "ideogram-4" }, { "krea2", "krea-2" },
+    { "auraflow", "auraflow" }, { "omnigen2", "omnigen-2" }, { "ltx", "ltx-video" },
+    { "ltx2", "ltx-2" }, { "boogu_image.0.1", "boogu" }, { "boogu_image_edit.0.1", "boogu" },
+    { "mageflow", "mage-flow" }, { "mageflow_edit", "mage-flow" },
+    { "minimax_h3", "minimax-h3" }, { "minimax_h3_ref2va", "minimax-h3" },
+};
+
+const char *sfti_map_base_version(sft_span text) {
+    text = sfti_trim(text);
+    for (size_t i = 0; i < MAP_ROWS(map_bases); i++)
+        if (sfti_same_letters(text, map_bases[i].text)) return map_bases[i].architecture;
+    return sfti_starts_with(text, "sdxl") ? "sdxl" : NULL;
+}
+
+/* ── What changes use ── */
+
+static const struct map_derived { const char *text, *variant, *label; } map_derived_rows[] = {
+    { "flux.1_kontext", "kontext", "Flux.1 Kontext" },
+    { "flux_kontext", "kontext", "Flux.1 Kontext" },
+    { "flux.1-kontext", "kontext", "Flux.1 Kontext" },
+    { "flux-1-kontext", "kontext", "Flux.1 Kontext" },
+    { "flux.1-dev-kontext", "kontext", "Flux.1 Kontext" },
+    { "flux-1-dev-kontext", "kontext", "Flux.1 Kontext" },
+    { "qwen_image_edit", "edit", NULL }, { "qwen-image-edit", "edit", NULL },
+    { "qwen_image_layered", "layered", NULL }, { "qwen-image-layered", "layered", NULL },
+    { "boogu_image_edit", "edit", NULL }, { "mageflow_edit", "edit", NULL },
+};
+
+const char *sfti_map_derivative(sft_span text, const char **label) {
+    text = sfti_trim(text);
+    for (size_t i = 0; i < MAP_ROWS(map_derived_rows); i++) {
+        if (!map_begins(text, map_derived_rows[i].text)) continue;
+        *label = map_derived_rows[i].label;
+        return map_derived_rows[i].variant;
+    }
+    return NULL;
+}
+
+/* ── modelspec.architecture ── */
+
+/* The longest of those that begin alike stands first. */
+static const struct map_spec { const char *prefix, *architecture, *variant; } map_specs[] = {
+    { "stable-diffusion-v1-inpainting", "sd-1", "inpaint" },
+    { "stable-diffusion-v1", "sd-1", NULL },
+    { "stable-diffusion-v2-inpainting", "sd-2", "inpaint" },
+    { "stable-diffusion-v2-depth", "sd-2", "depth" },
+    { "stable-diffusion-v2-unclip", "sd-2", "unclip" },
+    { "stable-diffusion-v2", "sd-2", NULL },
+    { "stable-diffusion-xl-v1-refiner", "sdxl-refiner", NULL },
+    { "stable-diffusion-xl-v1-edit", "sdxl", "edit" },
+    { "stable-diffusion-xl-v1-inpainting", "sdxl", "inpaint" },
+    { "stable-diffusion-xl", "sdxl", NULL },
+    { "stable-diffusion-3-5-medium", "sd-3.5-medium", NULL },
+    { "stable-diffusion-3-5-large", "sd-3.5-large", NULL },
+    { "stable-diffusion-v3.5-medium", "sd-3.5-medium", NULL },
+    { "stable-diffusion-v3.5-large", "sd-3.5-large", NULL },
+    { "stable-diffusion-3-5", "sd-3", NULL },
+    { "stable-diffusion-3-medium", "sd-3-medium", NULL },
+    { "stable-diffusion-v3-medium", "sd-3-medium", NULL },
+    { "stable-diffusion-3-m", "sd-3-medium", NULL },
+    { "stable-diffusion-3", "sd-3", NULL },
+    { "stable-diffusion-v3", "sd-3", NULL },
+    { "stable-video-diffusion", "svd", NULL },
+    { "stable-cascade-v1-stage-a", "stable-cascade-a", NULL },
+    { "stable-cascade-v1-stage-b", "stable-cascade-b", NULL },
+    { "stable-cascade-v1-stage-c", "stable-cascade-c", NULL },
+    { "gpt-neo-x", "gpt-neox", NULL },
+    { "flux-1-dev-fill", "flux.1-dev", "fill" },
+    { "flux-1-dev", "flux.1-dev", NULL }, { "flux.1-dev", "flux.1-dev", NULL },
+    { "flux-1-schnell", "flux.1-schnell", NULL }, { "flux.1-schnell", "flux.1-schnell", NULL },
+    { "flux.1-fill-dev", "flux.1-dev", "fill" },
+    { "flux-1", "flux.1", NULL }, { "flux.1", "flux.1", NULL },
+    { "flux-2-klein-4b", "flux.2-klein-4b", NULL },
+    { "flux.2-klein-4b", "flux.2-klein-4b", NULL },
+    { "flux-2-klein-9b", "flux.2-klein-9b", NULL },
+    { "flux.2-klein-9b", "flux.2-klein-9b", NULL },
+    { "flux-2-dev", "flux.2-dev", NULL }, { "flux.2-dev", "flux.2-dev", NULL },
+    { "flux-2", "flux.2", NULL }, { "flux.2", "flux.2", NULL },
+    { "chroma-radiance", "chroma-radiance", NULL }, { "chroma", "chroma", NULL },
+    { "lumina-2", "lumina-2", NULL }, { "lumina", "lumina-2", NULL },
+    { "hunyuan-image", "hunyuan-image-2.1", NULL },
+    { "hunyuan-video-1.5", "hunyuan-video-1.5", NULL },
+    { "hunyuan-video-1_5", "hunyuan-video-1.5", NULL },
+    { "hunyuan-video", "hunyuan-video", NULL }, { "framepack", "hunyuan-video", NULL },
+    { "anima", "anima", NULL }, { "wan2.1", "wan", NULL },
+    { "wan-21-1_3b", "wan-2.1", "1.3b" }, { "wan-21-14b", "wan-2.1", "14b" },
+    { "wan-21", "wan-2.1", NULL }, { "wan-22-5b", "wan-2.2", "5b" },
+    { "wan-22", "wan-2.2", NULL }, { "qwen-image", "qwen-image", NULL },
+    { "kandinsky-5", "kandinsky-5", NULL }, { "kandinsky5", "kandinsky-5", NULL },
+    { "z-image", "z-image", NULL }, { "hidream-o1", "hidream-o1", NULL },
+    { "hidream-i1", "hidream-i1", NULL }, { "ideogram-4", "ideogram-4", NULL },
+    { "krea-2", "krea-2", NULL }, { "lightricks-ltx-video-2", "ltx-2", NULL },
+    { "lightricks-ltx-video", "ltx-video", NULL }, { "auraflow", "auraflow", NULL },
+    { "omnigen-2", "omnigen-2", NULL }, { "nvidia-cosmos-1", "cosmos-1", NULL },
+    { "nvidia-cosmos-predict2", "cosmos-predict2", NULL }, { "nvidia-sana", "sana", NULL },
+    { "pixart-ms-sigma", "pixart-sigma", NULL }, { "pixart-sigma", "pixart-sigma", NULL },
+    { "pixart-alpha", "pixart-alpha", NULL }, { "genmo-mochi", "mochi", NULL },
+    { "ovis", "ovis-image", NULL }, { "longcat-image", "longcat-image", NULL },
+    { "segmind-stable-diffusion-1b", "ssd-1b", NULL },
+};
+
+static const struct map_suffix { const char *suffix, *kind; } map_suffixes[] = {
+    { "lora", "adapter" }, { "lycoris", "adapter" }, { "textual-inversion", "embedding" },
+    { "controlnet", "controlnet" }, { "control-lora", "control_lora" }, { "vae", "vae" },
+};
+
+const char *sfti_map_modelspec(sft_span text, const char **kind, const char **variant) {
+    sft_span id = sfti_trim(text), suffix;
+    *kind = *variant = NULL;
+    suffix = sfti_find_byte(id, '/');
+    if (suffix.data) id.len -= suffix.len, suffix.data++, suffix.len--;
+    for (size_t i = 0; suffix.data && i < MAP_ROWS(map_suffixes); i++)
+        if (sfti_same_letters(suffix, map_suffixes[i].suffix)) *kind = map_suffixes[i].kind;
+    for (size_t i = 0; i < MAP_ROWS(map_specs); i++) {
+        if (!map_begins(id, map_specs[i].prefix)) continue;
+        const char *label, *derived = sfti_map_derivative(id, &label);
+        *variant = derived ? derived : map_specs[i].variant;
+        if (!*kind || strcmp(*kind, "vae") != 0) return map_specs[i].architecture;
+        return strncmp(map_specs[i].prefix, "stable-diffusion-", 17) == 0 ? "vae-sd" : NULL;
+    }
+    return NULL;
+}
+
+/* ── CivitAI's baseModel ── */
+
+static const struct map_civitai { const char *text, *architecture; } map_civitai_rows[] = {
+    { "Pony V7", "auraflow" }, { "Pony", "sdxl" }, { "Illustrious", "sdxl" },
+    { "NoobAI", "sdxl" }, { "SDXL", "sdxl" }, { "SD 1", "sd-1" }, { "SD 2", "sd-2" },
+    { "SD 3.5 Large", "sd-3.5-large" }, { "SD 3.5 Medium", "sd-3.5-medium" },
+    { "SD 3", "sd-3" }, { "SD1", "sd-1" }, { "SD2", "sd-2" }, { "SD3", "sd-3" },
+    { "Flux.1 S", "flux.1-schnell" }, { "Flux.1 D", "flux.1-dev" }, { "Flux.1", "flux.1" },
+    { "Flux.2 D", "flux.2-dev" }, { "Flux.2 Klein 9B", "flux.2-klein-9b" },
+    { "Flux.2 Klein 4B", "flux.2-klein-4b" }, { "Flux.2", "flux.2" }, { "Anima", "anima" },
+    { "AuraFlow", "auraflow" }, { "Chroma", "chroma" }, { "CogVideoX", "cogvideox" },
+    { "Ernie", "ernie-image" }, { "HiDream-O1", "hidream-o1" }, { "HiDream", "hidream-i1" },
+    { "Hunyuan 1", "hunyuan-dit" }, { "Hunyuan Video", "hunyuan-video" },
+    { "Hunyuan3D", "hunyuan-3d" }, { "Ideogram 4", "ideogram-4" }, { "Boogu", "boogu" },
+    { "Kolors", "kolors" }, { "Krea 2", "krea-2" }, { "LTXV2", "ltx-2" },
+    { "LTXV 2", "ltx-2" }, { "LTXV", "ltx-video" }, { "Lens", "lens" },
+    { "Lumina", "lumina-2" }, { "MageFlow", "mage-flow" }, { "MiniMax H3", "minimax-h3" },
+    { "Mochi", "mochi" }, { "PixArt a", "pixart-alpha" }, { "PixArt E", "pixart-sigma" },
+    { "Qwen", "qwen-image" }, { "SVD", "svd" }, { "Wan Video 2.2", "wan-2.2" },
+    { "Wan Video 2.5", NULL }, { "Wan Video 1.3B", "wan-2.1" },
+    { "Wan Video 14B", "wan-2.1" }, { "Wan Video", "wan" }, { "ZImageTurbo", "z-image" },
+    { "ZImageBase", "z-image" }, { "ZImage", "z-image" }, { "ACE Audio", "ace-step" },
+};
+
+const char *sfti_map_civitai_base(sft_span text) {
+    text = sfti_trim(text);
+    if (sfti_starts_with(text, "Playground v2.5")) return "playground-2.5";
+    for (size_t i = 0; i < MAP_ROWS(map_civitai_rows); i++)
+        if (map_begins(text, map_civitai_rows[i].text)) return map_civitai_rows[i].architecture;
+    return NULL;
+}
+
+/* ── Classes of diffusers and transformers ── */
+
+/* A row counts for names that begin so; the longest stands first. */
+static const struct map_class { const char *prefix, *architecture, *kind; } map_classes[] = {
+    { "Flux2Transformer2DModel", "flux.2", "diffusion_model" },
+    { "FluxTransformer2DModel", "flux.1", "diffusion_model" },
+    { "FluxControlNet", "flux.1", "controlnet" }, { "Flux2Pipeline", "flux.2", "pipeline" },
+    { "FluxPriorReduxPipeline", "flux.1", "pipeline" }, { "Flux2", "flux.2", "pipeline" },
+    { "Flux", "flux.1", "pipeline" },
+    { "UNet2DConditionModel", NULL, "diffusion_model" },
+    { "UNetSpatioTemporalConditionModel", "svd", "diffusion_model" },
+    { "UNetMotionModel", NULL, "diffusion_model" }, { "MotionAdapter", NULL, "motion_module" },
+    { "SD3Transformer2DModel", "sd-3", "diffusion_model" },
+    { "SD3ControlNet", "sd-3", "controlnet" },
+    { "PixArtTransformer2DModel", NULL, "diffusion_model" },
+    { "PixArtAlpha", "pixart-alpha", "pipeline" }, { "PixArtSigma", "pixart-sigma", "pipeline" },
+    { "HunyuanDiT2DModel", "hunyuan-dit", "diffusion_model" },
+    { "HunyuanVideo15Transformer", "hunyuan-video-1.5", "diffusion_model" },
+    { "HunyuanVideoTransformer", "hunyuan-video", "diffusion_model" },
+    { "HunyuanVideoFramepack", "hunyuan-video", "diffusion_model" },
+    { "HunyuanImageTransformer", "hunyuan-image-2.1", "diffusion_model" },
+    { "HunyuanVideo15", "hunyuan-video-1.5", "pipeline" },
+    { "HunyuanVideo", "hunyuan-video", "pipeline" },
+    { "HunyuanDiT", "hunyuan-dit", "pipeline" },
+    { "WanTransformer3DModel", "wan", "diffusion_model" },
+    { "WanVACETransformer3DModel", "wan", "diffusion_model" },
+    { "WanAnimateTransformer3DModel", "wan", "diffusion_model" },
+    { "Wan", "wan", "pipeline" },
+    { "LTX2VideoTransformer3DModel", "ltx-2", "diffusion_model" },
+    { "LTXVideoTransformer3DModel", "ltx-video", "diffusion_model" },
+    { "AVTransformer3DModel", "ltx-2", "diffusion_model" },
+    { "Transformer3DModel", "ltx-video", "diffusion_model" },
+    { "LTX2", "ltx-2", "pipeline" }, { "LTX", "ltx-video", "pipeline" },
+    { "Lumina2Transformer2DModel", "lumina-2", "diffusion_model" },
+    { "Lumina2", "lumina-2", "pipeline" },
+    { "ZImageTransformer2DModel", "z-image", "diffusion_model" },
+    { "ZImage", "z-image", "pipeline" },
+    { "AuraFlowTransformer2DModel", "auraflow", "diffusion_model" },
+    { "AuraFlow", "auraflow", "pipeline" },
+    { "QwenImageTransformer2DModel", "qwen-image", "diffusion_model" },
+    { "QwenImageControlNet", "qwen-image", "controlnet" },
+    { "QwenImage", "qwen-image", "pipeline" },
+    { "MochiTransformer3DModel", "mochi", "diffusion_model" }, { "Mochi", "mochi", "pipeline" },
+    { "CogVideoXTransformer3DModel", "cogvideox", "diffusion_model" },
+    { "CogVideoX", "cogvideox", "pipeline" },
+    { "HiDreamImageTransformer2DModel", "hidream-i1", "diffusion_model" },
+    { "HiDreamImage", "hidream-i1", "pipeline" },
+    { "OmniGen2Transformer2DModel", "omnigen-2", "diffusion_model" },
+    { "SanaTransformer2DModel", "sana", "diffusion_model" }, { "Sana", "sana", "pipeline" },
+    { "ChromaTransformer2DModel", "chroma", "diffusion_model" },
+    { "Chroma", "chroma", "pipeline" },
+    { "Kandinsky5Transformer3DModel", "kandinsky-5", "diffusion_model" },
+    { "Kandinsky5", "kandinsky-5", "pipeline" },
+    { "LongCatImage", "longcat-image", "diffusion_model" },
+    { "AutoencoderKLWan", "vae-wan", "vae" }, { "AutoencoderKLQwenImage", "vae-wan", "vae" },
+    { "AutoencoderKLLTX", "vae-ltx", "vae" }, { "CausalVideoAutoencoder", "vae-ltx", "vae" },
+    { "AutoencoderKLHunyuanVideo", "vae-hunyuan-video", "vae" },
+    { "AutoencoderKLFlux2", "vae-flux.2", "vae" }, { "Autoencoder", NULL, "vae" },
+    { "VQModel", NULL, "vae" }, { "ControlNet", NULL, "controlnet" },
+    { "T2IAdapter", NULL, "t2i_adapter" },
+    { "StableDiffusionXL", "sdxl", "pipeline" }, { "StableDiffusion3", "sd-3", "pipeline" },
+    { "StableDiffusion", NULL, "pipeline" }, { "StableVideoDiffusion", "svd", "pipeline" },
+    { "Kolors", "kolors", "pipeline" },
+    { "CLIPTextModel", NULL, "text_encoder" }, { "CLIPVisionModel", NULL, "image_encoder" },
+    { "CLIPModel", NULL, "image_encoder" }, { "SiglipTextModel", "siglip", "text_encoder" },
+    { "Siglip", "siglip", "image_encoder" }, { "Dinov2", "dinov2", "image_encoder" },
+    { "UMT5EncoderModel", "umt5", "text_encoder" }, { "T5EncoderModel", "t5", "text_encoder" },
+    { "T5ForConditionalGeneration", "t5-seq2seq", "language_model" },
+    { "MT5ForConditionalGeneration", "t5-seq2seq", "language_model" },
+    { "Llama", "llama", "language_model" }, { "Mixtral", "mixtral", "language_model" },
+    { "MistralForCausalLM", "mistral", "language_model" },
+    { "Qwen2MoeFor", "qwen2-moe", "language_model" },
+    { "Qwen2ForCausalLM", "qwen2", "language_model" },
+    { "Qwen3MoeFor", "qwen3-moe", "language_model" },
+    { "Qwen3ForCausalLM", "qwen3", "language_model" },
+    { "GemmaFor", "gemma", "language_model" }, { "Gemma2For", "gemma-2", "language_model" },
+    { "Gemma3For", "gemma-3", "language_model" }, { "PhiForCausalLM", "phi", "language_model" },
+    { "Phi3For", "phi-3", "language_model" },
+    { "DeepseekV3For", "deepseek-v3", "language_model" },
+    { "GPT2", "gpt-2", "language_model" }, { "GPTNeoXFor", "gpt-neox", "language_model" },
+    { "FalconFor", "falcon", "language_model" }, { "Bert", "bert", "language_model" },
+    { "Roberta", "roberta", "language_model" }, { "DistilBert", "distilbert", "language_model" },
+    { "ModernBert", "modernbert", "language_model" }, { "Bart", "bart", "language_model" },
+    { "MambaFor", "mamba", "language_model" }, { "Rwkv", "rwkv", "language_model" },
+    { "Whisper", "whisper", "audio_model" }, { "ViTModel", "vit", "vision_model" },
+    { "ViTFor", "vit", "vision_model" },
+};
+
+const char *sfti_map_class_name(sft_span name, const char **kind) {
+    name = sfti_trim(name);
+    *kind = NULL;
+    if (sfti_starts_with(name, "Nunchaku")) name.data += 8, name.len -= 8;
+    for (size_t i = 0; i < MAP_ROWS(map_classes); i++) {
+        const struct map_class *row = &map_classes[i];
+        bool pipeline = strcmp(row->kind, "pipeline") == 0;
+        if (!sfti_starts_with(name, row->prefix)) continue;
+        if (pipeline && !sfti_ends_with(name, "Pipeline")) continue;
+        *kind = row->kind;
+        return row->architecture;
+    }
+    return NULL;
+}
+
+/* ── Small ones ── */
+
+static const struct map_predict { const char *text, *ours; } map_predicts[] = {
+    { "epsilon", "epsilon" }, { "eps", "epsilon" }, { "v", "v" }, { "v_prediction", "v" },
+    { "v-prediction", "v" }, { "v_pred", "v" }, { "vpred", "v" }, { "sample", "x0" },
+    { "x0", "x0" }, { "flow", "flow" }, { "flow_prediction", "flow" },
+    { "flow_matching", "flow" }, { "flow-matching", "flow" }, { "rectified_flow", "flow" },
+    { "edm", "edm" }, { "edm-v", "edm-v" }, { "v_prediction_edm", "edm-v" },
+    { "edm_vpred", "edm-v" },
+};
+
+const char *sfti_map_prediction(sft_span text) {
+    text = sfti_trim(text);
+    for (size_t i = 0; i < MAP_ROWS(map_predicts); i++)
+        if (sfti_same_letters(text, map_predicts[i].text)) return map_predicts[i].ours;
+    return NULL;
+}

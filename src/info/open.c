@@ -1,0 +1,309 @@
+#include "base/error.h"
+#include "info/beside.h"
+
+#include <string.h>
+
+/* ── Names ── */
+
+static size_t digits_before(sft_span text, size_t end) {
+    size_t at = end;
+    while (at > 0 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') at--;
+    return end - at;
+}
+
+/* "model-00001-of-00003": shard, of, and the length of "model"; false for other names. */
+static bool shard_name(sft_span stem, uint64_t *shard, uint64_t *of, size_t *base) {
+    size_t second = digits_before(stem, stem.len), middle = stem.len - second;
+    if (second == 0 || middle < 4 || memcmp(stem.data + middle - 4, "-of-", 4) != 0) return false;
+    size_t first = digits_before(stem, middle - 4), begin = middle - 4 - first;
+    if (first == 0 || begin == 0 || stem.data[begin - 1] != '-') return false;
+    *base = begin - 1;
+    return sfti_parse_uint((sft_span){ stem.data + begin, first }, shard)
+        && sfti_parse_uint((sft_span){ stem.data + middle, second }, of);
+}
+
+/* "model.safetensors.index.fp16.json" is called model. */
+static sft_span index_stem(sft_span name) {
+    sft_span suffix = sfti_find_letters(name, ".safetensors.index");
+    if (!suffix.data) return sfti_stem(name);
+    return (sft_span){ name.data, name.len - suffix.len };
+}
+
+static void take_names(sft_info *info, const char *path) {
+    sft_span whole = sfti_info_copy(info, sft_span_cstr(path));
+    sft_span name = sfti_base_name(whole);
+    size_t folder = whole.len - name.len;
+    info->path = whole;
+    info->stem = sft_is_index_path(path) ? index_stem(name) : sfti_stem(name);
+    info->folder = sft_span_cstr(".");
+    while (folder > 1 && whole.data[folder - 1] == '/') folder--;
+    if (folder > 0) info->folder = (sft_span){ whole.data, folder };
+}
+
+/* A shard opened by its own name: which of how many, and its index. */
+static void take_shard(sft_info *info, const sft_info_folder *folder) {
+    size_t base;
+    uint64_t shard, of;
+    if (!info->set || sft_set_shard_count(info->set) != 1 || sft_set_index_path(info->set))
+        return;
+    if (!shard_name(info->stem, &shard, &of, &base) || of == 0 || shard > of) return;
+    info->shard = shard;
+    info->shard_of = of;
+    sft_span name = { info->stem.data, base };
+    const sfti_entry *index = folder ? sfti_folder_find(folder, name, ".safetensors.index.json")
+                                     : NULL;
+    if (index) info->shard_index = sfti_info_copy(info, index->name);
+}
+
+/* ── Opening ── */
+
+static sft_info *new_info(const sft_set *set, const sft_info_options *options,
+                          sft_error *err) {
+    sft_info_options defaults = SFT_INFO_OPTIONS_INIT;
+    sft_allocator alloc;
+    if (options)
+        memcpy(&defaults, options,
+               options->size < sizeof defaults ? options->size : sizeof defaults);
+    alloc = sfti_allocator(defaults.alloc);
+    sft_info *info = sfti_take(&alloc, sizeof *info);
+    if (!info) {
+        sfti_fail_memory(err, sizeof *info);
+        return NULL;
+    }
+    memset(info, 0, sizeof *info);
+    info->arena.alloc = alloc;
+    info->options = defaults;
+    info->set = set;
+    info->rating = -1;
+    info->nsfw_level = -1;
+    info->negative = -1;
+    info->adapter.scale = -1;
+    return info;
+}
+
+static sft_code finish_info(sft_info *info, sft_info **out, sft_error *err) {
+    sft_code code = info->code;
+    if (!code) *out = info;
+    else sft_info_close(info);
+    return code == SFT_OUT_OF_MEMORY ? sfti_fail_memory(err, sizeof(sft_info)) : code;
+}
+
+/* The folder to look into; NULL when there is none or it cannot be listed. */
+static const sft_info_folder *list_folder(sft_info *info, const sft_info_folder *folder) {
+    if (folder || info->options.header_only || info->path.len == 0) return folder;
+    sft_span path = sfti_info_text(info, "%.*s", (int)info->folder.len, info->folder.data);
+    if (info->code) return NULL;
+    sft_code code = sft_info_folder_open(path.data, info->options.alloc, &info->own_folder,
+                                         NULL);
+    if (code == SFT_OUT_OF_MEMORY) info->code = code;
+    return info->own_folder;
+}
+
+static void collect(sft_info *info, const char *path, const sft_info_folder *folder) {
+    if (path) take_names(info, path);
+    folder = info->listed = list_folder(info, folder);
+    sfti_info_tensors(info);
+    sfti_info_header(info);
+    if (!info->code) take_shard(info, folder);
+    sfti_info_online(info);
+    if (!info->options.header_only && path && !info->code) sfti_info_beside(info, folder);
+    sfti_info_file_name(info);
+    if (!info->code) sfti_info_resolve(info);
+}
+
+sft_code sft_info_open(const sft_set *set, const char *path, const sft_info_folder *folder,
+                       const sft_info_options *options, sft_info **out, sft_error *err) {
+    *out = NULL;
+    sft_info *info = new_info(set, options, err);
+    if (!info) return SFT_OUT_OF_MEMORY;
+    collect(info, path, folder);
+    return finish_info(info, out, err);
+}
+
+void sft_info_close(sft_info *info) {
+    while (info) {
+        sft_info *older = info->older;
+        sft_allocator alloc = info->arena.alloc;
+        sft_info_folder_close(info->own_folder);
+        sfti_arena_free(&info->arena);
+        sfti_release(&alloc, info, sizeof *info);
+        info = older;
+    }
+}
+
+/* ── Digests ── */
+
+/* Collect anew, the digests known from the first: sidecars of other files are not believed.
+ * What was collected before is kept, for its texts. */
+static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer,
+                              sft_error *err) {
+    sft_info_options options = info->options;
+    options.alloc = &info->arena.alloc;
+    sft_info *again = new_info(info->set, &options, err), *made = NULL;
+    if (!again) return SFT_OUT_OF_MEMORY;
+    again->computed = sfti_info_copy(again, computed);
+    again->answer = sfti_info_copy(again, answer);
+    sft_span path = sfti_info_text(again, "%.*s", (int)info->path.len, info->path.data);
+    if (!again->code) collect(again, info->path.len > 0 ? path.data : NULL, info->listed);
+    sft_code code = finish_info(again, &made, err);
+    if (code) return code;
+    sft_info older = *info;
+    *info = *made;
+    *made = older;
+    if (made->own_folder) {
+        info->own_folder = made->own_folder;
+        made->own_folder = NULL;
+    }
+    info->older = made;
+    return SFT_OK;
+}
+
+sft_code sft_info_set_computed(sft_info *info, sft_span computed, sft_error *err) {
+    sft_span text = sfti_info_copy(info, computed);
+    bool stays = !info->code && (info->part_count > 0 || sfti_info_match_again(info, text));
+    sft_code code = info->code;
+    info->code = SFT_OK; /* all that was there still is */
+    if (code) return sfti_fail_memory(err, computed.len);
+    if (!stays) return collect_again(info, computed, info->answer, err);
+    info->computed = text;
+    return SFT_OK;
+}
+
+sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
+    if (info->part_count > 0 || !info->set)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected one model, found a folder of components");
+    return collect_again(info, info->computed, answer, err);
+}
+
+/* ── Parts ── */
+
+static bool is_denoiser(const sft_info_part *part) {
+    return strcmp(part->name, "unet") == 0 || strcmp(part->name, "transformer") == 0
+        || strcmp(part->name, "prior") == 0;
+}
+
+/* The part whose architecture is the pipeline's. */
+static const sft_info_part *main_part(const sft_info_part *parts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (is_denoiser(&parts[i])) return &parts[i];
+    return &parts[0];
+}
+
+static const char *part_dtype(const sft_totals *totals) {
+    const char *name = NULL;
+    for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
+        if (totals->dtypes[d].tensors == 0) continue;
+        if (name) return "mixed";
+        name = sft_dtype_describe((sft_dtype)d)->name;
+    }
+    return name;
+}
+
+static void add_part(sft_info *info, const sft_info_part *part) {
+    sfti_component *component = sfti_info_push(info, &info->components, sizeof *component);
+    const sfti_fact *architecture = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
+    sft_totals totals;
+    if (!component) return;
+    sft_set_totals(part->set, &totals);
+    component->part = sfti_info_text(info, "%s", part->name).data;
+    component->dtype = part_dtype(&totals);
+    component->bytes = totals.data_bytes;
+    component->parameters = part->info->parameters ? part->info->parameters : totals.parameters;
+    info->parameters += component->parameters;
+    if (architecture)
+        component->architecture = sfti_info_text(info, "%.*s", (int)architecture->value.text.len,
+                                                 architecture->value.text.data).data;
+}
+
+/* The pipeline is what its denoiser is. */
+static void take_main_facts(sft_info *info, const sft_info *from) {
+    static const sft_fact fields[] = { SFT_FACT_ARCHITECTURE, SFT_FACT_VARIANT,
+                                       SFT_FACT_PREDICTION_TYPE, SFT_FACT_QUANTIZATION };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        for (const sfti_fact *fact = from->facts[fields[i]]; fact; fact = fact->next)
+            sfti_info_add(info, fields[i], fact->value, fact->source, fact->trust);
+    info->precision = from->precision;
+}
+
+/* The file is everyone's: it is no name. */
+static void forget_file_names(sft_info *info) {
+    for (int i = 0; i < SFT_FACT_COUNT; i++)
+        for (sfti_fact **link = &info->facts[i]; *link;) {
+            if (sft_span_equal((*link)->source, sft_span_cstr("filename"))) *link = (*link)->next;
+            else link = &(*link)->next;
+        }
+}
+
+sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const char *path,
+                             const sft_info_folder *folder, const sft_info_options *options,
+                             sft_info **out, sft_error *err) {
+    *out = NULL;
+    if (count == 0)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected parts, found none");
+    const sft_info_part *first = main_part(parts, count);
+    sft_info *info = new_info(first->set, options, err);
+    if (!info) return SFT_OUT_OF_MEMORY;
+    info->parts = parts;
+    info->part_count = count;
+    take_names(info, path);
+    info->stem = sfti_base_name(info->path); /* generic, and no sidecar's */
+    folder = list_folder(info, folder);
+    sfti_info_add_text(info, SFT_FACT_KIND, sft_span_cstr("pipeline"), sft_span_cstr("folder"),
+                       100);
+    take_main_facts(info, first->info);
+    for (size_t i = 0; i < count; i++) add_part(info, &parts[i]);
+    if (!info->options.header_only && !info->code) sfti_info_beside(info, folder);
+    info->set = NULL;
+    forget_file_names(info);
+    if (!info->code) sfti_info_resolve(info);
+    return finish_info(info, out, err);
+}
+
+/* ── Getters ── */
+
+bool sft_info_fact(const sft_info *info, sft_fact fact, sft_span *value, sft_span *source,
+                   int *trust) {
+    const sfti_fact *best = (unsigned)fact < SFT_FACT_COUNT ? info->facts[fact] : NULL;
+    if (!best) return false;
+    *value = best->value.text;
+    if (source) *source = best->source;
+    if (trust) *trust = best->trust;
+    return true;
+}
+
+size_t sft_info_trigger_count(const sft_info *info) {
+    return info->triggers.count;
+}
+
+bool sft_info_trigger_at(const sft_info *info, size_t i, sft_trigger_word *out) {
+    if (i >= info->triggers.count) return false;
+    const sfti_trigger *trigger = info->ordered[i];
+    *out = (sft_trigger_word){ trigger->text, trigger->prompt, trigger->source, trigger->trust };
+    return true;
+}
+
+size_t sft_info_claim_count(const sft_info *info) {
+    return info->claims.count;
+}
+
+bool sft_info_claim_at(const sft_info *info, size_t i, sft_info_claim *out) {
+    const sfti_claim *claim = info->claims.first;
+    for (; claim && i > 0; i--) claim = claim->next;
+    if (!claim) return false;
+    *out = (sft_info_claim){ claim->algo, claim->value, claim->source, claim->known };
+    return true;
+}
+
+size_t sft_info_preview_count(const sft_info *info) {
+    return info->previews.count;
+}
+
+bool sft_info_preview_at(const sft_info *info, size_t i, sft_preview *out) {
+    const sfti_preview *preview = info->previews.first;
+    for (; preview && i > 0; i--) preview = preview->next;
+    if (!preview) return false;
+    *out = (sft_preview){ preview->path, preview->source, preview->data, preview->media_type,
+                          preview->bytes, preview->width, preview->height };
+    return true;
+}

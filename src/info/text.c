@@ -1,0 +1,134 @@
+#include "info/info.h"
+
+#include "base/json_lex.h"
+
+#include <string.h>
+
+static bool text_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static char text_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+sft_span sfti_trim(sft_span text) {
+    while (text.len > 0 && text_blank(*text.data)) text.data++, text.len--;
+    while (text.len > 0 && text_blank(text.data[text.len - 1])) text.len--;
+    return text;
+}
+
+/* Whether the bytes at p are those of a word, in either case. */
+static bool letters_at(const char *p, const char *word, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (text_lower(p[i]) != text_lower(word[i])) return false;
+    return true;
+}
+
+bool sfti_same_letters(sft_span a, const char *b) {
+    return a.len == strlen(b) && letters_at(a.data, b, a.len);
+}
+
+sft_span sfti_find_letters(sft_span text, const char *lower_case) {
+    size_t len = strlen(lower_case);
+    sft_span none = { NULL, 0 };
+    for (; text.len >= len; text.data++, text.len--)
+        if (letters_at(text.data, lower_case, len)) return text;
+    return none;
+}
+
+bool sfti_contains(sft_span text, const char *lower_case) {
+    return sfti_find_letters(text, lower_case).data != NULL;
+}
+
+bool sfti_starts_with(sft_span text, const char *prefix) {
+    size_t len = strlen(prefix);
+    return text.len >= len && (len == 0 || letters_at(text.data, prefix, len));
+}
+
+bool sfti_ends_with(sft_span text, const char *suffix) {
+    size_t len = strlen(suffix);
+    return text.len >= len && (len == 0 || letters_at(text.data + text.len - len, suffix, len));
+}
+
+bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece) {
+    if (rest->len == 0) return false;
+    const char *end = memchr(rest->data, separator, rest->len);
+    piece->data = rest->data;
+    piece->len = end ? (size_t)(end - rest->data) : rest->len;
+    size_t used = end ? piece->len + 1 : piece->len;
+    rest->data += used;
+    rest->len -= used;
+    return true;
+}
+
+/* ── Numbers ── */
+
+bool sfti_parse_uint(sft_span text, uint64_t *out) {
+    uint64_t value = 0;
+    text = sfti_trim(text);
+    if (text.len == 0) return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (!sfti_lex_digit(text.data[i]) || !sfti_lex_digit_add(&value, text.data[i]))
+            return false;
+    *out = value;
+    return true;
+}
+
+bool sfti_is_number(sft_span text) {
+    sfti_lex lex = { text.data, text.data + text.len, SFT_OK, NULL };
+    bool is_uint;
+    uint64_t value;
+    char c = text.len > 0 ? *text.data : '\0';
+    if (!sfti_lex_digit(c) && c != '-') return false;
+    return sfti_lex_number(&lex, &is_uint, &value) && lex.at == lex.end;
+}
+
+static double scaled(uint64_t digits, int64_t exponent) {
+    double value = (double)digits;
+    if (exponent < -640 || digits == 0) return 0;
+    for (; exponent < -300; exponent += 300) value /= 1e300;
+    return exponent < 0 ? value / sfti_lex_power10(-exponent)
+                        : value * sfti_lex_power10(exponent);
+}
+
+/* Digits with at most one point among them; false when there is no digit. */
+static bool mantissa(sfti_lex *lex, uint64_t *digits, int64_t *exponent) {
+    bool point = false, any = false;
+    for (; lex->at < lex->end; lex->at++) {
+        char c = *lex->at;
+        if (c == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (!sfti_lex_digit(c)) break;
+        any = true;
+        if (!sfti_lex_digit_add(digits, c)) *exponent += !point;
+        else *exponent -= point;
+    }
+    return any;
+}
+
+bool sfti_parse_double(sft_span text, double *out) {
+    text = sfti_trim(text);
+    sfti_lex lex = { text.data, text.data + text.len, SFT_OK, NULL };
+    uint64_t digits = 0;
+    int64_t exponent = 0;
+    char sign = sfti_lex_peek(&lex);
+    if (sign == '-' || sign == '+') lex.at++;
+    if (!mantissa(&lex, &digits, &exponent)) return false;
+    if (sfti_lex_peek(&lex) == 'e' || sfti_lex_peek(&lex) == 'E') {
+        lex.at++;
+        if (!sfti_lex_exponent(&lex, &exponent)) return false;
+    }
+    if (lex.at != lex.end || !sfti_lex_finite(digits, exponent)) return false;
+    double value = scaled(digits, exponent);
+    *out = sign == '-' ? -value : value;
+    return true;
+}
+
+sft_span sfti_find_byte(sft_span text, char byte) {
+    const char *at = text.len > 0 ? memchr(text.data, byte, text.len) : NULL;
+    if (!at) return (sft_span){ NULL, 0 };
+    return (sft_span){ at, text.len - (size_t)(at - text.data) };
+}

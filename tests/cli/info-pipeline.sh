@@ -1,0 +1,14 @@
+# A folder with a model_index.json is one model; its components are its parts.
+mkdir -p p/unet p/vae p/.cache p/empty
+echo '{"_class_name":"StableDiffusionXLPipeline","_diffusers_version":"0.30.0","unet":["diffusers","UNet2DConditionModel"],"vae":["diffusers","AutoencoderKL"]}' >p/model_index.json
+st p/unet/diffusion_pytorch_model.safetensors "$one" 8
+st p/vae/diffusion_pytorch_model.safetensors "$one" 8
+st p/.cache/x.safetensors "$one" 8
+st p/other.safetensors "$one" 8
+cp -r p q && rm q/model_index.json
+for d in p "-r p" p/ "-r ." q; do
+    echo "info $d"
+    $SFT info --json $d 2>/dev/null | pyjson '"\n".join("%s %s %s" % (r["path"], r.get("model") and r["model"]["kind"] and r["model"]["kind"]["value"], [p["path"] for p in r.get("parts", [])]) for r in j["results"] if "model" in r)'
+done
+$SFT info --json p | pyjson '[r["file"]["tensors"] for r in j["results"]], [c["part"] for c in j["results"][1]["model"]["components"]]'
+$SFT info --long p

@@ -1,0 +1,781 @@
+#!/usr/bin/env python3
+"""info --online against a server of the test's own on 127.0.0.1.
+
+  tests/online/run.py [-v] [CASE]…
+
+Every case has a folder and a server of its own; nothing leaves this machine.
+"""
+import argparse
+import ctypes
+import hashlib
+import inspect
+import json
+import os
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+
+import server  # noqa: E402
+from server import endless, hang_up, moved, slow, status, text  # noqa: E402
+
+BY_HASH = "/api/v1/model-versions/by-hash"
+LIMIT = 120
+WEEK = 7 * 24 * 3600
+
+
+class Wrong(Exception):
+    pass
+
+
+def same(found, wanted, what=""):
+    if found != wanted:
+        raise Wrong("%sexpected %r, found %r" % (what and what + ": ", wanted, found))
+
+
+def holds(ok, what):
+    if not ok:
+        raise Wrong(what)
+
+
+def command():
+    build = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+    return shlex.split(os.environ.get("SFT_COMMAND", os.path.join(build, "safetensors")))
+
+
+class World:
+    """A folder, a server, and the command between them."""
+
+    def __init__(self, folder, site):
+        self.folder, self.site, self.seed = folder, site, 0
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def model(self, name="neon.safetensors", size=64):
+        self.seed += 1
+        header = json.dumps({"lora_unet_x.lora_up.weight":
+                             {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}})
+        header += " " * (-len(header) % 8)
+        data = hashlib.sha256(b"%d" % self.seed).digest() * (size // 32)
+        whole = struct.pack("<Q", len(header)) + header.encode() + data
+        with open(self.path(name), "wb") as f:
+            f.write(whole)
+        return {"sha256": hashlib.sha256(whole).hexdigest(), "size": len(whole),
+                "autov3": hashlib.sha256(data).hexdigest()[:12]}
+
+    def write(self, name, content):
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(content if isinstance(content, str) else json.dumps(content))
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
+    def info(self, *options, online=True, wanted=0, names=None):
+        words = command() + ["info", *options]
+        if online:
+            words += ["--online", "--civitai-url", self.site.url + "/"]
+        made = subprocess.run(words + ["--"] + (names or [self.folder]), timeout=LIMIT,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.errors = made.stderr.decode()
+        if wanted is not None:
+            same(made.returncode, wanted, "exit status (%s)" % self.errors.strip())
+        return made.stdout.decode()
+
+    def json(self, *options, **more):
+        answer = json.loads(self.info("--json", *options, **more))
+        for line in schema_errors(answer):
+            raise Wrong(line)
+        return answer["results"]
+
+
+def schema_errors(answer):
+    """Nothing where jsonschema is not installed."""
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    with open(os.path.join(ROOT, "docs", "schema", "info.json"), encoding="utf-8") as f:
+        checker = jsonschema.Draft202012Validator(json.load(f))
+    for error in checker.iter_errors(answer):
+        best = jsonschema.exceptions.best_match([error])
+        yield "schema: %s: %s" % (best.json_path, best.message[:200])
+
+
+def value(result, fact):
+    return result["model"][fact] and (result["model"][fact]["value"],
+                                      result["model"][fact]["source"])
+
+
+ONLINE = "online:civitai"
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+# ── Answers ──
+
+@case
+def success(w):
+    """Facts, their source and trust; the match; what was sent."""
+    file = w.model()
+    w.site.add(file)
+    result = w.json()[0]
+    same(value(result, "name"), ("Neon City", ONLINE))
+    same(value(result, "version_name"), ("v2", ONLINE))
+    same(value(result, "description"), ("All neon.", ONLINE))
+    same(value(result, "version_description"), ("Second try", ONLINE))
+    same(value(result, "author"), ("lamp", ONLINE))
+    same(value(result, "tags"), (["city", "style"], ONLINE))
+    same(value(result, "base_model"), ("SDXL 1.0", ONLINE))
+    same(result["model"]["name"]["trust"], 95)
+    same([t["text"] for t in result["trigger_words"]], ["neon city", "glow"])
+    same({t["source"] for t in result["trigger_words"]}, {ONLINE})
+    civitai = result["civitai"]
+    same((civitai["model_id"], civitai["version_id"]), (70, 7))
+    same((civitai["source"], civitai["trust"]), (ONLINE, 90))
+    same((civitai["match"], civitai["matches_file"]), ("sha256", True))
+    same(civitai["permissions"], {"credit": False, "commercial": ["Image"],
+                                  "derivatives": True, "relicense": False})
+    same(result["hashes"]["computed"], {"sha256": file["sha256"], "autov3": file["autov3"]})
+    same(result["hashes"]["recorded"], [])
+    same(result["example_prompts"][0]["source"], ONLINE)
+    same(result["sidecars"], [])
+    same([path.split("?")[0] for path in w.site.paths()], [BY_HASH, "/api/v1/models"])
+    same(json.loads(w.site.log[0][2]), [file["sha256"].upper()])
+    headers = w.site.log[0][3]
+    holds(headers["User-Agent"].startswith("safetensors/"), "user agent")
+    same(headers["Content-Type"], "application/json")
+    holds("70" in w.site.paths()[1] and "nsfw=true" in w.site.paths()[1], "ids")
+    same(sorted(os.listdir(w.folder)), ["neon.safetensors"], "nothing is saved")
+
+
+@case
+def offline(w):
+    """Without --online nothing is asked and nothing hashed."""
+    w.site.add(w.model())
+    result = w.json(online=False)[0]
+    same((result["civitai"], result["hashes"]["computed"]), (None, {}))
+    w.info("--civitai-url", w.site.url, online=False)
+    same(w.site.log, [])
+
+
+@case
+def by_weights(w):
+    """Unknown by SHA-256, known by AutoV3: the same weights with other metadata."""
+    file = w.model()
+    version = w.site.add(dict(file, sha256="ab" * 32), known_by=("autov3",))
+    version["files"][0]["hashes"]["AutoV3"] = file["autov3"].upper()
+    result = w.json()[0]
+    same(w.site.paths()[1], BY_HASH + "/" + file["autov3"].upper())
+    same((result["civitai"]["match"], result["civitai"]["matches_file"]), ("weights", True))
+    same(value(result, "name"), ("Neon City", ONLINE))
+    same(result["hashes"]["mismatches"], [])
+
+
+@case
+def not_found(w):
+    """404 is an answer: no facts, no complaint."""
+    w.model()
+    result = w.json()[0]
+    same(result["civitai"], None)
+    same(len(w.site.log), 2)
+    same(w.errors, "")
+
+
+@case
+def beside_a_sidecar(w):
+    """Online facts stand beside a sidecar's, before them when trusted alike."""
+    file = w.model()
+    w.site.add(file)
+    w.write("neon.civitai.info", {"id": 7, "modelId": 70, "name": "old",
+                                  "model": {"name": "Old name", "type": "LORA"}})
+    w.write("neon.json", {"description": "mine", "activation text": "", "sd version": "SDXL"})
+    result = w.json()[0]
+    same(value(result, "name"), ("Neon City", ONLINE))
+    same(result["model"]["name"]["others"][0]["source"], "sidecar:neon.civitai.info:/model/name")
+    same(value(result, "description"), ("mine", "sidecar:neon.json:/description"))
+
+
+@case
+def other_users_models(w):
+    """An answer about other files tells nothing."""
+    w.model()
+    other = dict(sha256="cd" * 32, autov3="cd" * 6)
+    version = w.site.add(other)
+    w.site.fault("POST", lambda h: h.reply(200, [version]) or True)
+    same(w.json()[0]["civitai"], None)
+
+
+# ── Batches ──
+
+@case
+def many(w):
+    """250 files: three POSTs, at most a hundred each, all of them answered."""
+    sent = []
+    for i in range(250):
+        w.site.add(w.model("m%03d.safetensors" % i), 1000 + i, 2000 + i)
+    results = w.json()
+    for _, path, body, _ in w.site.log:
+        if path == BY_HASH:
+            sent.append(len(json.loads(body)))
+    same(sent, [100, 100, 50])
+    same([r["civitai"]["version_id"] for r in results], list(range(1000, 1250)))
+    pages = [p for p in w.site.paths("GET") if p.startswith("/api/v1/models?")]
+    same(len(pages), 5)
+    same(len(w.site.log), 8)
+
+
+@case
+def twice_the_same(w):
+    """Two copies of a file are asked for once, and both are told."""
+    w.site.add(w.model("a.safetensors"))
+    w.seed = 0
+    w.model("b.safetensors")
+    same([r["civitai"]["version_id"] for r in w.json()], [7, 7])
+    same(len(json.loads(w.site.log[0][2])), 1)
+
+
+# ── Hashes at hand ──
+
+@case
+def recorded(w):
+    """A recorded SHA-256 whose size fits saves the hashing; near-miss: another size."""
+    file = w.model()
+    w.site.add(file)
+    side = {"sha256": file["sha256"], "size": file["size"], "file_name": "neon"}
+    w.write("neon.metadata.json", side)
+    result = w.json()[0]
+    same(result["hashes"]["computed"], {})
+    same(result["civitai"]["version_id"], 7)
+    same(len(w.site.log), 2)
+    w.write("neon.metadata.json", dict(side, size=file["size"] + 5000))
+    same(sorted(w.json()[0]["hashes"]["computed"]), ["autov3", "sha256"])
+
+
+@case
+def recorded_and_stale(w):
+    """A recorded SHA-256 that nobody knows is not relied on: the file is hashed."""
+    file = w.model()
+    w.site.add(file)
+    w.write("neon.metadata.json", {"sha256": "ef" * 32, "size": file["size"],
+                                   "file_name": "neon"})
+    result = w.json()[0]
+    same(result["hashes"]["computed"]["sha256"], file["sha256"])
+    same(result["civitai"]["match"], "sha256")
+    same([json.loads(body)[0] for m, _, body, _ in w.site.log if m == "POST"],
+         ["EF" * 32, file["sha256"].upper()])
+
+
+@case
+def cached(w):
+    """Digests of the cache are used: the data are not read again."""
+    file = w.model()
+    w.site.add(file)
+    cache = w.path("cache")
+    w.info("--cache", cache)
+    said = w.info("--cache", cache, "--dry-run")
+    holds("would hash 0 files" in said and "1 by the cache" in said, said)
+    same(w.json("--cache", cache)[0]["hashes"]["computed"]["sha256"], file["sha256"])
+
+
+@case
+def unknown_for_a_week(w):
+    """An unknown file is not asked for again, until a week has gone by or it has changed."""
+    w.model()
+    cache = w.path("cache")
+    w.info("--cache", cache)
+    same(len(w.site.log), 2)
+    result = w.json("--cache", cache)[0]
+    same(len(w.site.log), 2, "asked again")
+    same(sorted(result["hashes"]["computed"]), ["autov3", "sha256"])
+    holds("1 unknown last week" in w.info("--cache", cache, "--dry-run"), "dry run")
+    lines = [json.loads(line) for line in w.read("cache").splitlines()]
+    same(lines[1]["mark"]["name"], "unknown to " + w.site.url)
+    for age, asked in ((WEEK - 100, 0), (WEEK + 100, 2), (-100000, 2)):
+        lines[1]["mark"]["time"] = int(time.time()) - age
+        w.write("cache", "".join(json.dumps(line, separators=(",", ":")) + "\n"
+                                 for line in lines))
+        before = len(w.site.log)
+        w.info("--cache", cache)
+        same(len(w.site.log) - before, asked, "age %d" % age)
+    w.model()
+    before = len(w.site.log)
+    w.info("--cache", cache)
+    same(len(w.site.log) - before, 2, "changed")
+
+
+@case
+def failure_is_not_unknown(w):
+    """What the server could not answer is asked again the next time."""
+    w.model()
+    w.site.fault("GET " + BY_HASH, text("<html>", 400))
+    w.info("--cache", w.path("cache"), wanted=2)
+    before = len(w.site.log)
+    w.info("--cache", w.path("cache"))
+    same(len(w.site.log) - before, 2)
+
+
+# ── A busy server ──
+
+@case
+def busy_then_well(w):
+    """429 with Retry-After, then an answer."""
+    w.site.add(w.model())
+    w.site.fault("POST", status(429, ("Retry-After", "1")))
+    begin = time.monotonic()
+    same(w.json()[0]["civitai"]["version_id"], 7)
+    holds(1 <= time.monotonic() - begin < 10, "waited as asked")
+    same(len(w.site.paths("POST")), 2)
+
+
+@case
+def busy_for_long(w):
+    """A server that asks for an hour is not waited for."""
+    w.site.add(w.model())
+    w.site.fault("POST", status(429, ("Retry-After", "3600")))
+    begin = time.monotonic()
+    w.info(wanted=2)
+    holds(time.monotonic() - begin < 5, "it waited")
+    holds("3600" in w.errors, w.errors)
+    same(len(w.site.log), 1)
+
+
+@case
+def failing(w):
+    """500 again and again: so many tries, a longer time between, then a complaint; the facts
+    that are there are shown all the same."""
+    w.model()
+    w.write("neon.txt", "neon word")
+    w.site.fault("POST", *[status(500 + i) for i in range(4)])
+    begin = time.monotonic()
+    result = w.json("--retries", "2", wanted=2)[0]
+    holds(time.monotonic() - begin >= 1.5, "no pause")
+    same(len(w.site.log), 3)
+    holds("status 502" in w.errors and w.site.url in w.errors, w.errors)
+    same(result["trigger_words"][0]["text"], "neon word")
+    same(sorted(result["hashes"]["computed"]), ["autov3", "sha256"])
+
+
+@case
+def failing_once_each(w):
+    """Three failures one after another are enough."""
+    for i in range(6):
+        w.model("m%d.safetensors" % i)
+    w.site.fault("GET " + BY_HASH, *[text("{", 400)] * 6)
+    w.info(wanted=2)
+    same(len(w.site.log), 4)
+    holds("nothing more is asked online" in w.errors, w.errors)
+
+
+# ── A bad server ──
+
+@case
+def garbage(w):
+    """What is no JSON, another JSON, JSON that is not UTF-8 or very deep."""
+    w.model()
+    bad = [b"", b"<html>hello</html>", b"{}", b"[{]", b"[\"\xff\"]", b"[" * 5000, b"null",
+           b"[1,2,"]
+    for body in bad:
+        w.site.log.clear()
+        w.site.fault("POST", text(body))
+        w.info(wanted=2)
+        holds("expected JSON" in w.errors, "%r: %s" % (body, w.errors))
+        same(len(w.site.log), 1)
+    for body in (b"[]", b"[1,null,[],{}]", b'[{"id":"x","files":[{"hashes":{"SHA256":5}}]}]',
+                 b'[{"files":{"a":1},"id":3}]'):
+        w.site.fault("POST", text(body))
+        same(w.json()[0]["civitai"], None, repr(body))
+
+
+@case
+def garbage_about_models(w):
+    """The version's facts stay where the models' page is none."""
+    file = w.model()
+    for body in (b"<html>", b"{}", b'{"items":7}', b'{"items":[{"id":70,"tags":"x"}]}',
+                 b'{"items":[{"id":71,"description":"another"}]}'):
+        w.site.add(file)
+        w.site.fault("GET /api/v1/models?", text(body))
+        result = w.json(wanted=None)[0]
+        same(value(result, "name"), ("Neon City", ONLINE), repr(body))
+        same(value(result, "description"), None)
+
+
+@case
+def hostile_words(w):
+    """Terminal escapes and markup of the server are escaped as a file's are."""
+    file = w.model()
+    version = w.site.add(file, trainedWords=["a\x1b[31mb", "x"])
+    version["model"]["name"] = "evil\x1b]0;title\x07\u202egnp"
+    said = w.info()
+    holds("\x1b" not in said and "\x07" not in said and "\u202e" not in said, repr(said))
+
+
+@case
+def large(w):
+    """Ten megabytes of answer are read, within bounds of memory and time."""
+    w.site.add(w.model(), description="x" * (10 << 20))
+    begin = time.monotonic()
+    result = w.json()[0]
+    holds(time.monotonic() - begin < 30, "slow")
+    same(len(result["model"]["version_description"]["value"].encode()) <= (64 << 10) + 3, True)
+    same(result["civitai"]["version_id"], 7)
+
+
+@case
+def too_large(w):
+    """An answer without end is cut off."""
+    w.site.add(w.model())
+    w.site.fault("POST", endless(2000))
+    begin = time.monotonic()
+    w.info(wanted=2)
+    holds("expected at most 67108864 bytes" in w.errors, w.errors)
+    holds(time.monotonic() - begin < 60, "slow")
+
+
+@case
+def too_slow(w):
+    w.site.add(w.model())
+    w.site.fault("POST", slow(6))
+    begin = time.monotonic()
+    w.info("--timeout", "1", wanted=2)
+    holds(0.9 < time.monotonic() - begin < 5, "did not stop in time")
+    holds("imed out" in w.errors, w.errors)
+    same(len(w.site.log), 1)
+
+
+@case
+def interrupted(w):
+    """A signal ends it, and nothing is left behind."""
+    w.site.add(w.model())
+    w.site.fault("POST", slow(8))
+    words = command() + ["info", "--online", "--save", "--civitai-url", w.site.url, w.folder]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not w.site.log:
+        time.sleep(0.05)
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=LIMIT)
+    holds(time.monotonic() - begin < 4, "it went on")
+    same(child.returncode in (130, -signal.SIGINT), True, str(child.returncode))
+    same(os.listdir(w.folder), ["neon.safetensors"])
+
+
+@case
+def hung_up(w):
+    w.site.add(w.model())
+    w.site.fault("POST", hang_up)
+    w.info(wanted=2)
+    same(len(w.site.log), 1, "nothing more is asked of a server that is gone")
+
+
+@case
+def nobody_there(w):
+    w.model()
+    url = w.site.url
+    w.site.url = "http://127.0.0.1:9"
+    begin = time.monotonic()
+    same(len(w.json(wanted=2)), 1)
+    holds(time.monotonic() - begin < 15, "slow")
+    w.site.url = url
+
+
+# ── Sent elsewhere ──
+
+@case
+def redirect_same_host(w):
+    w.site.add(w.model())
+    w.site.fault("POST", moved(BY_HASH, 307))
+    same(w.json()[0]["civitai"]["version_id"], 7)
+    same(w.site.paths("POST"), [BY_HASH, BY_HASH])
+
+
+@case
+def redirect_other_host(w):
+    """Neither another host nor another port nor another scheme, of whatever spelling."""
+    w.site.add(w.model())
+    port = w.site.url.rsplit(":", 1)[1]
+    with server.Site() as other:
+        for to in (other.url + BY_HASH, "http://localhost:%s%s" % (port, BY_HASH),
+                   "//%s%s" % (other.url.split("//")[1], BY_HASH),
+                   "http://127.0.0.1:%s@%s/" % (port, other.url.split("//")[1]),
+                   "https://127.0.0.1:%s/" % port, "file:///etc/passwd", "gopher://x/"):
+            for code in (301, 302, 307):
+                w.site.fault("POST", moved(to, code))
+                w.info(wanted=2)
+        same(other.log, [])
+    holds("redirect" in w.errors, w.errors)
+
+
+@case
+def redirect_for_ever(w):
+    w.site.add(w.model())
+    w.site.fault("POST", *[moved(BY_HASH, 307)] * 50)
+    w.info(wanted=2)
+    same(len(w.site.log), 4)
+
+
+# ── Dry run ──
+
+@case
+def dry_run(w):
+    """It says what it would do, and does nothing."""
+    sizes = [w.model("m%03d.safetensors" % i)["size"] for i in range(120)]
+    said = w.info("--dry-run", "--save", "--cache", w.path("cache"))
+    same(w.site.log, [])
+    holds("would look up 120 files" in said and "(%d bytes)" % sum(sizes) in said, said)
+    holds("would send 2 requests by SHA-256" in said, said)
+    told = json.loads(w.info("--dry-run", "--json"))
+    same(told["online"], {"files": 120, "remembered": 0, "recorded": 0, "unknown": 0,
+                          "hashed": 120, "bytes": sum(sizes), "requests_by_sha256": 2,
+                          "requests_by_autov3_most": 120, "requests_for_models_most": 3})
+    same(told["results"], [])
+    same(list(schema_errors(told)), [])
+    same(list(schema_errors(json.loads(w.info("--dry-run", "--jsonl")))), [])
+    same(w.site.log, [])
+    holds(not os.path.exists(w.path("cache")), "a cache was written")
+    w.write("bad.safetensors", "no model")
+    told = json.loads(w.info("--dry-run", "--json", wanted=2))
+    same([r["ok"] for r in told["results"]], [False])
+
+
+@case
+def where(w):
+    """Only models that fit are hashed and looked up."""
+    w.site.add(w.model("a.safetensors"))
+    w.model("b.safetensors")
+    results = w.json("--where", "name=a")
+    same(len(json.loads(w.site.log[0][2])), 1)
+    same(len(results), 0, "its name is another now")
+
+
+# ── Saving ──
+
+@case
+def save(w):
+    """The answer as a sidecar that is read again, and the first picture by its bytes."""
+    file = w.model()
+    w.site.add(file)
+    w.info("--save")
+    same(sorted(os.listdir(w.folder)),
+         ["neon.civitai.info", "neon.preview.png", "neon.safetensors"])
+    same(open(w.path("neon.preview.png"), "rb").read(), server.PNG)
+    saved = json.loads(w.read("neon.civitai.info"))
+    same((saved["id"], saved["modelId"], saved["creator"]["username"]), (7, 70, "lamp"))
+    same(saved["model"]["tags"], ["city", "style"])
+    same(saved["model"]["allowNoCredit"], True)
+    before = len(w.site.log)
+    result = w.json(online=False)[0]
+    same(len(w.site.log), before)
+    same(value(result, "name"), ("Neon City", "sidecar:neon.civitai.info:/model/name"))
+    same(value(result, "author"), ("lamp", "sidecar:neon.civitai.info:/creator/username"))
+    same(result["previews"][0]["media_type"], "image/png")
+
+
+@case
+def save_again(w):
+    """A sidecar stays, whatever it says, unless --force; then its owner's keys are kept."""
+    file = w.model()
+    w.site.add(file)
+    mine = {"id": 8, "modelId": 70, "name": "mine", "extensions": {"rating": [5, "\u00e9"]},
+            "skeleton_file": True, "model": {"name": "Mine", "stars": 5}}
+    w.write("neon.civitai.info", mine)
+    w.write("neon.preview.png", "mine")
+    w.info("--save", wanted=2)
+    same(json.loads(w.read("neon.civitai.info")), mine)
+    holds("--force" in w.errors, w.errors)
+    w.write("neon.civitai.info", dict(mine, id=7))
+    w.info("--save")
+    same(json.loads(w.read("neon.civitai.info")), dict(mine, id=7), "the same version")
+    w.info("--save", "--force")
+    saved = json.loads(w.read("neon.civitai.info"))
+    same(saved["name"], "v2")
+    same(saved["extensions"], {"rating": [5, "\u00e9"]})
+    same((saved["model"]["name"], saved["model"]["stars"]), ("Neon City", 5))
+    holds("skeleton_file" not in saved, "still a skeleton")
+    same(open(w.path("neon.preview.png"), "rb").read(), server.PNG)
+
+
+@case
+def save_over_broken(w):
+    for broken in ("", "{", "[1]", "\x00"):
+        w.site.add(w.model())
+        w.write("neon.civitai.info", broken)
+        w.info("--save", wanted=2)
+        same(w.read("neon.civitai.info"), broken)
+        w.info("--save", "--force")
+        same(json.loads(w.read("neon.civitai.info"))["id"], 7)
+
+
+@case
+def save_nothing(w):
+    """No skeleton for an unknown model; its own preview stays."""
+    w.model()
+    w.info("--save")
+    same(os.listdir(w.folder), ["neon.safetensors"])
+
+
+@case
+def save_keeps_preview(w):
+    w.site.add(w.model())
+    with open(w.path("neon.png"), "wb") as f:
+        f.write(server.PNG)
+    w.info("--save")
+    same(sorted(os.listdir(w.folder)), ["neon.civitai.info", "neon.png", "neon.safetensors"])
+    same([p for p in w.site.paths() if "jpeg" in p], [])
+
+
+@case
+def save_not_through_links(w):
+    w.site.add(w.model())
+    w.write("precious", "mine")
+    os.symlink("precious", w.path("neon.civitai.info"))
+    w.info("--save", "--force", wanted=2)
+    same(w.read("precious"), "mine")
+
+
+@case
+def pictures_elsewhere(w):
+    """A picture on another host is not fetched; one that is none is not written."""
+    file = w.model()
+    with server.Site() as other:
+        w.site.add(file, images=[{"url": other.url + "/image.jpeg", "type": "image"}])
+        w.info("--save", wanted=2)
+        same(other.log, [])
+    os.remove(w.path("neon.civitai.info"))
+    w.site.add(file, images=[{"url": w.site.url + "/page", "type": "image"}])
+    w.site.fault("GET /page", text(b"<html>"))
+    w.info("--save", wanted=2)
+    same(sorted(os.listdir(w.folder)), ["neon.civitai.info", "neon.safetensors"])
+    os.remove(w.path("neon.civitai.info"))
+    w.site.add(file, images=[{"url": "file:///etc/hostname", "type": "image"}])
+    w.info("--save", wanted=2)
+    same(sorted(os.listdir(w.folder)), ["neon.civitai.info", "neon.safetensors"])
+
+
+# ── Usage ──
+
+@case
+def usage(w):
+    w.model()
+    for words, says in ((["--save"], "--online"), (["--dry-run"], "--online")):
+        w.info(*words, online=False, wanted=2)
+        holds(says in w.errors, w.errors)
+    for words in (["--timeout", "0"], ["--timeout", "x"], ["--retries", "99"],
+                  ["--connect-timeout", "-1"], ["--timeout", "99999999999999999999"]):
+        w.info(*words, wanted=2)
+    for url in ("ftp://x", "x", "http://", "http://u:p@x/", "http://x/?a=b", "http://a b/"):
+        w.info("--online", "--civitai-url", url, online=False, wanted=2)
+        holds("civitai-url" in w.errors, url + ": " + w.errors)
+    w.info(names=["-"], wanted=2)
+    same(w.site.log, [])
+
+
+@case
+def no_library(w):
+    """Where libcurl is not there, it is said, and nothing is hashed."""
+    w.model()
+    fake = w.path("lib")
+    os.mkdir(fake)
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"):
+        with open(os.path.join(fake, name), "wb") as f:
+            f.write(b"no library")
+    old = os.environ.get("LD_LIBRARY_PATH")
+    os.environ["LD_LIBRARY_PATH"] = fake
+    try:
+        w.info(wanted=2)
+        holds("libcurl" in w.errors, w.errors)
+        holds("would hash 1 file" in w.info("--dry-run"), "a dry run needs none")
+    finally:
+        del os.environ["LD_LIBRARY_PATH"]
+        if old is not None:
+            os.environ["LD_LIBRARY_PATH"] = old
+
+
+@case
+def environment(w):
+    """No proxy of the environment is used."""
+    w.site.add(w.model())
+    with server.Site() as proxy:
+        os.environ.update(http_proxy=proxy.url, all_proxy=proxy.url)
+        try:
+            same(w.json()[0]["civitai"]["version_id"], 7)
+            same(proxy.log, [])
+            w.info("--proxy", proxy.url, wanted=None)
+            holds(proxy.log and not w.site.log[2:], "--proxy is not used")
+        finally:
+            del os.environ["http_proxy"], os.environ["all_proxy"]
+
+
+@case
+def no_single_files(w):
+    """Models in many files have no digest of their own, and are not looked up."""
+    file = w.model("model-00001-of-00001.safetensors")
+    w.site.add(file)
+    w.write("model.safetensors.index.json",
+            {"weight_map": {"lora_unet_x.lora_up.weight": "model-00001-of-00001.safetensors"}})
+    same(len(w.json()), 1)
+    same(w.site.log, [])
+
+
+# ── All ──
+
+def has_library():
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"):
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            pass
+    return False
+
+
+def run_case(function):
+    with tempfile.TemporaryDirectory() as folder, server.Site() as site:
+        function(World(folder, site))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-v", dest="verbose", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    chosen = [c for c in CASES if not args.names or c.__name__ in args.names]
+    if os.environ.get("SFT_EMULATE") or not has_library():
+        print("skipped: libcurl is not there (Debian: apt-get install libcurl4)")
+        print("0 passed, 0 failed, %d skipped" % len(chosen))
+        return 0
+    failed = 0
+    for function in chosen:
+        begin = time.monotonic()
+        try:
+            run_case(function)
+            if args.verbose:
+                print("ok   %-24s %.1f s" % (function.__name__, time.monotonic() - begin))
+        except Wrong as wrong:
+            line = [f for f in inspect.trace() if f.filename == __file__][1].lineno
+            print("FAIL %s, line %d: %s" % (function.__name__, line, wrong))
+            failed += 1
+        except Exception:
+            print("FAIL %s" % function.__name__)
+            traceback.print_exc(file=sys.stdout)
+            failed += 1
+    print("%d passed, %d failed" % (len(chosen) - failed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+/* Images by their first bytes, base64, and the prompts in PNG text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info/info.h"
+
+static sft_info info;
+
+static sft_span s(const char *text) { return sft_span_cstr(text); }
+
+static int fresh(void **state) {
+    (void)state;
+    memset(&info, 0, sizeof info);
+    info.arena.alloc = sfti_allocator(NULL);
+    return 0;
+}
+
+static int done(void **state) {
+    (void)state;
+    sfti_arena_free(&info.arena);
+    return info.code != SFT_OK;
+}
+
+#define SAME(span, text) do { \
+        sft_span got_ = (span); \
+        if (!sft_span_equal(got_, s(text))) \
+            fail_msg("line %d: expected \"%s\", got \"%.*s\"", __LINE__, text, \
+                     (int)got_.len, got_.data ? got_.data : ""); \
+    } while (0)
+
+/* ── Types and sizes ── */
+
+#define IMAGE(bytes, type, width, height) { bytes, sizeof bytes - 1, type, width, height }
+static const struct { const char *bytes; size_t len; const char *type; uint32_t width, height; }
+images[] = {
+    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\1\0\0\0\2\0", "image/png", 256, 512),
+    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0D", "image/png", 0, 0),
+    IMAGE("\xFF\xD8\xFF\xE0\0\x04JF\xFF\xC2\0\x11\x08\0\x20\0\x10", "image/jpeg", 16, 32),
+    IMAGE("\xFF\xD8\xFF\xE0\0\x04JF\xFF\xC4\0\x11\x08\0\x20\0\x10", "image/jpeg", 0, 0),
+    IMAGE("\xFF\xD8\xFF\xE0\0\0", "image/jpeg", 0, 0),
+    IMAGE("\xFF\xD8\xFF", "image/jpeg", 0, 0),
+    IMAGE("RIFF....WEBPVP8X........\x3F\x01\0\xFF\0\0", "image/webp", 320, 256),
+    IMAGE("RIFF....WEBPVP8 .......\x9D\x01\x2A\x40\x01\xF0\0", "image/webp", 320, 240),
+    IMAGE("RIFF....WEBPVP8L....\x2F\x3F\x41\x03\0.....", "image/webp", 320, 14),
+    IMAGE("RIFF....WAVEfmt ", NULL, 0, 0),
+    IMAGE("GIF89a\x03\0\x05\0", "image/gif", 3, 5),
+    IMAGE("BM............\x28\0\0\0\x07\0\0\0\xF7\xFF\xFF\xFF", "image/bmp", 7, 9),
+    IMAGE("BMW drivers of the world, unite", NULL, 0, 0),
+    IMAGE("\0\0\0\x20" "ftypavif........ispe\0\0\0\0\0\0\1\0\0\0\2\0", "image/avif", 256, 512),
+    IMAGE("\0\0\0\x20" "ftypisom", "video/mp4", 0, 0),
+    IMAGE("\x1A\x45\xDF\xA3", "video/webm", 0, 0),
+    IMAGE("\0\0\0\x0CJXL \r\n\x87\n", "image/jxl", 0, 0),
+    IMAGE("<html>", NULL, 0, 0), IMAGE("", NULL, 0, 0), IMAGE("\x89PNG\r\n", NULL, 0, 0),
+};
+
+static void types(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        uint32_t width = 9, height = 9;
+        char *exact = malloc(images[i].len + 1); /* so that a sanitizer sees reads past it */
+        memcpy(exact, images[i].bytes, images[i].len);
+        char *fit = realloc(exact, images[i].len ? images[i].len : 1);
+        const char *type = sfti_image_type((sft_span){ fit, images[i].len }, &width, &height);
+        if ((type == NULL) != (images[i].type == NULL)
+            || (type && strcmp(type, images[i].type) != 0) || width != images[i].width
+            || height != images[i].height)
+            fail_msg("image %zu: %s %u x %u", i, type ? type : "(none)", width, height);
+        free(fit);
+    }
+}
+
+/* ── base64 ── */
+
+static void base64(void **state) {
+    static const char *const wrong[] = { "", "A", "AAAAA", "data:image/png,AAAA", "data:,",
+                                         "[]", "not base64!", "====" };
+    sft_span out;
+    (void)state;
+    assert_true(sfti_base64(&info, s("aGVsbG8gd29ybGQ="), &out, 100));
+    SAME(out, "hello world");
+    assert_true(sfti_base64(&info, s(" data:text/plain;base64,aGVs\nbG8"), &out, 100));
+    SAME(out, "hello");
+    assert_true(sfti_base64(&info, s("-_-_"), &out, 100));
+    assert_memory_equal(out.data, "\xFB\xFF\xBF", 3);
+    assert_true(sfti_base64(&info, s("aGVs"), &out, 3));
+    assert_false(sfti_base64(&info, s("aGVsbG8="), &out, 3));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (sfti_base64(&info, s(wrong[i]), &out, 100)) fail_msg("%s", wrong[i]);
+}
+
+/* ── PNG text ── */
+
+typedef struct png { char bytes[8192]; size_t len; } png;
+
+static void png_begin(png *p) {
+    memcpy(p->bytes, "\x89PNG\r\n\x1A\n", 8);
+    p->len = 8;
+}
+
+static void png_chunk(png *p, const char *type, const char *data, size_t len) {
+    char head[8] = { 0, 0, (char)(len >> 8), (char)len, type[0], type[1], type[2], type[3] };
+    memcpy(p->bytes + p->len, head, 8);
+    memcpy(p->bytes + p->len + 8, data, len);
+    memset(p->bytes + p->len + 8 + len, 0, 4);
+    p->len += len + 12;
+}
+
+#define CHUNK(p, type, text) png_chunk(p, type, text, sizeof(text) - 1)
+
+static sft_span whole(const png *p) { return (sft_span){ p->bytes, p->len }; }
+
+static void parameters(void **state) {
+    png p;
+    (void)state;
+    png_begin(&p);
+    CHUNK(&p, "IHDR", "\0\0\1\0\0\0\2\0\x08\2\0\0\0");
+    CHUNK(&p, "tEXt", "parameters\0caf\xE9, girl\n<lora:x:1>\nNegative prompt: bad,\nworse\n"
+                      "Steps: 20, Sampler: Euler a, CFG scale: 7.5, Seed: 42, Size: 1x1");
+    CHUNK(&p, "IEND", "");
+    sfti_info_png_text(&info, whole(&p), s("sidecar:x.png"));
+    const sfti_prompt *prompt = info.prompts.first;
+    assert_int_equal(info.prompts.count, 1);
+    SAME(prompt->positive, "caf\xC3\xA9, girl\n<lora:x:1>");
+    SAME(prompt->negative, "bad,\nworse");
+    SAME(prompt->seed, "42");
+    SAME(prompt->steps, "20");
+    SAME(prompt->sampler, "Euler a");
+    SAME(prompt->cfg, "7.5");
+    SAME(prompt->source, "sidecar:x.png");
+}
+
+#define GRAPH "{\"3\":{\"class_type\":\"KSampler\",\"inputs\":{\"seed\":5,\"steps\":20,\"cfg\":" \
+    "8.0,\"sampler_name\":\"euler\",\"positive\":[\"9\",0],\"negative\":[\"7\",0]}}," \
+    "\"9\":{\"class_type\":\"FluxGuidance\",\"inputs\":{\"conditioning\":[\"6\",0]}}," \
+    "\"6\":{\"class_type\":\"CLIPTextEncode\",\"inputs\":{\"text\":\"a cat\"}}," \
+    "\"7\":{\"class_type\":\"CLIPTextEncode\",\"inputs\":{\"text\":[\"8\",0]}}," \
+    "\"8\":{\"class_type\":\"String\",\"inputs\":{\"string\":\"ugly\"}}}"
+
+static void graphs(void **state) {
+    png p;
+    (void)state;
+    png_begin(&p);
+    CHUNK(&p, "iTXt", "prompt\0\0\0\0\0" GRAPH);
+    CHUNK(&p, "iTXt", "workflow\0\0\0\0\0{\"nodes\":[]}");
+    sfti_info_png_text(&info, whole(&p), s("x"));
+    const sfti_prompt *prompt = info.prompts.first;
+    assert_int_equal(info.prompts.count, 1);
+    SAME(prompt->positive, "a cat");
+    SAME(prompt->negative, "ugly");
+    SAME(prompt->seed, "5");
+    SAME(prompt->sampler, "euler");
+    SAME(prompt->cfg, "8.0");
+}
+
+static void graphs_that_go_nowhere(void **state) {
+    png p;
+    (void)state;
+    png_begin(&p);
+    CHUNK(&p, "tEXt", "prompt\0{\"1\":{\"inputs\":{\"sampler_name\":\"e\",\"positive\":"
+                      "[\"1\",0]}}}");
+    sfti_info_png_text(&info, whole(&p), s("x"));
+    png_begin(&p);
+    CHUNK(&p, "tEXt", "prompt\0no json");
+    CHUNK(&p, "tEXt", "parameters\0just a text");
+    CHUNK(&p, "tEXt", "Parameters\0a\nSteps: 2");
+    CHUNK(&p, "tEXt", "parameters");
+    CHUNK(&p, "iTXt", "parameters\0\0\0");
+    CHUNK(&p, "IEND", "");
+    CHUNK(&p, "tEXt", "parameters\0late\nSteps: 2");
+    sfti_info_png_text(&info, whole(&p), s("x"));
+    sfti_info_png_text(&info, s("not a PNG"), s("x"));
+    assert_int_equal(info.prompts.count, 0);
+}
+
+static void cut_anywhere(void **state) {
+    png p;
+    (void)state;
+    png_begin(&p);
+    CHUNK(&p, "tEXt", "parameters\0a\nSteps: 2");
+    CHUNK(&p, "zTXt", "prompt\0\0x\x9C\x03\0\0\0\0\1");
+    CHUNK(&p, "iTXt", "prompt\0\1\0\0\0x\x9C\x03\0\0\0\0\1");
+    CHUNK(&p, "tEXt", "prompt\0" GRAPH);
+    for (size_t len = 0; len <= p.len; len++) {
+        char *exact = malloc(len ? len : 1);
+        memcpy(exact, p.bytes, len);
+        sfti_info_png_text(&info, (sft_span){ exact, len }, s("x"));
+        free(exact);
+        assert_true(info.prompts.count <= 16);
+    }
+    p.bytes[8] = (char)0xFF; /* a length of 4 GiB */
+    size_t before = info.prompts.count;
+    sfti_info_png_text(&info, whole(&p), s("x"));
+    assert_int_equal(info.prompts.count, before);
+}
+
+static void packed(void **state) {
+    png p; /* zlib of "a dog\nSteps: 9, Seed: 1" */
+    (void)state;
+    if (!strstr(sft_build_info(), "zlib")) skip();
+    png_begin(&p);
+    CHUNK(&p, "zTXt", "parameters\0\0"
+          "\x78\x9c\x4b\x54\x48\xc9\x4f\xe7\x0a\x2e\x49\x2d\x28\xb6\x52\xb0\xd4\x51\x08\x4e"
+          "\x4d\x4d\xb1\x52\x30\x04\x00\x55\x95\x06\xc0");
+    sfti_info_png_text(&info, whole(&p), s("x"));
+    const sfti_prompt *prompt = info.prompts.first;
+    assert_int_equal(info.prompts.count, 1);
+    SAME(prompt->positive, "a dog");
+    SAME(prompt->seed, "1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(types, fresh, done),
+        cmocka_unit_test_setup_teardown(base64, fresh, done),
+        cmocka_unit_test_setup_teardown(parameters, fresh, done),
+        cmocka_unit_test_setup_teardown(graphs, fresh, done),
+        cmocka_unit_test_setup_teardown(graphs_that_go_nowhere, fresh, done),
+        cmocka_unit_test_setup_teardown(cut_anywhere, fresh, done),
+        cmocka_unit_test_setup_teardown(packed, fresh, done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

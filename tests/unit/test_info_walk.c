@@ -1,0 +1,216 @@
+/* Walking JSON by tables: patterns, order, what a row reads on, Python's NaN, hostile text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info/info.h"
+
+static sft_info info;
+static char seen[4096]; /* "pointer=text;" of all that was taken */
+
+static void see(sfti_walk *walk, const sfti_walk_row *row) {
+    size_t at = strlen(seen);
+    snprintf(seen + at, sizeof seen - at, "%s%s[%lld]%.*s=%.*s;", row->word ? row->word : "",
+             walk->pointer, (long long)walk->index, (int)walk->key.len, walk->key.data,
+             (int)walk->text.len, walk->text.data);
+}
+
+static void read_on(sfti_walk *walk, const sfti_walk_row *row) {
+    see(walk, row);
+    sfti_json_skip(&walk->json);
+}
+
+static void read_some(sfti_walk *walk, const sfti_walk_row *row) {
+    see(walk, row);
+    sfti_json_next(&walk->json);
+    sfti_json_next(&walk->json);
+}
+
+static bool walk(const char *text, const sfti_walk_row *rows, size_t count) {
+    memset(&info, 0, sizeof info);
+    info.arena.alloc = sfti_allocator(NULL);
+    memset(seen, 0, sizeof seen);
+    return sfti_info_walk(&info, sft_span_cstr(text), sft_span_cstr("sidecar:x"), rows, count,
+                          NULL);
+}
+
+static void end(void) {
+    assert_int_equal(info.code, SFT_OK);
+    sfti_arena_free(&info.arena);
+}
+
+#define WALK(text, rows) walk(text, rows, sizeof(rows) / sizeof *(rows))
+
+static const sfti_walk_row some_rows[] = {
+    { "/a/b", see, 0, 0, NULL },
+    { "/list/*", see, 0, 0, NULL },
+    { "/files/*/hashes/SHA256", see, 0, 0, NULL },
+    { "/a/b", see, 0, 0, "again" },
+    { "/x~y/m", see, 0, 0, NULL },
+};
+
+static void patterns(void **state) {
+    (void)state;
+    assert_true(WALK("{\"z\":{\"b\":0},\"list\":[1,[2],\"t\\u00e9\",null],\"a\":{\"c\":9,"
+                     "\"b\":true},\"files\":[{},{\"hashes\":{\"SHA256\":\"ab\","
+                     "\"SHA2567\":1}}],\"a\":3,\"x~y\":{\"m\":1}}", some_rows));
+    assert_string_equal(seen,
+        "/list/0[0]0=1;/list/1[1]1=[;/list/2[2]2=t\xC3\xA9;/list/3[3]3=null;"
+        "/a/b[-1]b=true;again/a/b[-1]b=true;"
+        "/files/1/hashes/SHA256[1]SHA256=ab;/x~0y/m[-1]m=1;");
+    end();
+}
+
+static void escaped_keys(void **state) {
+    static const sfti_walk_row rows[] = { { "/*/k", see, 0, 0, NULL } };
+    (void)state;
+    assert_true(WALK("{\"\\u0061/b~\":{\"\\u006b\":1,\"K\":2},\"\\u0000\":{\"k\":3}}", rows));
+    assert_string_equal(seen, "/a~1b~0/k[-1]k=1;/?/k[-1]k=3;");
+    end();
+}
+
+static void rows_that_read_on(void **state) {
+    static const sfti_walk_row whole[] = { { "/o", read_on, 0, 0, NULL },
+                                           { "/o/x", see, 0, 0, NULL },
+                                           { "/p", see, 0, 0, NULL } };
+    static const sfti_walk_row part[] = { { "/o", read_some, 0, 0, NULL },
+                                          { "/o/x", see, 0, 0, NULL },
+                                          { "/p", see, 0, 0, NULL } };
+    const char *text = "{\"o\":{\"y\":[[1]],\"x\":2},\"p\":[3]}";
+    (void)state;
+    assert_true(WALK(text, whole));
+    assert_string_equal(seen, "/o[-1]o={;/p[-1]p=[;");
+    end();
+    assert_true(WALK(text, part));
+    assert_string_equal(seen, "/o[-1]o={;/p[-1]p=[;");
+    end();
+}
+
+static void roots(void **state) {
+    static const sfti_walk_row rows[] = { { "", see, 0, 0, NULL }, { "/*", see, 0, 0, NULL } };
+    (void)state;
+    assert_true(WALK("[1,2]", rows));
+    assert_string_equal(seen, "[-1]=[;/0[0]0=1;/1[1]1=2;");
+    end();
+    assert_true(WALK("\xEF\xBB\xBF \"x\" ", rows));
+    assert_string_equal(seen, "[-1]=x;");
+    end();
+}
+
+static void index_of_the_innermost_array(void **state) {
+    static const sfti_walk_row rows[] = { { "/*/a/*/b", see, 0, 0, NULL },
+                                          { "/*/c", see, 0, 0, NULL } };
+    (void)state;
+    assert_true(WALK("[{},{\"a\":[{\"b\":1},{\"b\":2}],\"c\":3}]", rows));
+    assert_string_equal(seen, "/1/a/0/b[0]b=1;/1/a/1/b[1]b=2;/1/c[1]c=3;");
+    end();
+}
+
+static void python_writes_nan(void **state) {
+    static const sfti_walk_row rows[] = { { "/*", see, 0, 0, NULL } };
+    (void)state;
+    assert_true(WALK("{\"a\":NaN,\"b\":[-Infinity, Infinity],\"NaN\":\"NaN \\\" Infinity\","
+                     "\"c\":-1}", rows));
+    assert_string_equal(seen, "/a[-1]a=null;/b[-1]b=[;/NaN[-1]NaN=NaN \" Infinity;"
+                              "/c[-1]c=-1;");
+    end();
+    assert_false(WALK("{\"a\":NaNa}", rows));
+    end();
+    assert_false(WALK("{\"a\":Inf}", rows));
+    assert_string_equal(seen, "");
+    end();
+}
+
+static void not_json(void **state) {
+    static const char *const texts[] = { "", " ", "{", "{\"a\":1", "{\"a\":1}x", "{'a':1}",
+                                         "{\"a\":1,}", "{\"a\":\"\xFF\"}", "<html>",
+                                         "{\"a\":\"\\ud800\"}" };
+    static const sfti_walk_row rows[] = { { "/a", see, 0, 0, NULL } };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_false(WALK(texts[i], rows));
+        assert_string_equal(seen, "");
+        end();
+    }
+}
+
+static void depth_and_size(void **state) {
+    static const sfti_walk_row rows[] = { { "/*", see, 0, 0, NULL },
+                                          { "/*/*/*/*/end", see, 0, 0, NULL } };
+    char deep[600];
+    (void)state;
+    for (size_t depth = 120; depth <= 140; depth++) {
+        memset(deep, '[', depth);
+        memset(deep + depth, ']', depth);
+        deep[2 * depth] = '\0';
+        assert_int_equal(WALK(deep, rows), depth <= 127);
+        end();
+    }
+    size_t len = (size_t)20 << 20;
+    char *big = malloc(len);
+    assert_non_null(big);
+    memset(big, 'k', len);
+    memcpy(big, "{\"a\":{\"", 7);
+    memcpy(big + len - 5, "\":1}}", 5);
+    memset(&info, 0, sizeof info);
+    info.arena.alloc = sfti_allocator(NULL);
+    static const sfti_walk_row one[] = { { "/a/*", see, 0, 0, "k" } };
+    memset(seen, 0, sizeof seen);
+    assert_true(sfti_info_walk(&info, (sft_span){ big, len }, sft_span_cstr("h"), one, 1, NULL));
+    assert_true(strlen(seen) > 200);
+    assert_memory_equal(seen, "k/a/k", 5);
+    free(big);
+    end();
+}
+
+static void ready_made_takes(void **state) {
+    static const sfti_walk_row rows[] = {
+        { "/name", sfti_take_fact, SFT_FACT_NAME, 95, NULL },
+        { "/nsfw", sfti_take_fact, SFT_FACT_NSFW, 95, NULL },
+        { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },
+        { "/about", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
+        { "/epoch", sfti_take_train, TRAIN_EPOCH, 0, NULL },
+        { "/words/*", sfti_take_trigger, 0, 95, NULL },
+        { "/hash", sfti_take_claim, 0, 0, "autov3" },
+        { "/note", sfti_take_note, 0, 0, NULL },
+    };
+    (void)state;
+    assert_true(WALK("{\"name\":\"N\",\"nsfw\":false,\"tags\":[\"a\",1,\"b\"],"
+                     "\"about\":\"<p>x</p>\",\"epoch\":4,\"words\":[\"w\",\"\",\"v, u\"],"
+                     "\"hash\":\"0123456789AB\",\"note\":\"n\"}", rows));
+    const sfti_fact *fact = info.facts[SFT_FACT_NAME];
+    assert_true(sft_span_equal(fact->source, sft_span_cstr("sidecar:x:/name")));
+    assert_int_equal(fact->trust, 95);
+    assert_int_equal(info.facts[SFT_FACT_NSFW]->value.type, SFTI_BOOL);
+    fact = info.facts[SFT_FACT_TAGS];
+    assert_int_equal(fact->value.count, 2);
+    assert_true(sft_span_equal(fact->source, sft_span_cstr("sidecar:x:/tags")));
+    assert_true(sft_span_equal(info.facts[SFT_FACT_DESCRIPTION]->value.text,
+                               sft_span_cstr("x")));
+    assert_int_equal(info.training[TRAIN_EPOCH].type, SFTI_NUMBER);
+    const sfti_trigger *word = info.triggers.first;
+    assert_int_equal(info.triggers.count, 2);
+    assert_int_equal(word->group, 0);
+    assert_int_equal(word->next->group, 2);
+    assert_true(sft_span_equal(word->next->source, sft_span_cstr("sidecar:x:/words/2")));
+    assert_int_equal(info.claims.count, 1);
+    assert_int_equal(info.notes.count, 1);
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns), cmocka_unit_test(escaped_keys),
+        cmocka_unit_test(rows_that_read_on), cmocka_unit_test(roots),
+        cmocka_unit_test(index_of_the_innermost_array), cmocka_unit_test(python_writes_nan),
+        cmocka_unit_test(not_json), cmocka_unit_test(depth_and_size),
+        cmocka_unit_test(ready_made_takes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -213,6 +213,7 @@ static int run_convert(cli *c, char **operands, size_t count) {
     (void)count;
     run.parts.arena.alloc = c->alloc;
     if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!c->set.threads) run.threads = 1;
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_complain(c, run.parts.path, &err);
@@ -230,7 +231,8 @@ static const cli_option convert_options[] = {
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "what is too large becomes the greatest value there is, NaN in an integer 0" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
-      "at most so many at once; 0, the default: one per processor" },
+      "so many that read and cast while one writes, which seldom pays; 1 is the default, 0: one "
+      "per processor" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

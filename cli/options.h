@@ -39,6 +39,10 @@ typedef struct cli_settings {
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;
     int verify, compute;
+    /* of meta and rename */
+    int safe, each_shard, to_json;
+    const char *from_json, *thumbnail, *strip_prefix, *add_prefix;
+    cli_words map, regex;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

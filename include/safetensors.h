@@ -898,7 +898,7 @@ SFT_API sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source)
 
 /* Write a whole file of parts: plan, copy, publish. Takes the sink in every case. A source
  * that is read forward must have its parts in file order. Ticks the job with the bytes of all
- * tensors. Memory: the plan, and 1 MiB where bytes go through memory. @since 0.1 */
+ * tensors. Memory: the plan, and 256 KiB where bytes go through memory. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t count,
                                               const sft_pair *metadata, size_t metadata_count,
                                               const sft_plan_options *options, sft_sink sink,

@@ -195,6 +195,34 @@ SFT_API SFT_NODISCARD sft_code sft_save_set(const char *folder, const sft_part *
                                             const sft_save_set_options *options,
                                             const sft_job *job, sft_error *err);
 
+/* ── Changing an index ───────────────────────────────────────────────────── */
+
+/* What is to change; what is NULL or 0 stays. In "metadata", the value of a key is set as a
+ * string, or with data NULL the key goes; the tensors and the shards of "weight_map" get other
+ * names: value in place of key. @since 0.1 */
+typedef struct sft_index_changes {
+    size_t size;
+    const sft_pair *metadata;
+    size_t metadata_count;
+    const sft_pair *tensors;
+    size_t tensor_count;
+    const sft_pair *shards;
+    size_t shard_count;
+    bool only_look; /* write nothing: find out whether anything would change */
+} sft_index_changes;
+
+#define SFT_INDEX_CHANGES_INIT { sizeof(sft_index_changes), NULL, 0, NULL, 0, NULL, 0, false }
+
+/* Write the index at path, changed, to `to` (NULL: path), whole or not at all. All text but
+ * what changes stays as it is spelled. *changed (or NULL) says whether anything did; if not,
+ * path itself is not written again. Names of tensors must be free (SFT_TENSOR_DUPLICATE);
+ * that the shards are what the index says is for the caller. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_index_rewrite(const char *path,
+                                                 const sft_index_changes *changes,
+                                                 const char *to,
+                                                 const sft_path_options *options,
+                                                 bool *changed, sft_error *err);
+
 /* ── Comparing two models ────────────────────────────────────────────────── */
 
 /* @since 0.1 */

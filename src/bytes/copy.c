@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define COPY_PIECE ((size_t)1 << 20)
+#define COPY_PIECE ((size_t)256 << 10) /* what stays in a processor's cache */
+#define COPY_PAGE 4096
 #define COPY_PASS ((uint64_t)8 << 20)
 
 typedef struct copy_run {
@@ -105,7 +106,9 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
                         const sft_sink *to, uint64_t at, const sft_allocator *alloc,
                         const sft_job *job, sft_error *err) {
     copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = SFT_JOB_INIT,
-                     .fd = sfti_source_descriptor(from), .alloc = alloc };
+                     .fd = -1, .alloc = alloc };
+    /* Where pages do not fall on pages the system takes half as long again as we do. */
+    if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_descriptor(from);
     sfti_options_copy(&run.job, sizeof run.job, job);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;

@@ -82,7 +82,8 @@ static uint32_t small_magnitude(const sfti_float *row, uint32_t code) {
     bool has_infinity = row->infinity > row->greatest && row->infinity < row->nan;
     if (code == 0) return 0;
     if (has_infinity && code == row->infinity) return 0x7f80;
-    if (row->nan && code > row->greatest) return 0x7fc0 | mantissa << (7 - row->mantissa);
+    if (has_infinity && code > row->infinity) return 0x7fc0 | mantissa << (7 - row->mantissa);
+    if (row->nan && code > row->greatest) return 0x7fc0;
     if (exponent == 0) return small_subnormal(row, mantissa);
     return (exponent + 127 - row->bias) << 7 | mantissa << (7 - row->mantissa);
 }

@@ -4,9 +4,9 @@
 
 #define STREAM_IN ((size_t)256 << 10)  /* bytes read at once: they stay in a core's cache */
 #define STREAM_OUT ((size_t)1 << 20)   /* bytes of a slot, about */
-#define STREAM_WORKERS 31
+#define STREAM_WORKERS 32
 
-static uint32_t bits_of(sft_dtype dtype) {
+static uint32_t stream_bits(sft_dtype dtype) {
     return sft_dtype_describe(dtype)->bits;
 }
 
@@ -16,7 +16,7 @@ static uint32_t bits_of(sft_dtype dtype) {
 static sft_code cast_piece(const sft_conversion *c, const sfti_converted *row, uint64_t first,
                            size_t count, uint8_t *in, uint8_t *out, sft_error *err) {
     const sft_tensor *tensor = row->tensor;
-    uint32_t bits = bits_of(tensor->dtype);
+    uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
     sft_code code = sft_read_at(row->file, at, in, bytes, err);
@@ -32,11 +32,11 @@ static sft_code cast_piece(const sft_conversion *c, const sfti_converted *row, u
 
 static sft_code cast_stretch(const sft_conversion *c, const sfti_converted *row, uint64_t first,
                              uint64_t count, uint8_t *in, uint8_t *out, sft_error *err) {
-    size_t most = STREAM_IN / bits_of(row->tensor->dtype) * 8;
+    size_t most = STREAM_IN / stream_bits(row->tensor->dtype) * 8;
     for (uint64_t done = 0; done < count;) {
         size_t piece = count - done < most ? (size_t)(count - done) : most;
         sft_code code = cast_piece(c, row, first + done, piece, in,
-                                   out + (size_t)(done / 8 * bits_of(c->to)), err);
+                                   out + (size_t)(done / 8 * stream_bits(c->to)), err);
         if (code != SFT_OK) return code;
         done += piece;
     }
@@ -47,7 +47,7 @@ static sft_code cast_stretch(const sft_conversion *c, const sfti_converted *row,
 static sft_code cast_corner(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
                             uint8_t *into, size_t len, size_t *done, sft_error *err) {
     uint8_t eight[64];
-    uint32_t bits = bits_of(c->to); /* bytes of eight elements */
+    uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
     uint64_t first = offset / bits * 8, left = row->elements - first;
     size_t skip = (size_t)(offset % bits), have = bits - skip;
     sft_code code = cast_stretch(c, row, first, left < 8 ? left : 8, c->in, eight, err);
@@ -59,7 +59,7 @@ static sft_code cast_corner(const sft_conversion *c, const sfti_converted *row, 
 
 static sft_code read_alone(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
                            uint8_t *into, size_t len, sft_error *err) {
-    uint32_t bits = bits_of(c->to);
+    uint32_t bits = stream_bits(c->to);
     for (size_t done = 0; done < len;) {
         uint64_t at = offset + done;
         size_t left = len - done, part = left - left % bits;
@@ -98,7 +98,7 @@ static void join_batch(sfti_convert_crew *crew, size_t batch) {
 static void start_batch(sft_conversion *c, size_t batch) {
     static const sft_error none = SFT_ERROR_INIT;
     sfti_convert_crew *crew = &c->crew;
-    uint64_t most = STREAM_OUT / bits_of(c->to) * 8;
+    uint64_t most = STREAM_OUT / stream_bits(c->to) * 8;
     crew->count[batch] = 0;
     while (crew->count[batch] < crew->workers && crew->next < crew->row->elements) {
         sfti_convert_slot *slot = &crew->slots[batch * crew->workers + crew->count[batch]++];
@@ -106,7 +106,7 @@ static void start_batch(sft_conversion *c, size_t batch) {
         slot->row = crew->row;
         slot->first = crew->next;
         slot->count = left < most ? left : most;
-        slot->bytes = (size_t)(slot->count * bits_of(c->to) / 8);
+        slot->bytes = (size_t)(slot->count * stream_bits(c->to) / 8);
         slot->err = none;
         crew->next += slot->count;
         slot->running = os_thread_start(&slot->thread, run_slot, slot) == 0;
@@ -211,12 +211,12 @@ sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *er
     sft_job own = alone;
     if (job) memcpy(&own, job, job->size < sizeof own ? job->size : sizeof own);
     size_t threads = own.threads ? own.threads : os_cpu_count();
-    if (threads > STREAM_WORKERS + 1) threads = STREAM_WORKERS + 1;
+    if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;
     c->cast_row = NULL;
     c->in = sfti_take(&c->alloc, STREAM_IN);
     if (!c->in) return sfti_fail_memory(err, STREAM_IN);
-    return crew_begin(c, threads - 1, err);
+    return crew_begin(c, threads > 1 ? threads : 0, err);
 }
 
 void sfti_convert_end(sft_conversion *c) {

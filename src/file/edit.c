@@ -57,7 +57,7 @@ static sft_code edit_resolve(const char *path, sft_link_policy link, char room[4
                          "expected a path of at most 4095 bytes, found %zu", len);
     memcpy(room, path, len + 1);
     int error = os_info_path(path, false, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
     *is_link = link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
@@ -91,7 +91,7 @@ static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
     int error = os_open_read(edit->path, &edit->fd);
     if (error) {
         edit->fd = -1;
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "open the file");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     }
     error = os_info_fd(edit->fd, &edit->info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");

@@ -348,14 +348,6 @@ int os_set_mode(int fd, uint32_t mode) {
     return fchmod(fd, (mode_t)(mode & 07777)) == 0 ? 0 : errno;
 }
 
-int os_make_folder(const char *path, uint32_t mode) {
-    return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
-}
-
-int os_remove_folder(const char *path) {
-    return rmdir(path) == 0 ? 0 : errno;
-}
-
 int os_sync(int fd) {
     int rc;
     do {

@@ -1,5 +1,5 @@
 /* What only some file systems can: copies without bytes passing through here, shared blocks,
- * room inside a file, leases, locks, times. */
+ * room inside a file, leases, locks, times; and folders. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -132,4 +132,12 @@ int os_set_mtime(int fd, int64_t mtime_ns) {
     }
     struct timespec times[2] = { { 0, UTIME_OMIT }, { (time_t)seconds, (long)rest } };
     return futimens(fd, times) == 0 ? 0 : errno;
+}
+
+int os_make_folder(const char *path, uint32_t mode) {
+    return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
+}
+
+int os_remove_folder(const char *path) {
+    return rmdir(path) == 0 ? 0 : errno;
 }

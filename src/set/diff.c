@@ -185,7 +185,9 @@ static sft_code diff_take_room(diff_walk *walk, sfti_arena *work) {
         walk->order[i] = sfti_arena_array(work, sft_set_count(set), sizeof *walk->order[i]);
         walk->run.window[i] = sfti_arena_take(work, SFTI_DIFF_WINDOW);
         walk->run.values[i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
-        if (!walk->order[i] || !walk->run.window[i] || !walk->run.values[i])
+        walk->run.values[2 + i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
+        if (!walk->order[i] || !walk->run.window[i] || !walk->run.values[i] ||
+            !walk->run.values[2 + i])
             return sfti_fail_memory(err, SFTI_DIFF_WINDOW);
         sft_code code = sft_set_order(set, SFT_ORDER_NATURAL, walk->order[i], err);
         if (code) return code;

@@ -23,7 +23,7 @@ typedef struct sfti_diff_run {
     const sft_diff_options *options;
     const sft_job *job;
     uint8_t *window[2]; /* SFTI_DIFF_WINDOW each */
-    double *values[2];  /* SFTI_DIFF_VALUES each */
+    double *values[4];  /* of both, and what sets them apart: SFTI_DIFF_VALUES each */
     uint64_t done, total;
 } sfti_diff_run;
 

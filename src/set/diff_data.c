@@ -22,33 +22,81 @@ static double data_abs(double value) {
 
 /* ── Values ── */
 
-/* Two values that are not equal; distance is not finite where one of them is not, or where
- * they are farther apart than a double can tell. */
+/* Two integers that are not equal. */
 static void data_note(const sft_diff_options *options, sft_diff_tensor *out, double distance,
-                      double size, bool nan, uint64_t at) {
+                      double size, uint64_t at) {
     if (out->differing++ == 0) out->first = at;
-    if (nan || distance - distance != 0) {
-        out->beyond++;
-        out->nan += nan;
-        if (!nan) out->max_abs = DATA_INFINITE;
-        return;
-    }
     if (distance > out->max_abs) out->max_abs = distance;
     if (size > 0 && distance > out->max_rel * size) out->max_rel = distance / size;
     if (distance > options->atol + options->rtol * size) out->beyond++;
 }
 
+/* A batch, in loops so plain that a compiler makes several values of one step. What is no
+ * number compares as false with everything. */
+typedef struct data_batch {
+    const double *a, *b;
+    double *distance, *relative; /* as long */
+    size_t count;
+} data_batch;
+
+static void data_distances(const data_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) {
+        double size = data_abs(batch->b[i]), distance = data_abs(batch->a[i] - batch->b[i]);
+        double relative = distance / size;
+        batch->distance[i] = distance;
+        batch->relative[i] = relative < DATA_INFINITE ? relative : 0;
+    }
+}
+
+static void data_counts(const data_batch *batch, const sft_diff_options *options,
+                        sft_diff_tensor *out) {
+    double atol = options->atol, rtol = options->rtol;
+    uint64_t unequal = 0, nan = 0, alike = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        double a = batch->a[i], b = batch->b[i], distance = batch->distance[i];
+        double most = atol + rtol * data_abs(b);
+        unequal += (a < b) | (a > b);
+        nan += (a != a) ^ (b != b);
+        alike += (distance > 0) & (distance <= most) & (distance < DATA_INFINITE);
+    }
+    out->differing += unequal + nan;
+    out->nan += nan;
+    out->beyond += unequal + nan - alike;
+}
+
+/* Four at a time, for each must wait for the one before it. */
+static double data_greatest(const double *values, size_t count, double greatest) {
+    double most[4] = { greatest, greatest, greatest, greatest };
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        most[0] = values[i] > most[0] ? values[i] : most[0];
+        most[1] = values[i + 1] > most[1] ? values[i + 1] : most[1];
+        most[2] = values[i + 2] > most[2] ? values[i + 2] : most[2];
+        most[3] = values[i + 3] > most[3] ? values[i + 3] : most[3];
+    }
+    for (; i < count; i++) most[0] = values[i] > most[0] ? values[i] : most[0];
+    for (i = 1; i < 4; i++) most[0] = most[i] > most[0] ? most[i] : most[0];
+    return most[0];
+}
+
+static size_t data_first(const double *a, const double *b, size_t count) {
+    size_t i = 0;
+    while (i < count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
+    return i;
+}
+
 static void data_doubles(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
-    const double *a = run->values[0], *b = run->values[1];
-    size_t each = s->dtype[0] == SFT_C64 ? 2 : 1;
+    size_t each = s->dtype[0] == SFT_C64 ? 2 : 1, count = each * s->count;
+    data_batch batch = { run->values[0], run->values[1], run->values[2], run->values[3], count };
+    uint64_t before = out->differing;
     sfti_to_doubles(s->dtype[0], s->bytes[0], s->at, s->count, run->values[0]);
     sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
-    for (size_t i = 0; i < each * s->count; i++) {
-        bool nan = a[i] != a[i], other_nan = b[i] != b[i];
-        if (a[i] == b[i] || (nan && other_nan)) continue;
-        data_note(run->options, out, data_abs(a[i] - b[i]), data_abs(b[i]), nan || other_nan,
-                  each * s->from + i);
-    }
+    data_distances(&batch);
+    data_counts(&batch, run->options, out);
+    out->max_abs = data_greatest(batch.distance, count, out->max_abs);
+    out->max_rel = data_greatest(batch.relative, count, out->max_rel);
+    if (before == 0 && out->differing > 0)
+        out->first = each * s->from + data_first(batch.a, batch.b, count);
 }
 
 /* 64 bits of one dtype: the distance is taken among integers. */
@@ -59,7 +107,7 @@ static void data_integers(const sfti_diff_run *run, const data_stretch *s, sft_d
         uint64_t b = sfti_get_u64(s->bytes[1] + 8 * (s->at + i)) ^ turn;
         uint64_t size = b > turn ? b - turn : turn - b;
         if (a == b) continue;
-        data_note(run->options, out, (double)(a > b ? a - b : b - a), (double)size, false,
+        data_note(run->options, out, (double)(a > b ? a - b : b - a), (double)size,
                   s->from + i);
     }
 }

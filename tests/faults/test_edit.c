@@ -90,6 +90,8 @@ static void run_mend(const fault_scene *scene, fault_seen *seen) {
     sft_edit_options options = options_of(scene);
     sft_edit_found found = SFT_EDIT_CLEAN;
     seen->status = sft_edit_recover(TARGET, &options, &found, &seen->err);
+    if (!seen->status && found == SFT_EDIT_CLEAN) /* the system says so: believed */
+        seen->status = sft_error_set(&seen->err, SFT_NOT_FOUND, ENOENT, "no journal");
     see_file(scene, seen);
 }
 
@@ -125,13 +127,17 @@ static void break_edit(const fault_scene *scene, size_t nth, fault_seen *seen) {
 
 /* An edit that ended in the middle: the journal is there, and ten bytes of the file. */
 static void set_mend(const fault_scene *scene) {
+    static size_t first[2]; /* write of all that goes to the file itself */
+    size_t *nth = &first[scene->way == MEND_INSERT];
     fault_scene broken = *scene;
     fault_seen *seen = calloc(1, sizeof *seen);
-    size_t nth = 1;
     assert_non_null(seen);
     broken.way = scene->way == MEND_INSERT ? GROW : PLACE;
-    while (!os_fake_exists(JOURNAL)) break_edit(&broken, nth++, seen);
-    break_edit(&broken, nth + 1, seen);
+    for (size_t n = 1; *nth == 0; n++) {
+        break_edit(&broken, n, seen);
+        if (os_fake_exists(JOURNAL)) *nth = n;
+    }
+    break_edit(&broken, *nth + 2, seen);
     assert_true(os_fake_exists(JOURNAL));
     os_fake_short_writes(50);
     files_before = os_fake_count_files() - 1;

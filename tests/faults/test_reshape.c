@@ -94,6 +94,17 @@ static void add_npy(void) {
     os_fake_add_file("/m/x.npy", bytes, sizeof bytes);
 }
 
+/* As it would be written: its data come to lie where they lay. */
+static void add_model(void) {
+    static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[9000],"
+                                 "\"data_offsets\":[0,9000]}}     ";
+    static char bytes[8 + sizeof header - 1 + 9000] = { sizeof header - 1 };
+    assert_int_equal((sizeof header - 1) % 8, 0);
+    memcpy(bytes + 8, header, sizeof header - 1);
+    for (size_t i = 0; i < 9000; i++) bytes[8 + sizeof header - 1 + i] = (char)(i * 7 >> 3);
+    os_fake_add_file("/m/std.safetensors", bytes, sizeof bytes);
+}
+
 static void set_world(const fault_scene *scene) {
     static const char bytes[24] = "twenty-four bytes for w";
     os_fake_add_file("/dir/old.safetensors", "old", 3);
@@ -102,6 +113,7 @@ static void set_world(const fault_scene *scene) {
     os_fake_add_file("/lit/.y.sft-abcdef", "left", 4);
     os_fake_add_file("/lit/.y.sft-ABCDEF", "ours", 4);
     add_npy();
+    add_model();
     os_fake_set_input(scene->mode == OS_PIPE ? OS_PIPE : OS_FILE, bytes, sizeof bytes);
     os_fake_no_unnamed(scene->way);
     os_fake_short_writes(5000);
@@ -172,6 +184,8 @@ static const fault_scene merges[] = {
     WRITES("merge /m/a.safetensors -o /dir/o.safetensors --keep-mtime"),
     WRITES("merge /m/a.safetensors -o /dir/link.safetensors --force --follow"),
     WRITES("merge " INDEX " -o /dir/o.safetensors --dry-run"),
+    WRITES("merge /m/std.safetensors -o /dir/o.safetensors"),
+    NAMED("merge /m/std.safetensors -o /dir/old.safetensors --force"),
     REFUSES("merge /m/a.safetensors /m/a.safetensors -o /dir/o.safetensors"),
     REFUSES("merge /m/a.safetensors -o /dir/old.safetensors"),
     REFUSES("merge /m/a.safetensors -o /dir/link.safetensors --force"),

@@ -417,11 +417,41 @@ def to_int(name, to):
             name, to, codes[k], said))
 
 
+def number(text):
+    base, _, power = text.partition("^")
+    return Fraction(2) ** int(power) if power else Fraction(base if "e" not in base else
+                                                            int(float(base)))
+
+
+def check_page():
+    """docs/convert.md says of each target what the definitions say."""
+    with open(os.path.join(ROOT, "docs", "convert.md"), encoding="utf-8") as f:
+        page = f.read()
+    for name, form in FLOATS.items():
+        part = page.split("\n### %s\n" % name)[1].split("\n#")[0]
+        told = {}
+        for line in part.splitlines():
+            cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
+            if len(cells) == 3:
+                told[cells[0]] = cells[1:]
+        value, code = told["greatest"]
+        demand(int(code, 16) == form.top and number(value) == (
+            Fraction(2) ** 127 if form.nan == "e8m0" else form.value(form.top)), name)
+        for row, code in (("least normal", 1 << form.mantissa), ("least subnormal", 1)):
+            if form.nan != "e8m0":
+                demand(told[row][1] == "%0*x" % (-(-form.bits // 4), code) and
+                       number(told[row][0]) == form.value(code), name + ", " + row)
+    for name, form in INTS.items():
+        if name != "BOOL":
+            demand("| %s | %d | %d |" % (name, form.least, form.most) in page, name)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     only = args.only.split(":")
+    check_page()
     for name in ALL:
         for to in ALL:
             if only[0] and (name != only[0] or (len(only) > 1 and to != only[1])):

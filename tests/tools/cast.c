@@ -28,7 +28,7 @@ static char *read_all(size_t *len) {
 }
 
 int main(int argc, char **argv) {
-    sft_dtype from, to;
+    sft_dtype from = SFT_U8, to = SFT_U8;
     sft_cast_options options = SFT_CAST_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     if (argc < 3 || !sft_dtype_parse(sft_span_cstr(argv[1]), &from)

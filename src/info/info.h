@@ -334,7 +334,8 @@ struct sfti_walk {
     void *ctx;             /* the caller's */
     sfti_json json;
     sft_span text;         /* STRING and KEY: unescaped; else as spelled */
-    sft_span key;
+    sft_span key;          /* an array's index lives as long as the visit only */
+    bool member;           /* key is of an object, not an index */
     int64_t index;
     char pointer[256];     /* of the current value, JSON pointer */
 };

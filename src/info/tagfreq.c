@@ -132,6 +132,7 @@ static void take_frequency(sfti_walk *walk, const sfti_walk_row *row) {
     sfti_tags *tags = walk->ctx;
     uint64_t count;
     (void)row;
+    if (!walk->member) return;
     if (walk->json.type == SFTI_JSON_OBJECT) {
         sfti_tag_folder *folder = add_folder(tags, walk->key);
         if (folder) read_folder(walk, tags, (uint32_t)(folder - tags->folders));

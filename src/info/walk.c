@@ -212,13 +212,15 @@ static void visit_member(walk_state *state, sft_span key) {
     uint64_t alive[WALK_ROWS / 64] = { 0 };
     walk_place *place = &state->places[state->level - 1];
     bool any = narrow(state, place->alive, state->level - 1, key, alive);
-    if (state->walk.json.type == SFTI_JSON_KEY && any) sfti_json_next(&state->walk.json);
+    bool member = state->walk.json.type == SFTI_JSON_KEY;
+    if (member && any) sfti_json_next(&state->walk.json);
     if (!any) {
         sfti_json_skip(&state->walk.json);
         return;
     }
     pointer_set(state, place->pointer_len, key);
     state->walk.key = key;
+    state->walk.member = member;
     visit_value(state, alive);
 }
 

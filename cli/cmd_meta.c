@@ -237,7 +237,8 @@ static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta
     bool picture = c->set.thumbnail != NULL;
     sft_code code = SFT_OK;
     if (c->set.from_json) code = meta_json_read(c, c->set.from_json, &change->arena, &json, err);
-    if (!code && picture) code = meta_thumbnail(c, c->set.thumbnail, &change->arena, &thumbnail, err);
+    if (!code && picture)
+        code = meta_thumbnail(c, c->set.thumbnail, &change->arena, &thumbnail, err);
     sft_buffer_free(&json.text);
     if (code) return code;
     size_t most = count + json.count + picture;

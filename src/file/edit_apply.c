@@ -143,7 +143,9 @@ static sft_code place_insert(placing *p, bool *unable, sft_error *err) {
         place_undo(p, err);
         return code;
     }
+    /* For good: what takes this file's place would not be mended by its journal. */
     int kept = sfti_journal_remove(p->edit->path);
+    if (!kept && !p->edit->options.no_sync) kept = sfti_journal_settle(p->edit->path);
     *unable = error == EOPNOTSUPP && !kept;
     if (kept && error == EOPNOTSUPP)
         code = sfti_io_fail(err, SFT_IO_PUBLISH, kept, "remove the journal of the edit");

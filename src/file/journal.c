@@ -127,6 +127,17 @@ int sfti_journal_remove(const char *path) {
     return sfti_journal_path(path, name) ? os_unlink(name) : 0;
 }
 
+int sfti_journal_settle(const char *path) {
+    char folder[SFTI_JOURNAL_PATH];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+    if (len >= sizeof folder) return 0;
+    memcpy(folder, len ? path : ".", len ? len : 1);
+    folder[len ? len : 1] = '\0';
+    int error = os_sync_folder(folder);
+    return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS ? 0 : error;
+}
+
 /* ── Reading ── */
 
 /* A journal in memory. */

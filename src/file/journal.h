@@ -28,6 +28,8 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
 /* Remove it; the errno. A journal that stays is no harm while the file is one of what it
  * says, and is the file that it says. */
 int sfti_journal_remove(const char *path);
+/* Wait until the disk knows that it is removed; the errno. */
+int sfti_journal_settle(const char *path);
 
 /* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
  * SFT_EDIT_INTERRUPTED. head is its header's text as read, or of data NULL where reading

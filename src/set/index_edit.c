@@ -69,7 +69,8 @@ static sft_code edit_collisions(index_edit *e) {
         items[i] = (sfti_change){ e->changes.tensors[i].key, e->changes.tensors[i].value };
     if (!sfti_changes_begin(&to, items, e->changes.tensor_count, e->seed, &e->index.arena))
         return edit_memory(e);
-    sft_code code = sfti_set_names(&names, index->count, edit_name_of, now, &e->index.arena, e->err);
+    sft_code code =
+        sfti_set_names(&names, index->count, edit_name_of, now, &e->index.arena, e->err);
     for (uint32_t i = 0; code == SFT_OK && i < index->count; i++) {
         uint32_t found = sfti_names_find(&to.names, index->entries[i].tensor);
         now[i] = found == SFTI_NO_NAME ? index->entries[i].tensor : items[found].value;

@@ -349,12 +349,14 @@ static fake_node *node_numbered(uint64_t inode) {
     return NULL;
 }
 
+#define FAKE_INODES_OF_ITS_OWN 1000000 /* past those that are given */
+
 void os_fake_add_inode(const char *path, uint64_t inode, const void *bytes, size_t len) {
+    if (fake.inodes < FAKE_INODES_OF_ITS_OWN) fake.inodes = FAKE_INODES_OF_ITS_OWN;
     fake_node *node = node_numbered(inode);
     if (!node) {
         node = node_new(OS_FILE, bytes, len);
         node->inode = inode;
-        if (inode > fake.inodes) fake.inodes = inode;
     }
     place(path, node);
 }

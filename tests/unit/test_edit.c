@@ -417,7 +417,8 @@ static void test_grow_open(void **state) {
     assert_int_not_equal(report.method, SFT_EDIT_INSERT);
     expect_grown(4096);
     char byte;
-    assert_int_equal(pread(fd, &byte, 1, 8 + sizeof BIG - 1), 1); /* who has it open sees the old one */
+    /* who has it open sees the old one */
+    assert_int_equal(pread(fd, &byte, 1, 8 + sizeof BIG - 1), 1);
     assert_int_equal(byte, 3);
     close(fd);
 }

@@ -94,7 +94,8 @@ static sft_code save_shard(set_renaming *r, size_t shard, char *path, sft_error 
     sft_code code = sft_edit_open(sft_set_shard_path(r->set, shard), &options, &edit, err);
     if (!code) code = ask_shard(r, shard, edit, err);
     if (!code) code = sft_edit_save(edit, path, &to, NULL, NULL, err);
-    if (!code) r->written[r->written_count++] = path;
+    /* Also after a failure: it may be there, and only not be synced. */
+    if (code != SFT_EXISTS) r->written[r->written_count++] = path;
     sft_edit_close(edit);
     return code;
 }
@@ -105,39 +106,66 @@ static void unwrite(const set_renaming *r) {
 
 /* ── What is no longer named ── */
 
+/* Is a shard named by some index of the folder? */
 typedef struct naming {
     set_renaming *r;
-    const char *folder;
-    size_t folder_len;
-    const char *shard; /* is it named? */
+    size_t folder_len; /* of r->index */
+    const char *shard;
     bool named;
+    sft_code code;
+    sft_error *err;
 } naming;
+
+static sft_code index_names_shard(set_renaming *r, const char *path, const char *shard,
+                                  bool *named, sft_error *err) {
+    sft_set_options options = cli_set_options(r->c);
+    sft_index_names *names = NULL;
+    sft_code code = sft_index_read(path, &options, &names, err);
+    if (code) return code;
+    for (size_t i = 0; i < sft_index_shard_count(names); i++)
+        *named = *named || strcmp(sft_index_shard(names, i), shard) == 0;
+    sft_index_free(names);
+    return SFT_OK;
+}
 
 static int look_at_index(void *ctx, const char *name, os_kind kind) {
     naming *n = ctx;
-    sft_set_options options = cli_set_options(n->r->c);
-    sft_index_names *names = NULL;
     if (!sft_is_index_path(name) || kind == OS_DIR) return 0;
-    char *path = set_path(n->r, n->folder, n->folder_len, name, "");
-    if (!path || sft_index_read(path, &options, &names, NULL)) {
-        n->named = true; /* what cannot be read may name it */
-        return 0;
-    }
-    for (size_t i = 0; i < sft_index_shard_count(names); i++)
-        n->named = n->named || strcmp(sft_index_shard(names, i), n->shard) == 0;
-    sft_index_free(names);
-    return 0;
+    char *path = set_path(n->r, n->r->index, n->folder_len, name, "");
+    n->code = path ? index_names_shard(n->r, path, n->shard, &n->named, n->err)
+                   : sfti_fail_memory(n->err, strlen(name));
+    return n->code ? EIO : 0;
 }
 
-/* Old shards go, unless some index of the folder names them. */
+static sft_code set_os_fail(sft_error *err, sft_code code, int error, const char *what) {
+    char room[128];
+    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
+}
+
+static sft_code remove_old_shard(set_renaming *r, const char *folder, const char *shard,
+                                 sft_error *err) {
+    naming n = { r, folder_bytes(r->index), shard, false, SFT_OK, err };
+    char *path = set_path(r, r->index, n.folder_len, shard, "");
+    if (!path) return sfti_fail_memory(err, strlen(shard));
+    int error = os_list(folder, look_at_index, &n);
+    if (n.code || n.named) return n.code;
+    if (error) return set_os_fail(err, SFT_IO_OPEN, error, "look for other indexes in the folder");
+    error = os_unlink(path);
+    return error ? set_os_fail(err, SFT_IO_WRITE, error, "remove what the index names no more")
+                 : SFT_OK;
+}
+
+/* Old shards go, unless some index of the folder names them. The model is as it should be
+ * whatever happens here. */
 static void remove_old(set_renaming *r) {
     size_t len = folder_bytes(r->index);
     char *folder = set_path(r, len ? r->index : "./", len ? len : 2, "", "");
-    for (size_t i = 0; folder && i < r->written_count; i++) {
-        naming n = { r, r->index, len, r->shards[i].key.data, false };
-        if (os_list(folder, look_at_index, &n) || n.named) continue;
-        char *path = set_path(r, r->index, len, n.shard, "");
-        if (path) (void)os_unlink(path);
+    for (size_t i = 0; i < r->written_count; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        const char *shard = r->shards[i].key.data;
+        sft_code code = folder ? remove_old_shard(r, folder, shard, &err)
+                               : sfti_fail_memory(&err, len);
+        if (code) cli_complain(r->c, shard, &err);
     }
 }
 
@@ -186,14 +214,21 @@ static sft_code write_fresh(set_renaming *r, sft_error *err) {
     return code;
 }
 
+/* After a failure: whether the new index is there, only not synced. It may be the old one
+ * tomorrow, so that all shards stay. */
+static bool is_published(set_renaming *r, sft_code code) {
+    bool named = false;
+    if (code != SFT_IO_SYNC || r->written_count == 0) return false;
+    return index_names_shard(r, r->index, r->shards[0].value.data, &named, NULL) || named;
+}
+
 static sft_code rename_here(set_renaming *r, bool *changed, sft_error *err) {
     sft_code code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
     if (code || r->c->set.dry_run || !*changed) return code;
     code = write_fresh(r, err);
     if (!code) code = rewrite_index(r, NULL, false, changed, err);
     if (!code) remove_old(r);
-    /* An index that was not synced names the new shards, and may be the old one tomorrow. */
-    else if (code != SFT_IO_SYNC) unwrite(r);
+    else if (!is_published(r, code)) unwrite(r);
     return code;
 }
 
@@ -206,7 +241,6 @@ static int any_entry(void *ctx, const char *name, os_kind kind) {
 }
 
 static sft_code make_folder(const char *path, bool *made, sft_error *err) {
-    char room[128];
     bool taken = false;
     int error = os_make_folder(path, 0777);
     *made = error == 0;
@@ -219,8 +253,7 @@ static sft_code make_folder(const char *path, bool *made, sft_error *err) {
                     "folder";
         return SFT_EXISTS;
     }
-    return sfti_fail_os(err, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room),
-                        "make the folder");
+    return set_os_fail(err, SFT_IO_OPEN, error, "make the folder");
 }
 
 static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error *err) {
@@ -236,7 +269,8 @@ static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error 
         code = path ? save_shard(r, i, path, err) : sfti_fail_memory(err, strlen(base));
     }
     if (!code) code = rewrite_index(r, index, false, &changed, err);
-    if (!code || code == SFT_IO_SYNC) return code;
+    if (!code) return code;
+    (void)os_unlink(index);
     unwrite(r);
     if (made) (void)os_remove_folder(folder);
     return code;

@@ -376,6 +376,18 @@ SFT_API sft_source sft_source_memory(const void *bytes, size_t len);
 SFT_API SFT_NODISCARD sft_code sft_source_fd(int fd, const sft_allocator *alloc,
                                              sft_source *out, sft_error *err);
 
+/* Source of a tensor's packed bytes over elements that lie in the caller's memory at byte
+ * distances (negative ones and 0 too): element (i, j, …) at base + i * strides[0] + j *
+ * strides[1] + …. Packed as they are read, so that no copy of all of it is needed. The memory
+ * must stay unchanged while it is used; shape and strides are copied. Elements lie as in a
+ * file: little-endian, of whole bytes (F4 and F6 are SFT_BAD_ARGUMENT). Close it. For
+ * sft_writer_copy and sft_part; thread-safe. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape,
+                                                  uint32_t rank, const void *base,
+                                                  const int64_t *strides,
+                                                  const sft_allocator *alloc, sft_source *out,
+                                                  sft_error *err);
+
 /* ── Sinks: where bytes go ───────────────────────────────────────────────── */
 
 /* A table of functions over ctx, passed by value. Exactly one of finish and abandon
@@ -443,10 +455,12 @@ typedef struct sft_path_options {
     const sft_allocator *alloc; /* NULL = libc */
     bool has_mtime;             /* the file gets mtime_ns as time of the last change */
     int64_t mtime_ns;           /* since 1970 */
+    bool direct;                /* past the page cache where that can be: for large files that
+                                   nobody reads next. The sink then takes bytes in order only */
 } sft_path_options;
 
 #define SFT_PATH_OPTIONS_INIT \
-    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0 }
+    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false }
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.
@@ -832,9 +846,11 @@ typedef struct sft_plan_options {
     uint32_t align;            /* of the data's start: 8 (default), 64, 256, 4096, … */
     uint64_t max_header_bytes; /* default SFT_MAX_HEADER_BYTES */
     const sft_allocator *alloc;
+    uint64_t spare; /* spaces left at the header's end, at least, for later edits */
+    uint64_t room;  /* bytes the header has at least, the spaces counted */
 } sft_plan_options;
 
-#define SFT_PLAN_OPTIONS_INIT { sizeof(sft_plan_options), false, false, 8, 0, NULL }
+#define SFT_PLAN_OPTIONS_INIT { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0 }
 
 /* Names, dtypes and shapes turned into order, offsets, header text and total.
  * Holds copies of all it needs. @since 0.1 */
@@ -866,6 +882,29 @@ typedef struct sft_writer sft_writer;
  * writer. The header is written at once. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_writer_new(const sft_plan *plan, sft_sink sink,
                                               sft_writer **out, sft_error *err);
+/* The second way, without a plan: the header is written last, into room that is kept for it,
+ * and tensors are added one after another. @since 0.1 */
+typedef struct sft_writer_options {
+    size_t size;
+    uint64_t header_room; /* N; 0 = 64 KiB. About 110 bytes a tensor and those of the names */
+    uint32_t align;       /* of the data's start, as in the plan's options */
+    const sft_pair *metadata; /* copied */
+    size_t metadata_count;
+    const sft_allocator *alloc;
+} sft_writer_options;
+
+#define SFT_WRITER_OPTIONS_INIT { sizeof(sft_writer_options), 0, 8, NULL, 0, NULL }
+
+/* Takes the sink in every case, as sft_writer_new; it must be able to seek (else
+ * SFT_OUT_OF_ORDER). Until sft_writer_finish the file has no header. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_writer_open(const sft_writer_options *options, sft_sink sink,
+                                               sft_writer **out, sft_error *err);
+/* One tensor more, behind the others: *i is its number for the calls below. At once refused
+ * are what a plan refuses, a name that is there, and a tensor whose entry finds no room in the
+ * header (SFT_HEADER_TOO_LARGE); the writer goes on without it. Only of a writer from
+ * sft_writer_open. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec,
+                                              size_t *i, sft_error *err);
 /* Next piece of tensor i (file order). Pieces of one tensor ascend; tensors may come
  * in any order if the sink is seekable, else in file order (SFT_OUT_OF_ORDER).
  * More bytes than planned: SFT_BUFFER_SIZE. @since 0.1 */

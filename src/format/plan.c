@@ -293,20 +293,32 @@ static void head_object(head_text *h, const planning *p) {
     head_put(h, "}", 1);
 }
 
-/* N: the text with the spaces that align the data's start. */
+/* N: the text with the spaces that are asked for, and those that align the data's start. */
 static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded,
                              sft_error *err) {
-    head_text count = { NULL, 0, p->options.max_header_bytes };
+    const sft_plan_options *o = &p->options;
+    head_text count = { NULL, 0, o->max_header_bytes };
     uint64_t start = 0;
     head_object(&count, p);
     *text = count.len;
-    (void)sfti_align_up(count.len + SFTI_PREFIX, p->options.align, &start); /* see head_put */
+    bool fits = sfti_add(count.len, o->spare, &start);
+    if (start < o->room) start = o->room;
+    fits = fits && start <= SFTI_MOST_HEADER;
+    if (!fits) start = SFTI_MOST_HEADER;
+    (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */
     *padded = start - SFTI_PREFIX;
-    if (*padded <= p->options.max_header_bytes) return SFT_OK;
+    if (fits && *padded <= o->max_header_bytes) return SFT_OK;
     return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
                      "expected a header of at most %llu bytes, found %s%llu",
-                     (unsigned long long)p->options.max_header_bytes,
-                     count.len > count.most ? "at least " : "", (unsigned long long)*padded);
+                     (unsigned long long)o->max_header_bytes,
+                     !fits || count.len > count.most ? "at least " : "",
+                     (unsigned long long)*padded);
+}
+
+uint64_t sfti_plan_entry(const sft_tensor *tensor) {
+    head_text count = { NULL, 0, UINT64_MAX - 1 };
+    head_tensor(&count, tensor);
+    return count.len;
 }
 
 static sft_code write_head(planning *p, sft_error *err) {

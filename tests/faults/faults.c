@@ -293,6 +293,9 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (same_out && (same_err || writes)) return NULL;
     if (is_dispensable(scene, f)) return "could have been done without";
     if (writes && f->error == EPIPE && ends_early) return NULL; /* ends quietly */
+    /* Where blocks are not shared they are copied, and it says so. */
+    if (!f->memory && strcmp(f->call, "os_clone_range") == 0 && seen.status == wanted.status)
+        return NULL;
     /* The system says that a shard is not there: believed. */
     if (seen.status == 1 && f->error == ENOENT && is_shard_missing()) return NULL;
     if (!f->memory && is_beside_told()) return judge_json(scene->line);

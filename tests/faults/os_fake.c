@@ -25,6 +25,7 @@ typedef struct fake_name {
 typedef struct fake_fd {
     fake_node *node; /* NULL: free */
     size_t at;
+    bool direct;
 } fake_fd;
 
 typedef struct fake_map {
@@ -58,7 +59,7 @@ static struct {
     size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
     size_t short_reads, short_writes, disk_room;
-    bool no_unnamed, can_clone, can_insert;
+    bool no_unnamed, can_clone, can_insert, can_direct;
     void (*watch)(const os_fake_op *op);
     size_t stop_at;
     int stop_signal, raised;
@@ -154,6 +155,8 @@ void os_fake_can(bool clone, bool insert) {
     fake.can_clone = clone;
     fake.can_insert = insert;
 }
+
+void os_fake_can_direct(bool can) { fake.can_direct = can; }
 
 void os_fake_watch(void (*watch)(const os_fake_op *op)) { fake.watch = watch; }
 
@@ -409,7 +412,7 @@ size_t os_fake_count_files(void) {
 static int fd_new(fake_node *node, int *fd) {
     for (int i = 3; i < FAKE_FDS; i++) {
         if (fake.fds[i].node) continue;
-        fake_fd fresh = { node, 0 };
+        fake_fd fresh = { node, 0, false };
         fake.fds[i] = fresh;
         node->opens++;
         *fd = i;
@@ -726,6 +729,7 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind != OS_FILE) return ESPIPE;
+    if (open->direct && (offset % 4096 || len % 4096 || (uintptr_t)from % 4096)) return EINVAL;
     return node_write(open->node, offset, from, len, put);
 }
 
@@ -812,8 +816,11 @@ int os_lock(int fd) {
 
 int os_set_direct(int fd, bool direct) {
     FAKE_CALL();
-    (void)fd;
-    return direct ? EOPNOTSUPP : 0;
+    fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    if (direct && !fake.can_direct) return EOPNOTSUPP;
+    open->direct = direct;
+    return 0;
 }
 
 int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,

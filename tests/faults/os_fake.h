@@ -62,6 +62,8 @@ void os_fake_no_unnamed(bool none); /* EOPNOTSUPP for unnamed files */
 /* What the file system can beyond the usual, nothing at first: share blocks, take blocks in.
  * Its blocks are of 64 bytes then. */
 void os_fake_can(bool clone, bool insert);
+/* Write past the page cache: then offset and length in units of 4096. */
+void os_fake_can_direct(bool can);
 /* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
 void os_fake_disk_room(size_t room);
 /* os_stop_signal answers `signal` from the nth counted call on. */

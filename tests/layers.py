@@ -48,7 +48,7 @@ ALLOWED = {
 }
 PLATFORM = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(_WIN32|_MSC_VER|__linux__|__unix__"
                       r"|__APPLE__|__FreeBSD__|_POSIX_\w+|__ANDROID__)\b", re.M)
-UNWANTED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b|/work/(?:main|shared)")
+UNWANTED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 LINES, COLUMNS = 600, 100
 
 problems = []

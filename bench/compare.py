@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measure the library beside others, in turns, and print tables.
 
-    compare.py [--only header,memory,hostile,process,bytes,slices,info,hash] [--repeats 9]
+    compare.py [--only header,memory,hostile,process,bytes,slices,info,hash,convert]
+               [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -28,6 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 COUNTS = (300, 1200, 18867, 92000, 700000)
 FLOOR_COUNT, FLOOR_RATIO, FLOOR_MEMORY, FLOOR_HASH = 92000, 10.0, 2.0, 0.95
+FLOOR_CAST = 2.0
 
 UNCHECKED = [
     ("this library, level default", "nothing that docs/format.md lists for its level"),
@@ -297,6 +299,45 @@ class Bench:
             "\nF32, matrix 4096 × 4096 and cube 64 × 512 × 512, warm cache, file open already; "
             "every byte of the result is summed, and the sums agree.\n")
 
+    # ── convert ──
+
+    def convert(self):
+        pairs = [("cast-f32", "F32", "BF16"), ("cast-f32", "F32", "F16"),
+                 ("cast-f32", "F32", "F8_E4M3"), ("cast-f32", "F32", "F8_E5M2"),
+                 ("cast-f8", "F8_E4M3", "BF16")]
+        rows, files = [], []
+        for name, before, after in pairs:
+            path, title = self.data(name), "%s → %s" % (before, after)
+            out = os.path.join(self.args.data, "converted")
+            got = compete({"copy": [self.tool("bench_convert"), "copy", path, after],
+                           "ours": [self.tool("bench_convert"), "cast", path, after],
+                           "numpy": self.python("cast", path, after),
+                           "torch": self.python("torch", path, after)}, self.args.repeats)
+            rows.append([title, *map(cell, got.values()), ratio(got["ours"], got["copy"]),
+                         ratio(got["numpy"], got["ours"]), ratio(got["torch"], got["ours"])])
+            if after == "BF16" and isinstance(got["torch"], Result):
+                fast = min(got["torch"].samples) / min(got["ours"].samples)
+                if min(got["ours"].samples) > 1.3 * min(got["copy"].samples):
+                    self.floor("convert, %s" % title, fast, FLOOR_CAST, True)
+            got = compete({"ours": [self.tool("bench_convert"), "convert", path, after, out],
+                           "two": [self.tool("bench_convert"), "convert-2", path, after, out],
+                           "numpy": self.python("cast", path, after, out + ".numpy"),
+                           "torch": self.python("torch", path, after, out + ".torch")},
+                          max(3, self.args.repeats // 2))
+            files.append([title, *map(cell, got.values()), ratio(got["numpy"], got["ours"]),
+                          ratio(got["torch"], got["ours"])])
+            for end in ("", ".numpy", ".torch"):
+                if os.path.exists(out + end):
+                    os.unlink(out + end)
+        return table(["in memory", "memcpy, ms", "`sft_cast`, ms", "numpy, ms", "torch, ms",
+                      "ours ÷ memcpy", "numpy ÷ ours", "torch ÷ ours"], rows) + (
+            "\n64 Mi elements, one thread. memcpy moves as many bytes in and out. numpy with "
+            "ml_dtypes where the dtype is not its own.\n\n") + table(
+            ["file to file", "one thread, ms", "two threads, ms", "numpy, ms",
+             "torch, ms", "numpy ÷ ours", "torch ÷ ours"], files) + (
+            "\nWarm cache, no fsync. numpy: a map, `astype`, `tofile`. torch: `load_file`, `to`, "
+            "`save_file` of the official package, one thread.\n")
+
     # ── info ──
 
     def info(self):
@@ -454,7 +495,8 @@ def put(path, name, text):
     os.rename(path + ".part", path)
 
 
-SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash")
+SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash",
+            "convert")
 
 
 def main():

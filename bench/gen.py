@@ -5,11 +5,13 @@ headers-N.safetensors   N tensors named and shaped as in DeepSeek-V3; data are h
 hostile-*.safetensors   legal headers of 100 MB made to cost as much as can be
 large, small            512 MB in 291 tensors, 77 MB in 18,867, all bytes there
 matrix, cube            one F32 tensor of 4096 x 4096, and of 64 x 512 x 512, for slices
+cast-f32, cast-f8       one tensor of 64 Mi elements, F32 (as weights are) and F8_E4M3
 loras/                  1,000 LoRAs as kohya's scripts write them, headers of 300 KB; data are holes
 huge, many/             2 GB, and 64 files of 64 MB, to be hashed; data are holes
 """
 import json
 import os
+import random
 import struct
 import sys
 
@@ -62,6 +64,12 @@ def pattern():
     return b"".join(struct.pack("<Q", i * 0x9E3779B97F4A7C15 % 2**64) for i in range(1 << 19))
 
 
+def weights():
+    """4 MiB of F32 as they are found in models."""
+    r = random.Random(4)
+    return struct.pack("<%df" % (1 << 20), *(r.gauss(0, 0.03) for _ in range(1 << 20)))
+
+
 def hostile():
     room = HOSTILE_BYTES - 128
     open_field = b'{"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":[0'
@@ -89,6 +97,10 @@ def files():
     yield "small", lambda: (*entries(rows(18867, 4096)), pattern())
     yield "matrix", lambda: (*entries([("w", "F32", (4096, 4096), 1 << 26)]), pattern())
     yield "cube", lambda: (*entries([("w", "F32", (64, 512, 512), 1 << 26)]), pattern())
+    side = 1 << 13
+    yield "cast-f32", lambda: (*entries([("w", "F32", (side, side), side * side * 4)]), weights())
+    yield "cast-f8", lambda: (*entries([("w", "F8_E4M3", (side, side), side * side)]),
+                              bytes(range(1 << 8)) * (1 << 14))
 
 
 def lora_tensors():

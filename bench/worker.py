@@ -1,5 +1,6 @@
 """A contestant in Python, told what to do as worker.h has it:
-worker.py open|json|get FILE, worker.py slice FILE EXPRESSION."""
+worker.py open|json|get FILE, worker.py slice FILE EXPRESSION,
+worker.py cast|torch FILE DTYPE [OUT]."""
 import json
 import os
 import struct
@@ -60,6 +61,58 @@ def make_slice(path, expression):
     return run
 
 
+def tensor_of(path):
+    """The only tensor: dtype, shape, and where its bytes begin."""
+    with open(path, "rb") as f:
+        size = struct.unpack("<Q", f.read(8))[0]
+        entry = json.loads(f.read(size))["w"]
+    return entry["dtype"], entry["shape"], 8 + size
+
+
+def make_cast(path, dtype, out=None):
+    """numpy with ml_dtypes: in memory, or from file to file."""
+    import ml_dtypes
+    import numpy
+    kinds = {"F32": "f4", "F16": "f2", "BF16": ml_dtypes.bfloat16, "F8_E4M3":
+             ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2}
+    name, shape, at = tensor_of(path)
+    source = numpy.fromfile(path, kinds[name], offset=at).reshape(shape)
+    target = numpy.empty(shape, kinds[dtype])
+
+    def run():
+        numpy.copyto(target, source, casting="unsafe")
+        return target.nbytes
+
+    def run_file():
+        with open(out, "wb") as f:
+            numpy.memmap(path, kinds[name], "r", at, tuple(shape)).astype(kinds[dtype]).tofile(f)
+        return target.nbytes
+    return run_file if out else run
+
+
+def make_torch(path, dtype, out=None):
+    """torch with one thread; file to file by the official package."""
+    import torch
+    torch.set_num_threads(1)
+    kinds = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+             "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2}
+    name, shape, at = tensor_of(path)
+    with open(path, "rb") as f:
+        f.seek(at)
+        source = torch.frombuffer(bytearray(f.read()), dtype=kinds[name]).reshape(shape)
+    target = torch.empty(shape, dtype=kinds[dtype])
+
+    def run():
+        target.copy_(source)
+        return target.numel() * target.element_size()
+
+    def run_file():
+        from safetensors.torch import load_file, save_file
+        save_file({k: v.to(kinds[dtype]) for k, v in load_file(path).items()}, out)
+        return target.numel() * target.element_size()
+    return run_file if out else run
+
+
 def serve(run):
     before, start = peak_rss(), now()
     run()
@@ -74,5 +127,6 @@ def serve(run):
 
 
 if __name__ == "__main__":
-    make = {"open": make_open, "json": make_json, "get": make_get, "slice": make_slice}
+    make = {"open": make_open, "json": make_json, "get": make_get, "slice": make_slice,
+            "cast": make_cast, "torch": make_torch}
     serve(make[sys.argv[1]](*sys.argv[2:]))

@@ -37,6 +37,16 @@ extern const cli_command cli_check_command;
 extern const cli_command cli_cat_command;
 extern const cli_command cli_hash_command;
 extern const cli_command cli_dup_command;
+extern const cli_command cli_diff_command;
+extern const cli_command cli_split_command;
+extern const cli_command cli_merge_command;
+extern const cli_command cli_select_command;
+extern const cli_command cli_add_command;
+extern const cli_command cli_put_command;
+extern const cli_command cli_repair_command;
+extern const cli_command cli_convert_command;
+extern const cli_command cli_meta_command;
+extern const cli_command cli_rename_command;
 extern const cli_command cli_help_command;
 
 /* Keep the worse of the status so far and this one. */

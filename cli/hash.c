@@ -48,7 +48,7 @@ const cli_option cli_hashing_options[] = {
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
-static bool parse_threads(cli *c, uint32_t *out) {
+bool cli_parse_threads(cli *c, uint32_t *out) {
     sft_error err = SFT_ERROR_INIT;
     const char *text = c->set.threads ? c->set.threads : "0", *at = text;
     uint32_t value = 0;
@@ -83,7 +83,7 @@ void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
     h->options = defaults;
     h->options.open = cli_set_options(c).open;
     h->job = cli_progress_begin(&h->progress, c, path);
-    h->usable = parse_threads(c, &h->job.threads) && open_cache(c, &h->options.cache);
+    h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->options.cache);
 }
 
 void cli_hashing_quiet(cli_hashing *h) {

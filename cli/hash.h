@@ -34,6 +34,9 @@ void cli_hashing_quiet(cli_hashing *h);
 /* Save the cache. */
 void cli_hashing_end(cli_hashing *h);
 
+/* --threads, 0 when there is none; false when it is no number, which has been told. */
+bool cli_parse_threads(cli *c, uint32_t *out);
+
 extern const cli_option cli_hashing_options[]; /* --cache --threads */
 
 #endif

@@ -35,6 +35,20 @@ const cli_option cli_json_options[] = {
     END,
 };
 
+const cli_option cli_writing_options[] = {
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "where the result goes" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "replace what is there already, also a file with several names (hard links)" },
+    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow),
+      "replace the file that a symbolic link leads to" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run), "say what would be done, write nothing" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
+      "do not wait until the disk has it; a power cut may then lose it" },
+    { 0, "keep-mtime", NULL, CLI_FLAG, 1, AT(keep_mtime),
+      "give the result the time of the last change of its input" },
+    END,
+};
+
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
     for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
         for (const cli_option *row = command->tables[t]; row->name; row++) {
@@ -128,7 +142,7 @@ static int *int_field(cli_settings *settings, const cli_option *row) {
 static sft_code store_one_more(parse *p, const cli_option *row, cli_words *words,
                                const char *value) {
     if (words->count == CLI_WORDS_MOST) {
-        return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 16 times");
+        return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 64 times");
     }
     words->items[words->count++] = value;
     return SFT_OK;

@@ -9,11 +9,11 @@ typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_form
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
-/* Words of an option that may come more than once. */
-#define CLI_WORDS_MOST 16
+/* Of an option that may be given again and again. */
+#define CLI_WORDS_MOST 64
 typedef struct cli_words {
-    const char *items[CLI_WORDS_MOST];
     size_t count;
+    const char *items[CLI_WORDS_MOST];
 } cli_words;
 
 /* What the options said; all zero but level is the default. */
@@ -27,10 +27,22 @@ typedef struct cli_settings {
     const char *match, *fields, *preview_folder, *workflow_file;
     cli_words where;
     const char *algo, *cache, *sums, *threads;
+    const char *dtype; /* of convert */
+    int saturate;
+    /* of commands that write, see cli_writing_options */
+    int no_sync, keep_mtime, follow;
+    const char *output;
+    cli_words keep, drop;
+    const char *max_size, *count, *stem, *atol, *rtol, *clean;
+    int header_only, no_metadata;
     int online, dry_run, save;
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;
     int verify, compute;
+    /* of meta and rename */
+    int safe, each_shard, to_json;
+    const char *from_json, *thumbnail, *strip_prefix, *add_prefix;
+    cli_words map, regex;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
@@ -77,6 +89,7 @@ extern const cli_option cli_common_options[];  /* --help --color */
 extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
+extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);

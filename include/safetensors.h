@@ -189,12 +189,17 @@ typedef enum sft_code {
     SFT_SLICE_STEP = 507,
     SFT_SLICE_PARTIAL_BYTE = 508,
     SFT_NAME_RESERVED = 509,
+    SFT_CAST_DTYPE = 510,
+    SFT_CAST_VALUE = 511,
 
     SFT_OUT_OF_ORDER = 600,
     SFT_INCOMPLETE = 601,
     SFT_EXISTS = 602,
     SFT_IS_LINK = 603,
     SFT_WRITER_FAILED = 604,
+    SFT_EDIT_INTERRUPTED = 605,
+    SFT_EDIT_BUSY = 606,
+    SFT_HARD_LINKS = 607,
 
     SFT_CANCELLED = 700
 } sft_code;
@@ -371,6 +376,18 @@ SFT_API sft_source sft_source_memory(const void *bytes, size_t len);
 SFT_API SFT_NODISCARD sft_code sft_source_fd(int fd, const sft_allocator *alloc,
                                              sft_source *out, sft_error *err);
 
+/* Source of a tensor's packed bytes over elements that lie in the caller's memory at byte
+ * distances (negative ones and 0 too): element (i, j, …) at base + i * strides[0] + j *
+ * strides[1] + …. Packed as they are read, so that no copy of all of it is needed. The memory
+ * must stay unchanged while it is used; shape and strides are copied. Elements lie as in a
+ * file: little-endian, of whole bytes (F4 and F6 are SFT_BAD_ARGUMENT). Close it. For
+ * sft_writer_copy and sft_part; thread-safe. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape,
+                                                  uint32_t rank, const void *base,
+                                                  const int64_t *strides,
+                                                  const sft_allocator *alloc, sft_source *out,
+                                                  sft_error *err);
+
 /* ── Sinks: where bytes go ───────────────────────────────────────────────── */
 
 /* A table of functions over ctx, passed by value. Exactly one of finish and abandon
@@ -436,10 +453,14 @@ typedef struct sft_path_options {
     sft_link_policy link;
     uint32_t mode;              /* permission bits; 0 = the old file's, else by umask */
     const sft_allocator *alloc; /* NULL = libc */
+    bool has_mtime;             /* the file gets mtime_ns as time of the last change */
+    int64_t mtime_ns;           /* since 1970 */
+    bool direct;                /* past the page cache where that can be: for large files that
+                                   nobody reads next. The sink then takes bytes in order only */
 } sft_path_options;
 
 #define SFT_PATH_OPTIONS_INIT \
-    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL }
+    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false }
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.
@@ -770,6 +791,43 @@ SFT_API sft_level sft_scan_level(const sft_scan *scan);
  * NUL padding, rewrites code, message and hint. Reads at most 4 KiB. @since 0.1 */
 SFT_API void sft_diagnose(const sft_source *source, sft_error *error);
 
+/* ── Repair: a bad file written anew ─────────────────────────────────────── */
+
+/* Something that was wrong, or odd, and becomes right when the file is written anew. */
+typedef struct sft_fix {
+    const char *name; /* "trailing_bytes", "duplicate_name", …; docs/repair.md lists all */
+    const char *done; /* "the bytes after the last tensor are left out". Both static */
+    sft_error found;  /* where and what, as in a finding or a note */
+} sft_fix;
+
+typedef struct sft_repair sft_repair;
+
+/* Look at a file by sft_scan and see how it can be written anew as a valid one at the level
+ * of the options: trailing bytes, NULs or no padding after the header, holes, tensors that
+ * share bytes, names and metadata keys given twice (the last counts, as in the official
+ * reader), metadata that are no strings, entries spelled oddly, the layout of 2022. What
+ * cannot be made right without guessing (a file cut short, a shape that does not fit, broken
+ * JSON) is refused with the error of the first such finding. A valid file is fine too and has
+ * no fixes. Close with sft_repair_close. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
+                                               sft_repair **out, sft_error *err);
+SFT_API size_t sft_repair_count(const sft_repair *repair);
+SFT_API const sft_fix *sft_repair_at(const sft_repair *repair, size_t i);
+/* Write the file anew; takes the sink in every case. Tensor bytes are copied as they are.
+ * Ticks the job with the bytes of all tensors. */
+SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
+                                                const sft_job *job, sft_error *err);
+/* NULL is ignored. */
+SFT_API void sft_repair_close(sft_repair *repair);
+
+/* Call each(ctx, name, removed) for every hidden file in the folder that an interrupted
+ * sft_sink_path left: regular files named .NAME.sft-XXXXXX, which are removed unless dry_run.
+ * To be run while nothing writes there. each may be NULL; false ends the work.
+ * *count how many (may be NULL). @since 0.1 */
+typedef bool (*sft_sweep_fn)(void *ctx, const char *name);
+SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each,
+                                         void *ctx, size_t *count, sft_error *err);
+
 /* ── Writing ─────────────────────────────────────────────────────────────── */
 
 /* One tensor to be written. */
@@ -788,9 +846,11 @@ typedef struct sft_plan_options {
     uint32_t align;            /* of the data's start: 8 (default), 64, 256, 4096, … */
     uint64_t max_header_bytes; /* default SFT_MAX_HEADER_BYTES */
     const sft_allocator *alloc;
+    uint64_t spare; /* spaces left at the header's end, at least, for later edits */
+    uint64_t room;  /* bytes the header has at least, the spaces counted */
 } sft_plan_options;
 
-#define SFT_PLAN_OPTIONS_INIT { sizeof(sft_plan_options), false, false, 8, 0, NULL }
+#define SFT_PLAN_OPTIONS_INIT { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0 }
 
 /* Names, dtypes and shapes turned into order, offsets, header text and total.
  * Holds copies of all it needs. @since 0.1 */
@@ -822,16 +882,171 @@ typedef struct sft_writer sft_writer;
  * writer. The header is written at once. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_writer_new(const sft_plan *plan, sft_sink sink,
                                               sft_writer **out, sft_error *err);
+/* The second way, without a plan: the header is written last, into room that is kept for it,
+ * and tensors are added one after another. @since 0.1 */
+typedef struct sft_writer_options {
+    size_t size;
+    uint64_t header_room; /* N; 0 = 64 KiB. About 110 bytes a tensor and those of the names */
+    uint32_t align;       /* of the data's start, as in the plan's options */
+    const sft_pair *metadata; /* copied */
+    size_t metadata_count;
+    const sft_allocator *alloc;
+} sft_writer_options;
+
+#define SFT_WRITER_OPTIONS_INIT { sizeof(sft_writer_options), 0, 8, NULL, 0, NULL }
+
+/* Takes the sink in every case, as sft_writer_new; it must be able to seek (else
+ * SFT_OUT_OF_ORDER). Until sft_writer_finish the file has no header. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_writer_open(const sft_writer_options *options, sft_sink sink,
+                                               sft_writer **out, sft_error *err);
+/* One tensor more, behind the others: *i is its number for the calls below. At once refused
+ * are what a plan refuses, a name that is there, and a tensor whose entry finds no room in the
+ * header (SFT_HEADER_TOO_LARGE); the writer goes on without it. Only of a writer from
+ * sft_writer_open. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec,
+                                              size_t *i, sft_error *err);
 /* Next piece of tensor i (file order). Pieces of one tensor ascend; tensors may come
  * in any order if the sink is seekable, else in file order (SFT_OUT_OF_ORDER).
  * More bytes than planned: SFT_BUFFER_SIZE. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_writer_put(sft_writer *writer, size_t i, const void *bytes,
                                               size_t len, sft_error *err);
+/* The same with the next len bytes of tensor i from `begin` of a source, which stays the
+ * caller's. Copied within the system, without going through memory, where source and sink
+ * are files and it can do that; else piece by piece. Ticks the job: of len. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_writer_copy(sft_writer *writer, size_t i,
+                                               const sft_source *from, uint64_t begin,
+                                               uint64_t len, const sft_job *job,
+                                               sft_error *err);
 /* Publish and free the writer, also on failure. SFT_INCOMPLETE names a tensor that
  * lacks bytes. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_writer_finish(sft_writer *writer, sft_error *err);
 /* Leave nothing behind and free the writer. NULL is ignored. */
 SFT_API void sft_writer_abandon(sft_writer *writer);
+
+/* A tensor to be written whose bytes stand in a source, from `begin` on: as many as dtype and
+ * shape ask for. What it points to must outlive the writing. @since 0.1 */
+typedef struct sft_part {
+    sft_spec spec;
+    const sft_source *source;
+    uint64_t begin;
+} sft_part;
+
+/* A tensor of an open file as it is; source: what sft_file_source gave for that file, kept
+ * by the caller. @since 0.1 */
+SFT_API sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source);
+
+/* Write a whole file of parts: plan, copy, publish. Takes the sink in every case. A source
+ * that is read forward must have its parts in file order. Ticks the job with the bytes of all
+ * tensors. Memory: the plan, and 256 KiB where bytes go through memory. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t count,
+                                              const sft_pair *metadata, size_t metadata_count,
+                                              const sft_plan_options *options, sft_sink sink,
+                                              const sft_job *job, sft_error *err);
+
+/* ── Editing ─────────────────────────────────────────────────────────────── */
+
+/* A change of metadata or of tensors' names in a file that is there. Only the header's
+ * text changes, and of it only what is meant: every other byte (order, spelling, unknown
+ * fields, escapes) stays. docs/editing.md has the pictures. */
+typedef struct sft_edit sft_edit;
+
+/* How the change reaches the file; which one is the library's choice, in this order.
+ * @since 0.1 */
+typedef enum sft_edit_method {
+    SFT_EDIT_NONE = 0,    /* there is nothing to change: nothing is written */
+    SFT_EDIT_PLACE = 1,   /* written over the old header, under a journal beside the file */
+    SFT_EDIT_REFLINK = 2, /* a new file that shares the data's blocks takes its name */
+    SFT_EDIT_INSERT = 3,  /* blocks come in before the data, under the journal */
+    SFT_EDIT_COPY = 4     /* a new file with a copy of the data takes its name */
+} sft_edit_method;
+
+/* "none", "in place", "reflink", "insert", "copy". Static. */
+SFT_API const char *sft_edit_method_name(sft_edit_method method);
+
+/* @since 0.1 */
+typedef struct sft_edit_options {
+    size_t size;
+    bool safe;            /* only methods that are atomic: reflink and copy */
+    bool no_sync;         /* skip every fsync: a power cut may then tear the file */
+    bool keep_mtime;      /* the time of the last change stays */
+    bool force;           /* also a file with several names (else SFT_HARD_LINKS), and mend a
+                             file whose journal says another device */
+    bool no_recover;      /* SFT_EDIT_INTERRUPTED instead of mending what was interrupted */
+    sft_link_policy link; /* REPLACE: the link becomes a file of its own */
+    uint64_t spare;       /* bytes left for later edits when a header grows; 0 = 4096 */
+    uint64_t insert_from; /* bytes a file must have for `insert`; 0 = 16 MiB */
+    sft_open_options open; /* mode is not used; stays last */
+} sft_edit_options;
+
+#define SFT_EDIT_OPTIONS_INIT \
+    { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, \
+      SFT_OPEN_OPTIONS_INIT }
+
+/* What a change does to the file, or did. @since 0.1 */
+typedef struct sft_edit_report {
+    sft_edit_method method;
+    uint64_t header_before, header_after; /* N */
+    uint64_t spare;                       /* spaces at the header's end, afterwards */
+    uint64_t file_after;                  /* bytes of the file, afterwards */
+} sft_edit_report;
+
+/* Open a file to change it; nothing is written until sft_edit_apply, but that an
+ * interrupted edit is mended first (see sft_edit_recover). Close with sft_edit_close.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_open(const char *path, const sft_edit_options *options,
+                                             sft_edit **out, sft_error *err);
+SFT_API void sft_edit_close(sft_edit *edit);
+/* The file as it was opened; its tensors' bytes can be read until sft_edit_apply. */
+SFT_API const sft_file *sft_edit_file(const sft_edit *edit);
+
+/* Ask for changes; copies are kept. What comes later goes before what came earlier. A key
+ * that is there keeps its place, a new one goes last; removing a key that is not there
+ * changes nothing. SFT_HEADER_UTF8. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value,
+                                            sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err);
+/* Renamings are all done at once: from is a name the file has now, so that two tensors can
+ * change names. SFT_TENSOR_NOT_FOUND, SFT_NAME_RESERVED, SFT_HEADER_UTF8; two tensors of
+ * one name in the end are SFT_TENSOR_DUPLICATE, told by the calls below. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to,
+                                               sft_error *err);
+
+/* What sft_edit_apply would do; nothing is changed. Whether blocks can be shared or come in
+ * is tried with an unnamed file in the folder; SFT_EDIT_INSERT turns into SFT_EDIT_COPY if
+ * somebody has the file open by then. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out,
+                                             sft_error *err);
+
+/* Change the file; report may be NULL. Done or not done: on failure the file is as it was,
+ * but where even putting it back failed; then the journal stays, and err->hint tells how to
+ * mend the file. SFT_EDIT_BUSY when another program is changing the file or has changed it
+ * since it was opened. Only the copy ticks the job; the others take milliseconds. An edit is
+ * applied once. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,
+                                              sft_edit_report *report, sft_error *err);
+
+/* Write the changed file to another path; the file itself stays as it is. The header keeps
+ * its room, or grows as it would in place. Method: SFT_EDIT_REFLINK or SFT_EDIT_COPY.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_save(sft_edit *edit, const char *path,
+                                             const sft_path_options *options,
+                                             const sft_job *job, sft_edit_report *report,
+                                             sft_error *err);
+
+/* What sft_edit_recover found. */
+typedef enum sft_edit_found {
+    SFT_EDIT_CLEAN = 0, /* no edit was interrupted */
+    SFT_EDIT_OLD = 1,   /* one was, before it changed anything: the file is as before it */
+    SFT_EDIT_NEW = 2    /* one was; it is done now */
+} sft_edit_found;
+
+/* Mend a file whose editing was interrupted: its journal, .NAME.sft-journal beside it, is
+ * brought to an end and removed. Only if it is this file's and every byte of the header is
+ * the old or the new one; else SFT_EDIT_INTERRUPTED, and both are left alone. *found may
+ * be NULL. Of the options open, force, no_sync and link are used. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_recover(const char *path,
+                                                const sft_edit_options *options,
+                                                sft_edit_found *found, sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -154,6 +154,153 @@ SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char
                                               const char *command, sft_sink *sink,
                                               sft_error *err);
 
+/* ── Writing a model in several files ────────────────────────────────────── */
+
+/* Cut parts into shards, in the order given: shard_of[count] gets the shard of each, from 0,
+ * *shards how many there are. By max_bytes (of tensors in a shard; one that is larger gets a
+ * shard of its own) or, where max_bytes is 0, into exactly *shards of them, the largest as
+ * small as can be (SFT_BAD_ARGUMENT if there are fewer parts than that). No parts are one
+ * shard. Tensors are never cut. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_cut_parts(const sft_part *parts, size_t count,
+                                             uint64_t max_bytes, uint32_t *shard_of,
+                                             uint32_t *shards, sft_error *err);
+
+/* @since 0.1 */
+typedef struct sft_save_set_options {
+    size_t size;
+    const char *stem; /* NULL = "model" */
+    bool no_sync;     /* as in sft_path_options */
+    sft_plan_options plan; /* of each shard; its alloc serves all; stays last */
+} sft_save_set_options;
+
+#define SFT_SAVE_SET_OPTIONS_INIT \
+    { sizeof(sft_save_set_options), NULL, false, SFT_PLAN_OPTIONS_INIT }
+
+/* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
+ * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;
+ * returns the length, which may be more. i == n: the index. @since 0.1 */
+SFT_API size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t room);
+
+/* Write parts as the shards that shard_of tells (each of 0 to shards - 1 has one at least,
+ * unless it is the only one), each with the same metadata, and after them, as the sign that
+ * all are there, the index. One shard is a plain file without an index. folder is made if it
+ * is not there, and must be empty if it is (SFT_EXISTS). Each file appears whole or not at
+ * all; on failure all of them are removed, and the folder if it was made here. A process that
+ * is killed may leave shards, and no index. Ticks the job with the bytes of all tensors.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_save_set(const char *folder, const sft_part *parts,
+                                            const uint32_t *shard_of, size_t count,
+                                            uint32_t shards, const sft_pair *metadata,
+                                            size_t metadata_count,
+                                            const sft_save_set_options *options,
+                                            const sft_job *job, sft_error *err);
+
+/* ── Changing an index ───────────────────────────────────────────────────── */
+
+/* What is to change; what is NULL or 0 stays. In "metadata", the value of a key is set as a
+ * string, or with data NULL the key goes; the tensors and the shards of "weight_map" get other
+ * names: value in place of key. @since 0.1 */
+typedef struct sft_index_changes {
+    size_t size;
+    const sft_pair *metadata;
+    size_t metadata_count;
+    const sft_pair *tensors;
+    size_t tensor_count;
+    const sft_pair *shards;
+    size_t shard_count;
+    bool only_look; /* write nothing: find out whether anything would change */
+} sft_index_changes;
+
+#define SFT_INDEX_CHANGES_INIT { sizeof(sft_index_changes), NULL, 0, NULL, 0, NULL, 0, false }
+
+/* Write the index at path, changed, to `to` (NULL: path), whole or not at all. All text but
+ * what changes stays as it is spelled. *changed (or NULL) says whether anything did; if not,
+ * path itself is not written again. Names of tensors must be free (SFT_TENSOR_DUPLICATE);
+ * that the shards are what the index says is for the caller. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_index_rewrite(const char *path,
+                                                 const sft_index_changes *changes,
+                                                 const char *to,
+                                                 const sft_path_options *options,
+                                                 bool *changed, sft_error *err);
+
+/* ── Comparing two models ────────────────────────────────────────────────── */
+
+/* @since 0.1 */
+typedef struct sft_diff_options {
+    size_t size;
+    bool header_only; /* names, dtypes, shapes and metadata; not a byte of data is read */
+    bool no_metadata; /* leave it out */
+    /* With a tolerance, values are alike while |a - b| <= atol + rtol * |b|, as numpy.allclose
+     * has it, and bytes do not matter. Without one, bytes must be the same. */
+    bool has_tolerance;
+    double atol, rtol;
+    const sft_allocator *alloc; /* NULL = libc */
+} sft_diff_options;
+
+#define SFT_DIFF_OPTIONS_INIT { sizeof(sft_diff_options), false, false, false, 0, 0, NULL }
+
+/* What sets a tensor apart, as bits. */
+#define SFT_DIFF_ADDED 1u   /* only the second model has it */
+#define SFT_DIFF_REMOVED 2u /* only the first has it */
+#define SFT_DIFF_DTYPE 4u
+#define SFT_DIFF_SHAPE 8u
+#define SFT_DIFF_DATA 16u   /* bytes differ; with a tolerance: values beyond it */
+
+/* One tensor that is not the same. Allocated by the library only; fields are only ever
+ * appended. @since 0.1 */
+typedef struct sft_diff_tensor {
+    sft_span name;
+    const sft_tensor *a, *b; /* NULL where it is not */
+    uint32_t what;           /* SFT_DIFF_ bits */
+    bool compared;           /* value by value: same shape, data read, bytes not the same */
+    uint64_t values;         /* compared; a C64 counts as two */
+    uint64_t differing;      /* not equal; NaN equals NaN, and 0 equals -0 */
+    uint64_t beyond;         /* not alike within the tolerance */
+    uint64_t nan;            /* differing because one of the two is NaN */
+    uint64_t first;          /* of the differing (or, if none, UINT64_MAX) */
+    double max_abs;          /* greatest |a - b| of numbers; may be infinite */
+    double max_rel;          /* greatest |a - b| / |b| where b is not 0 */
+} sft_diff_tensor;
+
+/* One metadata key that has not the same value; span.data NULL where it is not. */
+typedef struct sft_diff_pair {
+    sft_span key, a, b;
+} sft_diff_pair;
+
+typedef struct sft_diff sft_diff;
+
+/* Compare model a with model b, tensor by tensor whatever files they stand in; metadata of
+ * several shards are one, of a key in several the first shard's value counts. Both models
+ * must outlive the result, which is freed with sft_diff_free. 64-bit integers are compared as
+ * integers, all else as doubles, which hold every other dtype exactly; unlike dtypes of one
+ * shape are compared by value too. Ticks the job with the bytes of both models. Memory: 3 MiB
+ * and about 130 bytes a tensor. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_diff_sets(const sft_set *a, const sft_set *b,
+                                             const sft_diff_options *options, const sft_job *job,
+                                             sft_diff **out, sft_error *err);
+/* NULL is ignored. */
+SFT_API void sft_diff_free(sft_diff *diff);
+/* Nothing below is there. */
+SFT_API bool sft_diff_same(const sft_diff *diff);
+/* Tensors that are not the same, in natural order of their names. NULL past the last. */
+SFT_API size_t sft_diff_count(const sft_diff *diff);
+SFT_API const sft_diff_tensor *sft_diff_at(const sft_diff *diff, size_t i);
+/* Tensors of one dtype and shape whose bytes are the same (or were not to be read), and those
+ * whose values are only alike within the tolerance. */
+SFT_API uint64_t sft_diff_equal(const sft_diff *diff);
+SFT_API uint64_t sft_diff_close(const sft_diff *diff);
+/* Greatest of all tensors compared, those within the tolerance included. */
+SFT_API double sft_diff_max_abs(const sft_diff *diff);
+SFT_API double sft_diff_max_rel(const sft_diff *diff);
+/* In byte order of the keys. */
+SFT_API size_t sft_diff_pair_count(const sft_diff *diff);
+SFT_API sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i);
+
+/* One result object, as the other sft_..._json write it: path is of a, other of b. */
+SFT_API SFT_NODISCARD sft_code sft_diff_json(const sft_diff *diff, const char *path,
+                                             const char *other, const char *command,
+                                             sft_sink *sink, sft_error *err);
+
 /* ── Looking at every value ──────────────────────────────────────────────── */
 
 /* What sft_check_deep counted. @since 0.1 */

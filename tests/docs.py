@@ -143,6 +143,17 @@ def check_notes():
     demand(used == listed, "notes never made: %s" % sorted(listed - used))
 
 
+def check_fixes():
+    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "file", "repair.c"),
+                     re.S | re.M).group(1)
+    made = set(re.findall(r'"(\w+)",\s*"', rows)) - {"NULL"}
+    made -= set(re.findall(r'SFT_OK, "(\w+)", "', rows)) - set(re.findall(
+        r'SFT_OK, "\w+", "(\w+)"', rows))
+    listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "repair.md"), re.M))
+    demand(made == listed, "fixes of src/file/repair.c and of docs/repair.md differ: %s" %
+           sorted(made ^ listed))
+
+
 def check_dtypes():
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", read("docs", "format.md"), re.M)
     demand([(n, int(b)) for n, b in rows] == make.DTYPES, "dtypes of docs/format.md")
@@ -225,6 +236,7 @@ def main():
     check_rules(rows, files)
     check_manifest(rows)
     check_notes()
+    check_fixes()
     check_dtypes()
     check_vocabularies()
     check_help()

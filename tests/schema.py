@@ -21,7 +21,10 @@ CALLS = {
     "ls": [[], ["--sort", "name"]],
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
+    "diff": [[], ["--atol", "1"]],
 }
+PAIRS = {"diff"}  # commands of two models
+MOST_PAIRS = 100
 BATCH = 500
 
 
@@ -65,6 +68,15 @@ def inputs(given):
     return sorted(found) + ["/nowhere/caf\udce9.safetensors", "/nowhere"]
 
 
+def parts(name, paths):
+    """The operands of each call."""
+    if name not in PAIRS:
+        return [paths[at:at + BATCH] for at in range(0, len(paths), BATCH)]
+    step = max(1, len(paths) // MOST_PAIRS)
+    return [[paths[at], paths[(at + 1 + at // step % 3) % len(paths)]]
+            for at in range(0, len(paths), step)] + [[paths[-2], paths[0]], [paths[0], paths[-2]]]
+
+
 def main():
     try:
         import jsonschema
@@ -81,8 +93,7 @@ def main():
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not tell of `%s`" % field)
         for options in calls:
-            for at in range(0, len(paths), BATCH):
-                part = paths[at:at + BATCH]
+            for part in parts(name, paths):
                 whole = json.loads(run(command, name, options + ["--json"], part))
                 lines = run(command, name, options + ["--jsonl"], part).splitlines()
                 for value in [whole] + [json.loads(line) for line in lines]:

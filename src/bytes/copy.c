@@ -3,15 +3,21 @@
 
 #include <string.h>
 
-#define COPY_PIECE ((size_t)1 << 20)
+#define COPY_PIECE ((size_t)256 << 10) /* what stays in a processor's cache */
+#define COPY_PAGE 4096
+#define COPY_PASS ((uint64_t)8 << 20)
 
 typedef struct copy_run {
     const sft_source *from;
     uint64_t begin, end; /* end SFT_SIZE_UNKNOWN: to the end of the source */
     uint64_t done;
-    sft_sink *to;
+    const sft_sink *to;
+    uint64_t at; /* in the sink, of begin */
     sft_job job;
-    char *room; /* NULL when the source lends its bytes */
+    int fd;     /* of the source, while the system copies; else -1 */
+    char *room; /* NULL until needed */
+    size_t room_size;
+    const sft_allocator *alloc;
 } copy_run;
 
 static sft_code copy_tick(const copy_run *run, sft_error *err) {
@@ -22,14 +28,41 @@ static sft_code copy_tick(const copy_run *run, sft_error *err) {
                      (unsigned long long)run->done);
 }
 
+static bool is_lent(const copy_run *run) {
+    return run->from->base && run->from->size != SFT_SIZE_UNKNOWN;
+}
+
+/* Some bytes without seeing them; false when the system has had enough of that. */
+static bool copy_pass(copy_run *run) {
+    uint64_t left = run->end - run->begin - run->done, put = 0;
+    uint64_t len = left < COPY_PASS ? left : COPY_PASS, at = run->begin + run->done;
+    if (run->fd < 0 || left == 0) return false;
+    if (sfti_path_pass(run->to, run->at + run->done, run->fd, at, len, &put) ||
+        sfti_fd_pass(run->to, run->at + run->done, run->fd, at, len, &put)) {
+        run->done += put;
+        return true;
+    }
+    run->fd = -1;
+    return false;
+}
+
+static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
+    if (run->room || is_lent(run)) return SFT_OK;
+    run->room_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
+    run->room = sfti_take(run->alloc, run->room_size);
+    return run->room ? SFT_OK : sfti_fail_memory(err, run->room_size);
+}
+
 /* One piece; *got 0 is the end. */
 static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     uint64_t at = run->begin + run->done;
     uint64_t left = run->end - at;
     size_t piece = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
-    const char *bytes = run->room;
-    sft_code code = SFT_OK;
     *got = piece;
+    if (piece == 0) return SFT_OK;
+    sft_code code = copy_take_room(run, left, err);
+    if (code != SFT_OK) return code;
+    const char *bytes = run->room;
     if (!bytes) {
         bytes = (const char *)run->from->base + at;
     } else if (run->end == SFT_SIZE_UNKNOWN) {
@@ -38,7 +71,7 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
         code = sfti_source_read(run->from, at, run->room, piece, err);
     }
     if (code != SFT_OK || *got == 0) return code;
-    code = run->to->write_at(run->to->ctx, run->done, bytes, *got, err);
+    code = run->to->write_at(run->to->ctx, run->at + run->done, bytes, *got, err);
     run->done += *got;
     return code;
 }
@@ -46,48 +79,50 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
 static sft_code copy_pieces(copy_run *run, sft_error *err) {
     size_t got = 1;
     sft_code code = SFT_OK;
-    if (run->end != SFT_SIZE_UNKNOWN && run->to->expect) {
-        code = run->to->expect(run->to->ctx, run->end - run->begin, err);
-    }
     while (code == SFT_OK && got > 0) {
         code = copy_tick(run, err);
-        if (code == SFT_OK) code = copy_piece(run, &got, err);
+        if (code == SFT_OK && !copy_pass(run)) code = copy_piece(run, &got, err);
     }
+    sfti_release(run->alloc, run->room, run->room_size);
     return code;
 }
 
-static sft_code copy_check(copy_run *run, sft_error *err) {
-    uint64_t size = run->from->size;
-    bool to_end = run->end == SFT_SIZE_UNKNOWN;
-    if (to_end) run->end = size;
-    if (run->begin > run->end) {
+static sft_code copy_check(const sft_source *from, uint64_t begin, uint64_t *end,
+                           sft_error *err) {
+    uint64_t size = from->size;
+    if (*end == SFT_SIZE_UNKNOWN) *end = size;
+    if (begin > *end) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a range that does not end before it begins, found "
                          "%llu to %llu",
-                         (unsigned long long)run->begin, (unsigned long long)run->end);
+                         (unsigned long long)begin, (unsigned long long)*end);
     }
-    if (size == SFT_SIZE_UNKNOWN || run->end <= size) return SFT_OK;
+    if (size == SFT_SIZE_UNKNOWN || *end <= size) return SFT_OK;
     return sfti_fail(err, SFT_IO_SHRUNK, size, "expected bytes up to offset %llu, found %llu",
-                     (unsigned long long)run->end, (unsigned long long)size);
+                     (unsigned long long)*end, (unsigned long long)size);
 }
 
-static sft_code copy_all(copy_run *run, sft_error *err) {
-    sft_allocator alloc = sfti_allocator(NULL);
-    sft_code code = copy_check(run, err);
-    if (code != SFT_OK) return code;
-    if (run->from->base && run->from->size != SFT_SIZE_UNKNOWN) return copy_pieces(run, err);
-    run->room = sfti_take(&alloc, COPY_PIECE);
-    if (!run->room) return sfti_fail_memory(err, COPY_PIECE);
-    code = copy_pieces(run, err);
-    sfti_release(&alloc, run->room, COPY_PIECE);
-    return code;
+sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
+                        const sft_sink *to, uint64_t at, const sft_allocator *alloc,
+                        const sft_job *job, sft_error *err) {
+    copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = SFT_JOB_INIT,
+                     .fd = -1, .alloc = alloc };
+    /* Where pages do not fall on pages the system takes half as long again as we do. */
+    if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_descriptor(from);
+    sfti_options_copy(&run.job, sizeof run.job, job);
+    sft_code code = copy_check(from, begin, &end, err);
+    run.end = end;
+    return code == SFT_OK ? copy_pieces(&run, err) : code;
 }
 
 sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink to,
                   const sft_job *job, sft_error *err) {
-    copy_run run = { from, begin, end, 0, &to, SFT_JOB_INIT, NULL };
-    sfti_options_copy(&run.job, sizeof run.job, job);
-    sft_code code = copy_all(&run, err);
+    sft_allocator alloc = sfti_allocator(NULL);
+    sft_code code = copy_check(from, begin, &end, err);
+    if (code == SFT_OK && end != SFT_SIZE_UNKNOWN && to.expect) {
+        code = to.expect(to.ctx, end - begin, err);
+    }
+    if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, job, err);
     if (code == SFT_OK) return to.finish(to.ctx, err);
     to.abandon(to.ctx);
     return code;

@@ -117,6 +117,14 @@ static sft_code write_forward(void *ctx, uint64_t offset, const void *bytes, siz
     return SFT_OK;
 }
 
+bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                  uint64_t *put) {
+    *put = 0;
+    if (sink->write_at != write_positioned) return false;
+    const fd_sink *s = sink->ctx;
+    return os_copy_range(from, begin, s->fd, at, len, put) == 0 && *put > 0;
+}
+
 static void abandon_fd_sink(void *ctx) {
     fd_sink *sink = ctx;
     sft_allocator alloc = sink->alloc;

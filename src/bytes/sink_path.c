@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "bytes/direct.h"
 #include "bytes/source.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ typedef struct path_sink {
     bool replaces; /* there was an old file when we began */
     bool failed;   /* bytes are missing: never publish */
     uint64_t preallocated, end;
+    sfti_direct direct;
 } path_sink;
 
 #define NO_MODE UINT32_MAX /* of a file that is not there */
@@ -94,6 +96,7 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
 
 static void path_sink_free(path_sink *s) {
     sft_allocator alloc = s->alloc;
+    if (s->direct.room) sfti_direct_free(&s->direct);
     if (s->fd >= 0) (void)os_close(s->fd);
     if (s->named) (void)os_unlink(s->temp);
     sfti_release(&alloc, s, s->bytes);
@@ -133,6 +136,45 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
         if (offset + done > s->end) s->end = offset + done;
     }
     return SFT_OK;
+}
+
+static sft_code direct_failed(path_sink *s, int error, sft_error *err) {
+    s->failed = true;
+    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
+    if (err) err->offset = s->direct.begin;
+    return code;
+}
+
+static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                             sft_error *err) {
+    path_sink *s = ctx;
+    if (offset != s->end) {
+        s->failed = true;
+        return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
+                         "expected bytes for offset %llu next, for they go to the disk in order",
+                         (unsigned long long)s->end);
+    }
+    int error = sfti_direct_write(&s->direct, bytes, len);
+    s->end += len;
+    return error ? direct_failed(s, error, err) : SFT_OK;
+}
+
+bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                    uint64_t *put) {
+    *put = 0;
+    if (sink->write_at != write_path) return false;
+    path_sink *s = sink->ctx;
+    if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
+    if (at + *put > s->end) s->end = at + *put;
+    return true;
+}
+
+bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len) {
+    path_sink *s = sink->ctx;
+    if (sink->write_at != write_path) return false;
+    if (os_clone_range(from, begin, s->fd, at, len)) return false;
+    if (at + len > s->end) s->end = at + len;
+    return true;
 }
 
 /* ── Publishing ── */
@@ -176,8 +218,12 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
         return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
                          "expected all bytes to be written, found that a write had failed");
     }
+    if (s->direct.room) error = sfti_direct_end(&s->direct);
+    if (error) return direct_failed(s, error, err);
     if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
+    if (s->options.has_mtime) error = os_set_mtime(s->fd, s->options.mtime_ns);
+    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "set the time of the last change");
     if (!s->options.no_sync) error = os_sync(s->fd);
     if (error) return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
     return SFT_OK;
@@ -267,7 +313,9 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
     }
-    sft_sink sink = { s, true, expect_path, write_path, finish_path, abandon_path };
+    bool direct = options->direct && sfti_direct_begin(&s->direct, s->fd, &alloc);
+    sft_sink sink = { s, !direct, expect_path, direct ? write_direct : write_path, finish_path,
+                      abandon_path };
     *out = sink;
     return SFT_OK;
 }

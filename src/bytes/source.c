@@ -185,6 +185,10 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
     return read_next(s, into, len, got, err);
 }
 
+int sfti_source_descriptor(const sft_source *source) {
+    return source->read_at == read_positioned ? ((const fd_source *)source->ctx)->fd : -1;
+}
+
 static void close_fd_source(void *ctx) {
     fd_source *s = ctx;
     sft_allocator alloc = s->alloc;

@@ -34,6 +34,27 @@ sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into,
 sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
                           sft_error *err);
 
+/* The descriptor behind a source that is read by position, or -1. */
+int sfti_source_descriptor(const sft_source *source);
+
+/* Hand bytes [begin, begin + len) of a descriptor to a sink at `at` within the system, up to
+ * *put of them. False, and nothing is done, where the sink has no descriptor of its own or
+ * the system does not copy; whatever the reason, reading and writing then tells. */
+bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                    uint64_t *put);
+/* The same by sharing blocks, all of len or nothing; only of a path sink, before its bytes
+ * are written there. */
+bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len);
+bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                  uint64_t *put);
+
+/* Copy [begin, end) of a source into a sink at `at`, neither of which is finished or closed;
+ * end SFT_SIZE_UNKNOWN: to the end of the source. Within the system where it can be, else
+ * through memory from alloc. Ticks the job: done of end - begin. */
+sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
+                        const sft_sink *to, uint64_t at, const sft_allocator *alloc,
+                        const sft_job *job, sft_error *err);
+
 /* Close a source if it has anything to close, and zero it. NULL is ignored. */
 void sfti_source_close(sft_source *source);
 

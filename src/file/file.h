@@ -46,6 +46,10 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
 /* Keys of the tables: from the system, or where it has none from the clock and here. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);
 
+/* What a scan could read of a file, as its entries say: tensors are neither whole nor apart
+ * from one another for sure. */
+const sfti_model *sfti_scan_model(const sft_scan *scan);
+
 /* What sft_diagnose knows. head: the first bytes of the source, head_len of them. */
 typedef struct sfti_evidence {
     const uint8_t *head;

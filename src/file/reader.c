@@ -1,6 +1,7 @@
 /* Opening a file: frame, header, model, map; and what an open file tells. */
 #include "base/order.h"
 #include "file/file.h"
+#include "file/journal.h"
 
 #include <string.h>
 
@@ -242,17 +243,38 @@ static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_
     return sfti_open_settle(options, how, err);
 }
 
+/* Whether what was opened, or failed to, is in the middle of an edit. A failure is looked
+ * into also where a link leads. */
+static sft_code file_unedited(const char *path, const os_info *info, const sfti_open *how,
+                              sft_code code, sft_file **file, sft_error *err) {
+    char real[4096];
+    sft_span text = { NULL, 0 };
+    if (code != SFT_OK && (code < 100 || code >= 180)) return code;
+    if (info->kind != OS_FILE) return code;
+    if (*file) text = sft_file_header(*file);
+    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, err);
+    if (edited == SFT_OK && code != SFT_OK && os_real_path(path, real, sizeof real) == 0)
+        edited = sfti_journal_check(real, info, text, &how->alloc, err);
+    if (edited == SFT_OK) return code;
+    sft_close(*file);
+    *file = NULL;
+    return edited;
+}
+
 sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
                   sft_error *err) {
     sfti_open how;
     sft_source source;
+    os_info info;
     int fd = -1;
     sft_code code = open_begin(options, &how, out, err);
     if (code != SFT_OK) return code;
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    code = sfti_source_open(path, &how.alloc, &source, &fd, NULL, err);
-    return code == SFT_OK ? file_open_fd(source, fd, &how, out, err) : code;
+    code = sfti_source_open(path, &how.alloc, &source, &fd, &info, err);
+    if (code != SFT_OK) return code;
+    code = file_open_fd(source, fd, &how, out, err);
+    return file_unedited(path, &info, &how, code, out, err);
 }
 
 sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {

@@ -3,6 +3,7 @@
 #include "base/endian.h"
 #include "base/order.h"
 #include "file/file.h"
+#include "file/journal.h"
 
 #include <string.h>
 
@@ -412,17 +413,41 @@ static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan *
     return SFT_OK;
 }
 
+/* The verdict on a file in the middle of an edit is that. */
+static sft_code scan_edited(const char *path, const os_info *info, sft_scan **scan,
+                            sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    sft_error found;
+    const sfti_header *h = &(*scan)->header;
+    bool valid = (*scan)->error.code == SFT_OK;
+    sft_span header = { h->data ? h->data : "", h->len };
+    sft_code code =
+        sfti_journal_check(path, info, valid ? header : none, &(*scan)->alloc, &found);
+    if (code == SFT_OK) return SFT_OK;
+    if (code == SFT_EDIT_INTERRUPTED) {
+        (*scan)->error = found;
+        return SFT_OK;
+    }
+    if (err) *err = found;
+    sft_scan_close(*scan);
+    *scan = NULL;
+    return code;
+}
+
 sft_code sft_scan_path(const char *path, const sft_open_options *options, sft_scan **out,
                        sft_error *err) {
     sfti_open how;
+    os_info info;
     sft_source source;
     if (!path || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a path and a place for the scan, found NULL");
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
-    if (code == SFT_OK) code = sfti_source_open(path, &how.alloc, &source, NULL, NULL, err);
-    return code == SFT_OK ? scan_settled(source, &how, out, err) : code;
+    if (code == SFT_OK) code = sfti_source_open(path, &how.alloc, &source, NULL, &info, err);
+    if (code == SFT_OK) code = scan_settled(source, &how, out, err);
+    if (code == SFT_OK && info.kind == OS_FILE) code = scan_edited(path, &info, out, err);
+    return code;
 }
 
 sft_code sft_scan_source(sft_source source, const sft_open_options *options, sft_scan **out,
@@ -479,6 +504,10 @@ size_t sft_scan_entry_count(const sft_scan *scan) {
 
 const sft_scan_entry *sft_scan_entry_at(const sft_scan *scan, size_t i) {
     return list_at(&scan->entries, i);
+}
+
+const sfti_model *sfti_scan_model(const sft_scan *scan) {
+    return &scan->model;
 }
 
 sft_level sft_scan_level(const sft_scan *scan) {

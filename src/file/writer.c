@@ -1,19 +1,26 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "bytes/source.h"
+#include "file/writer.h"
 #include "format/plan.h"
 
 #include <string.h>
 
-struct sft_writer {
-    sft_allocator alloc;
-    size_t bytes;
-    const sft_plan *plan;
-    sft_sink sink;
-    uint64_t next;     /* offset a forward sink stands at */
-    sft_error failure; /* the first, code SFT_OK before */
-    uint64_t done[];   /* of each tensor: bytes it has */
-};
+/* ── Of a plan or added one by one ── */
+
+static size_t writer_count(const sft_writer *w) {
+    return w->plan ? sft_plan_count(w->plan) : w->added.count;
+}
+
+static const sft_tensor *writer_tensor(const sft_writer *w, size_t i) {
+    if (w->plan) return sft_plan_tensor(w->plan, i);
+    return i < w->added.count ? &w->added.items[i].tensor : NULL;
+}
+
+static uint64_t *writer_done(sft_writer *w, size_t i) {
+    return w->plan ? &w->done[i] : &w->added.items[i].done;
+}
 
 /* Every later call answers with the first failure. */
 static sft_code writer_failed(const sft_writer *w, sft_error *err) {
@@ -55,6 +62,7 @@ static sft_writer *writer_take(const sft_plan *plan, sft_sink sink) {
 
 static void writer_free(sft_writer *w) {
     sft_allocator alloc = w->alloc;
+    if (!w->plan) sfti_arena_free(&w->added.arena);
     sfti_release(&alloc, w, w->bytes);
 }
 
@@ -81,7 +89,7 @@ sft_code sft_writer_new(const sft_plan *plan, sft_sink sink, sft_writer **out,
 }
 
 static sft_code check_put(const sft_writer *w, const sft_tensor *tensor, uint64_t at,
-                          size_t len, sft_error *err) {
+                          uint64_t len, sft_error *err) {
     uint64_t left = tensor->end - tensor->begin - (at - tensor->offset);
     if (len > left) {
         return sfti_fail_tensor(err, SFT_BUFFER_SIZE, SFT_NO_OFFSET, tensor->name,
@@ -97,19 +105,19 @@ static sft_code check_put(const sft_writer *w, const sft_tensor *tensor, uint64_
 
 static sft_code writer_put(sft_writer *w, size_t i, const void *bytes, size_t len,
                            sft_error *err) {
-    const sft_tensor *tensor = sft_plan_tensor(w->plan, i);
+    const sft_tensor *tensor = writer_tensor(w, i);
     if (!tensor || (len > 0 && !bytes)) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected bytes of one of %llu tensors, found %s",
-                         (unsigned long long)sft_plan_count(w->plan),
+                         (unsigned long long)writer_count(w),
                          tensor ? "NULL" : "a number past the last");
     }
-    uint64_t at = tensor->offset + w->done[i];
+    uint64_t at = tensor->offset + *writer_done(w, i);
     sft_code code = check_put(w, tensor, at, len, err);
     if (code != SFT_OK || len == 0) return code;
     code = w->sink.write_at(w->sink.ctx, at, bytes, len, err);
     if (code != SFT_OK) return code;
-    w->done[i] += len;
+    *writer_done(w, i) += len;
     w->next = at + len;
     return SFT_OK;
 }
@@ -121,14 +129,41 @@ sft_code sft_writer_put(sft_writer *writer, size_t i, const void *bytes, size_t 
     return code == SFT_OK ? SFT_OK : remember(writer, code, err);
 }
 
-static sft_code check_complete(const sft_writer *w, sft_error *err) {
-    for (size_t i = 0; i < sft_plan_count(w->plan); i++) {
-        const sft_tensor *tensor = sft_plan_tensor(w->plan, i);
-        if (w->done[i] == tensor->end - tensor->begin) continue;
+static sft_code writer_copy(sft_writer *w, size_t i, const sft_source *from, uint64_t begin,
+                            uint64_t len, const sft_job *job, sft_error *err) {
+    const sft_tensor *tensor = writer_tensor(w, i);
+    uint64_t end;
+    if (!tensor || !from || !sfti_add(begin, len, &end)) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected bytes of a source for one of %llu tensors, found %s",
+                         (unsigned long long)writer_count(w),
+                         !tensor ? "a number past the last" : "none");
+    }
+    uint64_t at = tensor->offset + *writer_done(w, i);
+    sft_code code = check_put(w, tensor, at, len, err);
+    if (code != SFT_OK || len == 0) return code;
+    code = sfti_copy_into(from, begin, end, &w->sink, at, &w->alloc, job, err);
+    if (code != SFT_OK) return code;
+    *writer_done(w, i) += len;
+    w->next = at + len;
+    return SFT_OK;
+}
+
+sft_code sft_writer_copy(sft_writer *writer, size_t i, const sft_source *from, uint64_t begin,
+                         uint64_t len, const sft_job *job, sft_error *err) {
+    if (writer->failure.code != SFT_OK) return writer_failed(writer, err);
+    sft_code code = writer_copy(writer, i, from, begin, len, job, &writer->failure);
+    return code == SFT_OK ? SFT_OK : remember(writer, code, err);
+}
+
+static sft_code check_complete(sft_writer *w, sft_error *err) {
+    for (size_t i = 0; i < writer_count(w); i++) {
+        const sft_tensor *tensor = writer_tensor(w, i);
+        if (*writer_done(w, i) == tensor->end - tensor->begin) continue;
         return sfti_fail_tensor(err, SFT_INCOMPLETE, SFT_NO_OFFSET, tensor->name,
                                 "expected %llu bytes of the tensor, found %llu",
                                 (unsigned long long)(tensor->end - tensor->begin),
-                                (unsigned long long)w->done[i]);
+                                (unsigned long long)*writer_done(w, i));
     }
     return SFT_OK;
 }
@@ -136,6 +171,7 @@ static sft_code check_complete(const sft_writer *w, sft_error *err) {
 sft_code sft_writer_finish(sft_writer *writer, sft_error *err) {
     sft_code code = writer_failed(writer, err);
     if (code == SFT_OK) code = check_complete(writer, err);
+    if (code == SFT_OK && !writer->plan) code = sfti_writer_head(writer, err);
     if (code == SFT_OK) {
         code = writer->sink.finish(writer->sink.ctx, err);
         writer_free(writer);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/never.h"
 #include "base/order.h"
+#include "base/splice.h"
 #include "base/utf8.h"
 #include "format/format.h"
 
@@ -246,29 +247,10 @@ static void head_number(head_text *h, uint64_t value) {
     head_put(h, digits + at, sizeof digits - at);
 }
 
-static bool head_plain(unsigned char c) {
-    return c >= 0x20 && c != '"' && c != '\\';
-}
-
-static void head_escape(head_text *h, unsigned char c) {
-    static const char hex[] = "0123456789abcdef";
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    char out[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-    const char *found = c != 0 ? strchr(from, c) : NULL;
-    if (found) out[1] = to[found - from];
-    head_put(h, out, found ? 2 : 6);
-}
-
 static void head_string(head_text *h, sft_span text) {
-    size_t i = 0;
-    head_put(h, "\"", 1);
-    while (i < text.len) {
-        size_t begin = i;
-        while (i < text.len && head_plain((unsigned char)text.data[i])) i++;
-        if (i > begin) head_put(h, text.data + begin, i - begin);
-        if (i < text.len) head_escape(h, (unsigned char)text.data[i++]);
-    }
-    head_put(h, "\"", 1);
+    uint64_t len = sfti_spell(text, h->at);
+    if (h->at) h->at += len;
+    if (h->len <= h->most) h->len += len;
 }
 
 static void head_metadata(head_text *h, const planning *p) {
@@ -311,20 +293,32 @@ static void head_object(head_text *h, const planning *p) {
     head_put(h, "}", 1);
 }
 
-/* N: the text with the spaces that align the data's start. */
+/* N: the text with the spaces that are asked for, and those that align the data's start. */
 static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded,
                              sft_error *err) {
-    head_text count = { NULL, 0, p->options.max_header_bytes };
+    const sft_plan_options *o = &p->options;
+    head_text count = { NULL, 0, o->max_header_bytes };
     uint64_t start = 0;
     head_object(&count, p);
     *text = count.len;
-    (void)sfti_align_up(count.len + SFTI_PREFIX, p->options.align, &start); /* see head_put */
+    bool fits = sfti_add(count.len, o->spare, &start);
+    if (start < o->room) start = o->room;
+    fits = fits && start <= SFTI_MOST_HEADER;
+    if (!fits) start = SFTI_MOST_HEADER;
+    (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */
     *padded = start - SFTI_PREFIX;
-    if (*padded <= p->options.max_header_bytes) return SFT_OK;
+    if (fits && *padded <= o->max_header_bytes) return SFT_OK;
     return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
                      "expected a header of at most %llu bytes, found %s%llu",
-                     (unsigned long long)p->options.max_header_bytes,
-                     count.len > count.most ? "at least " : "", (unsigned long long)*padded);
+                     (unsigned long long)o->max_header_bytes,
+                     !fits || count.len > count.most ? "at least " : "",
+                     (unsigned long long)*padded);
+}
+
+uint64_t sfti_plan_entry(const sft_tensor *tensor) {
+    head_text count = { NULL, 0, UINT64_MAX - 1 };
+    head_tensor(&count, tensor);
+    return count.len;
 }
 
 static sft_code write_head(planning *p, sft_error *err) {

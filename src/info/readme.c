@@ -134,7 +134,7 @@ static sft_span front_matter(sft_span text, sft_span *body) {
 /* ── Body ── */
 
 /* A heading's text; empty for other lines. */
-static sft_span heading(sft_span line) {
+static sft_span card_heading(sft_span line) {
     size_t n = 0;
     line = sfti_trim(line);
     while (n < line.len && line.data[n] == '#') n++;
@@ -150,7 +150,7 @@ static sft_span section(sft_span body, const char *const *names, size_t count) {
     sft_span line, found = { "", 0 };
     bool in = false;
     while (sfti_next_piece(&body, '\n', &line)) {
-        sft_span title = heading(line);
+        sft_span title = card_heading(line);
         if (in && title.len > 0) {
             found.len = (size_t)(line.data - found.data);
             return found;

@@ -22,6 +22,7 @@ typedef struct os_info {
     uint32_t links;
     uint64_t device, inode;
     int64_t mtime_ns;
+    uint32_t block; /* bytes of a block of its file system, for whole ones; 0 unknown */
 } os_info;
 
 /* ── Reading ── */
@@ -49,6 +50,8 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 int os_open_unnamed(const char *folder, uint32_t mode, int *fd);
 /* Exclusive creation, never through a link. */
 int os_open_new(const char *path, uint32_t mode, int *fd);
+/* For reading and writing, a file that is there. Never blocks on a FIFO. */
+int os_open_write(const char *path, int *fd);
 /* Give an unnamed file a name; EEXIST if it is taken. */
 int os_link_unnamed(int fd, const char *path);
 int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put);
@@ -58,6 +61,31 @@ int os_truncate(int fd, uint64_t len);
 int os_set_mode(int fd, uint32_t mode);
 int os_sync(int fd);
 int os_sync_folder(const char *folder);
+/* Copy inside the system, at most len bytes; *done of them, 0 at the end of `from`.
+ * EOPNOTSUPP where these two files do not allow it: then read and write. */
+int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                  uint64_t *done);
+/* The same by sharing blocks, all of len or nothing: whole blocks, but for the last of
+ * `from`. EOPNOTSUPP where the file system does not share. */
+int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len);
+/* Make room of whole blocks before offset at: what was there moves up, zeros come in.
+ * EOPNOTSUPP where the file system cannot. */
+int os_insert_range(int fd, uint64_t at, uint64_t len);
+/* First byte at or after `at` that no block holds; the file's length when there is none.
+ * EOPNOTSUPP where nobody knows. */
+int os_find_hole(int fd, uint64_t at, uint64_t *out);
+/* Until given back or closed nobody else has the file open: who opens it waits. EAGAIN when
+ * somebody has it open or mapped now; EOPNOTSUPP where there is no such thing. */
+int os_lease(int fd, bool hold);
+/* Lock among those who ask for it, until closed. EAGAIN when somebody holds it; EOPNOTSUPP
+ * where the file system has no locks. */
+int os_lock(int fd);
+/* Bytes to the disk past the page cache: offset, length and memory then in whole units.
+ * EOPNOTSUPP where the file system does not. */
+int os_set_direct(int fd, bool direct);
+int os_set_mtime(int fd, int64_t mtime_ns);
+int os_make_folder(const char *path, uint32_t mode);
+int os_remove_folder(const char *path); /* an empty one */
 int os_rename(const char *from, const char *to, bool no_clobber);
 int os_unlink(const char *path);
 bool os_is_append(int fd);

@@ -93,6 +93,7 @@ static void info_of_stat(const struct stat *st, os_info *out) {
     out->device = (uint64_t)st->st_dev;
     out->inode = (uint64_t)st->st_ino;
     out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    out->block = st->st_blksize > 0 ? (uint32_t)st->st_blksize : 0;
 }
 
 int os_info_fd(int fd, os_info *out) {
@@ -274,6 +275,10 @@ int os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
 
 int os_open_new(const char *path, uint32_t mode, int *fd) {
     return open_restarted(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, (mode_t)mode, fd);
+}
+
+int os_open_write(const char *path, int *fd) {
+    return open_restarted(path, O_RDWR | O_NONBLOCK | O_NOCTTY, 0, fd);
 }
 
 int os_link_unnamed(int fd, const char *path) {

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "set/set.h"
 
 #include <string.h>
@@ -17,21 +18,25 @@ typedef struct deep_bits {
 } deep_bits;
 
 #define DEEP_NO_INF UINT64_MAX
-#define DEEP_F32 { 4, 0x7fffffff, 0x7f800001, 0x7fffffff, 0x7f800000 }
 
-static const deep_bits deep_table[SFT_DTYPE_COUNT] = {
-    [SFT_F8_E5M2] = { 1, 0x7f, 0x7d, 0x7f, 0x7c },
-    [SFT_F8_E4M3] = { 1, 0x7f, 0x7f, 0x7f, DEEP_NO_INF },
-    [SFT_F8_E8M0] = { 1, 0xff, 0xff, 0xff, DEEP_NO_INF },
-    [SFT_F8_E4M3FNUZ] = { 1, 0xff, 0x80, 0x80, DEEP_NO_INF },
-    [SFT_F8_E5M2FNUZ] = { 1, 0xff, 0x80, 0x80, DEEP_NO_INF },
-    [SFT_F16] = { 2, 0x7fff, 0x7c01, 0x7fff, 0x7c00 },
-    [SFT_BF16] = { 2, 0x7fff, 0x7f81, 0x7fff, 0x7f80 },
-    [SFT_F32] = DEEP_F32,
-    [SFT_C64] = DEEP_F32, /* each of its halves */
-    [SFT_F64] = { 8, 0x7fffffffffffffff, 0x7ff0000000000001, 0x7fffffffffffffff,
-                  0x7ff0000000000000 },
-};
+/* With the sign masked off NaN and infinity are the greatest values. */
+static deep_bits deep_bits_of(sft_dtype dtype) {
+    const sfti_float_form *form = sfti_float_form_of(dtype);
+    unsigned bits = sfti_float_bits(form);
+    deep_bits row = { 0, 0, 0, 0, DEEP_NO_INF };
+    if (bits < 8 || form->specials == SFTI_NO_SPECIALS) return row;
+    uint64_t all = UINT64_MAX >> (64 - bits), sign = form->sign ? all ^ all >> 1 : 0;
+    row.bytes = bits / 8;
+    row.mask = row.first = row.last = all ^ sign;
+    if (form->specials == SFTI_NAN_IS_NEG0) {
+        row.mask = all;
+        row.first = row.last = sign;
+    } else if (form->specials == SFTI_WITH_INF) {
+        row.inf = row.mask ^ ((UINT64_C(1) << form->mantissa) - 1);
+        row.first = row.inf + 1;
+    }
+    return row;
+}
 
 /* ── Counting, element by element ── */
 
@@ -106,7 +111,7 @@ static inline bool deep_block_has(const deep_sieve *sieve, const uint8_t *at) {
 /* len bytes of whole elements. */
 static void deep_count(sft_dtype dtype, const uint8_t *at, size_t len, uint64_t *nan,
                        uint64_t *inf) {
-    const deep_bits *row = &deep_table[dtype];
+    const deep_bits bits = deep_bits_of(dtype), *row = &bits;
     if (row->bytes == 0) return;
     void (*count)(const deep_bits *, const uint8_t *, size_t, uint64_t *, uint64_t *) =
         dtype == SFT_C64 ? deep_count_complex : deep_count_plain;

@@ -356,6 +356,7 @@ sft_code sfti_index_load(const char *path, const sft_set_options *options, sfti_
     sft_code code = index_text(path, options->max_index_bytes, &out->arena, &text, err);
     if (!code) code = index_check_utf8(text, err);
     if (code) return code;
+    out->text = text;
     sfti_json_begin(&r.json, text.data, text.len);
     code = index_top(&r);
     return code ? code : index_map(&r);

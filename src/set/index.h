@@ -13,6 +13,7 @@ typedef struct sfti_index_entry {
 
 typedef struct sfti_index {
     sfti_arena arena; /* holds everything below */
+    sft_span text;     /* of the whole file */
     sft_span metadata; /* JSON text of the object, or empty */
     sfti_index_entry *entries;
     size_t count;

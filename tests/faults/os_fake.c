@@ -14,6 +14,7 @@ typedef struct fake_node {
     uint32_t mode, names, opens;
     uint64_t inode;
     int64_t mtime;
+    int locked_by; /* descriptor, or 0 */
 } fake_node;
 
 typedef struct fake_name {
@@ -24,6 +25,7 @@ typedef struct fake_name {
 typedef struct fake_fd {
     fake_node *node; /* NULL: free */
     size_t at;
+    bool direct;
 } fake_fd;
 
 typedef struct fake_map {
@@ -57,7 +59,8 @@ static struct {
     size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
     size_t short_reads, short_writes, disk_room;
-    bool no_unnamed;
+    bool no_unnamed, can_clone, can_insert, can_direct;
+    void (*watch)(const os_fake_op *op);
     size_t stop_at;
     int stop_signal, raised;
     size_t blocks, mutexes, syncs, reads;
@@ -119,6 +122,8 @@ void os_fake_fail(size_t nth, int error, bool forever) {
     fail_from((fake_failure){ FAKE_ANY, NULL, nth, error, forever });
 }
 
+void os_fake_heal(void) { fake.failure.nth = 0; }
+
 void os_fake_fail_call(const char *name, size_t nth, int error, bool forever) {
     fail_from((fake_failure){ FAKE_NAMED, name, nth, error, forever });
 }
@@ -145,6 +150,21 @@ void os_fake_short_reads(size_t k) { fake.short_reads = k; }
 void os_fake_short_writes(size_t k) { fake.short_writes = k; }
 void os_fake_no_unnamed(bool none) { fake.no_unnamed = none; }
 void os_fake_disk_room(size_t room) { fake.disk_room = room; }
+
+void os_fake_can(bool clone, bool insert) {
+    fake.can_clone = clone;
+    fake.can_insert = insert;
+}
+
+void os_fake_can_direct(bool can) { fake.can_direct = can; }
+
+void os_fake_watch(void (*watch)(const os_fake_op *op)) { fake.watch = watch; }
+
+static void did(os_fake_did what, uint64_t inode, uint64_t at, const void *bytes, size_t len,
+                const char *path, const char *to) {
+    os_fake_op op = { what, inode, at, bytes, len, path, to };
+    if (fake.watch) fake.watch(&op);
+}
 
 void os_fake_stop_at(size_t nth, int signal) {
     fake.stop_at = nth;
@@ -284,7 +304,7 @@ static int path_resolve(const char *path, bool follow, char *out) {
 }
 
 static int path_find(const char *path, bool follow, fake_node **out) {
-    static fake_node root = { OS_DIR, NULL, 0, 0755, 1, 0, 0, 0 };
+    static fake_node root = { OS_DIR, NULL, 0, 0755, 1, 0, 0, 0, 0 };
     char full[FAKE_PATH];
     int error = path_resolve(path, follow, full);
     *out = NULL;
@@ -326,9 +346,38 @@ void os_fake_add_pipe(const char *path, const void *bytes, size_t len) {
     place(path, node_new(OS_PIPE, bytes, len));
 }
 
+static fake_node *node_numbered(uint64_t inode) {
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node->inode == inode) return fake.names[i].node;
+    return NULL;
+}
+
+#define FAKE_INODES_OF_ITS_OWN 1000000 /* past those that are given */
+
+void os_fake_add_inode(const char *path, uint64_t inode, const void *bytes, size_t len) {
+    if (fake.inodes < FAKE_INODES_OF_ITS_OWN) fake.inodes = FAKE_INODES_OF_ITS_OWN;
+    fake_node *node = node_numbered(inode);
+    if (!node) {
+        node = node_new(OS_FILE, bytes, len);
+        node->inode = inode;
+    }
+    place(path, node);
+}
+
+void os_fake_each(void (*each)(void *ctx, const char *path, uint64_t inode), void *ctx) {
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node->kind == OS_FILE)
+            each(ctx, fake.names[i].path, fake.names[i].node->inode);
+}
+
 static fake_node *node_of(const char *path) {
     fake_node *node;
     return path_find(path, false, &node) == 0 ? node : NULL;
+}
+
+uint64_t os_fake_inode(const char *path) {
+    const fake_node *node = node_of(path);
+    return node ? node->inode : 0;
 }
 
 void os_fake_set_mode(const char *path, uint32_t mode) {
@@ -363,7 +412,7 @@ size_t os_fake_count_files(void) {
 static int fd_new(fake_node *node, int *fd) {
     for (int i = 3; i < FAKE_FDS; i++) {
         if (fake.fds[i].node) continue;
-        fake_fd fresh = { node, 0 };
+        fake_fd fresh = { node, 0, false };
         fake.fds[i] = fresh;
         node->opens++;
         *fd = i;
@@ -444,6 +493,7 @@ static void info_of_node(const fake_node *node, os_info *out) {
     out->device = 1;
     out->inode = node->inode;
     out->mtime_ns = node->mtime;
+    out->block = fake.can_clone || fake.can_insert ? 64 : 4096;
 }
 
 int os_open_read(const char *path, int *fd) {
@@ -455,10 +505,20 @@ int os_open_read(const char *path, int *fd) {
     return fd_new(node, fd);
 }
 
+int os_open_write(const char *path, int *fd) {
+    fake_node *node;
+    *fd = -1;
+    FAKE_CALL();
+    int error = path_find(path, true, &node);
+    if (!error && node->kind == OS_DIR) error = EISDIR;
+    return error ? error : fd_new(node, fd);
+}
+
 int os_close(int fd) {
     int error = fake_call(__func__);
     fake_fd *open = fd_find(fd);
     if (!open) abort();
+    if (open->node->locked_by == fd) open->node->locked_by = 0;
     fd_drop(open);
     return error;
 }
@@ -623,8 +683,10 @@ int os_open_new(const char *path, uint32_t mode, int *fd) {
     if (error) return error;
     fake_node *node = file_new(mode);
     error = fd_new(node, fd);
-    if (!error) name_add(full, node);
-    return error;
+    if (error) return error;
+    name_add(full, node);
+    did(OS_DID_NAME, node->inode, 0, NULL, 0, full, NULL);
+    return 0;
 }
 
 int os_link_unnamed(int fd, const char *path) {
@@ -633,8 +695,10 @@ int os_link_unnamed(int fd, const char *path) {
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     int error = path_free(path, full);
-    if (!error) name_add(full, open->node);
-    return error;
+    if (error) return error;
+    name_add(full, open->node);
+    did(OS_DID_NAME, open->node->inode, 0, NULL, 0, full, NULL);
+    return 0;
 }
 
 static int node_write(fake_node *node, uint64_t offset, const void *from, size_t len,
@@ -647,8 +711,16 @@ static int node_write(fake_node *node, uint64_t offset, const void *from, size_t
         if (error) return error;
     }
     if (len > 0) memcpy(node->data + offset, from, len);
+    node->mtime = (int64_t)++fake.clock;
     *put = len;
+    did(OS_DID_WRITE, node->inode, offset, from, len, NULL, NULL);
     return 0;
+}
+
+static int node_set_size(fake_node *node, size_t len) {
+    int error = node_resize(node, len);
+    if (!error) did(OS_DID_RESIZE, node->inode, 0, NULL, len, NULL, NULL);
+    return error;
 }
 
 int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
@@ -657,6 +729,7 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind != OS_FILE) return ESPIPE;
+    if (open->direct && (offset % 4096 || len % 4096 || (uintptr_t)from % 4096)) return EINVAL;
     return node_write(open->node, offset, from, len, put);
 }
 
@@ -675,7 +748,7 @@ int os_preallocate(int fd, uint64_t len) {
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     if (len > SIZE_MAX / 4) return EFBIG;
-    return len > open->node->len ? node_resize(open->node, (size_t)len) : 0;
+    return len > open->node->len ? node_set_size(open->node, (size_t)len) : 0;
 }
 
 int os_truncate(int fd, uint64_t len) {
@@ -683,7 +756,123 @@ int os_truncate(int fd, uint64_t len) {
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     if (len > SIZE_MAX / 4) return EFBIG;
-    return node_resize(open->node, (size_t)len);
+    return node_set_size(open->node, (size_t)len);
+}
+
+/* Whole blocks, or up to the end of what is shared. */
+static bool is_whole_blocks(const fake_node *node, uint64_t from, uint64_t to, uint64_t len) {
+    bool ends = from + len == node->len || len % 64 == 0;
+    return from % 64 == 0 && to % 64 == 0 && ends && from + len <= node->len;
+}
+
+int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+    size_t put = 0, short_writes = fake.short_writes;
+    FAKE_CALL();
+    const fake_fd *in = fd_find(from), *out = fd_find(to);
+    if (!in || !out) return EBADF;
+    if (!fake.can_clone || !is_whole_blocks(in->node, from_at, to_at, len)) return EOPNOTSUPP;
+    fake.short_writes = 0;
+    int error = node_write(out->node, to_at, in->node->data + from_at, (size_t)len, &put);
+    fake.short_writes = short_writes;
+    return error;
+}
+
+int os_insert_range(int fd, uint64_t at, uint64_t len) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    fake_node *node = open->node;
+    if (!fake.can_insert || at % 64 || len % 64 || at >= node->len) return EOPNOTSUPP;
+    size_t old = node->len;
+    int error = node_resize(node, old + (size_t)len);
+    if (error) return error;
+    memmove(node->data + at + len, node->data + at, old - (size_t)at);
+    memset(node->data + at, 0, (size_t)len);
+    did(OS_DID_INSERT, node->inode, at, NULL, (size_t)len, NULL, NULL);
+    return 0;
+}
+
+int os_find_hole(int fd, uint64_t at, uint64_t *out) {
+    FAKE_CALL();
+    (void)fd, (void)at, (void)out;
+    return EOPNOTSUPP;
+}
+
+int os_lease(int fd, bool hold) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    return hold && open->node->opens > 1 ? EAGAIN : 0;
+}
+
+int os_lock(int fd) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    if (open->node->locked_by && open->node->locked_by != fd) return EAGAIN;
+    open->node->locked_by = fd;
+    return 0;
+}
+
+int os_set_direct(int fd, bool direct) {
+    FAKE_CALL();
+    fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    if (direct && !fake.can_direct) return EOPNOTSUPP;
+    open->direct = direct;
+    return 0;
+}
+
+int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                  uint64_t *done) {
+    size_t put = 0;
+    *done = 0;
+    FAKE_CALL();
+    const fake_fd *in = fd_find(from), *out = fd_find(to);
+    if (!in || !out) return EBADF;
+    if (in->node->kind != OS_FILE || out->node->kind != OS_FILE) return EOPNOTSUPP;
+    uint64_t left = from_at < in->node->len ? in->node->len - from_at : 0;
+    size_t piece = (size_t)(len < left ? len : left);
+    if (piece == 0) return 0;
+    int error = node_write(out->node, to_at, in->node->data + from_at, piece, &put);
+    *done = put;
+    return error;
+}
+
+int os_set_mtime(int fd, int64_t mtime_ns) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    open->node->mtime = mtime_ns;
+    return 0;
+}
+
+int os_make_folder(const char *path, uint32_t mode) {
+    char full[FAKE_PATH];
+    FAKE_CALL();
+    int error = path_free(path, full);
+    if (error) return error;
+    fake_node *node = node_new(OS_DIR, NULL, 0);
+    node->mode = mode & ~(uint32_t)022;
+    name_add(full, node);
+    return 0;
+}
+
+int os_remove_folder(const char *path) {
+    char full[FAKE_PATH];
+    FAKE_CALL();
+    int error = path_resolve(path, false, full);
+    if (error) return error;
+    fake_name *name = name_find(full);
+    if (!name) return ENOENT;
+    if (name->node->kind != OS_DIR) return ENOTDIR;
+    size_t len = strlen(full);
+    for (size_t i = 0; i < fake.name_count; i++) {
+        const char *at = fake.names[i].path;
+        if (strncmp(at, full, len) == 0 && at[len] == '/') return ENOTEMPTY;
+    }
+    name_remove(name);
+    return 0;
 }
 
 int os_set_mode(int fd, uint32_t mode) {
@@ -691,13 +880,16 @@ int os_set_mode(int fd, uint32_t mode) {
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     open->node->mode = mode;
+    did(OS_DID_MODE, open->node->inode, mode, NULL, 0, NULL, NULL);
     return 0;
 }
 
 int os_sync(int fd) {
     FAKE_CALL();
-    if (!fd_find(fd)) return EBADF;
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
     fake.syncs++;
+    did(OS_DID_SYNC, open->node->inode, 0, NULL, 0, NULL, NULL);
     return 0;
 }
 
@@ -708,6 +900,9 @@ int os_sync_folder(const char *folder) {
     if (error) return error;
     if (node->kind != OS_DIR) return ENOTDIR;
     fake.syncs++;
+    char full[FAKE_PATH];
+    (void)path_resolve(folder, true, full);
+    did(OS_DID_SYNC_FOLDER, 0, 0, NULL, 0, full, NULL);
     return 0;
 }
 
@@ -726,6 +921,7 @@ int os_rename(const char *from, const char *to, bool no_clobber) {
     if (old) name_remove(old);
     name_add(target, name_find(source)->node);
     name_remove(name_find(source));
+    did(OS_DID_RENAME, name_find(target)->node->inode, 0, NULL, 0, source, target);
     return 0;
 }
 
@@ -738,6 +934,7 @@ int os_unlink(const char *path) {
     if (!name) return ENOENT;
     if (name->node->kind == OS_DIR) return EISDIR;
     name_remove(name);
+    did(OS_DID_UNNAME, 0, 0, NULL, 0, full, NULL);
     return 0;
 }
 

@@ -38,6 +38,8 @@ void os_fake_set_env(const char *name, const char *value); /* pointers are kept 
 /* Every call that can fail is counted from 1. The nth from now on fails with error (and
  * all later ones if forever); nth 0 turns it off. */
 void os_fake_fail(size_t nth, int error, bool forever);
+/* Nothing fails any more; what was counted stays. */
+void os_fake_heal(void);
 /* The same among the calls of one name ("os_pread") only. */
 void os_fake_fail_call(const char *name, size_t nth, int error, bool forever);
 /* The same among the allocations only, and among all calls but those. */
@@ -57,10 +59,42 @@ const char *os_fake_call_name(size_t n);
 void os_fake_short_reads(size_t k);
 void os_fake_short_writes(size_t k);
 void os_fake_no_unnamed(bool none); /* EOPNOTSUPP for unnamed files */
+/* What the file system can beyond the usual, nothing at first: share blocks, take blocks in.
+ * Its blocks are of 64 bytes then. */
+void os_fake_can(bool clone, bool insert);
+/* Write past the page cache: then offset and length in units of 4096. */
+void os_fake_can_direct(bool can);
 /* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
 void os_fake_disk_room(size_t room);
 /* os_stop_signal answers `signal` from the nth counted call on. */
 void os_fake_stop_at(size_t nth, int signal);
+
+/* ── What is done to the disk ── */
+typedef enum os_fake_did {
+    OS_DID_WRITE,   /* bytes[len] at `at` of inode */
+    OS_DID_RESIZE,  /* inode is len bytes long */
+    OS_DID_INSERT,  /* len zeros at `at` of inode */
+    OS_DID_MODE,    /* of inode: at */
+    OS_DID_NAME,    /* path is inode */
+    OS_DID_UNNAME,  /* path is no more */
+    OS_DID_RENAME,  /* path is now to, which is inode */
+    OS_DID_SYNC,    /* inode */
+    OS_DID_SYNC_FOLDER /* path */
+} os_fake_did;
+typedef struct os_fake_op {
+    os_fake_did did;
+    uint64_t inode, at;
+    const void *bytes;
+    size_t len;
+    const char *path, *to; /* absolute; the root is "" */
+} os_fake_op;
+/* Called for each, once it succeeded, until os_fake_reset; NULL turns it off. */
+void os_fake_watch(void (*watch)(const os_fake_op *op));
+/* A file of a given inode number; names of one number are hard links. */
+void os_fake_add_inode(const char *path, uint64_t inode, const void *bytes, size_t len);
+uint64_t os_fake_inode(const char *path); /* 0 when there is none */
+/* Calls each(ctx, path, inode) for every file, in no order. */
+void os_fake_each(void (*each)(void *ctx, const char *path, uint64_t inode), void *ctx);
 
 /* ── What is left ── */
 size_t os_fake_open_fds(void); /* without 0, 1, 2 */

@@ -64,12 +64,15 @@ static const scene scenes[] = {
     { "replaced, unnamed", true, true, false, SFT_PATH_OPTIONS_INIT },
     { "replaced, named", true, false, false, SFT_PATH_OPTIONS_INIT },
     { "link followed", true, true, true,
-      { sizeof(sft_path_options), false, false, SFT_LINK_FOLLOW, 0, NULL } },
+      { sizeof(sft_path_options), false, false, SFT_LINK_FOLLOW, 0, NULL, false,
+        0, false } },
     { "link replaced", true, false, true, SFT_PATH_OPTIONS_INIT },
     { "no_clobber, unnamed", false, true, false,
-      { sizeof(sft_path_options), false, true, SFT_LINK_REPLACE, 0600, NULL } },
+      { sizeof(sft_path_options), false, true, SFT_LINK_REPLACE, 0600, NULL, false,
+        0, false } },
     { "no_clobber, named", false, false, false,
-      { sizeof(sft_path_options), true, true, SFT_LINK_REPLACE, 0600, NULL } },
+      { sizeof(sft_path_options), true, true, SFT_LINK_REPLACE, 0600, NULL, false,
+        0, false } },
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 

@@ -1,0 +1,270 @@
+/* convert: the same model with other dtypes. */
+#include "hash.h"
+#include "output.h"
+#include "parts.h"
+#include "progress.h"
+#include "safetensors_convert.h"
+#include "words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DTYPE_ROOM 16
+
+typedef struct convert_run {
+    cli *c;
+    cli_parts parts;
+    sft_conversion *conversion;
+    sft_dtype to;
+    size_t matched;
+    uint32_t threads;
+    const char *input;
+} convert_run;
+
+/* ── What is asked for ── */
+
+static sft_code unknown_dtype(const char *found, sft_error *err) {
+    char names[256];
+    size_t len = 0;
+    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
+        const char *name = sft_dtype_describe((sft_dtype)i)->name;
+        size_t more = strlen(name);
+        if (i == SFT_C64 || len + more + 2 > sizeof names) continue;
+        if (len > 0) names[len++] = ' ';
+        memcpy(names + len, name, more);
+        len += more;
+    }
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected --dtype, one of %.*s, found %s",
+              (int)len, names, found ? found : "none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+/* In any case. */
+static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
+    char name[DTYPE_ROOM];
+    size_t len = text ? strlen(text) : 0;
+    if (len == 0 || len > sizeof name) return unknown_dtype(text, err);
+    for (size_t i = 0; i < len; i++)
+        name[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - ('a' - 'A')) : text[i];
+    bool known = sft_dtype_parse((sft_span){ name, len }, out) && *out != SFT_C64;
+    return known ? SFT_OK : unknown_dtype(text, err);
+}
+
+static bool is_matched(void *ctx, const sft_tensor *tensor) {
+    convert_run *run = ctx;
+    if (!cli_glob_match(sft_span_cstr(run->c->set.match), tensor->name)) return false;
+    run->matched++;
+    return true;
+}
+
+static sft_code decide_fates(convert_run *run, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    options.saturate = set->saturate != 0;
+    options.scaled = set->force != 0;
+    options.alloc = &run->c->alloc;
+    if (set->match) options.match = is_matched;
+    options.match_ctx = run;
+    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
+                                       err);
+    if (code || !set->match || run->matched > 0) return code;
+    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+              "expected tensors that match \"%s\", found none", set->match);
+    if (err) err->hint = "safetensors ls shows the names";
+    return SFT_TENSOR_NOT_FOUND;
+}
+
+/* ── What is told ── */
+
+static bool is_special(const convert_run *run, size_t i, bool overruled) {
+    if (overruled) return sft_conversion_overrules(run->conversion, i);
+    return sft_conversion_fate(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
+}
+
+/* Of tensors that only mean something with the scale beside them. */
+static void warn_of_scales(const convert_run *run, bool overruled) {
+    const sft_set *set = run->parts.sets[0];
+    cli_out *err = &run->c->err;
+    size_t count = 0, first = 0;
+    for (size_t i = sft_set_count(set); i-- > 0;) {
+        if (!is_special(run, i, overruled)) continue;
+        first = i;
+        count++;
+    }
+    if (count == 0) return;
+    cli_flush(&run->c->out);
+    cli_text(err, "safetensors: ");
+    cli_escaped(err, sft_span_cstr(run->input));
+    cli_printf(err, ": %zu tensor%s of scaled values and their scales (the first is ", count,
+               count == 1 ? "" : "s");
+    cli_quoted(err, sft_set_tensor(set, first)->name);
+    cli_printf(err, ") %s\n", overruled ? "are cast all the same, for --force was given"
+                                        : "stay as they are; --force casts them");
+    cli_flush(err);
+}
+
+static void tell_plan(const convert_run *run) {
+    cli_out *out = &run->c->out;
+    char before[CLI_NUMBER_ROOM], after[CLI_NUMBER_ROOM];
+    sft_convert_totals totals;
+    sft_conversion_totals(run->conversion, &totals);
+    uint64_t cast = totals.tensors[SFT_CONVERT_CAST], all = sft_set_count(run->parts.sets[0]);
+    cli_escaped(out, sft_span_cstr(run->c->set.output));
+    cli_printf(out, ": would be written, %" PRIu64 " of %" PRIu64 " tensor%s cast to %s, ", cast,
+               all, all == 1 ? "" : "s", sft_dtype_describe(run->to)->name);
+    cli_printf(out, "%s instead of %s\n", cli_size_text(totals.bytes_after, after),
+               cli_size_text(totals.bytes_before, before));
+}
+
+/* ── Writing ── */
+
+static sft_code write_file(convert_run *run, const cli_output *out, const sft_job *job,
+                           sft_error *err) {
+    sft_sink sink;
+    sft_code code = cli_output_sink(out, &sink, err);
+    return code ? code : sft_conversion_save(run->conversion, sink, job, err);
+}
+
+#define STEM_ROOM 256
+
+/* How the index of the input begins: the shards keep it. */
+static const char *stem_of(const char *index, char room[STEM_ROOM]) {
+    const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
+    const char *end = name ? strstr(name, ".safetensors.index") : NULL;
+    if (!end || end == name || end - name >= STEM_ROOM) return NULL;
+    memcpy(room, name, (size_t)(end - name));
+    room[end - name] = '\0';
+    return room;
+}
+
+static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    const cli *c = run->c;
+    char stem[STEM_ROOM];
+    options.stem = stem_of(sft_set_index_path(run->parts.sets[0]), stem);
+    options.no_sync = c->set.no_sync != 0;
+    sft_code code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
+    if (code == SFT_EXISTS && err)
+        err->hint = "a model of several files is never overwritten file by file: name a new "
+                    "folder";
+    return code;
+}
+
+/* out NULL: a set into a folder. */
+static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
+    cli_progress progress;
+    sft_job job = cli_progress_begin(&progress, run->c, run->c->set.output);
+    job.threads = run->threads;
+    sft_code code = out ? write_file(run, out, &job, err) : write_set(run, &job, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+static bool ends_with(const char *path, const char *end) {
+    size_t len = strlen(path), tail = strlen(end);
+    return len > tail && strcmp(path + len - tail, end) == 0;
+}
+
+static bool is_folder_asked(const convert_run *run) {
+    const char *output = run->c->set.output;
+    return sft_set_shard_count(run->parts.sets[0]) > 1 && output
+           && !ends_with(output, ".safetensors") && !ends_with(output, ".sft");
+}
+
+static sft_code convert_opened(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_output out;
+    bool folder = is_folder_asked(run);
+    run->parts.path = c->set.output;
+    sft_code code = folder ? SFT_OK
+                           : cli_output_begin(&out, c, run->input, CLI_TARGET_NEW, err);
+    if (code) return code;
+    run->parts.path = run->input;
+    code = decide_fates(run, err);
+    if (code) return code;
+    warn_of_scales(run, false);
+    warn_of_scales(run, true);
+    if (c->set.dry_run) {
+        tell_plan(run);
+        return SFT_OK;
+    }
+    code = write_model(run, folder ? NULL : &out, err);
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
+    if (!of_input) run->parts.path = c->set.output;
+    return code;
+}
+
+static sft_code convert_model(convert_run *run, char **operands, sft_error *err) {
+    run->input = operands[0];
+    sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
+    if (code) return code;
+    code = cli_parts_open(run->c, operands, 1, &run->parts, err);
+    if (code) return code;
+    if (run->parts.set_count == 1) return convert_opened(run, err);
+    run->parts.path = operands[0];
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected one model, found a folder with several, or none");
+}
+
+static int run_convert(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    convert_run run = { .c = c };
+    (void)count;
+    run.parts.arena.alloc = c->alloc;
+    if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!c->set.threads) run.threads = 1;
+    sft_code code = convert_model(&run, operands, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
+    else if (code) cli_complain(c, run.parts.path, &err);
+    sft_conversion_free(run.conversion);
+    cli_parts_free(&run.parts);
+    return c->status;
+}
+
+static const cli_option convert_options[] = {
+    { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
+      "what the tensors become: BF16, F16, F32, F8_E4M3, ... in capitals or not" },
+    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
+      "only tensors whose name matches all of GLOB, whatever their dtype is: * any text, "
+      "? one character, [a-z] [!a-z]" },
+    { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
+      "what is too large becomes the greatest value there is, NaN in an integer 0" },
+    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "so many that read and cast while one writes, which seldom pays; 1 is the default, 0: one "
+      "per processor" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example convert_examples[] = {
+    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16",
+      "half of the bytes" },
+    { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
+      "'*.mlp.*.weight'",
+      "some tensors only" },
+    { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
+      "a model in several files, into a new folder" },
+    { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
+      "how large would it be?" },
+    { NULL, NULL },
+};
+
+const cli_command cli_convert_command = {
+    "convert", "IN -o OUT --dtype DTYPE", "write a model with its tensors in another dtype",
+    "Without --match all floating-point tensors become DTYPE if that is one (and all integer "
+    "tensors, if it is an integer); the others stay as they are. Values are rounded to the "
+    "nearest, once; docs/convert.md has a table for every dtype. A value that has no place in an "
+    "integer dtype is an error, unless --saturate is given; so is a NaN for F4 and F6, always.\n"
+    "Tensors with a scale beside them (weight_scale_inv, scale_weight, ...) and these scales stay "
+    "as they are, with a warning: without their scale the values would mean nothing. --force "
+    "casts them, too.\n"
+    "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
+    "a new or empty folder for its shards and their index. Metadata are kept. A few MiB of memory "
+    "do, whatever the tensors are; OUT appears whole or not at all.",
+    convert_examples,
+    { convert_options, cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { "OUT was written", "--match found no tensor; nothing was written",
+      "IN could not be read or a value has no place in DTYPE, OUT not be written, or the usage "
+      "was wrong" },
+    1, 1, run_convert,
+};

@@ -1,0 +1,242 @@
+#include "edit.h"
+
+#include "os/os.h"
+#include "output.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+const cli_option cli_editing_options[] = {
+    { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
+      "write a new file beside the old one and let it take its name, also where the change "
+      "would fit in place" },
+    { 0, "each-shard", NULL, CLI_FLAG, 1, offsetof(cli_settings, each_shard),
+      "of a model with an index, change each of its files: each whole or not at all, but not "
+      "all at once" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+/* ── One file ── */
+
+sft_edit_options cli_edit_options(const cli *c) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    options.safe = c->set.safe != 0;
+    options.no_sync = c->set.no_sync != 0;
+    options.keep_mtime = c->set.keep_mtime != 0;
+    options.force = c->set.force != 0 || c->set.output != NULL;
+    options.no_recover = c->set.dry_run != 0;
+    options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    options.open.level = (sft_level)c->set.level;
+    options.open.legacy = c->set.legacy != 0;
+    options.open.alloc = &c->alloc;
+    return options;
+}
+
+sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    return sft_edit_open(path, &options, out, err);
+}
+
+static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                          sft_error *err) {
+    cli_output out;
+    cli_progress progress;
+    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    if (code) return code;
+    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
+    sft_job job = cli_progress_begin(&progress, c, out.path);
+    code = sft_edit_save(edit, out.path, &out.options, &job, report, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                         sft_error *err) {
+    cli_progress progress;
+    if (c->set.output) return save_edit(c, path, edit, report, err);
+    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
+    sft_job job = cli_progress_begin(&progress, c, path);
+    sft_code code = sft_edit_apply(edit, &job, report, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* ── Telling ── */
+
+static void say_list(cli *c, const cli_edit_result *r) {
+    for (size_t i = 0; i < r->listed_count; i++) {
+        cli_printf(&c->out, "%s ", r->what);
+        cli_escaped(&c->out, r->listed[i]);
+        cli_text(&c->out, "\n");
+    }
+}
+
+static const char *said_method(const cli_edit_result *r) {
+    if (!r->report) return "by a new index";
+    switch (r->report->method) {
+    case SFT_EDIT_REFLINK: return "by reflink: a new file that shares the data";
+    case SFT_EDIT_INSERT: return "by insert: the header has grown in place";
+    case SFT_EDIT_COPY: return "by copy: a new file";
+    default: return "in place";
+    }
+}
+
+static void say_result(cli *c, const cli_edit_result *r) {
+    const char *path = c->set.output ? c->set.output : r->path;
+    cli_escaped(&c->out, sft_span_cstr(path));
+    if (c->set.output)
+        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
+    else if (!r->changed)
+        cli_text(&c->out, ": nothing to change");
+    else
+        cli_printf(&c->out, ": %s %s", c->set.dry_run ? "would be changed" : "changed",
+                   said_method(r));
+    if (r->report && (r->changed || c->set.output))
+        cli_printf(&c->out, "; %" PRIu64 " bytes of the header to spare", r->report->spare);
+    cli_text(&c->out, "\n");
+    if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
+}
+
+static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
+    sfti_json_key(w, "method");
+    sfti_json_cstr(w, sft_edit_method_name(report->method));
+    sfti_json_key(w, "header_bytes_before");
+    sfti_json_uint(w, report->header_before);
+    sfti_json_key(w, "header_bytes");
+    sfti_json_uint(w, report->header_after);
+    sfti_json_key(w, "spare");
+    sfti_json_uint(w, report->spare);
+    sfti_json_key(w, "bytes");
+    sfti_json_uint(w, report->file_after);
+}
+
+void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path) {
+    sfti_json_open(w, '{');
+    if (cli_result_command(c)) {
+        sfti_json_key(w, "schema");
+        sfti_json_uint(w, 1);
+        sfti_json_key(w, "command");
+        sfti_json_cstr(w, cli_result_command(c));
+    }
+    cli_json_path(w, path);
+    sfti_json_key(w, "ok");
+    sfti_json_bool(w, true);
+}
+
+static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
+    cli_edit_result_head(c, w, r->path);
+    sfti_json_key(w, "output");
+    sfti_json_cstr(w, c->set.output);
+    sfti_json_key(w, "changed");
+    sfti_json_bool(w, r->changed);
+    sfti_json_key(w, "dry_run");
+    sfti_json_bool(w, c->set.dry_run != 0);
+    if (r->report) write_report(w, r->report);
+    if (r->what) {
+        sfti_json_key(w, r->what);
+        sfti_json_open(w, '[');
+        for (size_t i = 0; i < r->listed_count; i++) sfti_json_span(w, r->listed[i]);
+        sfti_json_close(w, ']');
+    }
+    if (r->sha256) sfti_json_key(w, "sha256"), sfti_json_cstr(w, r->sha256);
+    sfti_json_close(w, '}');
+}
+
+void cli_edit_say(cli *c, const cli_edit_result *result) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_json_writer w;
+    sft_sink sink = cli_out_sink(&c->out);
+    if (!cli_is_json(c)) {
+        say_list(c, result);
+        say_result(c, result);
+        return;
+    }
+    cli_result_begin(c);
+    sfti_json_write(&w, &sink, 0, &err);
+    write_result(c, &w, result);
+    if (sfti_json_done(&w)) cli_complain(c, result->path, &err);
+    cli_result_end(c);
+}
+
+/* ── Indexes ── */
+
+bool cli_edits_index(const cli *c, const char *path) {
+    return sft_is_index_path(path) && !c->set.each_shard;
+}
+
+sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
+                        bool *changed, sft_error *err) {
+    cli_output out;
+    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    if (code) return code;
+    return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
+                             err);
+}
+
+static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
+                           sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_set *set = NULL;
+    sft_code code = sft_set_open(path, &options, &set, err);
+    if (code) return code;
+    for (size_t i = 0; code == SFT_OK && i < sft_set_shard_count(set); i++)
+        code = each(c, sft_set_shard_path(set, i), ctx, err);
+    sft_set_close(set);
+    return code;
+}
+
+/* Of a failure with -o: the result's path, where it is about that. */
+static const char *blamed(const cli *c, const char *path, sft_code code) {
+    bool output = code == SFT_EXISTS || code == SFT_IS_LINK || code == SFT_HARD_LINKS ||
+                  code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH;
+    return c->set.output && output ? c->set.output : path;
+}
+
+void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
+    cli_fail_input(c, blamed(c, path, err->code), err);
+}
+
+void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    bool shards = sft_is_index_path(path) && c->set.each_shard;
+    sft_code code;
+    if (shards && c->set.output)
+        code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected no -o with --each-shard, found one");
+    else
+        code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
+    if (code) cli_edit_fail(c, path, &err);
+}
+
+/* ── Files for options ── */
+
+static sft_code read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
+    sft_source source;
+    sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
+    if (code) return code;
+    uint64_t end = source.size == SFT_SIZE_UNKNOWN || source.size <= most ? SFT_SIZE_UNKNOWN : most;
+    code = sft_copy(&source, 0, end, sft_sink_memory(out), NULL, err);
+    bool longer = end == most || out->len > most;
+    if (!code && longer)
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected at most %llu bytes, found more", (unsigned long long)most);
+    if (source.close) source.close(source.ctx);
+    return code;
+}
+
+sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
+                       sft_error *err) {
+    char room[128];
+    int fd;
+    *out = (sft_buffer){ NULL, 0, 0, c->alloc };
+    if (strcmp(path, "-") == 0) return read_fd(c, 0, most, out, err);
+    int error = os_open_read(path, &fd);
+    if (error)
+        return sfti_fail_os(err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
+                            os_error_text(error, room, sizeof room), "open this file");
+    sft_code code = read_fd(c, fd, most, out, err);
+    (void)os_close(fd);
+    return code;
+}

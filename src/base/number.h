@@ -1,0 +1,45 @@
+/* Elements as numbers: how each floating dtype is made, in one table, and what follows from
+ * it. */
+#ifndef SFTI_NUMBER_H
+#define SFTI_NUMBER_H
+
+#include "safetensors.h"
+
+typedef enum sfti_specials {
+    SFTI_WITH_INF,    /* IEEE: the highest exponent is infinity or NaN */
+    SFTI_NAN_ONLY,    /* fn: all ones is NaN, no infinity */
+    SFTI_NAN_IS_NEG0, /* fnuz: minus zero is NaN */
+    SFTI_NO_SPECIALS  /* every pattern is a number */
+} sfti_specials;
+
+/* sign and exponent in the high bits, then the mantissa; exponent 0: no floating dtype. */
+typedef struct sfti_float_form {
+    uint8_t sign, exponent, mantissa; /* bits */
+    uint8_t specials;                 /* sfti_specials */
+    int16_t bias;
+} sfti_float_form;
+
+/* Of a C64: of its halves. All zero for integers and BOOL. */
+const sfti_float_form *sfti_float_form_of(sft_dtype dtype);
+/* Bits of one value: sign, exponent and mantissa. */
+static inline unsigned sfti_float_bits(const sfti_float_form *f) {
+    return (unsigned)f->sign + f->exponent + f->mantissa;
+}
+
+/* Value of the bits of one element (half of a C64) of a floating dtype. Exact. */
+double sfti_float_value(const sfti_float_form *form, uint64_t bits);
+
+/* Bits of element i of packed elements; of a C64 both halves, the first one low. */
+uint64_t sfti_element_bits(sft_dtype dtype, const void *bytes, uint64_t i);
+
+/* count elements of any dtype from element `first` on (of a C64 2 * count halves from half
+ * 2 * first on) as doubles: exact, but for I64 and U64 beyond 2^53. BOOL gives 0 and 1. */
+void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t count,
+                     double *out);
+
+/* Digits that give the same value back, as JSON: NaN and infinities are strings. Returns the
+ * length. */
+#define SFTI_DOUBLE_ROOM 40
+size_t sfti_double_text(double value, char room[SFTI_DOUBLE_ROOM]);
+
+#endif

@@ -1,0 +1,217 @@
+#include "base/splice.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+/* ── Spelling ── */
+
+static bool spell_plain(unsigned char c) {
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+static size_t spell_escape(unsigned char c, char *out) {
+    static const char hex[] = "0123456789abcdef";
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *found = c != 0 ? strchr(from, c) : NULL;
+    size_t len = found ? 2 : 6;
+    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    if (found) text[1] = to[found - from];
+    if (out) memcpy(out, text, len);
+    return len;
+}
+
+static void spell_put(char *out, uint64_t at, const char *bytes, size_t len) {
+    if (out) memcpy(out + at, bytes, len);
+}
+
+uint64_t sfti_spell(sft_span text, char *out) {
+    uint64_t len = 1;
+    size_t i = 0;
+    spell_put(out, 0, "\"", 1);
+    while (i < text.len) {
+        size_t begin = i;
+        while (i < text.len && spell_plain((unsigned char)text.data[i])) i++;
+        if (i > begin) spell_put(out, len, text.data + begin, i - begin);
+        len += i - begin;
+        if (i == text.len) break;
+        len += spell_escape((unsigned char)text.data[i++], out ? out + len : NULL);
+    }
+    spell_put(out, len, "\"", 1);
+    return len + 1;
+}
+
+sft_span sfti_spell_in(sft_span text, sfti_arena *arena) {
+    uint64_t len = sfti_spell(text, NULL);
+    sft_span out = { sfti_arena_array(arena, len, 1), (size_t)len };
+    if (out.data) (void)sfti_spell(text, (char *)(uintptr_t)out.data);
+    return out;
+}
+
+/* ── Cuts ── */
+
+void sfti_cuts_begin(sfti_cuts *cuts, sfti_arena *arena) {
+    cuts->arena = arena;
+    cuts->first = NULL;
+    cuts->last = &cuts->first;
+}
+
+bool sfti_cuts_put(sfti_cuts *cuts, size_t begin, size_t end, sft_span text) {
+    sfti_cut *cut = sfti_arena_take(cuts->arena, sizeof *cut);
+    if (!cut) return false;
+    *cut = (sfti_cut){ begin, end, text, NULL };
+    *cuts->last = cut;
+    cuts->last = &cut->next;
+    return true;
+}
+
+uint64_t sfti_cuts_length(const sfti_cuts *cuts, size_t text_len) {
+    uint64_t len = text_len;
+    for (const sfti_cut *cut = cuts->first; cut; cut = cut->next)
+        len = len - (cut->end - cut->begin) + cut->text.len;
+    return len;
+}
+
+void sfti_cuts_apply(const sfti_cuts *cuts, sft_span text, char *out) {
+    size_t at = 0;
+    for (const sfti_cut *cut = cuts->first; cut; cut = cut->next) {
+        memcpy(out, text.data + at, cut->begin - at);
+        out += cut->begin - at;
+        if (cut->text.len > 0) memcpy(out, cut->text.data, cut->text.len);
+        out += cut->text.len;
+        at = cut->end;
+    }
+    if (text.len > at) memcpy(out, text.data + at, text.len - at);
+}
+
+/* ── Changes ── */
+
+static sft_span change_name(const void *ctx, uint32_t entry) {
+    return ((const sfti_change *)ctx)[entry].key;
+}
+
+bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
+                        const uint64_t seed[2], sfti_arena *arena) {
+    sfti_names *names = &changes->names;
+    changes->items = items;
+    changes->count = 0;
+    if (count >= UINT32_MAX / 4) return false;
+    if (!sfti_names_begin(names, count, seed, change_name, items, arena)) return false;
+    for (size_t i = 0; i < count; i++) {
+        sfti_change one = items[i];
+        uint32_t next = (uint32_t)changes->count;
+        uint32_t found = sfti_names_find(names, one.key);
+        if (found != SFTI_NO_NAME) {
+            items[found].value = one.value;
+            continue;
+        }
+        items[next] = one;
+        (void)sfti_names_put(names, one.key, sfti_names_hash(one.key, seed), next);
+        changes->count++;
+    }
+    return true;
+}
+
+/* ── Members ── */
+
+/* An object being spliced. */
+typedef struct splicing {
+    const sfti_changes *changes;
+    sfti_cuts *cuts;
+    bool *met;       /* by change: its member is there */
+    size_t kept;     /* members that stay, so far */
+    size_t end;      /* of the last member, or behind the bracket */
+    size_t pending;  /* begin of a cut that ends at the next member; SIZE_MAX: none */
+} splicing;
+
+static sft_code splice_memory(sft_error *err) {
+    return sfti_fail_memory(err, sizeof(sfti_cut));
+}
+
+/* A member goes, with the comma before it, or when it is first the one behind. */
+static bool splice_out(splicing *s, size_t begin, size_t value_end) {
+    static const sft_span nothing = { "", 0 };
+    if (s->kept > 0) return sfti_cuts_put(s->cuts, s->end, value_end, nothing);
+    if (s->pending == SIZE_MAX) s->pending = begin;
+    return true;
+}
+
+static bool splice_pending(splicing *s, size_t end) {
+    static const sft_span nothing = { "", 0 };
+    size_t begin = s->pending;
+    s->pending = SIZE_MAX;
+    return begin == SIZE_MAX || sfti_cuts_put(s->cuts, begin, end, nothing);
+}
+
+/* On a KEY: to the end of its value. */
+static bool splice_member(splicing *s, sfti_json *json) {
+    sfti_arena *arena = s->cuts->arena;
+    size_t begin = json->start;
+    sft_span key = sfti_json_string(json, arena);
+    if (!key.data) return false;
+    uint32_t found = sfti_names_find(&s->changes->names, key);
+    sfti_json_next(json);
+    size_t value_at = json->start;
+    sfti_json_skip(json);
+    size_t value_end = (size_t)(json->at - json->begin);
+    const sfti_change *change = found == SFTI_NO_NAME ? NULL : &s->changes->items[found];
+    bool goes = change && !change->value.data, ok;
+    if (change) s->met[found] = true;
+    if (goes) {
+        ok = splice_out(s, begin, value_end);
+    } else {
+        ok = splice_pending(s, begin);
+        if (ok && change) ok = sfti_cuts_put(s->cuts, value_at, value_end, change->value);
+        s->kept++;
+    }
+    s->end = value_end;
+    return ok;
+}
+
+/* Members that are not there yet, spelled, with commas before all but the first. */
+static uint64_t fresh_text(const sfti_changes *changes, const bool *met, bool first, char *out) {
+    uint64_t len = 0;
+    for (size_t i = 0; i < changes->count; i++) {
+        const sfti_change *change = &changes->items[i];
+        if (!change->value.data || (met && met[i])) continue;
+        if (!first) spell_put(out, len++, ",", 1);
+        first = false;
+        len += sfti_spell(change->key, out ? out + len : NULL);
+        spell_put(out, len++, ":", 1);
+        spell_put(out, len, change->value.data, change->value.len);
+        len += change->value.len;
+    }
+    return len;
+}
+
+static bool splice_new(splicing *s) {
+    uint64_t len = fresh_text(s->changes, s->met, s->kept == 0, NULL);
+    if (len == 0) return true;
+    char *text = sfti_arena_array(s->cuts->arena, len, 1);
+    if (!text) return false;
+    (void)fresh_text(s->changes, s->met, s->kept == 0, text);
+    return sfti_cuts_put(s->cuts, s->end, s->end, (sft_span){ text, (size_t)len });
+}
+
+sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
+                            sft_error *err) {
+    splicing s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
+    bool ok = true;
+    s.met = sfti_arena_take(cuts->arena, changes->count + 1);
+    if (!s.met) return splice_memory(err);
+    memset(s.met, 0, changes->count + 1);
+    while (ok && sfti_json_next(json) == SFTI_JSON_KEY) ok = splice_member(&s, json);
+    if (ok && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, err);
+    ok = ok && splice_pending(&s, s.end) && splice_new(&s);
+    return ok ? SFT_OK : splice_memory(err);
+}
+
+sft_span sfti_splice_fresh(const sfti_changes *changes, sfti_arena *arena) {
+    uint64_t len = fresh_text(changes, NULL, true, NULL) + 2;
+    char *text = sfti_arena_array(arena, len, 1);
+    if (!text) return (sft_span){ NULL, 0 };
+    text[0] = '{';
+    (void)fresh_text(changes, NULL, true, text + 1);
+    text[len - 1] = '}';
+    return (sft_span){ text, (size_t)len };
+}

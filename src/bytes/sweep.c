@@ -1,0 +1,83 @@
+#include "bytes/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* One pass over a folder: names are shown, or the first is kept to be removed. */
+typedef struct sweep_pass {
+    bool show;
+    sft_sweep_fn each;
+    void *ctx;
+    size_t count;
+    char name[256];
+} sweep_pass;
+
+#define SWEEP_FOUND (-1)
+#define SWEEP_STOPPED (-2)
+
+/* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
+static bool is_litter(const char *name) {
+    static const char mark[] = ".sft-";
+    size_t len = strlen(name), letters = 6, tail = sizeof mark - 1 + letters;
+    if (name[0] != '.' || len <= 1 + tail) return false;
+    if (memcmp(name + len - tail, mark, sizeof mark - 1) != 0) return false;
+    return strspn(name + len - letters, "0123456789abcdefghijklmnopqrstuv") == letters;
+}
+
+static int sweep_entry(void *ctx, const char *name, os_kind kind) {
+    sweep_pass *pass = ctx;
+    size_t len = strlen(name);
+    if (kind != OS_FILE || len >= sizeof pass->name || !is_litter(name)) return 0;
+    if (!pass->show) {
+        memcpy(pass->name, name, len + 1);
+        return SWEEP_FOUND;
+    }
+    pass->count++;
+    return pass->each && !pass->each(pass->ctx, name) ? SWEEP_STOPPED : 0;
+}
+
+static sft_code sweep_stopped(sft_error *err) {
+    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
+                     "expected to go on, found the work stopped");
+}
+
+static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
+    char path[4096 + 2 + sizeof pass->name];
+    size_t len = strlen(folder);
+    memcpy(path, folder, len);
+    path[len] = '/';
+    memcpy(path + len + 1, pass->name, strlen(pass->name) + 1);
+    int error = os_unlink(path);
+    if (!error || error == ENOENT) return SFT_OK;
+    return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");
+}
+
+/* What is listed does not change while it is listed: one is found, removed, and so on. */
+static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
+    for (;;) {
+        int result = os_list(folder, sweep_entry, pass);
+        if (result == SWEEP_STOPPED) return sweep_stopped(err);
+        if (result == 0) return SFT_OK;
+        if (result != SWEEP_FOUND) {
+            return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
+        }
+        sft_code code = sweep_remove(folder, pass, err);
+        if (code != SFT_OK) return code;
+        pass->count++;
+        if (pass->each && !pass->each(pass->ctx, pass->name)) return sweep_stopped(err);
+    }
+}
+
+sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each, void *ctx, size_t *count,
+                   sft_error *err) {
+    sweep_pass pass = { .show = dry_run, .each = each, .ctx = ctx };
+    if (count) *count = 0;
+    if (!folder || strlen(folder) > 4096) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected the path of a folder, found %s", folder ? "too long a one"
+                                                                          : "NULL");
+    }
+    sft_code code = sweep_all(folder, &pass, err);
+    if (count) *count = pass.count;
+    return code;
+}

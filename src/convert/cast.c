@@ -1,0 +1,302 @@
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "convert/convert.h"
+
+#include <string.h>
+
+/* ── Which stages ── */
+
+typedef enum cast_hub { HUB_NONE, HUB_F32, HUB_F64, HUB_I64, HUB_U64 } cast_hub;
+
+static cast_hub hub_of(sft_dtype dtype) {
+    switch (sft_dtype_describe(dtype)->kind) {
+    case SFT_KIND_BOOL:
+    case SFT_KIND_INT:
+    case SFT_KIND_UINT: return dtype == SFT_U64 ? HUB_U64 : HUB_I64;
+    case SFT_KIND_FLOAT: return dtype == SFT_F64 ? HUB_F64 : HUB_F32;
+    case SFT_KIND_COMPLEX: break;
+    }
+    return HUB_NONE;
+}
+
+static bool is_dtype(sft_dtype dtype) {
+    return sft_dtype_describe(dtype) != NULL;
+}
+
+bool sft_cast_exists(sft_dtype from, sft_dtype to) {
+    if (!is_dtype(from) || !is_dtype(to)) return false;
+    return from == to || (hub_of(from) != HUB_NONE && hub_of(to) != HUB_NONE);
+}
+
+static void push_stage(sfti_cast *cast, sfti_cast_fn stage, uint32_t out_bits) {
+    cast->stages[cast->count] = stage;
+    cast->out_bits[cast->count++] = out_bits;
+}
+
+/* F32 to a float of at most 16 bits. */
+static void push_narrow(sfti_cast *cast, const sfti_cast_kit *kit) {
+    uint32_t bits = sft_dtype_describe(cast->to)->bits;
+    if (cast->to == SFT_F16) push_stage(cast, kit->f32_to_f16, 16);
+    else if (cast->to == SFT_BF16) push_stage(cast, kit->f32_to_bf16, 16);
+    else if (cast->to == SFT_F8_E8M0) push_stage(cast, sfti_f32_to_e8m0, 8);
+    else push_stage(cast, kit->f32_to_small, 8);
+    if (bits == 6) push_stage(cast, sfti_pack_6, 6);
+    if (bits == 4) push_stage(cast, sfti_pack_4, 4);
+}
+
+static void push_from_f32(sfti_cast *cast, const sfti_cast_kit *kit) {
+    const sft_dtype_info *to = sft_dtype_describe(cast->to);
+    if (cast->to == SFT_F32) return;
+    if (to->kind == SFT_KIND_BOOL) push_stage(cast, sfti_f32_to_bool, 8);
+    else if (cast->to != SFT_F64 && to->kind == SFT_KIND_FLOAT) push_narrow(cast, kit);
+    else push_stage(cast, sfti_f32_to_f64, 64);
+    if (to->kind == SFT_KIND_INT || to->kind == SFT_KIND_UINT)
+        push_stage(cast, sfti_f64_to_int, to->bits);
+}
+
+/* How a 64-bit hub goes on. */
+typedef struct hub_row {
+    sfti_cast_fn to_bool, to_int, to_f64, to_f32, to_odd;
+    sft_dtype own;
+} hub_row;
+
+static const hub_row hub_rows[] = {
+    [HUB_F64] = { sfti_f64_to_bool, sfti_f64_to_int, NULL, sfti_f64_to_f32, sfti_f64_to_odd,
+                  SFT_F64 },
+    [HUB_I64] = { sfti_i64_to_bool, sfti_i64_to_int, sfti_i64_to_f64, sfti_i64_to_f32,
+                  sfti_i64_to_odd, SFT_I64 },
+    [HUB_U64] = { sfti_i64_to_bool, sfti_u64_to_int, sfti_u64_to_f64, sfti_u64_to_f32,
+                  sfti_u64_to_odd, SFT_U64 },
+};
+
+static void push_from_wide(sfti_cast *cast, const sfti_cast_kit *kit, const hub_row *row) {
+    const sft_dtype_info *to = sft_dtype_describe(cast->to);
+    if (cast->to == row->own) return;
+    if (to->kind == SFT_KIND_BOOL) push_stage(cast, row->to_bool, 8);
+    else if (to->kind != SFT_KIND_FLOAT) push_stage(cast, row->to_int, to->bits);
+    else if (cast->to == SFT_F64) push_stage(cast, row->to_f64, 64);
+    else if (cast->to == SFT_F32) push_stage(cast, row->to_f32, 32);
+    else {
+        push_stage(cast, row->to_odd, 32);
+        push_narrow(cast, kit);
+    }
+}
+
+/* ── Floats of a byte or less: looked up ── */
+
+/* In portable C; the variants give the same. */
+static void fill_table(sfti_cast *cast) {
+    uint8_t f32[4], out[2];
+    for (unsigned code = 0; code < 256; code++) {
+        uint16_t value = sfti_code_to_bf16(cast->from, (uint8_t)code);
+        cast->table[code] = value;
+        if (cast->to == SFT_BF16 || sft_dtype_describe(cast->to)->bits > 16) continue;
+        memset(f32, 0, 2);
+        f32[2] = (uint8_t)value;
+        f32[3] = (uint8_t)(value >> 8);
+        out[1] = 0;
+        if (cast->to == SFT_F16) (void)sfti_f32_to_f16(cast, f32, out, 1);
+        else if (cast->to == SFT_F8_E8M0) (void)sfti_f32_to_e8m0(cast, f32, out, 1);
+        else (void)sfti_f32_to_small(cast, f32, out, 1);
+        cast->table[code] = sfti_get_u16(out);
+    }
+}
+
+/* Whether a table gives the result at once: never an error. */
+static bool is_looked_up(sft_dtype to) {
+    const sft_dtype_info *info = sft_dtype_describe(to);
+    return info->kind == SFT_KIND_FLOAT && info->bits >= 8 && info->bits <= 16;
+}
+
+static void push_codes(sfti_cast *cast, const sfti_cast_kit *kit) {
+    sft_dtype to = cast->to;
+    uint32_t bits = sft_dtype_describe(cast->from)->bits;
+    if (bits == 4) push_stage(cast, sfti_unpack_4, 8);
+    if (bits == 6) push_stage(cast, sfti_unpack_6, 8);
+    if (!is_looked_up(to)) cast->to = SFT_BF16;
+    fill_table(cast);
+    cast->to = to;
+    if (!is_looked_up(to)) push_stage(cast, kit->look_32, 32);
+    else if (sft_dtype_describe(to)->bits == 8) push_stage(cast, kit->look_8, 8);
+    else push_stage(cast, kit->look_16, 16);
+}
+
+/* ── A cast ── */
+
+void sfti_cast_kit_fill(sfti_cast_kit *kit, unsigned forbid) {
+    kit->f16_to_f32 = sfti_f16_to_f32;
+    kit->bf16_to_f32 = sfti_bf16_to_f32;
+    kit->f32_to_f16 = sfti_f32_to_f16;
+    kit->f32_to_bf16 = sfti_f32_to_bf16;
+    kit->f32_to_small = sfti_f32_to_small;
+    kit->look_8 = sfti_look_8;
+    kit->look_16 = sfti_look_16;
+    kit->look_32 = sfti_look_32;
+    if (!(forbid & SFTI_CAST_NO_AVX2)) (void)sfti_cast_kit_avx2(kit);
+    if (!(forbid & SFTI_CAST_NO_AVX512))
+        (void)sfti_cast_kit_avx512(kit, !(forbid & SFTI_CAST_NO_VBMI));
+}
+
+static void set_target(sfti_cast *cast) {
+    const sfti_float *row = sfti_float_of(cast->to);
+    if (!row) return;
+    cast->small = *row;
+    if (!cast->saturate) return;
+    cast->small.over = row->greatest;
+    if (row->infinity == row->nan) cast->small.infinity = row->greatest;
+}
+
+static void push_from_f32_hub(sfti_cast *cast, const sfti_cast_kit *kit) {
+    uint32_t bits = sft_dtype_describe(cast->from)->bits;
+    if (bits <= 8) push_codes(cast, kit);
+    if (bits <= 8 && is_looked_up(cast->to)) return;
+    if (cast->from == SFT_F16) push_stage(cast, kit->f16_to_f32, 32);
+    if (cast->from == SFT_BF16) push_stage(cast, kit->bf16_to_f32, 32);
+    push_from_f32(cast, kit);
+}
+
+void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kit *kit, sft_dtype from, sft_dtype to,
+                     bool saturate) {
+    cast->from = from;
+    cast->to = to;
+    cast->saturate = saturate;
+    cast->count = 0;
+    set_target(cast);
+    if (from == to) return;
+    cast_hub hub = hub_of(from);
+    if (hub == HUB_F32) {
+        push_from_f32_hub(cast, kit);
+        return;
+    }
+    if (hub == HUB_I64 && from != SFT_I64) push_stage(cast, sfti_int_to_i64, 64);
+    push_from_wide(cast, kit, &hub_rows[hub]);
+}
+
+/* ── Running ── */
+
+typedef struct cast_rooms {
+    _Alignas(64) uint8_t room[2][SFTI_CAST_BLOCK * 8];
+} cast_rooms;
+
+static size_t run_block(const sfti_cast *cast, cast_rooms *rooms, const uint8_t *in,
+                        uint8_t *out, size_t n) {
+    for (size_t s = 0; s < cast->count; s++) {
+        uint8_t *to = s + 1 == cast->count ? out : rooms->room[s & 1];
+        size_t good = cast->stages[s](cast, in, to, n);
+        if (good < n) return good;
+        in = to;
+    }
+    return n;
+}
+
+uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n) {
+    uint32_t from = sft_dtype_describe(cast->from)->bits, to = sft_dtype_describe(cast->to)->bits;
+    cast_rooms rooms;
+    if (cast->count == 0) {
+        if (n > 0) memcpy(out, in, (size_t)(n / 8 * from + n % 8 * from / 8));
+        return n;
+    }
+    for (uint64_t at = 0; at < n; at += SFTI_CAST_BLOCK) {
+        size_t block = n - at < SFTI_CAST_BLOCK ? (size_t)(n - at) : SFTI_CAST_BLOCK;
+        size_t good = run_block(cast, &rooms, in + (size_t)(at / 8) * from,
+                                out + (size_t)(at / 8) * to, block);
+        if (good < block) return at + good;
+    }
+    return n;
+}
+
+/* ── What is refused ── */
+
+static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t element,
+                              sft_error *err) {
+    const sft_dtype_info *to = sft_dtype_describe(cast->to);
+    uint64_t all = UINT64_MAX >> (64 - to->bits);
+    if (to->kind == SFT_KIND_FLOAT) {
+        sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+                  "expected numbers, for %s has no NaN, found %s in element %llu", to->name,
+                  value, (unsigned long long)element);
+        if (err) err->hint = NULL;
+        return SFT_CAST_VALUE;
+    }
+    if (to->kind == SFT_KIND_UINT)
+        return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+                         "expected values of %s (0 to %llu), found %s in element %llu", to->name,
+                         (unsigned long long)all, value, (unsigned long long)element);
+    return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+                     "expected values of %s (-%llu to %llu), found %s in element %llu", to->name,
+                     (unsigned long long)(all >> 1) + 1, (unsigned long long)(all >> 1), value,
+                     (unsigned long long)element);
+}
+
+/* One element in the hub; those that share its bytes come with it. */
+static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at, sft_dtype hub) {
+    uint32_t bits = sft_dtype_describe(cast->from)->bits;
+    uint32_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1, place = (uint32_t)(at % group);
+    uint8_t wide[4 * 8];
+    sfti_cast_kit kit;
+    sfti_cast to_hub;
+    sfti_cast_kit_fill(&kit, SFTI_CAST_NO_AVX2 | SFTI_CAST_NO_AVX512);
+    sfti_cast_begin(&to_hub, &kit, cast->from, hub, false);
+    (void)sfti_cast_run(&to_hub, in + (size_t)((at - place) / group) * (group * bits / 8), wide,
+                        group);
+    return sfti_get_u64(wide + 8 * place);
+}
+
+sft_code sfti_cast_refuse(const sfti_cast *cast, const uint8_t *in, uint64_t at,
+                          uint64_t element, sft_error *err) {
+    sft_error text = SFT_ERROR_INIT;
+    const char *value = text.message;
+    if (hub_of(cast->from) == HUB_U64) {
+        sfti_error_text(&text, "%llu", (unsigned long long)hub_value(cast, in, at, SFT_U64));
+    } else if (hub_of(cast->from) == HUB_I64) {
+        uint64_t bits = hub_value(cast, in, at, SFT_I64);
+        bool negative = bits >> 63;
+        sfti_error_text(&text, "%s%llu", negative ? "-" : "",
+                        (unsigned long long)(negative ? 0 - bits : bits));
+    } else {
+        uint64_t bits = hub_value(cast, in, at, SFT_F64);
+        double number;
+        memcpy(&number, &bits, sizeof number);
+        if (number == number) sfti_error_text(&text, "%.9g", number);
+        else value = "NaN";
+    }
+    return refuse_number(cast, value, element, err);
+}
+
+/* ── The public call ── */
+
+static sft_code check_call(sft_dtype from, const void *in, sft_dtype to, const void *out,
+                           uint64_t count, sft_error *err) {
+    uint64_t bytes[2];
+    if (!is_dtype(from) || !is_dtype(to) || (count > 0 && (!in || !out)))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected two dtypes and memory, found %s",
+                         is_dtype(from) && is_dtype(to) ? "NULL" : "another number");
+    if (!sft_cast_exists(from, to))
+        return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                         "expected dtypes with a cast between them, found %s and %s",
+                         sft_dtype_describe(from)->name, sft_dtype_describe(to)->name);
+    sft_code code = sft_shape_size(from, &count, 1, NULL, &bytes[0], err);
+    if (code == SFT_OK) code = sft_shape_size(to, &count, 1, NULL, &bytes[1], err);
+    if (code != SFT_OK || (sfti_fits_size(bytes[0]) && sfti_fits_size(bytes[1]))) return code;
+    return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+                     "expected elements that fit the memory of this host, found %llu",
+                     (unsigned long long)count);
+}
+
+sft_code sft_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
+                  const sft_cast_options *options, uint64_t *element, sft_error *err) {
+    sfti_cast_kit kit;
+    sfti_cast cast;
+    if (element) *element = 0;
+    sft_code code = check_call(from, in, to, out, count, err);
+    if (code != SFT_OK) return code;
+    bool saturate = options && options->size > sizeof(size_t) && options->saturate;
+    sfti_cast_kit_fill(&kit, 0);
+    sfti_cast_begin(&cast, &kit, from, to, saturate);
+    uint64_t good = sfti_cast_run(&cast, in, out, count);
+    if (good == count) return SFT_OK;
+    if (element) *element = good;
+    return sfti_cast_refuse(&cast, in, good, good, err);
+}

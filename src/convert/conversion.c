@@ -1,0 +1,236 @@
+#include "convert/conversion.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+/* ── Fates ── */
+
+static bool is_integer(sft_kind kind) {
+    return kind == SFT_KIND_INT || kind == SFT_KIND_UINT;
+}
+
+static bool is_wanted(const sft_conversion *c, const sft_tensor *tensor) {
+    sft_kind from = sft_dtype_describe(tensor->dtype)->kind, to = sft_dtype_describe(c->to)->kind;
+    if (c->options.match) return c->options.match(c->options.match_ctx, tensor);
+    return from == to || (is_integer(from) && is_integer(to));
+}
+
+static sft_convert_fate decide(const sft_conversion *c, sfti_converted *row) {
+    sft_convert_fate fate = SFT_CONVERT_CAST;
+    if (!is_wanted(c, row->tensor)) return SFT_CONVERT_OTHER;
+    if (row->tensor->dtype == c->to) return SFT_CONVERT_SAME;
+    row->partner = sfti_scale_beside(c->set, row->tensor, &fate);
+    row->overruled = row->partner && c->options.scaled;
+    return row->overruled ? SFT_CONVERT_CAST : fate;
+}
+
+static sft_code measure_row(const sft_conversion *c, sfti_converted *row, sft_error *err) {
+    const sft_tensor *tensor = row->tensor;
+    sft_code code;
+    row->bytes = tensor->end - tensor->begin;
+    if (row->fate != SFT_CONVERT_CAST) return SFT_OK;
+    if (!sft_cast_exists(tensor->dtype, c->to)) {
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                                "expected a tensor that can become %s, found one of %s",
+                                sft_dtype_describe(c->to)->name,
+                                sft_dtype_describe(tensor->dtype)->name);
+    }
+    code = sft_shape_size(c->to, tensor->shape, tensor->rank, &row->elements, &row->bytes, err);
+    if (code == SFT_OK || !err) return code;
+    sfti_error_tensor(err, tensor->name);
+    err->hint = "--match chooses tensors";
+    return code;
+}
+
+static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
+    sfti_converted *row = &c->rows[i];
+    size_t shard = sft_set_tensor_shard(c->set, i);
+    memset(row, 0, sizeof *row);
+    row->of = c;
+    row->tensor = sft_set_tensor(c->set, i);
+    row->file = sft_set_shard(c->set, shard);
+    row->fate = decide(c, row);
+    sft_code code = measure_row(c, row, err);
+    if (code != SFT_OK) return code;
+    row->source.ctx = row;
+    row->source.size = row->bytes;
+    row->source.read_at = sfti_convert_read;
+    c->totals.tensors[row->fate]++;
+    c->totals.bytes_before += row->tensor->end - row->tensor->begin;
+    c->totals.bytes_after += row->bytes;
+    return SFT_OK;
+}
+
+/* ── Metadata of all shards ── */
+
+static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
+    sft_span value;
+    for (size_t s = 0; s < shard; s++)
+        if (sft_file_metadata_get(sft_set_shard(c->set, s), key, &value)) return true;
+    return false;
+}
+
+static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
+    size_t shards = sft_set_shard_count(c->set), most = 0;
+    for (size_t s = 0; s < shards; s++) {
+        const sft_file *file = sft_set_shard(c->set, s);
+        c->has_metadata = c->has_metadata || sft_file_has_metadata(file);
+        most += sft_file_metadata_count(file);
+    }
+    c->metadata = sfti_arena_array(&c->arena, most, sizeof *c->metadata);
+    if (!c->metadata) return sfti_fail_memory(err, most * sizeof *c->metadata);
+    for (size_t s = 0; s < shards; s++) {
+        const sft_file *file = sft_set_shard(c->set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            if (!is_key_before(c, s, pair.key)) c->metadata[c->metadata_count++] = pair;
+        }
+    }
+    return SFT_OK;
+}
+
+/* ── A conversion ── */
+
+static sft_code decide_all(sft_conversion *c, sft_error *err) {
+    size_t shards = sft_set_shard_count(c->set);
+    c->count = sft_set_count(c->set);
+    c->rows = sfti_arena_array(&c->arena, c->count, sizeof *c->rows);
+    c->files = sfti_arena_array(&c->arena, shards, sizeof *c->files);
+    if (!c->rows || !c->files) return sfti_fail_memory(err, c->count * sizeof *c->rows);
+    for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard(c->set, s));
+    for (size_t i = 0; i < c->count; i++) {
+        sft_code code = fill_row(c, i, err);
+        if (code != SFT_OK) return code;
+    }
+    return gather_metadata(c, err);
+}
+
+sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
+                            sft_conversion **out, sft_error *err) {
+    static const sft_convert_options defaults = SFT_CONVERT_OPTIONS_INIT;
+    sft_convert_options own = defaults;
+    if (out) *out = NULL;
+    if (!set || !out || !sft_dtype_describe(to))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a model, a dtype and a place for the conversion, found %s",
+                         set && out ? "another number" : "NULL");
+    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    sft_conversion *c = sfti_take(&alloc, sizeof *c);
+    if (!c) return sfti_fail_memory(err, sizeof *c);
+    memset(c, 0, sizeof *c);
+    c->alloc = c->arena.alloc = alloc;
+    c->set = set;
+    c->to = to;
+    c->options = own;
+    c->options.alloc = &c->alloc;
+    sfti_cast_kit_fill(&c->kit, 0);
+    sft_code code = decide_all(c, err);
+    if (code == SFT_OK) *out = c;
+    else sft_conversion_free(c);
+    return code;
+}
+
+void sft_conversion_free(sft_conversion *conversion) {
+    if (!conversion) return;
+    sft_allocator alloc = conversion->alloc;
+    sfti_arena_free(&conversion->arena);
+    sfti_release(&alloc, conversion, sizeof *conversion);
+}
+
+sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
+                                     const sft_tensor **scale) {
+    if (scale) *scale = NULL;
+    if (i >= conversion->count) return SFT_CONVERT_OTHER;
+    const sfti_converted *row = &conversion->rows[i];
+    if (scale && row->fate >= SFT_CONVERT_SCALED) *scale = row->partner;
+    return row->fate;
+}
+
+bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
+    return i < conversion->count && conversion->rows[i].overruled;
+}
+
+void sft_conversion_totals(const sft_conversion *conversion, sft_convert_totals *out) {
+    *out = conversion->totals;
+}
+
+/* ── Saving ── */
+
+static sft_part part_of_row(const sft_conversion *c, size_t i) {
+    sfti_converted *row = &c->rows[i];
+    const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
+    sft_part part = sft_part_of(row->tensor, from);
+    if (row->fate != SFT_CONVERT_CAST) return part;
+    part.spec.dtype = c->to;
+    part.source = &row->source;
+    part.begin = 0;
+    return part;
+}
+
+static sft_plan_options plan_options_of(const sft_conversion *c) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = c->has_metadata;
+    plan.align = c->options.align;
+    plan.alloc = c->options.alloc;
+    return plan;
+}
+
+/* Parts of all tensors, and for a set (shard_of not NULL) the shard of each among those that
+ * hold any. */
+static sft_code converted_parts(const sft_conversion *c, sfti_arena *work, sft_part **parts,
+                           uint32_t **shard_of, uint32_t *shards, sft_error *err) {
+    *parts = sfti_arena_array(work, c->count, sizeof **parts);
+    *shard_of = sfti_arena_array(work, c->count, sizeof **shard_of);
+    if (!*parts || !*shard_of) return sfti_fail_memory(err, c->count * sizeof **parts);
+    *shards = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        bool first = i == 0 || sft_set_tensor_shard(c->set, i)
+                                   != sft_set_tensor_shard(c->set, i - 1);
+        (*parts)[i] = part_of_row(c, i);
+        *shards += first;
+        (*shard_of)[i] = *shards - 1;
+    }
+    if (*shards == 0) *shards = 1;
+    return SFT_OK;
+}
+
+sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sft_job *job,
+                             sft_error *err) {
+    sft_conversion *c = conversion;
+    sfti_arena work = { .alloc = c->alloc };
+    sft_plan_options plan = plan_options_of(c);
+    sft_part *parts;
+    uint32_t *shard_of, shards;
+    sft_code code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    if (code == SFT_OK)
+        code = sft_save_parts(parts, c->count, c->metadata, c->metadata_count, &plan, sink, job,
+                              err);
+    else sink.abandon(sink.ctx);
+    sfti_convert_end(c);
+    sfti_arena_free(&work);
+    return code;
+}
+
+sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
+                                 const sft_save_set_options *options, const sft_job *job,
+                                 sft_error *err) {
+    static const sft_save_set_options defaults = SFT_SAVE_SET_OPTIONS_INIT;
+    sft_conversion *c = conversion;
+    sfti_arena work = { .alloc = c->alloc };
+    sft_save_set_options own = defaults;
+    sft_part *parts;
+    uint32_t *shard_of, shards;
+    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    own.plan = plan_options_of(c);
+    sft_code code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    if (code == SFT_OK)
+        code = sft_save_set(folder, parts, shard_of, c->count, shards, c->metadata,
+                            c->metadata_count, &own, job, err);
+    sfti_convert_end(c);
+    sfti_arena_free(&work);
+    return code;
+}

@@ -1,0 +1,95 @@
+#include "base/error.h"
+#include "convert/convert.h"
+
+#include <string.h>
+
+/* A tensor's name that ends with `of` has a scale if there is one that ends with `scale`
+ * instead. */
+typedef struct scale_row {
+    const char *of, *scale;
+    bool narrow; /* only if its elements are integers or floats of at most 8 bits */
+} scale_row;
+
+static const scale_row scale_rows[] = {
+    { "", "_scale_inv", false },         /* DeepSeek's F8 blocks */
+    { "", "_scale", false },             /* compressed-tensors, ModelOpt */
+    { "", "_scales", false },
+    { ".weight", ".scale_weight", false }, /* ComfyUI */
+    { "_packed", "_scale", false },      /* compressed-tensors, packed */
+    { "_blocks", "_scales", false },     /* MXFP4 as gpt-oss has it */
+    { "", ".absmax", false },            /* bitsandbytes, 4 bits */
+    { ".weight", ".SCB", true },         /* bitsandbytes, 8 bits */
+    { ".qweight", ".scales", true },     /* GPTQ, AWQ */
+    { ".weight", ".scales", true },      /* MLX */
+    { ".weight", ".scale", true },
+};
+
+/* What else stands beside a tensor that has a scale. */
+static const scale_row companion_rows[] = {
+    { "", "_scale_2", false },
+    { "", "_global_scale", false },
+    { ".weight", ".input_scale", false },
+    { ".weight", ".scale_input", false },
+    { ".weight", ".output_scale", false },
+    { ".weight", ".biases", false },
+    { ".qweight", ".qzeros", false },
+    { "", ".quant_map", false },
+    { "", ".nested_absmax", false },
+    { "", ".nested_quant_map", false },
+};
+
+#define SCALE_NAME 1024 /* a longer name has no scale */
+
+/* The tensor whose name is this one's with another end; NULL when there is none. */
+static const sft_tensor *other_end(const sft_set *set, sft_span name, const char *end,
+                                   const char *instead) {
+    char room[SCALE_NAME];
+    size_t len = strlen(end), more = strlen(instead), stem = name.len - len;
+    if (name.len < len || name.len + more > sizeof room || stem + more == 0) return NULL;
+    if (len > 0 && memcmp(name.data + stem, end, len) != 0) return NULL;
+    if (stem > 0) memcpy(room, name.data, stem);
+    memcpy(room + stem, instead, more);
+    return sft_set_find(set, (sft_span){ room, stem + more }, NULL);
+}
+
+static bool has_narrow_dtype(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    return info->bits <= 8 || info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
+}
+
+static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) {
+    for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
+        const scale_row *row = &scale_rows[i];
+        if (row->narrow && !has_narrow_dtype(tensor)) continue;
+        const sft_tensor *scale = other_end(set, tensor->name, row->of, row->scale);
+        if (scale) return scale;
+    }
+    return NULL;
+}
+
+/* What a tensor is the scale of, or stands beside. */
+static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) {
+    for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
+        const scale_row *row = &scale_rows[i];
+        const sft_tensor *owner = other_end(set, tensor->name, row->scale, row->of);
+        if (owner && (!row->narrow || has_narrow_dtype(owner))) return owner;
+    }
+    for (size_t i = 0; i < sizeof companion_rows / sizeof *companion_rows; i++) {
+        const scale_row *row = &companion_rows[i];
+        const sft_tensor *owner = other_end(set, tensor->name, row->scale, row->of);
+        if (owner && scale_of(set, owner)) return owner;
+    }
+    return NULL;
+}
+
+const sft_tensor *sfti_scale_beside(const sft_set *set, const sft_tensor *tensor,
+                                    sft_convert_fate *fate) {
+    const sft_tensor *found = scale_of(set, tensor);
+    if (found) {
+        *fate = SFT_CONVERT_SCALED;
+        return found;
+    }
+    found = owner_of(set, tensor);
+    if (found) *fate = SFT_CONVERT_SCALE;
+    return found;
+}

@@ -1,0 +1,230 @@
+#include "convert/conversion.h"
+
+#include <string.h>
+
+#define STREAM_IN ((size_t)256 << 10)  /* bytes read at once: they stay in a core's cache */
+#define STREAM_OUT ((size_t)1 << 20)   /* bytes of a slot, about */
+#define STREAM_WORKERS 32
+
+static uint32_t stream_bits(sft_dtype dtype) {
+    return sft_dtype_describe(dtype)->bits;
+}
+
+/* ── Casting a stretch of a tensor ── */
+
+/* Elements first and on, at most what the room holds, from a multiple of 8. */
+static sft_code cast_piece(const sft_conversion *c, const sfti_converted *row, uint64_t first,
+                           size_t count, uint8_t *in, uint8_t *out, sft_error *err) {
+    const sft_tensor *tensor = row->tensor;
+    uint32_t bits = stream_bits(tensor->dtype);
+    uint64_t at = tensor->offset + first / 8 * bits;
+    size_t bytes = (size_t)((uint64_t)count * bits / 8);
+    sft_code code = sft_read_at(row->file, at, in, bytes, err);
+    if (code == SFT_OK) {
+        uint64_t good = sfti_cast_run(&c->cast, in, out, count);
+        if (good == count) return SFT_OK;
+        code = sfti_cast_refuse(&c->cast, in, good, first + good, err);
+        if (err) err->offset = at + good * bits / 8;
+    }
+    if (err) sfti_error_tensor(err, tensor->name);
+    return code;
+}
+
+static sft_code cast_stretch(const sft_conversion *c, const sfti_converted *row, uint64_t first,
+                             uint64_t count, uint8_t *in, uint8_t *out, sft_error *err) {
+    size_t most = STREAM_IN / stream_bits(row->tensor->dtype) * 8;
+    for (uint64_t done = 0; done < count;) {
+        size_t piece = count - done < most ? (size_t)(count - done) : most;
+        sft_code code = cast_piece(c, row, first + done, piece, in,
+                                   out + (size_t)(done / 8 * stream_bits(c->to)), err);
+        if (code != SFT_OK) return code;
+        done += piece;
+    }
+    return SFT_OK;
+}
+
+/* Part of eight elements, by way of a room. */
+static sft_code cast_corner(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
+                            uint8_t *into, size_t len, size_t *done, sft_error *err) {
+    uint8_t eight[64];
+    uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
+    uint64_t first = offset / bits * 8, left = row->elements - first;
+    size_t skip = (size_t)(offset % bits), have = bits - skip;
+    sft_code code = cast_stretch(c, row, first, left < 8 ? left : 8, c->in, eight, err);
+    if (code != SFT_OK) return code;
+    *done = have < len ? have : len;
+    memcpy(into, eight + skip, *done);
+    return SFT_OK;
+}
+
+static sft_code read_alone(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
+                           uint8_t *into, size_t len, sft_error *err) {
+    uint32_t bits = stream_bits(c->to);
+    for (size_t done = 0; done < len;) {
+        uint64_t at = offset + done;
+        size_t left = len - done, part = left - left % bits;
+        sft_code code;
+        if (at % bits == 0 && at + left == row->bytes) part = left;
+        if (at % bits != 0 || part == 0) {
+            code = cast_corner(c, row, at, into + done, left, &part, err);
+        } else {
+            uint64_t first = at / bits * 8, count = (uint64_t)part / bits * 8;
+            if (at + part == row->bytes) count = row->elements - first;
+            code = cast_stretch(c, row, first, count, c->in, into + done, err);
+        }
+        if (code != SFT_OK) return code;
+        done += part;
+    }
+    return SFT_OK;
+}
+
+/* ── Threads that go ahead ── */
+
+static void run_slot(void *ctx) {
+    sfti_convert_slot *slot = ctx;
+    (void)cast_stretch(slot->of, slot->row, slot->first, slot->count, slot->in, slot->out,
+                       &slot->err);
+}
+
+static void join_batch(sfti_convert_crew *crew, size_t batch) {
+    for (size_t i = 0; i < crew->count[batch]; i++) {
+        sfti_convert_slot *slot = &crew->slots[batch * crew->workers + i];
+        if (slot->running) os_thread_join(&slot->thread);
+        slot->running = false;
+    }
+}
+
+/* Set the next stretches going. A thread that does not start is done without. */
+static void start_batch(sft_conversion *c, size_t batch) {
+    static const sft_error none = SFT_ERROR_INIT;
+    sfti_convert_crew *crew = &c->crew;
+    uint64_t most = STREAM_OUT / stream_bits(c->to) * 8;
+    crew->count[batch] = 0;
+    while (crew->count[batch] < crew->workers && crew->next < crew->row->elements) {
+        sfti_convert_slot *slot = &crew->slots[batch * crew->workers + crew->count[batch]++];
+        uint64_t left = crew->row->elements - crew->next;
+        slot->row = crew->row;
+        slot->first = crew->next;
+        slot->count = left < most ? left : most;
+        slot->bytes = (size_t)(slot->count * stream_bits(c->to) / 8);
+        slot->err = none;
+        crew->next += slot->count;
+        slot->running = os_thread_start(&slot->thread, run_slot, slot) == 0;
+        if (!slot->running) run_slot(slot);
+    }
+}
+
+static void crew_rest(sfti_convert_crew *crew) {
+    join_batch(crew, 0);
+    join_batch(crew, 1);
+    crew->count[0] = crew->count[1] = 0;
+    crew->row = NULL;
+}
+
+static void crew_turn(sft_conversion *c, size_t batch) {
+    sfti_convert_crew *crew = &c->crew;
+    crew->batch = batch;
+    crew->slot = crew->used = 0;
+    join_batch(crew, batch);
+    start_batch(c, batch ^ 1);
+}
+
+static void crew_open(sft_conversion *c, const sfti_converted *row) {
+    c->crew.row = row;
+    c->crew.at = c->crew.next = 0;
+    start_batch(c, 0);
+    crew_turn(c, 0);
+}
+
+static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_error *err) {
+    sfti_convert_crew *crew = &c->crew;
+    while (len > 0) {
+        if (crew->slot == crew->count[crew->batch]) crew_turn(c, crew->batch ^ 1);
+        const sfti_convert_slot *slot = &crew->slots[crew->batch * crew->workers + crew->slot];
+        if (slot->err.code != SFT_OK) {
+            if (err) *err = slot->err;
+            return slot->err.code;
+        }
+        size_t part = slot->bytes - crew->used < len ? slot->bytes - crew->used : len;
+        memcpy(into, slot->out + crew->used, part);
+        into += part;
+        len -= part;
+        crew->at += part;
+        crew->used += part;
+        if (crew->used < slot->bytes) continue;
+        crew->slot++;
+        crew->used = 0;
+    }
+    return SFT_OK;
+}
+
+/* ── The source ── */
+
+static void choose_cast(sft_conversion *c, const sfti_converted *row) {
+    if (c->cast_row == row) return;
+    crew_rest(&c->crew);
+    sfti_cast_begin(&c->cast, &c->kit, row->tensor->dtype, c->to, c->options.saturate);
+    c->cast_row = row;
+}
+
+sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    const sfti_converted *row = ctx;
+    sft_conversion *c = row->of;
+    uint64_t left = offset < row->bytes ? row->bytes - offset : 0;
+    if (len > left) len = (size_t)left;
+    *got = 0;
+    choose_cast(c, row);
+    if (offset == 0 && c->crew.workers > 0 && row->bytes > STREAM_OUT) {
+        crew_rest(&c->crew);
+        crew_open(c, row);
+    }
+    bool ahead = c->crew.row == row && c->crew.at == offset;
+    sft_code code = ahead ? read_ahead(c, into, len, err)
+                          : read_alone(c, row, offset, into, len, err);
+    if (code == SFT_OK) *got = len;
+    return code;
+}
+
+/* ── Beginning and end ── */
+
+static sft_code crew_begin(sft_conversion *c, size_t workers, sft_error *err) {
+    sfti_convert_crew *crew = &c->crew;
+    memset(crew, 0, sizeof *crew);
+    if (workers == 0) return SFT_OK;
+    crew->rooms_size = workers * (STREAM_IN + 2 * STREAM_OUT);
+    crew->slots = sfti_take(&c->alloc, 2 * workers * sizeof *crew->slots);
+    crew->rooms = sfti_take(&c->alloc, crew->rooms_size);
+    crew->workers = workers;
+    if (!crew->slots || !crew->rooms) return sfti_fail_memory(err, crew->rooms_size);
+    memset(crew->slots, 0, 2 * workers * sizeof *crew->slots);
+    for (size_t i = 0; i < 2 * workers; i++) {
+        crew->slots[i].of = c;
+        crew->slots[i].out = crew->rooms + i * STREAM_OUT;
+        crew->slots[i].in = crew->rooms + 2 * workers * STREAM_OUT + i % workers * STREAM_IN;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
+    static const sft_job alone = SFT_JOB_INIT;
+    sft_job own = alone;
+    if (job) memcpy(&own, job, job->size < sizeof own ? job->size : sizeof own);
+    size_t threads = own.threads ? own.threads : os_cpu_count();
+    if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
+    if (threads == 0) threads = 1;
+    c->cast_row = NULL;
+    c->in = sfti_take(&c->alloc, STREAM_IN);
+    if (!c->in) return sfti_fail_memory(err, STREAM_IN);
+    return crew_begin(c, threads > 1 ? threads : 0, err);
+}
+
+void sfti_convert_end(sft_conversion *c) {
+    sfti_convert_crew *crew = &c->crew;
+    if (crew->slots) crew_rest(crew);
+    sfti_release(&c->alloc, crew->slots, 2 * crew->workers * sizeof *crew->slots);
+    sfti_release(&c->alloc, crew->rooms, crew->rooms_size);
+    sfti_release(&c->alloc, c->in, STREAM_IN);
+    memset(crew, 0, sizeof *crew);
+    c->in = NULL;
+}

@@ -1,0 +1,121 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "bytes/source.h"
+
+#include <string.h>
+
+/* A whole file being written from parts. */
+typedef struct part_save {
+    const sft_part *parts;
+    size_t count;
+    sft_plan *plan;
+    uint32_t *order; /* file order -> part */
+    sft_job job;
+    uint64_t done, total;
+} part_save;
+
+sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
+    sft_part part = { { tensor->name, tensor->dtype, tensor->rank, tensor->shape }, source,
+                      tensor->offset };
+    return part;
+}
+
+static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err) {
+    if (count > 0 && !parts) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected an array of parts, found NULL");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].source && parts[i].source->read_at) continue;
+        return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, parts[i].spec.name,
+                                "expected a source for the tensor, found NULL");
+    }
+    return SFT_OK;
+}
+
+static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t metadata_count,
+                           const sft_plan_options *options, sft_spec *specs, sft_error *err) {
+    for (size_t i = 0; i < save->count; i++) specs[i] = save->parts[i].spec;
+    sft_code code = sft_plan_new(specs, save->count, metadata, metadata_count, options,
+                                 &save->plan, err);
+    if (code != SFT_OK) return code;
+    for (size_t i = 0; i < save->count; i++) {
+        save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
+    }
+    if (save->count > 0) save->total = sft_plan_tensor(save->plan, save->count - 1)->end;
+    return SFT_OK;
+}
+
+/* The job of one tensor, told in bytes of all. */
+static bool tick_part(void *ctx, uint64_t done, uint64_t total) {
+    const part_save *save = ctx;
+    (void)total;
+    return save->job.tick(save->job.ctx, save->done + done, save->total);
+}
+
+/* What went wrong with a source is told with the tensor it was for. */
+static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
+    if (code != SFT_OK && code != SFT_CANCELLED && err && err->tensor_len == SFT_NO_TENSOR) {
+        sfti_error_tensor(err, part->spec.name);
+    }
+    return code;
+}
+
+static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
+    sft_job job = SFT_JOB_INIT;
+    sft_writer *writer;
+    sft_code code = sft_writer_new(save->plan, sink, &writer, err);
+    if (code != SFT_OK) return code;
+    if (save->job.tick) job.tick = tick_part;
+    job.ctx = save;
+    for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
+        const sft_tensor *tensor = sft_plan_tensor(save->plan, i);
+        const sft_part *part = &save->parts[save->order[i]];
+        uint64_t bytes = tensor->end - tensor->begin;
+        code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &job, err);
+        (void)name_part(part, code, err);
+        save->done += bytes;
+    }
+    if (code == SFT_OK) return sft_writer_finish(writer, err);
+    sft_writer_abandon(writer);
+    return code;
+}
+
+static sft_code save_planned(part_save *save, const sft_pair *metadata, size_t metadata_count,
+                             const sft_plan_options *options, const sft_allocator *alloc,
+                             sft_error *err) {
+    uint64_t bytes;
+    if (!sfti_mul(save->count, sizeof(sft_spec), &bytes) || !sfti_fits_size(bytes)) {
+        return sfti_fail_memory(err, UINT64_MAX);
+    }
+    sft_spec *specs = bytes > 0 ? sfti_take(alloc, (size_t)bytes) : NULL;
+    if (bytes > 0 && !specs) return sfti_fail_memory(err, bytes);
+    sft_code code = plan_parts(save, metadata, metadata_count, options, specs, err);
+    sfti_release(alloc, specs, (size_t)bytes);
+    return code;
+}
+
+sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
+                        size_t metadata_count, const sft_plan_options *options, sft_sink sink,
+                        const sft_job *job, sft_error *err) {
+    part_save save = { .parts = parts, .count = count, .job = SFT_JOB_INIT };
+    sft_plan_options own = SFT_PLAN_OPTIONS_INIT;
+    sfti_options_copy(&own, sizeof own, options);
+    sfti_options_copy(&save.job, sizeof save.job, job);
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    size_t order_bytes = count * sizeof *save.order;
+    sft_code code = check_parts(parts, count, err);
+    if (code == SFT_OK && count > 0) {
+        save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
+        if (!save.order) code = sfti_fail_memory(err, order_bytes);
+    }
+    if (code == SFT_OK) {
+        code = save_planned(&save, metadata, metadata_count, options, &alloc, err);
+    }
+    if (code == SFT_OK) code = write_parts(&save, sink, err);
+    else sink.abandon(sink.ctx);
+    sft_plan_free(save.plan);
+    sfti_release(&alloc, save.order, order_bytes);
+    return code;
+}

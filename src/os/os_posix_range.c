@@ -1,0 +1,143 @@
+/* What only some file systems can: copies without bytes passing through here, shared blocks,
+ * room inside a file, leases, locks, times; and folders. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/syscall.h>
+#endif
+
+/* What tells that the system copies not these two files, rather than a failure. */
+static bool is_no_copy(int error) {
+    return error == ENOSYS || error == EXDEV || error == EINVAL || error == EOPNOTSUPP ||
+           error == EPERM || error == EBADF;
+}
+
+int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,
+                  uint64_t *done) {
+    *done = 0;
+    len = len < (uint64_t)1 << 30 ? len : (uint64_t)1 << 30;
+    if (from_at > INT64_MAX - len || to_at > INT64_MAX - len) return EFBIG;
+#ifdef SYS_copy_file_range
+    int64_t at[2] = { (int64_t)from_at, (int64_t)to_at };
+    long n;
+    do {
+        n = syscall(SYS_copy_file_range, from, &at[0], to, &at[1], (size_t)len, 0u);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return is_no_copy(errno) ? EOPNOTSUPP : errno;
+    *done = (uint64_t)n;
+    return 0;
+#else
+    (void)from, (void)to, (void)is_no_copy;
+    return EOPNOTSUPP;
+#endif
+}
+
+int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len) {
+#ifdef FICLONERANGE
+    struct file_clone_range range = { from, from_at, len, to_at };
+    int rc;
+    do {
+        rc = ioctl(to, FICLONERANGE, &range);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0) return 0;
+    return is_no_copy(errno) || errno == ENOTTY ? EOPNOTSUPP : errno;
+#else
+    (void)from, (void)from_at, (void)to, (void)to_at, (void)len;
+    return EOPNOTSUPP;
+#endif
+}
+
+int os_insert_range(int fd, uint64_t at, uint64_t len) {
+#ifdef FALLOC_FL_INSERT_RANGE
+    int rc;
+    if (at > INT64_MAX || len > INT64_MAX) return EFBIG;
+    do {
+        rc = fallocate(fd, FALLOC_FL_INSERT_RANGE, (off_t)at, (off_t)len);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0) return 0;
+    return is_no_copy(errno) ? EOPNOTSUPP : errno;
+#else
+    (void)fd, (void)at, (void)len;
+    return EOPNOTSUPP;
+#endif
+}
+
+int os_find_hole(int fd, uint64_t at, uint64_t *out) {
+#ifdef SEEK_HOLE
+    off_t hole = at <= INT64_MAX ? lseek(fd, (off_t)at, SEEK_HOLE) : -1;
+    if (hole < 0) return errno == EINVAL ? EOPNOTSUPP : errno;
+    *out = (uint64_t)hole;
+    return 0;
+#else
+    (void)fd, (void)at, (void)out;
+    return EOPNOTSUPP;
+#endif
+}
+
+/* The signal that tells the holder of somebody waiting is made one that does nothing. */
+int os_lease(int fd, bool hold) {
+#ifdef F_SETLEASE
+    if (hold && fcntl(fd, F_SETSIG, SIGURG) != 0) return EOPNOTSUPP;
+    if (fcntl(fd, F_SETLEASE, hold ? F_WRLCK : F_UNLCK) == 0) return 0;
+    return errno == EAGAIN || errno == EBUSY ? EAGAIN : EOPNOTSUPP;
+#else
+    (void)fd, (void)hold;
+    return EOPNOTSUPP;
+#endif
+}
+
+int os_lock(int fd) {
+    int rc;
+    do {
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0) return 0;
+    return errno == EWOULDBLOCK ? EAGAIN : EOPNOTSUPP;
+}
+
+int os_set_direct(int fd, bool direct) {
+#ifdef O_DIRECT
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) return errno;
+    flags = direct ? flags | O_DIRECT : flags & ~O_DIRECT;
+    if (fcntl(fd, F_SETFL, flags) == 0) return 0;
+    return errno == EINVAL ? EOPNOTSUPP : errno;
+#else
+    (void)fd;
+    return direct ? EOPNOTSUPP : 0;
+#endif
+}
+
+int os_set_mtime(int fd, int64_t mtime_ns) {
+    int64_t seconds = mtime_ns / 1000000000, rest = mtime_ns % 1000000000;
+    if (rest < 0) {
+        rest += 1000000000;
+        seconds--;
+    }
+    struct timespec times[2] = { { 0, UTIME_OMIT }, { (time_t)seconds, (long)rest } };
+    return futimens(fd, times) == 0 ? 0 : errno;
+}
+
+int os_make_folder(const char *path, uint32_t mode) {
+    return mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
+}
+
+int os_remove_folder(const char *path) {
+    return rmdir(path) == 0 ? 0 : errno;
+}

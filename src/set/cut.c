@@ -1,0 +1,79 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "safetensors_set.h"
+
+/* 0 for what has no size: such a part was refused before. */
+static uint64_t cut_size(const sft_part *part) {
+    uint64_t bytes = 0;
+    const sft_spec *spec = &part->spec;
+    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
+}
+
+/* Shards that come of cutting where the next part would make one larger than `most`, and,
+ * with `shards` not 0, also where no more parts are left than shards to come. */
+static uint32_t cut_at(const sft_part *parts, size_t count, uint64_t most, uint32_t shards,
+                       uint32_t *shard_of) {
+    uint32_t used = 1;
+    uint64_t have = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size = cut_size(&parts[i]);
+        bool full = have > most || size > most - have;
+        bool forced = shards > used && count - i <= shards - used;
+        if (i > 0 && (full || forced)) {
+            used++;
+            have = 0;
+        }
+        have += size; /* the sum of all was checked */
+        if (shard_of) shard_of[i] = used - 1;
+    }
+    return used;
+}
+
+/* The least `most` that needs no more than `shards`. */
+static uint64_t cut_least(const sft_part *parts, size_t count, uint32_t shards, uint64_t total) {
+    uint64_t low = 0, high = total;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (cut_at(parts, count, middle, 0, NULL) <= shards) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+static sft_code cut_check(const sft_part *parts, size_t count, uint64_t *total, sft_error *err) {
+    *total = 0;
+    if (count >= UINT32_MAX) {
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+                         "expected fewer than 4294967295 tensors, found %llu",
+                         (unsigned long long)count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const sft_spec *spec = &parts[i].spec;
+        uint64_t bytes;
+        sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
+        if (code == SFT_OK && sfti_add(*total, bytes, total)) continue;
+        if (code == SFT_OK) {
+            code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                             "expected tensors of at most 2^64 - 1 bytes, found more");
+        }
+        sfti_error_tensor(err, spec->name);
+        return code;
+    }
+    return SFT_OK;
+}
+
+sft_code sft_cut_parts(const sft_part *parts, size_t count, uint64_t max_bytes,
+                       uint32_t *shard_of, uint32_t *shards, sft_error *err) {
+    uint64_t total;
+    uint32_t asked = max_bytes > 0 ? 0 : *shards;
+    sft_code code = cut_check(parts, count, &total, err);
+    if (code) return code;
+    if (max_bytes == 0 && (asked == 0 || asked > (count > 0 ? count : 1))) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected 1 to %llu shards, one tensor or more in each, found %u",
+                         (unsigned long long)(count > 0 ? count : 1), (unsigned)asked);
+    }
+    if (asked > 0) max_bytes = cut_least(parts, count, asked, total);
+    *shards = cut_at(parts, count, max_bytes, asked, shard_of);
+    return SFT_OK;
+}

@@ -1,0 +1,267 @@
+#include "set/diff.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "set/set.h"
+
+#include <string.h>
+
+/* A merge of two lists in the order of their names. */
+typedef struct diff_walk {
+    sfti_diff_run run;
+    sft_diff *diff;
+    uint32_t *order[2];
+    sft_error *err;
+} diff_walk;
+
+/* ── Tensors ── */
+
+static bool diff_same_shape(const sft_tensor *a, const sft_tensor *b) {
+    if (a->rank != b->rank) return false;
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (a->shape[d] != b->shape[d]) return false;
+    return true;
+}
+
+static void diff_keep(sft_diff *diff, const sft_diff_tensor *found) {
+    if (found->max_abs > diff->max_abs) diff->max_abs = found->max_abs;
+    if (found->max_rel > diff->max_rel) diff->max_rel = found->max_rel;
+    if (found->what) diff->tensors[diff->count++] = *found;
+}
+
+/* What the comparison of the data says. */
+static void diff_judge(sft_diff *diff, sft_diff_tensor *found, bool same) {
+    bool apart = diff->options.has_tolerance && found->compared ? found->beyond > 0 : !same;
+    bool unlike_dtypes = found->what & SFT_DIFF_DTYPE;
+    if (unlike_dtypes && found->compared && found->beyond == 0) apart = false;
+    if (apart) found->what |= SFT_DIFF_DATA;
+    if (found->what) return;
+    if (same) diff->equal++;
+    else diff->close++;
+}
+
+static sft_code diff_both(diff_walk *walk, const sft_tensor *a, const sft_tensor *b,
+                          const size_t shards[2]) {
+    sft_diff *diff = walk->diff;
+    sft_diff_tensor found = { .name = a->name, .a = a, .b = b, .first = UINT64_MAX };
+    const sft_file *files[2] = { sft_set_shard(walk->run.sets[0], shards[0]),
+                                 sft_set_shard(walk->run.sets[1], shards[1]) };
+    bool same = true;
+    if (a->dtype != b->dtype) found.what |= SFT_DIFF_DTYPE;
+    if (!diff_same_shape(a, b)) found.what |= SFT_DIFF_SHAPE;
+    if (!(found.what & SFT_DIFF_SHAPE) && !diff->options.header_only) {
+        sft_code code = sfti_diff_data(&walk->run, files, a, b, &found, &same, walk->err);
+        if (code) {
+            if (walk->err && code != SFT_CANCELLED && walk->err->tensor_len == SFT_NO_TENSOR)
+                sfti_error_tensor(walk->err, a->name);
+            return code;
+        }
+    }
+    diff_judge(diff, &found, same);
+    diff_keep(diff, &found);
+    return SFT_OK;
+}
+
+static void diff_alone(sft_diff *diff, const sft_tensor *tensor, uint32_t what) {
+    sft_diff_tensor found = { .name = tensor->name, .what = what, .first = UINT64_MAX };
+    if (what == SFT_DIFF_ADDED) found.b = tensor;
+    else found.a = tensor;
+    diff_keep(diff, &found);
+}
+
+/* Both lists in natural order, side by side. */
+static sft_code diff_tensors(diff_walk *walk) {
+    const sft_set *a = walk->run.sets[0], *b = walk->run.sets[1];
+    size_t i = 0, j = 0, left = sft_set_count(a), right = sft_set_count(b);
+    while (i < left || j < right) {
+        size_t at_a = i < left ? walk->order[0][i] : 0, at_b = j < right ? walk->order[1][j] : 0;
+        const sft_tensor *x = i < left ? sft_set_tensor(a, at_a) : NULL;
+        const sft_tensor *y = j < right ? sft_set_tensor(b, at_b) : NULL;
+        int order = !x ? 1 : !y ? -1 : sfti_natural_compare(x->name, y->name);
+        size_t shards[2] = { sft_set_tensor_shard(a, at_a), sft_set_tensor_shard(b, at_b) };
+        sft_code code = SFT_OK;
+        if (order < 0) diff_alone(walk->diff, x, SFT_DIFF_REMOVED);
+        else if (order > 0) diff_alone(walk->diff, y, SFT_DIFF_ADDED);
+        else code = diff_both(walk, x, y, shards);
+        if (code) return code;
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return SFT_OK;
+}
+
+/* ── Metadata ── */
+
+/* The pairs of all shards by key, those that came later behind those of the same key. */
+typedef struct diff_pairs {
+    sft_pair *pairs;
+    uint32_t *order;
+    size_t count;
+} diff_pairs;
+
+static int compare_diff_keys(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_pair *pairs = ctx;
+    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+}
+
+static sft_code diff_gather(const sft_set *set, sfti_arena *arena, diff_pairs *out,
+                            sft_error *err) {
+    uint64_t count = 0;
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        count += sft_file_metadata_count(sft_set_shard(set, s));
+    out->count = 0;
+    if (count >= UINT32_MAX)
+        return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
+                         "expected fewer than 4294967295 pairs, found %llu",
+                         (unsigned long long)count);
+    out->pairs = sfti_arena_array(arena, count, sizeof *out->pairs);
+    out->order = sfti_arena_array(arena, 2 * count, sizeof *out->order);
+    if (!out->pairs || !out->order) return sfti_fail_memory(err, count * sizeof *out->pairs);
+    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
+        const sft_file *file = sft_set_shard(set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            out->order[out->count] = (uint32_t)out->count;
+            out->pairs[out->count++] = sft_file_metadata_at(file, i);
+        }
+    }
+    sfti_sort(out->order, out->order + count, (size_t)count, compare_diff_keys, out->pairs);
+    return SFT_OK;
+}
+
+/* The i-th pair in order, and *i past all of its key. */
+static const sft_pair *diff_next_pair(const diff_pairs *from, size_t *i) {
+    if (*i >= from->count) return NULL;
+    const sft_pair *pair = &from->pairs[from->order[*i]];
+    while (*i < from->count &&
+           sft_span_equal(from->pairs[from->order[*i]].key, pair->key)) ++*i;
+    return pair;
+}
+
+static sft_span diff_value(const sft_pair *pair) {
+    sft_span none = { NULL, 0 };
+    if (!pair) return none;
+    return (sft_span){ pair->value.data ? pair->value.data : "", pair->value.len };
+}
+
+static void diff_put_pair(sft_diff *diff, const sft_pair *a, const sft_pair *b) {
+    if (a && b && sft_span_equal(a->value, b->value)) return;
+    diff->pairs[diff->pair_count++] =
+        (sft_diff_pair){ a ? a->key : b->key, diff_value(a), diff_value(b) };
+}
+
+static sft_code diff_metadata(diff_walk *walk, sfti_arena *work) {
+    diff_pairs sides[2];
+    sft_diff *diff = walk->diff;
+    size_t i = 0, j = 0;
+    sft_code code = diff_gather(walk->run.sets[0], work, &sides[0], walk->err);
+    if (!code) code = diff_gather(walk->run.sets[1], work, &sides[1], walk->err);
+    if (code) return code;
+    uint64_t most = (uint64_t)sides[0].count + sides[1].count;
+    diff->pairs = sfti_arena_array(&diff->arena, most, sizeof *diff->pairs);
+    if (!diff->pairs) return sfti_fail_memory(walk->err, most * sizeof *diff->pairs);
+    while (i < sides[0].count || j < sides[1].count) {
+        size_t next[2] = { i, j };
+        const sft_pair *a = diff_next_pair(&sides[0], &next[0]);
+        const sft_pair *b = diff_next_pair(&sides[1], &next[1]);
+        int order = !a ? 1 : !b ? -1 : sfti_bytes_compare(a->key, b->key);
+        diff_put_pair(diff, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+        if (order <= 0) i = next[0];
+        if (order >= 0) j = next[1];
+    }
+    return SFT_OK;
+}
+
+/* ── All together ── */
+
+static sft_code diff_take_room(diff_walk *walk, sfti_arena *work) {
+    sft_error *err = walk->err;
+    sft_diff *diff = walk->diff;
+    uint64_t count = (uint64_t)sft_set_count(walk->run.sets[0]) + sft_set_count(walk->run.sets[1]);
+    diff->tensors = sfti_arena_array(&diff->arena, count, sizeof *diff->tensors);
+    if (!diff->tensors) return sfti_fail_memory(err, count * sizeof *diff->tensors);
+    for (int i = 0; i < 2; i++) {
+        const sft_set *set = walk->run.sets[i];
+        walk->order[i] = sfti_arena_array(work, sft_set_count(set), sizeof *walk->order[i]);
+        walk->run.window[i] = sfti_arena_take(work, SFTI_DIFF_WINDOW);
+        walk->run.values[i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
+        walk->run.values[2 + i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
+        if (!walk->order[i] || !walk->run.window[i] || !walk->run.values[i] ||
+            !walk->run.values[2 + i])
+            return sfti_fail_memory(err, SFTI_DIFF_WINDOW);
+        sft_code code = sft_set_order(set, SFT_ORDER_NATURAL, walk->order[i], err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static uint64_t diff_total(const sft_set *set) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        total += sft_file_data_bytes(sft_set_shard(set, i));
+    return total;
+}
+
+static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
+    sft_code code = diff_take_room(walk, work);
+    walk->run.total = diff_total(walk->run.sets[0]) + diff_total(walk->run.sets[1]);
+    if (!code) code = diff_tensors(walk);
+    if (!code && !walk->diff->options.no_metadata) code = diff_metadata(walk, work);
+    return code;
+}
+
+sft_code sft_diff_sets(const sft_set *a, const sft_set *b, const sft_diff_options *options,
+                       const sft_job *job, sft_diff **out, sft_error *err) {
+    sft_diff_options own = SFT_DIFF_OPTIONS_INIT;
+    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    sft_allocator alloc = sfti_set_allocator(own.alloc);
+    sfti_arena work = { .alloc = alloc };
+    *out = NULL;
+    if (own.atol < 0 || own.rtol < 0 || own.atol != own.atol || own.rtol != own.rtol)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected tolerances of 0 or more, found a negative one");
+    sft_diff *diff = sfti_take(&alloc, sizeof *diff);
+    if (!diff) return sfti_fail_memory(err, sizeof *diff);
+    memset(diff, 0, sizeof *diff);
+    diff->arena.alloc = alloc;
+    diff->options = own;
+    diff_walk walk = { .run = { .sets = { a, b }, .options = &diff->options, .job = job },
+                       .diff = diff, .err = err };
+    sft_code code = diff_all(&walk, &work);
+    sfti_arena_free(&work);
+    if (code) sft_diff_free(diff);
+    else *out = diff;
+    return code;
+}
+
+void sft_diff_free(sft_diff *diff) {
+    if (!diff) return;
+    sft_allocator alloc = diff->arena.alloc;
+    sfti_arena_free(&diff->arena);
+    sfti_release(&alloc, diff, sizeof *diff);
+}
+
+/* ── Facts ── */
+
+bool sft_diff_same(const sft_diff *diff) { return diff->count == 0 && diff->pair_count == 0; }
+
+size_t sft_diff_count(const sft_diff *diff) { return diff->count; }
+
+const sft_diff_tensor *sft_diff_at(const sft_diff *diff, size_t i) {
+    return i < diff->count ? &diff->tensors[i] : NULL;
+}
+
+uint64_t sft_diff_equal(const sft_diff *diff) { return diff->equal; }
+
+uint64_t sft_diff_close(const sft_diff *diff) { return diff->close; }
+
+double sft_diff_max_abs(const sft_diff *diff) { return diff->max_abs; }
+
+double sft_diff_max_rel(const sft_diff *diff) { return diff->max_rel; }
+
+size_t sft_diff_pair_count(const sft_diff *diff) { return diff->pair_count; }
+
+sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i) {
+    sft_diff_pair none = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+    return i < diff->pair_count ? diff->pairs[i] : none;
+}

@@ -1,0 +1,39 @@
+/* Comparing two models: what the walk over names, the comparison of values and the result
+ * share. */
+#ifndef SFTI_SET_DIFF_H
+#define SFTI_SET_DIFF_H
+
+#include "base/mem.h"
+#include "safetensors_set.h"
+
+struct sft_diff {
+    sfti_arena arena; /* holds everything below, and the result itself is from its allocator */
+    sft_diff_options options;
+    sft_diff_tensor *tensors;
+    size_t count;
+    sft_diff_pair *pairs;
+    size_t pair_count;
+    uint64_t equal, close;
+    double max_abs, max_rel;
+};
+
+/* Two tensors being compared: windows over each, and where the job is. */
+typedef struct sfti_diff_run {
+    const sft_set *sets[2];
+    const sft_diff_options *options;
+    const sft_job *job;
+    uint8_t *window[2]; /* SFTI_DIFF_WINDOW each */
+    double *values[4];  /* of both, and what sets them apart: SFTI_DIFF_VALUES each */
+    uint64_t done, total;
+} sfti_diff_run;
+
+#define SFTI_DIFF_WINDOW ((size_t)1 << 20)
+#define SFTI_DIFF_VALUES 2048
+
+/* Compare the data of two tensors of one shape into out, whose counts are zero: *same says
+ * whether the bytes (of one dtype) are. files: those that hold them. */
+sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
+                        const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
+                        bool *same, sft_error *err);
+
+#endif

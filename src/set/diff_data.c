@@ -1,0 +1,194 @@
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "set/diff.h"
+
+#include <string.h>
+
+/* Elements of both tensors, from number `from` of the tensor on: `count` from element `at` of
+ * each window on. */
+typedef struct data_stretch {
+    sft_dtype dtype[2];
+    const uint8_t *bytes[2];
+    uint64_t from;
+    size_t at, count;
+} data_stretch;
+
+#define DATA_INFINITE (1e308 * 10)
+
+static double data_abs(double value) {
+    return value < 0 ? -value : value;
+}
+
+/* ── Values ── */
+
+/* Two integers that are not equal. */
+static void data_note(const sft_diff_options *options, sft_diff_tensor *out, double distance,
+                      double size, uint64_t at) {
+    if (out->differing++ == 0) out->first = at;
+    if (distance > out->max_abs) out->max_abs = distance;
+    if (size > 0 && distance > out->max_rel * size) out->max_rel = distance / size;
+    if (distance > options->atol + options->rtol * size) out->beyond++;
+}
+
+/* A batch, in loops so plain that a compiler makes several values of one step. What is no
+ * number compares as false with everything. */
+typedef struct data_batch {
+    const double *a, *b;
+    double *distance, *relative; /* as long */
+    size_t count;
+} data_batch;
+
+static void data_distances(const data_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) {
+        double size = data_abs(batch->b[i]), distance = data_abs(batch->a[i] - batch->b[i]);
+        double relative = distance / size;
+        batch->distance[i] = distance;
+        batch->relative[i] = relative < DATA_INFINITE ? relative : 0;
+    }
+}
+
+static void data_counts(const data_batch *batch, const sft_diff_options *options,
+                        sft_diff_tensor *out) {
+    double atol = options->atol, rtol = options->rtol;
+    uint64_t unequal = 0, nan = 0, alike = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        double a = batch->a[i], b = batch->b[i], distance = batch->distance[i];
+        double most = atol + rtol * data_abs(b);
+        unequal += (a < b) | (a > b);
+        nan += (a != a) ^ (b != b);
+        alike += (distance > 0) & (distance <= most) & (distance < DATA_INFINITE);
+    }
+    out->differing += unequal + nan;
+    out->nan += nan;
+    out->beyond += unequal + nan - alike;
+}
+
+/* Four at a time, for each must wait for the one before it. */
+static double data_greatest(const double *values, size_t count, double greatest) {
+    double most[4] = { greatest, greatest, greatest, greatest };
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        most[0] = values[i] > most[0] ? values[i] : most[0];
+        most[1] = values[i + 1] > most[1] ? values[i + 1] : most[1];
+        most[2] = values[i + 2] > most[2] ? values[i + 2] : most[2];
+        most[3] = values[i + 3] > most[3] ? values[i + 3] : most[3];
+    }
+    for (; i < count; i++) most[0] = values[i] > most[0] ? values[i] : most[0];
+    for (i = 1; i < 4; i++) most[0] = most[i] > most[0] ? most[i] : most[0];
+    return most[0];
+}
+
+static size_t data_first(const double *a, const double *b, size_t count) {
+    size_t i = 0;
+    while (i < count && (a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]))) i++;
+    return i;
+}
+
+static void data_doubles(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
+    size_t each = s->dtype[0] == SFT_C64 ? 2 : 1, count = each * s->count;
+    data_batch batch = { run->values[0], run->values[1], run->values[2], run->values[3], count };
+    uint64_t before = out->differing;
+    sfti_to_doubles(s->dtype[0], s->bytes[0], s->at, s->count, run->values[0]);
+    sfti_to_doubles(s->dtype[1], s->bytes[1], s->at, s->count, run->values[1]);
+    data_distances(&batch);
+    data_counts(&batch, run->options, out);
+    out->max_abs = data_greatest(batch.distance, count, out->max_abs);
+    out->max_rel = data_greatest(batch.relative, count, out->max_rel);
+    if (before == 0 && out->differing > 0)
+        out->first = each * s->from + data_first(batch.a, batch.b, count);
+}
+
+/* 64 bits of one dtype: the distance is taken among integers. */
+static void data_integers(const sfti_diff_run *run, const data_stretch *s, sft_diff_tensor *out) {
+    uint64_t turn = s->dtype[0] == SFT_I64 ? UINT64_C(1) << 63 : 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t a = sfti_get_u64(s->bytes[0] + 8 * (s->at + i)) ^ turn;
+        uint64_t b = sfti_get_u64(s->bytes[1] + 8 * (s->at + i)) ^ turn;
+        uint64_t size = b > turn ? b - turn : turn - b;
+        if (a == b) continue;
+        data_note(run->options, out, (double)(a > b ? a - b : b - a), (double)size,
+                  s->from + i);
+    }
+}
+
+static size_t data_bytes(sft_dtype dtype, size_t elements) {
+    return elements * sft_dtype_describe(dtype)->bits / 8;
+}
+
+/* A C64 has nothing to be compared with but another. */
+static bool data_has_values(sft_dtype a, sft_dtype b) {
+    return (a == SFT_C64) == (b == SFT_C64);
+}
+
+#define DATA_BATCH (SFTI_DIFF_VALUES / 2)
+
+/* The elements of both windows, count of them; those of equal bytes are passed over. */
+static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
+                        sft_diff_tensor *out) {
+    bool wide = s->dtype[0] == SFT_I64 || s->dtype[0] == SFT_U64;
+    bool alike = s->dtype[0] == s->dtype[1];
+    for (s->at = 0; s->at < count; s->at += s->count, s->from += s->count) {
+        s->count = count - s->at < DATA_BATCH ? count - s->at : DATA_BATCH;
+        size_t begin = data_bytes(s->dtype[0], s->at), len = data_bytes(s->dtype[0], s->count);
+        if (alike && memcmp(s->bytes[0] + begin, s->bytes[1] + begin, len) == 0) continue;
+        if (wide && alike) data_integers(run, s, out);
+        else data_doubles(run, s, out);
+    }
+}
+
+/* ── Windows ── */
+
+static sft_code data_tick(const sfti_diff_run *run, sft_error *err) {
+    const sft_job *job = run->job;
+    if (!job || !job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
+    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
+                     "expected to go on, found the job cancelled");
+}
+
+/* Whole elements of both that fit their windows. */
+static size_t data_room(sft_dtype a, sft_dtype b) {
+    uint32_t left = sft_dtype_describe(a)->bits, right = sft_dtype_describe(b)->bits;
+    return SFTI_DIFF_WINDOW * 8 / (left > right ? left : right) / DATA_BATCH * DATA_BATCH;
+}
+
+static sft_code data_read(sfti_diff_run *run, const sft_file *const files[2],
+                          const sft_tensor *const tensors[2], uint64_t from, size_t count,
+                          sft_error *err) {
+    for (int i = 0; i < 2; i++) {
+        uint32_t bits = sft_dtype_describe(tensors[i]->dtype)->bits;
+        uint64_t at = bits < 8 ? from / 8 * bits : from * (bits / 8);
+        size_t len = data_bytes(tensors[i]->dtype, count);
+        sft_code code = sft_read_at(files[i], tensors[i]->offset + at, run->window[i], len, err);
+        if (code) return code;
+        run->done += len;
+    }
+    return data_tick(run, err);
+}
+
+sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
+                        const sft_tensor *a, const sft_tensor *b, sft_diff_tensor *out,
+                        bool *same, sft_error *err) {
+    const sft_tensor *tensors[2] = { a, b };
+    data_stretch s = { .dtype = { a->dtype, b->dtype }, .bytes = { run->window[0],
+                                                                   run->window[1] } };
+    uint64_t elements = 0, from = 0;
+    size_t room = data_room(a->dtype, b->dtype);
+    *same = true;
+    out->first = UINT64_MAX;
+    sft_code code = sft_shape_size(a->dtype, a->shape, a->rank, &elements, NULL, err);
+    while (!code && from < elements) {
+        size_t count = elements - from < room ? (size_t)(elements - from) : room;
+        code = data_read(run, files, tensors, from, count, err);
+        if (code) break;
+        bool alike = a->dtype == b->dtype &&
+                     memcmp(s.bytes[0], s.bytes[1], data_bytes(a->dtype, count)) == 0;
+        s.from = from;
+        if (!alike && data_has_values(a->dtype, b->dtype)) data_window(run, &s, count, out);
+        *same = *same && alike;
+        from += count;
+    }
+    out->compared = !*same && data_has_values(a->dtype, b->dtype);
+    if (out->compared) out->values = a->dtype == SFT_C64 ? 2 * elements : elements;
+    return code;
+}

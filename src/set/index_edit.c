@@ -1,0 +1,214 @@
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/splice.h"
+#include "base/utf8.h"
+#include "os/os.h"
+#include "set/index.h"
+#include "set/set.h"
+
+#include <string.h>
+
+/* An index whose text is being changed; all lives in the arena of the index read. */
+typedef struct index_edit {
+    sfti_index index;
+    sft_index_changes changes;
+    uint64_t seed[2];
+    sfti_changes metadata, tensors, shards;
+    sfti_cuts cuts;
+    bool met_metadata;
+    sft_error *err;
+} index_edit;
+
+static sft_code edit_memory(const index_edit *e) {
+    return sfti_fail_memory(e->err, sizeof(sfti_change));
+}
+
+/* ── Tables ── */
+
+static bool edit_utf8(const sft_pair *pairs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const sft_pair *p = &pairs[i];
+        if (p->key.len && sfti_utf8_check(p->key.data, p->key.len) < p->key.len) return false;
+        if (p->value.len && sfti_utf8_check(p->value.data, p->value.len) < p->value.len)
+            return false;
+    }
+    return true;
+}
+
+static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
+                           sfti_changes *out) {
+    sfti_arena *arena = &e->index.arena;
+    sfti_change *items = sfti_arena_array(arena, count, sizeof *items);
+    if (!edit_utf8(pairs, count))
+        return sfti_fail(e->err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+                         "expected changes in UTF-8, found other bytes");
+    if (!items) return edit_memory(e);
+    for (size_t i = 0; i < count; i++) {
+        items[i].key = pairs[i].key;
+        items[i].value = pairs[i].value;
+        if (!pairs[i].value.data) continue;
+        items[i].value = sfti_spell_in(pairs[i].value, arena);
+        if (!items[i].value.data) return edit_memory(e);
+    }
+    return sfti_changes_begin(out, items, count, e->seed, arena) ? SFT_OK : edit_memory(e);
+}
+
+static sft_span edit_name_of(const void *ctx, uint32_t entry) {
+    return ((const sft_span *)ctx)[entry];
+}
+
+/* The new names of all tensors, each once. */
+static sft_code edit_collisions(index_edit *e) {
+    const sfti_index *index = &e->index;
+    sfti_names names;
+    sft_span *now = sfti_arena_array(&e->index.arena, index->count, sizeof *now);
+    sfti_changes to = { NULL, 0, { NULL, 0, { 0, 0 }, NULL, NULL } };
+    sfti_change *items = sfti_arena_array(&e->index.arena, e->changes.tensor_count, sizeof *items);
+    if (!now || !items) return edit_memory(e);
+    for (size_t i = 0; i < e->changes.tensor_count; i++)
+        items[i] = (sfti_change){ e->changes.tensors[i].key, e->changes.tensors[i].value };
+    if (!sfti_changes_begin(&to, items, e->changes.tensor_count, e->seed, &e->index.arena))
+        return edit_memory(e);
+    sft_code code =
+        sfti_set_names(&names, index->count, edit_name_of, now, &e->index.arena, e->err);
+    for (uint32_t i = 0; code == SFT_OK && i < index->count; i++) {
+        uint32_t found = sfti_names_find(&to.names, index->entries[i].tensor);
+        now[i] = found == SFTI_NO_NAME ? index->entries[i].tensor : items[found].value;
+        if (sfti_set_names_put(&names, now[i], i) == i) continue;
+        code = sfti_fail_tensor(e->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
+                                "expected a free name, found that two tensors would have it");
+        if (e->err) e->err->hint = NULL;
+    }
+    return code;
+}
+
+static sft_code edit_tables(index_edit *e) {
+    const sft_index_changes *c = &e->changes;
+    e->seed[0] = os_now_ns();
+    e->seed[1] = e->seed[0] ^ (uint64_t)(uintptr_t)e;
+    (void)os_random(e->seed, sizeof e->seed);
+    sft_code code = edit_table(e, c->metadata, c->metadata_count, &e->metadata);
+    if (code == SFT_OK) code = edit_table(e, c->tensors, c->tensor_count, &e->tensors);
+    if (code == SFT_OK) code = edit_table(e, c->shards, c->shard_count, &e->shards);
+    if (code == SFT_OK && c->tensor_count > 0) code = edit_collisions(e);
+    return code;
+}
+
+/* ── Text ── */
+
+/* The last event is a key or a string: its text gives way if it is in the table. */
+static sft_code edit_string(index_edit *e, const sfti_json *json, const sfti_changes *table) {
+    sft_span name = sfti_json_string(json, &e->index.arena);
+    if (!name.data) return edit_memory(e);
+    uint32_t found = sfti_names_find(&table->names, name);
+    if (found == SFTI_NO_NAME) return SFT_OK;
+    size_t end = (size_t)(json->at - json->begin);
+    return sfti_cuts_put(&e->cuts, json->start, end, table->items[found].value) ? SFT_OK
+                                                                                : edit_memory(e);
+}
+
+static sft_code edit_map(index_edit *e, sfti_json *json) {
+    sft_code code = SFT_OK;
+    (void)sfti_json_next(json);
+    while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
+        code = edit_string(e, json, &e->tensors);
+        (void)sfti_json_next(json);
+        if (code == SFT_OK) code = edit_string(e, json, &e->shards);
+    }
+    return code;
+}
+
+static bool edit_sets(const index_edit *e) {
+    for (size_t i = 0; i < e->metadata.count; i++)
+        if (e->metadata.items[i].value.data) return true;
+    return false;
+}
+
+static sft_code edit_metadata(index_edit *e, sfti_json *json) {
+    e->met_metadata = true;
+    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
+        return sfti_splice_object(json, &e->metadata, &e->cuts, e->err);
+    size_t begin = json->start;
+    (void)sfti_json_skip(json);
+    if (!edit_sets(e)) return SFT_OK;
+    sft_span fresh = sfti_splice_fresh(&e->metadata, &e->index.arena);
+    size_t end = (size_t)(json->at - json->begin);
+    return fresh.data && sfti_cuts_put(&e->cuts, begin, end, fresh) ? SFT_OK : edit_memory(e);
+}
+
+/* "metadata" as the first member, before all other cuts. */
+static sft_code edit_new_metadata(index_edit *e, size_t at) {
+    sfti_arena *arena = &e->index.arena;
+    sft_span fresh = sfti_splice_fresh(&e->metadata, arena);
+    sfti_cut *cut = sfti_arena_take(arena, sizeof *cut);
+    char *text = fresh.data ? sfti_arena_array(arena, fresh.len + 12, 1) : NULL;
+    if (!cut || !text) return edit_memory(e);
+    memcpy(text, "\"metadata\":", 11);
+    memcpy(text + 11, fresh.data, fresh.len);
+    text[11 + fresh.len] = ',';
+    *cut = (sfti_cut){ at, at, { text, fresh.len + 12 }, e->cuts.first };
+    e->cuts.first = cut;
+    return SFT_OK;
+}
+
+static sft_code edit_index_text(index_edit *e) {
+    sfti_json json;
+    sft_code code = SFT_OK;
+    sfti_json_begin(&json, e->index.text.data, e->index.text.len);
+    (void)sfti_json_next(&json);
+    size_t open = json.start + 1;
+    while (code == SFT_OK && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(&json, &e->index.arena);
+        if (!key.data) return edit_memory(e);
+        if (sft_span_equal(key, sft_span_cstr("metadata"))) code = edit_metadata(e, &json);
+        else if (sft_span_equal(key, sft_span_cstr("weight_map"))) code = edit_map(e, &json);
+        else (void)sfti_json_skip(&json);
+    }
+    if (code != SFT_OK || e->met_metadata || !edit_sets(e)) return code;
+    return edit_new_metadata(e, open);
+}
+
+/* ── Whole ── */
+
+static sft_code edit_write(index_edit *e, const char *to, const sft_path_options *options) {
+    sft_sink sink;
+    uint64_t len = sfti_cuts_length(&e->cuts, e->index.text.len);
+    char *text = sfti_arena_array(&e->index.arena, len, 1);
+    if (!text) return sfti_fail_memory(e->err, len);
+    sfti_cuts_apply(&e->cuts, e->index.text, text);
+    sft_code code = sft_sink_path(to, options, &sink, e->err);
+    if (code != SFT_OK) return code;
+    code = sink.write_at(sink.ctx, 0, text, (size_t)len, e->err);
+    if (code == SFT_OK) return sink.finish(sink.ctx, e->err);
+    sink.abandon(sink.ctx);
+    return code;
+}
+
+static sft_code edit_run(index_edit *e, const char *path, const char *to,
+                         const sft_path_options *options, bool *changed) {
+    sft_set_options all;
+    sft_set_options asked = SFT_SET_OPTIONS_INIT;
+    asked.open.alloc = options ? options->alloc : NULL;
+    sft_code code = sfti_set_options(&asked, &all, e->err);
+    if (code == SFT_OK) code = sfti_index_load(path, &all, &e->index, e->err);
+    if (code != SFT_OK) return code;
+    sfti_cuts_begin(&e->cuts, &e->index.arena);
+    code = edit_tables(e);
+    if (code == SFT_OK) code = edit_index_text(e);
+    bool any = code == SFT_OK && e->cuts.first != NULL;
+    if (changed) *changed = any;
+    if (code != SFT_OK || e->changes.only_look || (!any && !to)) return code;
+    return edit_write(e, to ? to : path, options);
+}
+
+sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, const char *to,
+                           const sft_path_options *options, bool *changed, sft_error *err) {
+    index_edit e = { .changes = SFT_INDEX_CHANGES_INIT, .err = err };
+    if (changed) *changed = false;
+    if (!path) return sfti_set_path_fail(err);
+    if (changes) memcpy(&e.changes, changes, changes->size < sizeof e.changes ? changes->size
+                                                                              : sizeof e.changes);
+    sft_code code = edit_run(&e, path, to, options, changed);
+    sfti_index_release(&e.index);
+    return code;
+}

@@ -1,0 +1,307 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/order.h"
+#include "os/os.h"
+#include "set/set.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SAVE_PATH 4096
+
+/* A model being written as several files. */
+typedef struct set_save {
+    const char *folder, *stem;
+    const sft_part *parts;
+    const uint32_t *shard_of;
+    size_t count;
+    uint32_t shards, published; /* files, the index counted */
+    const sft_pair *metadata;
+    size_t metadata_count;
+    sft_save_set_options options;
+    sft_allocator alloc;
+    sfti_arena arena;
+    sft_part *some;  /* of the shard in hand; room for count */
+    uint32_t *order; /* parts by name, then scratch */
+    sft_job job;
+    uint64_t done, total;
+    bool made; /* the folder */
+    char path[SAVE_PATH];
+} set_save;
+
+/* ── Names ── */
+
+/* Appends to out[room] while there is room; *len counts on. */
+static void name_put(char *out, size_t room, size_t *len, const char *text, size_t text_len) {
+    for (size_t i = 0; i < text_len; i++, ++*len) {
+        if (*len + 1 < room) out[*len] = text[i];
+    }
+}
+
+/* "-00001", more digits where five do not do. */
+static void name_number(char *out, size_t room, size_t *len, uint32_t value) {
+    char digits[10];
+    size_t at = sizeof digits;
+    while (value > 0 || at > sizeof digits - 5) {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    name_put(out, room, len, digits + at, sizeof digits - at);
+}
+
+size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t room) {
+    size_t len = 0;
+    if (!stem) stem = "model";
+    name_put(out, room, &len, stem, strlen(stem));
+    if (i < n && n > 1) {
+        name_put(out, room, &len, "-", 1);
+        name_number(out, room, &len, i + 1);
+        name_put(out, room, &len, "-of-", 4);
+        name_number(out, room, &len, n);
+    }
+    name_put(out, room, &len, ".safetensors", 12);
+    if (i >= n) name_put(out, room, &len, ".index.json", 11);
+    if (room > 0) out[len < room ? len : room - 1] = '\0';
+    return len;
+}
+
+/* Path of a shard, or of the index: what sft_save_set has seen to fit. */
+static const char *save_path(set_save *s, uint32_t i) {
+    size_t len = strlen(s->folder);
+    memcpy(s->path, s->folder, len);
+    if (len > 0 && s->path[len - 1] != '/') s->path[len++] = '/';
+    (void)sft_shard_name(s->stem, i, s->shards, s->path + len, sizeof s->path - len);
+    return s->path;
+}
+
+/* ── Files ── */
+
+static sft_path_options save_path_options(const set_save *s) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    options.no_sync = s->options.no_sync;
+    options.no_clobber = true;
+    options.alloc = &s->alloc;
+    return options;
+}
+
+/* What became of a file: it may stand there though its folder could not be synced. */
+static sft_code save_count(set_save *s, sft_code code) {
+    if (code == SFT_OK || code == SFT_IO_SYNC) s->published++;
+    return code;
+}
+
+static bool save_tick(void *ctx, uint64_t done, uint64_t total) {
+    const set_save *s = ctx;
+    (void)total;
+    return s->job.tick(s->job.ctx, s->done + done, s->total);
+}
+
+static uint64_t part_bytes(const sft_part *part) {
+    uint64_t bytes = 0;
+    const sft_spec *spec = &part->spec;
+    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
+}
+
+static sft_code save_shard(set_save *s, uint32_t shard, sft_error *err) {
+    sft_path_options options = save_path_options(s);
+    sft_job job = SFT_JOB_INIT;
+    sft_sink sink;
+    size_t count = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->shard_of[i] != shard) continue;
+        bytes += part_bytes(&s->parts[i]);
+        s->some[count++] = s->parts[i];
+    }
+    sft_code code = sft_sink_path(save_path(s, shard), &options, &sink, err);
+    if (code) return code;
+    if (s->job.tick) job.tick = save_tick;
+    job.ctx = s;
+    code = sft_save_parts(s->some, count, s->metadata, s->metadata_count, &s->options.plan, sink,
+                          &job, err);
+    s->done += bytes;
+    return save_count(s, code);
+}
+
+/* ── The index, as json.dumps(index, indent=2, sort_keys=True) lays it out ── */
+
+static void save_index_text(sfti_json_writer *w, const char *text) {
+    w->comma = false;
+    sfti_json_raw(w, sft_span_cstr(text));
+    w->comma = false;
+}
+
+static void write_index(set_save *s, sfti_json_writer *w) {
+    char name[SAVE_PATH];
+    save_index_text(w, "{\n  \"metadata\": {\n    \"total_size\": ");
+    sfti_json_uint(w, s->total);
+    save_index_text(w, "\n  },\n  \"weight_map\": {");
+    for (size_t i = 0; i < s->count && !w->code; i++) {
+        uint32_t part = s->order[i];
+        (void)sft_shard_name(s->stem, s->shard_of[part], s->shards, name, sizeof name);
+        save_index_text(w, i > 0 ? ",\n    " : "\n    ");
+        sfti_json_span(w, s->parts[part].spec.name);
+        save_index_text(w, ": ");
+        sfti_json_cstr(w, name);
+    }
+    save_index_text(w, s->count > 0 ? "\n  }\n}\n" : "}\n}\n");
+}
+
+static sft_code save_index(set_save *s, sft_error *err) {
+    sft_path_options options = save_path_options(s);
+    sfti_json_writer w;
+    sft_sink sink;
+    sft_code code = sft_sink_path(save_path(s, s->shards), &options, &sink, err);
+    if (code) return code;
+    sfti_json_write(&w, &sink, 0, err);
+    write_index(s, &w);
+    code = sfti_json_done(&w);
+    if (code == SFT_OK) return save_count(s, sink.finish(sink.ctx, err));
+    sink.abandon(sink.ctx);
+    return code;
+}
+
+/* ── The folder ── */
+
+static sft_code save_os_fail(sft_error *err, sft_code code, int error, const char *what) {
+    char room[128];
+    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
+}
+
+static int save_any_entry(void *ctx, const char *name, os_kind kind) {
+    (void)name, (void)kind;
+    *(bool *)ctx = true;
+    return -1;
+}
+
+/* Make the folder, or see that there is nothing in it. */
+static sft_code save_begin(set_save *s, sft_error *err) {
+    bool found = false;
+    int error = os_make_folder(s->folder, 0777);
+    s->made = error == 0;
+    if (s->made) return SFT_OK;
+    if (error != EEXIST) return save_os_fail(err, SFT_IO_OPEN, error, "make the folder");
+    error = os_list(s->folder, save_any_entry, &found);
+    if (found) {
+        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                         "expected a new or empty folder, found files in it");
+    }
+    if (error == ENOTDIR) {
+        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                         "expected a new or empty folder, found a file");
+    }
+    return error ? save_os_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
+}
+
+/* The entry of a folder made here, in its parent. */
+static sft_code save_sync_parent(set_save *s, sft_error *err) {
+    size_t len = strlen(s->folder);
+    if (!s->made || s->options.no_sync) return SFT_OK;
+    while (len > 0 && s->folder[len - 1] == '/') len--;
+    while (len > 0 && s->folder[len - 1] != '/') len--;
+    memcpy(s->path, len > 0 ? s->folder : ".", len > 0 ? len : 1);
+    s->path[len > 0 ? len : 1] = '\0';
+    int error = os_sync_folder(s->path);
+    bool unknown = error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
+    return error && !unknown ? save_os_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
+}
+
+static void save_undo(set_save *s) {
+    while (s->published > 0) (void)os_unlink(save_path(s, --s->published));
+    if (s->made) (void)os_remove_folder(s->folder);
+}
+
+/* ── All together ── */
+
+static int compare_part_names(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_part *parts = ctx;
+    return sfti_bytes_compare(parts[a].spec.name, parts[b].spec.name);
+}
+
+/* A name in two shards would be in neither of their plans. */
+static sft_code save_check_names(const set_save *s, sft_error *err) {
+    for (size_t i = 1; i < s->count; i++) {
+        sft_span name = s->parts[s->order[i]].spec.name;
+        if (!sft_span_equal(s->parts[s->order[i - 1]].spec.name, name)) continue;
+        return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                                "expected each tensor's name once, found it twice");
+    }
+    return SFT_OK;
+}
+
+static sft_code save_prepare(set_save *s, sft_error *err) {
+    s->some = sfti_arena_array(&s->arena, s->count, sizeof *s->some);
+    s->order = sfti_arena_array(&s->arena, 2 * (uint64_t)s->count, sizeof *s->order);
+    if (!s->some || !s->order) return sfti_fail_memory(err, s->count * sizeof *s->some);
+    for (size_t i = 0; i < s->count; i++) {
+        s->order[i] = (uint32_t)i;
+        s->total += part_bytes(&s->parts[i]);
+    }
+    sfti_sort(s->order, s->order + s->count, s->count, compare_part_names, s->parts);
+    return save_check_names(s, err);
+}
+
+static sft_code save_files(set_save *s, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (uint32_t i = 0; i < s->shards && !code; i++) code = save_shard(s, i, err);
+    if (!code && s->shards > 1) code = save_index(s, err);
+    if (!code) code = save_sync_parent(s, err);
+    if (code) save_undo(s);
+    return code;
+}
+
+static sft_code save_check(const set_save *s, sft_error *err) {
+    char none[1];
+    bool fits = s->folder && s->shards > 0 && (s->count == 0 || (s->parts && s->shard_of));
+    for (size_t i = 0; fits && i < s->count; i++) fits = s->shard_of[i] < s->shards;
+    if (!fits || s->count >= UINT32_MAX || strchr(s->stem, '/')) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a folder, a name without \"/\" and parts with their shards, "
+                         "found none");
+    }
+    size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);
+    if (strlen(s->folder) + 1 + len + 32 < SAVE_PATH) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a path of at most %d bytes, found a longer one", SAVE_PATH);
+}
+
+static void save_options(set_save *s, const sft_save_set_options *options, const sft_job *job) {
+    sft_save_set_options own = SFT_SAVE_SET_OPTIONS_INIT;
+    sft_job no_job = SFT_JOB_INIT;
+    if (options) {
+        size_t size = options->size < sizeof own ? options->size : sizeof own;
+        memcpy(&own, options, size);
+    }
+    s->options = own;
+    s->stem = own.stem ? own.stem : "model";
+    s->job = job ? *job : no_job;
+    s->alloc = sfti_set_allocator(own.plan.alloc);
+    s->options.plan.alloc = &s->alloc;
+    s->arena.alloc = s->alloc;
+}
+
+sft_code sft_save_set(const char *folder, const sft_part *parts, const uint32_t *shard_of,
+                      size_t count, uint32_t shards, const sft_pair *metadata,
+                      size_t metadata_count, const sft_save_set_options *options,
+                      const sft_job *job, sft_error *err) {
+    sft_allocator alloc = sfti_set_allocator(options ? options->plan.alloc : NULL);
+    set_save *s = sfti_take(&alloc, sizeof *s);
+    if (!s) return sfti_fail_memory(err, sizeof *s);
+    memset(s, 0, sizeof *s);
+    s->folder = folder;
+    s->parts = parts;
+    s->shard_of = shard_of;
+    s->count = count;
+    s->shards = shards;
+    s->metadata = metadata;
+    s->metadata_count = metadata_count;
+    save_options(s, options, job);
+    sft_code code = save_check(s, err);
+    if (!code) code = save_prepare(s, err);
+    if (!code) code = save_begin(s, err);
+    if (!code) code = save_files(s, err);
+    sfti_arena_free(&s->arena);
+    sfti_release(&alloc, s, sizeof *s);
+    return code;
+}

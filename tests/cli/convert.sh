@@ -1,0 +1,25 @@
+# Floats only, unless --match says more; nothing is said when all is well.
+$SFT convert every-dtype.safetensors -o out.safetensors --dtype bf16
+echo $?
+$SFT ls out.safetensors
+$SFT check out.safetensors && echo valid
+$SFT cat every-dtype.safetensors 'tensor.17.f32[0, :4]'
+$SFT cat out.safetensors 'tensor.17.f32[0, :4]'
+# Integers to integers, and by name whatever they are.
+$SFT convert every-dtype.safetensors -o ints.safetensors -d I64 --saturate
+$SFT ls --tsv --match '*.[0-9]*.[iu]*' ints.safetensors | cut -f 2,3
+$SFT convert every-dtype.safetensors -o some.safetensors --dtype F64 --match 'tensor.0[0-4].*'
+$SFT ls --tsv --match 'tensor.0*' some.safetensors | cut -f 2,3
+# The same bytes with one thread and with three; mode and metadata kept.
+chmod 640 lora/neon-city.safetensors
+$SFT convert lora/neon-city.safetensors -o one.safetensors --dtype F32 --threads 1
+$SFT convert lora/neon-city.safetensors -o three.safetensors --dtype F32 --threads 3 --keep-mtime
+cmp one.safetensors three.safetensors && echo same
+stat -c '%a' one.safetensors
+[ "$(stat -c %Y three.safetensors)" = "$(stat -c %Y lora/neon-city.safetensors)" ] && echo "same time"
+metadata='import sys, json, struct; f = open(sys.argv[1], "rb"); n = struct.unpack("<Q", f.read(8))[0]; print(sorted(json.loads(f.read(n))["__metadata__"].items()))'
+python3 -c "$metadata" one.safetensors | cmp - <(python3 -c "$metadata" lora/neon-city.safetensors) && echo "same metadata"
+$SFT convert one.safetensors -o one.safetensors --dtype F16 --force && $SFT check one.safetensors
+$SFT convert one.safetensors -o less.safetensors --dtype F8_E4M3 --dry-run
+ls -A | grep -c 'less\|sft-'
+true

@@ -1,0 +1,1 @@
+$SFT meta -h

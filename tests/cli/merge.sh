@@ -1,0 +1,12 @@
+$SFT merge sharded/model.safetensors.index.json -o one.safetensors; echo $?
+$SFT merge sharded -o two.safetensors; cmp one.safetensors two.safetensors && echo same
+$SFT diff sharded one.safetensors; echo $?
+$SFT merge every-dtype.safetensors one.safetensors -o all.safetensors --dry-run; echo $?
+st a.safetensors '{"__metadata__":{"k":"1","a":"x"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 1
+st b.safetensors '{"__metadata__":{"k":"2","b":"y"},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 1
+$SFT merge a.safetensors b.safetensors -o ab.safetensors; echo $?
+$SFT info --json ab.safetensors | pyjson 'j["results"][0]["metadata"]'
+$SFT merge a.safetensors a.safetensors -o aa.safetensors; echo $?; ls aa.safetensors 2>/dev/null
+$SFT merge a.safetensors nosuch.safetensors -o x.safetensors; echo $?
+mkdir empty; $SFT merge empty -o x.safetensors; echo $?
+$SFT merge - -o x.safetensors; echo $?

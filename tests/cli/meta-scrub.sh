@@ -1,0 +1,7 @@
+st s.safetensors '{"__metadata__":{"format":"pt","ss_session_id":"123","ss_dataset_dirs":"{\"10_me\":{}}","note":"trained in C:\\\\Users\\\\me\\\\loras","comment":"see https://example.org/home/x and 3/4","args":"--out=/home/me/x","p":"~/models/a","modelspec.title":"T","unc":"\\\\\\\\server\\\\share","workflow":"{}","prompt":"{}","img":"data:image/png;base64,/home/abcd","ot_config":"{}","pair":"a:/x"},"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}' 4
+cp s.safetensors t.safetensors
+$SFT meta scrub s.safetensors --dry-run; cmp s.safetensors t.safetensors && echo untouched
+$SFT meta scrub s.safetensors | sed 's/^sha256.*/sha256 X/'; $SFT meta list s.safetensors
+[ "sha256 $(sha256sum <s.safetensors | cut -d' ' -f1)" = "$($SFT meta scrub s.safetensors | tail -1)" ] && echo right digest
+$SFT meta scrub t.safetensors --keep 'ss_*' --keep note --json | pyjson 'j["results"][0]["removed"], len(j["results"][0]["sha256"])'
+$SFT meta list t.safetensors | head -4

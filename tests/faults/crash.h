@@ -1,0 +1,38 @@
+/* What a power cut leaves. A scene is run once, and all it does to the disk is recorded; then,
+ * for each moment, every disk is built that a cut at that moment could have left: what was
+ * synced is there; of the rest any part may be, in any order, writes torn in pieces. */
+#ifndef CRASH_H
+#define CRASH_H
+
+#include "faults.h"
+
+typedef struct crash_scene crash_scene;
+struct crash_scene {
+    const char *name;
+    int way; /* whatever set, run and judge make of it */
+    void (*set)(const crash_scene *scene); /* the disk before, all of it synced */
+    sft_code (*run)(const crash_scene *scene, sft_error *err);
+    /* Before `run` is recorded, and after it: keep what the files were and are. */
+    void (*keep)(const crash_scene *scene, bool after);
+    /* On a disk as it was left, nothing failing: NULL, or what is wrong. done: run had
+     * returned. May change the disk (mend it). */
+    const char *(*judge)(const crash_scene *scene, bool done);
+};
+
+/* What is taken away, to see that it is missed. */
+typedef enum crash_without {
+    CRASH_AS_IT_IS,
+    CRASH_NO_FILE_SYNC,
+    CRASH_NO_FOLDER_SYNC,
+    CRASH_NO_JOURNAL /* no file whose name has ".sft-journal" */
+} crash_without;
+
+typedef struct crash_count {
+    size_t moments, states, distinct, torn;
+    char first[256]; /* what was wrong first */
+} crash_count;
+
+/* At most `most` disks a moment: all subsets where there are so few, else some at random. */
+crash_count crash_play(const crash_scene *scene, crash_without without, size_t most);
+
+#endif

@@ -1,0 +1,281 @@
+/* The commands that write models anew, over a system of which the nth allocation or call
+ * fails, or which is told to stop: what stood there stands there still, or what was to come
+ * is there whole; no hidden file is left, and the exit status tells. */
+#include "cli.h"
+#include "faults.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS_MOST 16
+
+/* ── Running ── */
+
+static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
+    size_t len;
+    const void *bytes = os_fake_output(fd, &len);
+    if (len > size) {
+        *overflow = true;
+        return 0;
+    }
+    memcpy(room, bytes, len);
+    return len;
+}
+
+static void run_line(const fault_scene *scene, fault_seen *seen) {
+    static char words[512];
+    char *argv[WORDS_MOST + 1] = { 0 };
+    int argc = 0;
+    memcpy(words, scene->line, strlen(scene->line) + 1);
+    for (char *at = words; at && argc < WORDS_MOST; argc++) {
+        argv[argc] = at;
+        at = strchr(at, ' ');
+        if (at) *at++ = '\0';
+    }
+    seen->status = sft_cli_main(argc, argv);
+    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
+    seen->text[seen->len] = '\0';
+    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
+    seen->err_text[seen->err_len] = '\0';
+}
+
+/* ── What stands where results go ── */
+
+static const char *const places[] = {
+    "/dir/o.safetensors", "/dir/old.safetensors", "/m/a.safetensors",
+    "/set/m-00001-of-00003.safetensors", "/dir/link.safetensors",
+    "/dir/new/model.safetensors.index.json", "/dir/new/model.safetensors",
+    "/dir/new/model-00001-of-00002.safetensors", "/dir/new/model-00002-of-00002.safetensors",
+    "/dir/new/model-00001-of-00003.safetensors", "/dir/new/model-00002-of-00003.safetensors",
+    "/dir/new/model-00003-of-00003.safetensors",
+};
+
+#define PLACES (sizeof places / sizeof *places)
+
+typedef struct state {
+    uint64_t digest[PLACES]; /* 0: nothing there */
+    size_t files;            /* in the whole system */
+} state;
+
+static state look(void) {
+    state s;
+    memset(&s, 0, sizeof s);
+    s.files = os_fake_count_files();
+    for (size_t i = 0; i < PLACES; i++) {
+        size_t len;
+        const unsigned char *bytes = os_fake_file(places[i], &len);
+        if (!bytes) continue;
+        s.digest[i] = UINT64_C(0xcbf29ce484222325);
+        for (size_t at = 0; at < len; at++)
+            s.digest[i] = (s.digest[i] ^ bytes[at]) * UINT64_C(0x100000001b3);
+    }
+    return s;
+}
+
+static bool same_state(const state *a, const state *b) {
+    return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+static state before, done;
+static const fault_scene *learned; /* of which `done` is the result */
+
+static void add_npy(void) {
+    static const char head[] = "\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, "
+                               "'shape': (2, 3), }          \n";
+    char bytes[10 + 70 + 24] = { 0 };
+    memcpy(bytes, head, sizeof head - 1);
+    assert_int_equal(sizeof head - 1, 80);
+    os_fake_add_file("/m/x.npy", bytes, sizeof bytes);
+}
+
+/* As it would be written: its data come to lie where they lay. */
+static void add_model(void) {
+    static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[9000],"
+                                 "\"data_offsets\":[0,9000]}}     ";
+    static char bytes[8 + sizeof header - 1 + 9000] = { sizeof header - 1 };
+    assert_int_equal((sizeof header - 1) % 8, 0);
+    memcpy(bytes + 8, header, sizeof header - 1);
+    for (size_t i = 0; i < 9000; i++) bytes[8 + sizeof header - 1 + i] = (char)(i * 7 >> 3);
+    os_fake_add_file("/m/std.safetensors", bytes, sizeof bytes);
+}
+
+static void set_world(const fault_scene *scene) {
+    static const char bytes[24] = "twenty-four bytes for w";
+    os_fake_add_file("/dir/old.safetensors", "old", 3);
+    os_fake_add_link("/dir/link.safetensors", "old.safetensors");
+    os_fake_add_file("/lit/.x.safetensors.sft-00000v", "left", 4);
+    os_fake_add_file("/lit/.y.sft-abcdef", "left", 4);
+    os_fake_add_file("/lit/.y.sft-ABCDEF", "ours", 4);
+    add_npy();
+    add_model();
+    os_fake_set_input(scene->mode == OS_PIPE ? OS_PIPE : OS_FILE, bytes, sizeof bytes);
+    os_fake_no_unnamed(scene->way);
+    os_fake_short_writes(5000);
+    before = look();
+}
+
+/* An index stands there only with all its shards. */
+static bool is_torn(const state *now) {
+    if (!now->digest[5] || now->digest[5] == before.digest[5]) return false;
+    bool two = now->digest[7] && now->digest[8];
+    bool three = now->digest[9] && now->digest[10] && now->digest[11];
+    return !two && !three;
+}
+
+static const char *judge_state(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    state now = look();
+    if (learned != scene) {
+        learned = scene;
+        done = now;
+    }
+    /* The system says that there is no link: believed, and the link becomes a file. */
+    if (now.digest[4] && now.digest[4] == done.digest[1]) now.digest[1] = now.digest[4];
+    now.digest[4] = 0;
+    if (is_torn(&now)) return "an index without its shards";
+    if (seen->status == 0 && !same_state(&now, &done)) return "success, and another result";
+    if (lasting) return NULL;
+    bool old = same_state(&now, &before), fresh = same_state(&now, &done);
+    if (!old && !fresh) return "neither the old state nor the new one";
+    if (now.files > (fresh ? done.files : before.files)) return "a hidden file is left";
+    return NULL;
+}
+
+/* What --clean removes is gone one by one. */
+static const char *judge_clean(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    (void)lasting;
+    bool first = os_fake_exists("/lit/.x.safetensors.sft-00000v");
+    bool second = os_fake_exists("/lit/.y.sft-abcdef");
+    bool dry = strstr(scene->line, "--dry-run") != NULL;
+    if (!os_fake_exists("/lit/.y.sft-ABCDEF")) return "a file that is not ours is gone";
+    if (dry && (!first || !second)) return "--dry-run removed something";
+    if (!dry && seen->status == 0 && (first || second)) return "success, and something is left";
+    return NULL;
+}
+
+#define SCENE(text, input, named) \
+    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+      .mode = input, .way = named, .set = set_world, .after = judge_state }
+#define WRITES(text) SCENE(text, OS_FILE, false)
+#define NAMED(text) SCENE(text, OS_FILE, true)
+#define PIPED(text) SCENE(text, OS_PIPE, false)
+#define CLEANS(text) \
+    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+      .set = set_world, .after = judge_clean }
+/* Refuses a file; of which a failure may hide what it really is. */
+#define REFUSES(text) \
+    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+      .refused = true, .set = set_world, .after = judge_state }
+#define READS(text) \
+    { .command = true, .run = run_line, .line = "safetensors " text, .set = set_world, \
+      .after = judge_state }
+
+#define INDEX "/set/m.safetensors.index.json"
+
+static const fault_scene merges[] = {
+    WRITES("merge " INDEX " -o /dir/o.safetensors"),
+    NAMED("merge /m/a.safetensors /m/big.safetensors -o /dir/old.safetensors --force"),
+    WRITES("merge /m/a.safetensors /m/big.safetensors -o /dir/o.safetensors --no-sync"),
+    WRITES("merge /m/a.safetensors -o /dir/o.safetensors --keep-mtime"),
+    WRITES("merge /m/a.safetensors -o /dir/link.safetensors --force --follow"),
+    WRITES("merge " INDEX " -o /dir/o.safetensors --dry-run"),
+    WRITES("merge /m/std.safetensors -o /dir/o.safetensors"),
+    NAMED("merge /m/std.safetensors -o /dir/old.safetensors --force"),
+    REFUSES("merge /m/a.safetensors /m/a.safetensors -o /dir/o.safetensors"),
+    REFUSES("merge /m/a.safetensors -o /dir/old.safetensors"),
+    REFUSES("merge /m/a.safetensors -o /dir/link.safetensors --force"),
+};
+
+static const fault_scene selects[] = {
+    WRITES("select /m/a.safetensors -o /dir/o.safetensors --keep b.*"),
+    NAMED("select /m/a.safetensors -o /dir/old.safetensors --drop w --force"),
+    WRITES("select " INDEX " -o /dir/new --drop s1.*"),
+    WRITES("select " INDEX " -o /dir/o.safetensors --drop s1.*"),
+    REFUSES("select /m/a.safetensors -o /dir/o.safetensors --keep nothing"),
+};
+
+static const fault_scene splits[] = {
+    WRITES("split /m/a.safetensors -o /dir/new --count 2"),
+    NAMED("split /m/a.safetensors -o /dir/new --count 3"),
+    WRITES("split /m/a.safetensors -o /dir/new"),
+    WRITES("split " INDEX " -o /dir/new --max-size 20 --no-sync"),
+    WRITES("split " INDEX " -o /dir/new --count 3 --dry-run"),
+    REFUSES("split /m/a.safetensors -o /dir"),
+    REFUSES("split /m/a.safetensors -o /dir/old.safetensors"),
+};
+
+static const fault_scene repairs[] = {
+    WRITES("repair /m/twice.safetensors -o /dir/o.safetensors"),
+    NAMED("repair /m/twice.safetensors -o /dir/old.safetensors --force"),
+    WRITES("repair /m/a.safetensors -o /dir/o.safetensors --dry-run"),
+    REFUSES("repair /m/cut.safetensors -o /dir/o.safetensors"),
+    REFUSES("repair /m/page.safetensors -o /dir/o.safetensors"),
+    CLEANS("repair --clean /lit"),
+    CLEANS("repair --clean /lit --dry-run"),
+};
+
+static const fault_scene edits[] = {
+    WRITES("add /m/a.safetensors n=/m/x.npy"),
+    NAMED("add /m/a.safetensors n=/m/x.npy w=/m/x.npy --force"),
+    WRITES("add " INDEX " n=/m/x.npy -o /dir/o.safetensors"),
+    REFUSES("add /m/a.safetensors w=/m/x.npy"),
+    WRITES("put /m/a.safetensors w"),
+    PIPED("put /m/a.safetensors w"),
+    NAMED("put /m/a.safetensors w -o /dir/old.safetensors --force"),
+    REFUSES("put /m/a.safetensors c"),
+    REFUSES("put /m/a.safetensors nothing"),
+};
+
+static const fault_scene diffs[] = {
+    READS("diff /m/a.safetensors /m/a.safetensors"),
+    READS("diff /m/a.safetensors /m/big.safetensors"),
+    READS("diff --json /m/a.safetensors /m/big.safetensors"),
+    READS("diff --jsonl " INDEX " /set/plain.json"),
+    READS("diff " INDEX " /gap/m.safetensors.index.json"),
+    READS("diff --json /m/a.safetensors /m/none"),
+};
+
+static void play_merges(void **unused) {
+    (void)unused;
+    assert_true(fault_play(merges, sizeof merges / sizeof *merges, 100, 150));
+}
+
+static void play_selects(void **unused) {
+    (void)unused;
+    assert_true(fault_play(selects, sizeof selects / sizeof *selects, 100, 100));
+}
+
+static void play_splits(void **unused) {
+    (void)unused;
+    assert_true(fault_play(splits, sizeof splits / sizeof *splits, 100, 150));
+}
+
+static void play_repairs(void **unused) {
+    (void)unused;
+    assert_true(fault_play(repairs, sizeof repairs / sizeof *repairs, 50, 70));
+}
+
+static void play_edits(void **unused) {
+    (void)unused;
+    assert_true(fault_play(edits, sizeof edits / sizeof *edits, 100, 100));
+}
+
+static void play_diffs(void **unused) {
+    (void)unused;
+    assert_true(fault_play(diffs, sizeof diffs / sizeof *diffs, 60, 60));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(play_merges),  cmocka_unit_test(play_selects),
+        cmocka_unit_test(play_splits),  cmocka_unit_test(play_repairs),
+        cmocka_unit_test(play_edits),   cmocka_unit_test(play_diffs),
+    };
+    return cmocka_run_group_tests_name("writing models anew over a failing system", tests, NULL,
+                                       NULL);
+}

@@ -1,0 +1,128 @@
+/* The other ways to write, over a system of which the nth allocation or call fails: tensors
+ * added one by one, bytes past the page cache, elements at distances. */
+#include "faults.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define TARGET "/dir/target"
+
+enum { ADDED, STRIDED, DIRECT, DIRECT_SHORT, DIRECT_REFUSED };
+
+static size_t files_before;
+static char data[30000];
+
+static void set_target(const fault_scene *scene) {
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 7 + i / 100);
+    if (scene->path) os_fake_add_file(TARGET, "old", 3);
+    os_fake_can_direct(scene->way == DIRECT || scene->way == DIRECT_SHORT);
+    os_fake_short_writes(scene->way == DIRECT_SHORT ? 5000 : 0);
+    files_before = os_fake_count_files();
+}
+
+static sft_code open_target(const fault_scene *scene, sft_sink *sink, sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    options.alloc = &fault_alloc;
+    options.direct = scene->way >= DIRECT;
+    return sft_sink_path(TARGET, &options, sink, err);
+}
+
+static sft_code add_tensors(sft_writer *writer, sft_error *err) {
+    char name[] = "tensor.000";
+    const uint64_t shape[] = { 50 };
+    sft_code code = SFT_OK;
+    for (int n = 0; n < 70 && !code; n++) {
+        size_t i;
+        sft_spec spec = { { name, sizeof name - 1 }, SFT_U8, 1, shape };
+        name[7] = (char)('0' + n / 10);
+        name[8] = (char)('0' + n % 10);
+        code = sft_writer_add(writer, &spec, &i, err);
+        if (!code) code = sft_writer_put(writer, i, data + n, 50, err);
+    }
+    return code;
+}
+
+static sft_code run_added(sft_sink sink, sft_error *err) {
+    static const sft_pair pair = { { "k", 1 }, { "v", 1 } };
+    sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
+    sft_writer *writer;
+    options.alloc = &fault_alloc;
+    options.metadata = &pair;
+    options.metadata_count = 1;
+    options.header_room = 8000;
+    sft_code code = sft_writer_open(&options, sink, &writer, err);
+    if (code) return code;
+    code = add_tensors(writer, err);
+    if (!code) return sft_writer_finish(writer, err);
+    sft_writer_abandon(writer);
+    return code;
+}
+
+static sft_code run_part(const fault_scene *scene, sft_sink sink, sft_error *err) {
+    static const uint64_t shape[] = { 100, 150 };
+    static const int64_t turned[] = { 2, 200 }, plain[] = { 300, 2 };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_source source;
+    options.alloc = &fault_alloc;
+    options.spare = 500;
+    const int64_t *strides = scene->way == STRIDED ? turned : plain;
+    sft_code code = sft_source_strided(SFT_F16, shape, 2, data, strides, &fault_alloc, &source,
+                                       err);
+    if (code) {
+        sink.abandon(sink.ctx);
+        return code;
+    }
+    sft_part part = { { { "w", 1 }, SFT_F16, 2, shape }, &source, 0 };
+    code = sft_save_parts(&part, 1, NULL, 0, &options, sink, NULL, err);
+    source.close(source.ctx);
+    return code;
+}
+
+static void run_stream(const fault_scene *scene, fault_seen *seen) {
+    sft_sink sink;
+    sft_code code = open_target(scene, &sink, &seen->err);
+    if (!code)
+        code = scene->way == ADDED ? run_added(sink, &seen->err)
+                                   : run_part(scene, sink, &seen->err);
+    seen->status = code;
+    size_t len;
+    const void *bytes = os_fake_file(TARGET, &len);
+    if (!code && bytes) fault_see_bytes(seen, bytes, len);
+}
+
+static const char *judge_target(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    size_t len;
+    const char *bytes = os_fake_file(TARGET, &len);
+    bool old = bytes && len == 3, fresh = bytes && !old;
+    size_t most = files_before + (fresh && !scene->path);
+    if (seen->status == SFT_OK && !fresh) return "success, and no file";
+    if (seen->status != SFT_OK && fresh && seen->status != SFT_IO_SYNC)
+        return "failure, and a new file";
+    if (scene->path && !bytes) return "the old file is gone";
+    return os_fake_count_files() > most + lasting ? "a hidden file is left" : NULL;
+}
+
+#define STREAM(what, old) { .name = "stream " #what, .run = run_stream, .way = what, \
+    .path = old, .writes = true, .set = set_target, .after = judge_target }
+
+static const fault_scene streams[] = {
+    STREAM(ADDED, NULL),   STREAM(ADDED, TARGET),  STREAM(STRIDED, TARGET),
+    STREAM(DIRECT, NULL),  STREAM(DIRECT, TARGET), STREAM(DIRECT_SHORT, TARGET),
+    STREAM(DIRECT_REFUSED, TARGET),
+};
+
+static void play_streams(void **state) {
+    (void)state;
+    assert_true(fault_play(streams, sizeof streams / sizeof *streams, 400, 200));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(play_streams) };
+    return cmocka_run_group_tests_name("streams over a failing system", tests, NULL, NULL);
+}

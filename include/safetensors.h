@@ -147,6 +147,12 @@ typedef enum sft_code {
     SFT_INDEX_TENSOR_MISSING = 183,
     SFT_INDEX_TENSOR_MISPLACED = 184,
     SFT_INDEX_TENSOR_DUPLICATE = 185,
+    /* datasets: safetensors_dataset.h */
+    SFT_MANIFEST_MISSING = 190,
+    SFT_MANIFEST_TYPE = 191,
+    SFT_DATASET_SHARD = 192,
+    SFT_DATASET_DUPLICATE = 193,
+    SFT_DATASET_RECEIPT = 194,
 
     /* recognised as something else */
     SFT_FOUND_GIT_LFS = 200,
@@ -191,6 +197,14 @@ typedef enum sft_code {
     SFT_NAME_RESERVED = 509,
     SFT_CAST_DTYPE = 510,
     SFT_CAST_VALUE = 511,
+    SFT_OPTION_UNKNOWN = 520,
+    SFT_OPTION_VALUE = 521,
+    SFT_COLUMN_UNKNOWN = 522,
+    SFT_COLUMN_TYPE = 523,
+    SFT_ROW_VALUE = 524,
+    SFT_ROW_SHAPE = 525,
+    SFT_ROW_NULL = 526,
+    SFT_ROW_KEY = 527,
 
     SFT_OUT_OF_ORDER = 600,
     SFT_INCOMPLETE = 601,
@@ -200,6 +214,9 @@ typedef enum sft_code {
     SFT_EDIT_INTERRUPTED = 605,
     SFT_EDIT_BUSY = 606,
     SFT_HARD_LINKS = 607,
+    SFT_DATASET_BUSY = 610,
+    SFT_DATASET_CHANGED = 611,
+    SFT_DATASET_DISAGREES = 612,
 
     SFT_CANCELLED = 700
 } sft_code;

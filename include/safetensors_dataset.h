@@ -1,0 +1,338 @@
+/* Datasets: a folder of shards with a manifest, written from any number of tasks and
+ * committed at once (docs/dataset.md tells the layout, the options and the commit).
+ *
+ * Two halves and a value between them. A shard writer runs anywhere (a thread, a Spark task,
+ * a Ray worker): it takes rows as Arrow batches and returns receipts, plain JSON text. A
+ * commit runs once: it takes the receipts, checks what only the whole can show, and publishes
+ * dataset_manifest.json last. Until then nobody sees the new files; after it nothing fails.
+ *
+ * All files are reached through a table of functions (sft_storage), of which local folders are
+ * one. Names in it are relative to the dataset's folder, UTF-8, with '/' between parts.
+ *
+ * Conventions as in safetensors.h.
+ */
+#ifndef SAFETENSORS_DATASET_H
+#define SAFETENSORS_DATASET_H
+
+#include "safetensors.h"
+#include "safetensors_set.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ── Arrow C Data Interface (https://arrow.apache.org/docs/format/CDataInterface.html) ── */
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#endif
+
+/* ── Storage ─────────────────────────────────────────────────────────────── */
+
+/* What a listing tells of one object. */
+typedef struct sft_stored {
+    const char *name; /* last part only; valid during the call */
+    uint64_t bytes;   /* 0 of a folder */
+    int64_t mtime_s;  /* since 1970, or 0 when unknown */
+    bool folder;
+} sft_stored;
+
+/* False ends the listing. */
+typedef bool (*sft_stored_fn)(void *ctx, const sft_stored *object);
+
+/* Where a dataset lies: functions over ctx, passed by value. Absent objects are
+ * SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used
+ * by several. @since 0.1 */
+typedef struct sft_storage {
+    void *ctx;
+    /* A sink for a new object; folders on the way are made. It need not be there before
+     * sft_sink.finish. Refuses to replace (SFT_EXISTS) unless replace. */
+    sft_code (*create)(void *ctx, const char *name, bool replace, sft_sink *out,
+                       sft_error *err);
+    /* Its bytes, read by position; size known. */
+    sft_code (*open)(void *ctx, const char *name, sft_source *out, sft_error *err);
+    /* What lies directly in a folder ("" = the dataset's); one that is not there is empty. */
+    sft_code (*list)(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
+                     sft_error *err);
+    /* Rename, replacing. NULL for object stores: tasks then write under final names. */
+    sft_code (*move)(void *ctx, const char *from, const char *to, sft_error *err);
+    /* All names in the folder so far are safe from a power cut. May be NULL. */
+    sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
+    /* One object; absent is fine. A folder with all in it when folder is true. */
+    sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
+    /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY). Both NULL:
+     * there is no such thing here; versions are compared just before publishing instead. */
+    sft_code (*lock)(void *ctx, uint64_t wait_ms, sft_error *err);
+    void (*unlock)(void *ctx);
+    void (*close)(void *ctx); /* may be NULL */
+} sft_storage;
+
+/* A local folder, made when something is first created in it. no_sync as in sft_path_options.
+ * Symbolic links inside are not followed when removing. Lock: a file `.dataset.lock` that
+ * stays. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_storage_local(const char *folder, bool no_sync,
+                                                 const sft_allocator *alloc, sft_storage *out,
+                                                 sft_error *err);
+
+/* ── Options ─────────────────────────────────────────────────────────────── */
+
+typedef enum sft_dataset_mode {
+    SFT_DATASET_BATCH = 1, /* one file every batch_size rows, one tensor a column */
+    SFT_DATASET_KV = 2     /* each row gives one tensor a column, named by a key column */
+} sft_dataset_mode;
+
+/* One row of the option table: docs, Python and Spark print it. @since 0.1 */
+typedef struct sft_dataset_option {
+    const char *name;
+    const char *values;     /* "fail, lastWin", for people */
+    const char *by_default; /* as text; NULL when there is none */
+    const char *sentence;
+    uint32_t modes;         /* bits 1 << sft_dataset_mode */
+} sft_dataset_option;
+/* NULL past the last. */
+SFT_API const sft_dataset_option *sft_dataset_option_at(size_t i);
+
+/* Checked options of a write. Immutable, may be shared by threads. @since 0.1 */
+typedef struct sft_dataset_options sft_dataset_options;
+
+/* From names (any case) and texts, as engines carry them. SFT_OPTION_UNKNOWN suggests the
+ * nearest name, SFT_OPTION_VALUE tells what is allowed. Nothing else is touched. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
+                                                       const sft_allocator *alloc,
+                                                       sft_dataset_options **out,
+                                                       sft_error *err);
+SFT_API void sft_dataset_options_free(sft_dataset_options *options);
+SFT_API sft_dataset_mode sft_dataset_options_mode(const sft_dataset_options *options);
+SFT_API bool sft_dataset_options_indexed(const sft_dataset_options *options);
+
+/* Whether rows of this schema can be written so, told before anything is: every column there,
+ * of a type that is taken, with a cast to its dtype. Writes
+ * {"mode":…,"name_col":…,"columns":[{"name","dtype" or null,"shape" or null,"arrow"}]} in the
+ * order of the files to the sink, which the caller finishes; sink may be NULL. The schema
+ * stays the caller's. SFT_COLUMN_UNKNOWN, SFT_COLUMN_TYPE. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_check_schema(const sft_dataset_options *options,
+                                                        const struct ArrowSchema *schema,
+                                                        sft_sink *sink, sft_error *err);
+
+/* ── Writing shards ──────────────────────────────────────────────────────── */
+
+/* Rows of one task on their way into shards. One thread at a time. @since 0.1 */
+typedef struct sft_shard_writer sft_shard_writer;
+
+/* storage and options must outlive the writer. job: sft_commit_job of the commit that will
+ * take the receipts. partition: number of this task's part of the rows, which orders the
+ * dataset; sft_commit_first_partition is added to it. schema stays the caller's: a struct of
+ * the columns. Every attempt has names of its own. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_open(const sft_dataset_options *options,
+                                                     const sft_storage *storage, sft_span job,
+                                                     uint64_t partition,
+                                                     const struct ArrowSchema *schema,
+                                                     const sft_allocator *alloc,
+                                                     sft_shard_writer **out, sft_error *err);
+/* A batch of rows, a struct array of the schema; moved from (its release is NULL afterwards,
+ * also on failure). Kept by reference until its rows are in a file: at most one shard's.
+ * After a failure only abandon is left. SFT_ROW_VALUE, SFT_ROW_SHAPE, SFT_ROW_NULL, SFT_ROW_KEY
+ * name column and row (counted from this writer's first). Ticks the job while files are
+ * written. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_append(sft_shard_writer *writer,
+                                                       struct ArrowArray *batch,
+                                                       const sft_job *job, sft_error *err);
+/* Write the tail and free the writer, also on failure (nothing of it then stays). Receipts, a
+ * JSON array, go to *receipts, which is the caller's to free; never keys of tensors. */
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_close(sft_shard_writer *writer,
+                                                      sft_buffer *receipts, const sft_job *job,
+                                                      sft_error *err);
+/* Remove what was written, as far as that works, and free the writer. NULL is ignored. */
+SFT_API void sft_shard_writer_abandon(sft_shard_writer *writer);
+
+/* ── Committing ──────────────────────────────────────────────────────────── */
+
+typedef enum sft_commit_how {
+    SFT_COMMIT_NEW = 0,      /* SFT_EXISTS where a dataset (or any shard) is */
+    SFT_COMMIT_APPEND = 1,   /* to the dataset that is there, or a new one */
+    SFT_COMMIT_OVERWRITE = 2 /* in place of it; its shards go after the commit */
+} sft_commit_how;
+
+/* @since 0.1 */
+typedef struct sft_commit_options {
+    size_t size;
+    sft_commit_how how;
+    bool adopt_listing;    /* append: shards that a connector's manifest forgot come in, too */
+    uint64_t lock_wait_ms; /* 0 = 60,000 */
+    sft_span job;          /* goes on with a job begun elsewhere; empty: a new one */
+    sft_open_options open; /* for the shards; stays last */
+} sft_commit_options;
+#define SFT_COMMIT_OPTIONS_INIT \
+    { sizeof(sft_commit_options), SFT_COMMIT_NEW, false, 0, { NULL, 0 }, SFT_OPEN_OPTIONS_INIT }
+
+typedef struct sft_commit sft_commit;
+
+/* Begin, on the driver, before any task: reads the manifest that is there, and for an append
+ * checks that mode, columns, dtypes, per-sample shapes, name_col and separator agree
+ * (SFT_DATASET_DISAGREES); schema may be NULL, then that is checked by the receipts. Nothing is
+ * written. storage and options must outlive it. Close with sft_commit_close. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_commit_begin(const sft_dataset_options *options,
+                                                const sft_storage *storage,
+                                                const struct ArrowSchema *schema,
+                                                const sft_commit_options *how, sft_commit **out,
+                                                sft_error *err);
+/* Text that the tasks need: the job's uuid and, on append, the first number of its files.
+ * Plain ASCII; give it to sft_shard_writer_open as it is. Lives as long as the commit. */
+SFT_API sft_span sft_commit_job(const sft_commit *commit);
+/* Receipts of one task that is done: a JSON array as sft_shard_writer_close made it. The same
+ * one twice counts once. SFT_DATASET_RECEIPT when it is none of this job's. */
+SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span receipts,
+                                              sft_error *err);
+/* Lock out other commits, read the manifest again (an append is rebased on what came in
+ * meanwhile, an overwrite of another version than at the start is SFT_DATASET_CHANGED), open
+ * every shard by its receipt (SFT_DATASET_SHARD tells how many are missing, and the first), and
+ * merge all sorted headers: duplicates (SFT_DATASET_DUPLICATE, or shadowed), totals, schema.
+ * Nothing visible changes. Memory: a few MiB and about 64 KiB an open shard, whatever the
+ * number of keys. Ticks the job with bytes of headers. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_commit_prepare(sft_commit *commit, const sft_job *job,
+                                                  sft_error *err);
+/* After prepare: whether an index is to be written (asked for, there before, or needed because
+ * tensors are shadowed). */
+SFT_API bool sft_commit_indexed(const sft_commit *commit);
+/* After prepare, as often as wanted: the index's rows, sorted by tensor_key then file_name, as a
+ * stream of Arrow batches of at most 65,536 rows: tensor_key, file_name, shape (list of int32,
+ * or int64 where a dimension needs it), dtype, begin, end and, if any is, shadowed. The stream
+ * must be released before the commit is closed. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_commit_index(sft_commit *commit,
+                                                struct ArrowArrayStream *out, sft_error *err);
+/* The manifest as it would be published (valid until the next call on the commit): a caller
+ * writes its `commit` into the index. */
+SFT_API sft_span sft_commit_manifest(const sft_commit *commit);
+/* Told of what went wrong after the commit point, where nothing fails any more. May be NULL. */
+typedef void (*sft_warn_fn)(void *ctx, const sft_error *what);
+/* Move shards and index into place and publish the manifest in one step; then remove what was
+ * replaced and the job's folder. index: name of the index file in the job's folder (see
+ * sft_commit_job_folder), or NULL: then the manifest says there is none, and an old one is
+ * removed. On failure before the manifest the old dataset is whole and the commit can only be
+ * closed or aborted. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_commit_publish(sft_commit *commit, const char *index,
+                                                  sft_warn_fn warn, void *warn_ctx,
+                                                  const sft_job *job, sft_error *err);
+/* "_job-<uuid>", or "" where there is no move. */
+SFT_API const char *sft_commit_job_folder(const sft_commit *commit);
+/* Remove files of this job that the current manifest does not name; removes nothing when it
+ * cannot be told whether the manifest was published. receipts that were added are enough;
+ * where there is a job folder, all in it. For a commit that was published it does nothing. */
+SFT_API SFT_NODISCARD sft_code sft_commit_abort(sft_commit *commit, sft_error *err);
+/* Unlocks and frees; removes nothing. NULL is ignored. */
+SFT_API void sft_commit_close(sft_commit *commit);
+
+/* ── Reading ─────────────────────────────────────────────────────────────── */
+
+/* A manifest that was read and checked, ours or the connector's. Immutable. @since 0.1 */
+typedef struct sft_dataset sft_dataset;
+
+typedef struct sft_dataset_shard {
+    const char *name;
+    uint64_t bytes, samples, valid_samples, first_sample, tensors, shadowed;
+    const char *sha256; /* hex, or NULL */
+} sft_dataset_shard;
+
+/* storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE. warn is told of what is odd:
+ * files that a connector's manifest does not name, an index that is of another commit.
+ * Close with sft_dataset_close. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
+                                                const sft_allocator *alloc, sft_warn_fn warn,
+                                                void *warn_ctx, sft_dataset **out,
+                                                sft_error *err);
+SFT_API void sft_dataset_close(sft_dataset *dataset);
+/* The manifest's text, as it is stored. */
+SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
+/* 0 when the manifest does not say (the connector's). */
+SFT_API sft_dataset_mode sft_dataset_kind(const sft_dataset *dataset);
+SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
+SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
+/* In the order of samples; NULL past the last. */
+SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
+/* Open a shard: read by position, or mapped by path in local folders if the options ask.
+ * SFT_DATASET_SHARD when it is missing or not of the size the manifest tells, after a second
+ * look at the manifest (SFT_DATASET_CHANGED). Close with sft_close. */
+SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset, size_t i,
+                                                      const sft_open_options *options,
+                                                      sft_file **out, sft_error *err);
+
+/* ── Care ────────────────────────────────────────────────────────────────── */
+
+/* Each writes one result object (docs/json.md) to a sink the caller finishes; path and command
+ * as in sft_ls_json. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
+                                                     const char *path, const char *command,
+                                                     sft_sink *sink, sft_error *err);
+/* Every tensor of every shard, shard by shard, or of those whose key match tells. */
+SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
+                                                   const char *command, sft_match_fn match,
+                                                   void *ctx, sft_sink *sink, sft_error *err);
+/* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
+ * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
+ * "message"}]; *whole tells the same. The index is for those who can read Parquet: "index"
+ * tells name and commit. */
+SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
+                                                       const char *path, const char *command,
+                                                       sft_sink *sink, bool *whole,
+                                                       const sft_job *job, sft_error *err);
+/* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
+ * than grace_s seconds. remove: and remove it. Never a file that is not ours. */
+SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
+                                                   bool remove, const char *path,
+                                                   const char *command, sft_sink *sink,
+                                                   sft_error *err);
+/* Write shards that hold shadowed tensors, or are smaller than target_bytes (0: none are), anew
+ * without those and together, as one more commit. The index is left out: "index": null. */
+SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
+                                                   uint64_t target_bytes, const char *path,
+                                                   const char *command, sft_sink *sink,
+                                                   sft_warn_fn warn, void *warn_ctx,
+                                                   const sft_job *job, sft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

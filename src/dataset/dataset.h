@@ -1,0 +1,197 @@
+/* What the parts of a dataset say to one another. */
+#ifndef SFTI_DATASET_H
+#define SFTI_DATASET_H
+
+#include "base/mem.h"
+#include "safetensors_dataset.h"
+
+#define SFTI_DATASET_MANIFEST "dataset_manifest.json"
+#define SFTI_DATASET_INDEX "_tensor_index.parquet"
+/* Key of __metadata__ by which a shard is known to be ours; its value is "1". */
+#define SFTI_DATASET_MARK "libsafetensors.dataset"
+#define SFTI_DATASET_NAME 80 /* room for a shard's name, its NUL counted */
+#define SFTI_SCHEMA_MOST 10000 /* keys that the manifest's schema lists */
+
+/* ── options.c ── */
+
+typedef enum sfti_tail { SFTI_TAIL_WRITE, SFTI_TAIL_DROP, SFTI_TAIL_PAD } sfti_tail;
+
+/* A column's wish: its dtype, or its shape per sample. */
+typedef struct sfti_ds_wish {
+    sft_span column; /* empty: of all columns */
+    bool has_dtype, has_shape;
+    sft_dtype dtype;
+    uint32_t rank;
+    const uint64_t *shape;
+} sfti_ds_wish;
+
+struct sft_dataset_options {
+    sft_allocator alloc;
+    sfti_arena arena;
+    sft_dataset_mode mode;
+    uint64_t batch_size;
+    sft_span name_col, separator;
+    const sft_span *columns; /* as listed; none: all */
+    size_t column_count;
+    const sfti_ds_wish *wishes;
+    size_t wish_count;
+    bool last_win, index, truncate;
+    uint64_t shard_bytes; /* target, of data and header */
+    sfti_tail tail;
+    uint64_t keep_old_s;
+};
+
+/* ── columns.c: options and an Arrow schema, settled ── */
+
+/* What an Arrow type gives for each row. */
+typedef enum sfti_ds_form {
+    SFTI_FORM_PLAIN,  /* one number or boolean */
+    SFTI_FORM_ARRAY,  /* a list of them, nested or not */
+    SFTI_FORM_TENSOR  /* struct<data, shape, dtype> */
+} sfti_ds_form;
+
+typedef struct sfti_ds_column {
+    sft_span name;
+    size_t child; /* of the batch's struct */
+    sfti_ds_form form;
+    bool has_dtype, has_shape;
+    sft_dtype from; /* elements as Arrow has them; not of TENSOR */
+    sft_dtype dtype;
+    uint32_t rank;
+    const uint64_t *shape; /* per sample */
+} sfti_ds_column;
+
+typedef struct sfti_ds_columns {
+    sft_dataset_mode mode;
+    size_t count;
+    sfti_ds_column *column; /* in the order of the batch's struct */
+    size_t name_child;      /* KV: the key column */
+} sfti_ds_columns;
+
+/* Errors as sft_dataset_check_schema. All from the arena. */
+sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
+                                const struct ArrowSchema *schema, sfti_arena *arena,
+                                sfti_ds_columns *out, sft_error *err);
+
+/* ── names.c ── */
+
+/* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
+void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
+                        char out[SFTI_DATASET_NAME]);
+/* Whether a name is of that pattern, and its numbers. */
+bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
+/* "_job-<uuid>" */
+bool sfti_ds_is_job(sft_span name);
+/* Random uuid of version 4, with NUL. */
+sft_code sfti_ds_uuid(char out[37], sft_error *err);
+
+/* Of the text that sft_commit_job gives: uuid and first number of files. */
+typedef struct sfti_ds_job {
+    char uuid[37];
+    uint64_t first;
+} sfti_ds_job;
+sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err);
+
+/* ── receipt.c ── */
+
+/* One shard that a task wrote. */
+typedef struct sfti_ds_receipt {
+    sft_span name;   /* final name, bare */
+    sft_span stored; /* where it is now: "_job-<uuid>/" and name, or name */
+    uint64_t partition, shard;
+    uint64_t bytes, header_bytes, samples, valid_samples, tensors;
+    uint64_t dropped; /* rows of the task that its tail dropped; in its last receipt */
+    char sha256[65];
+    size_t column_count;
+    const sfti_ds_column *columns; /* name, dtype, shape as far as they are one for all rows */
+} sfti_ds_receipt;
+
+sft_code sfti_ds_receipt_write(const sfti_ds_receipt *receipt, sft_span job,
+                               sft_buffer *out, sft_error *err); /* one object, appended */
+/* An array of them; all of the given job, else SFT_DATASET_RECEIPT. */
+sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
+                               sfti_ds_receipt **out, size_t *count, sft_error *err);
+
+/* ── manifest.c ── */
+
+typedef struct sfti_ds_shard {
+    sft_dataset_shard facts; /* strings with NUL, from the arena */
+    bool known;              /* the manifest tells more than the connector's three fields */
+} sfti_ds_shard;
+
+typedef struct sfti_ds_entry { /* one key of `schema` */
+    sft_span key;
+    sft_span dtype; /* as spelled: a connector may know others */
+    uint32_t rank;
+    const uint64_t *shape;
+} sfti_ds_entry;
+
+typedef struct sfti_ds_manifest {
+    sft_span text;
+    bool ours; /* has a generator that is libsafetensors */
+    sft_span generator;
+    char commit[37]; /* empty when there is none */
+    uint64_t version;
+    sft_dataset_mode mode; /* 0: not told */
+    uint64_t batch_size;
+    sft_span name_col, separator, tail;
+    sft_span index; /* file name; data NULL: null or absent */
+    uint64_t total_samples, total_valid, total_bytes;
+    size_t shard_count;
+    sfti_ds_shard *shards; /* sorted by name */
+    bool has_schema;
+    size_t entry_count;
+    sfti_ds_entry *entries;
+    size_t column_count;
+    sfti_ds_column *columns; /* name, has_dtype, dtype, has_shape, rank, shape */
+} sfti_ds_manifest;
+
+/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is refused. */
+sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
+                                sft_error *err);
+sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
+                                sft_error *err);
+/* Read SFTI_DATASET_MANIFEST of a storage. SFT_MANIFEST_MISSING. */
+sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
+                               sfti_ds_manifest *out, sft_error *err);
+
+/* ── store.c: small conveniences over sft_storage ── */
+
+sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
+                          sfti_arena *arena, sft_span *out, sft_error *err);
+/* Whole, in one step, durable. */
+sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
+                     sft_error *err);
+sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
+                            const sft_open_options *options, sft_file **out, sft_error *err);
+
+/* ── merge.c: all headers as one sorted list ── */
+
+typedef struct sfti_ds_row {
+    sft_span key;     /* valid until the next row */
+    uint32_t source;  /* number of the shard given */
+    sft_dtype dtype;
+    uint32_t rank;
+    const uint64_t *shape;
+    uint64_t begin, end; /* absolute in the file */
+    bool shadowed;       /* a later source, in the order given, has the same key */
+} sfti_ds_row;
+
+typedef struct sfti_ds_source {
+    const char *stored; /* name in the storage */
+    const char *name;   /* final name, by which rows of one key are sorted */
+} sfti_ds_source;
+
+typedef struct sfti_ds_merge sfti_ds_merge;
+
+/* Sources in ascending order of precedence. Reads headers piece by piece: a shard whose keys
+ * stand in ascending order within each dtype (as ours do) costs a buffer of 64 KiB for each
+ * such stretch; another one its header in memory. Rows by key, then name. */
+sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
+                            size_t count, const sft_allocator *alloc, const sft_job *job,
+                            sfti_ds_merge **out, sft_error *err);
+/* *row NULL at the end. */
+sft_code sfti_ds_merge_next(sfti_ds_merge *merge, const sfti_ds_row **row, sft_error *err);
+void sfti_ds_merge_close(sfti_ds_merge *merge);
+
+#endif

@@ -1,0 +1,93 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UUID_LEN 36
+
+static const char PART[] = "part-";
+static const char ENDING[] = ".safetensors";
+static const char JOB[] = "_job-";
+
+void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
+                        char out[SFTI_DATASET_NAME]) {
+    (void)snprintf(out, SFTI_DATASET_NAME, "%s%05llu-%04llu-%.36s%s", PART,
+                   (unsigned long long)file, (unsigned long long)shard, uuid, ENDING);
+}
+
+static bool name_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+static bool name_uuid(const char *text) {
+    for (size_t i = 0; i < UUID_LEN; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? text[i] != '-' : !name_hex(text[i])) return false;
+    }
+    return true;
+}
+
+/* At least `least` digits and what stands behind them. */
+static bool name_number(sft_span *text, size_t least, char behind, uint64_t *out) {
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
+        if (!sfti_mul(value, 10, &value) ||
+            !sfti_add(value, (uint64_t)(text->data[i] - '0'), &value))
+            return false;
+    if (i < least || i == text->len || text->data[i] != behind) return false;
+    *out = value;
+    *text = (sft_span){ text->data + i + 1, text->len - i - 1 };
+    return true;
+}
+
+static bool name_starts(sft_span *text, const char *with) {
+    size_t len = strlen(with);
+    if (text->len < len || memcmp(text->data, with, len) != 0) return false;
+    *text = (sft_span){ text->data + len, text->len - len };
+    return true;
+}
+
+bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
+    return name_starts(&name, PART) && name_number(&name, 5, '-', file) &&
+           name_number(&name, 4, '-', shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+           name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
+}
+
+bool sfti_ds_is_job(sft_span name) {
+    return name_starts(&name, JOB) && name.len == UUID_LEN && name_uuid(name.data);
+}
+
+sft_code sfti_ds_uuid(char out[37], sft_error *err) {
+    uint8_t b[16];
+    char why[128];
+    int failed = os_random(b, sizeof b);
+    if (failed)
+        return sfti_fail_os(err, SFT_IO_READ, failed, os_error_text(failed, why, sizeof why),
+                            "get random bytes");
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    (void)snprintf(out, 37,
+                   "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+                   b[13], b[14], b[15]);
+    return SFT_OK;
+}
+
+/* "<uuid>:<number>" */
+sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
+    uint64_t first = 0;
+    bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
+    for (size_t i = UUID_LEN + 1; good && i < text.len; i++)
+        good = text.data[i] >= '0' && text.data[i] <= '9' && sfti_mul(first, 10, &first) &&
+               sfti_add(first, (uint64_t)(text.data[i] - '0'), &first);
+    if (!good)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected the text of sft_commit_job, found \"%.*s\"",
+                         (int)(text.len < 60 ? text.len : 60), text.data);
+    memcpy(out->uuid, text.data, UUID_LEN);
+    out->uuid[UUID_LEN] = '\0';
+    out->first = first;
+    return SFT_OK;
+}

@@ -1,0 +1,432 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "dataset/dataset.h"
+
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define BATCH (1u << SFT_DATASET_BATCH)
+#define KEYED (1u << SFT_DATASET_KV)
+#define BOTH (BATCH | KEYED)
+#define WISHES_MOST 65536
+#define NAME_MOST 32 /* of an option */
+
+/* ── Values ── */
+
+typedef struct option_reading {
+    sft_dataset_options *out;
+    sft_span name, value;
+    sfti_ds_wish *wishes;
+    sft_error *err;
+} option_reading;
+
+typedef sft_code (*option_take)(option_reading *r);
+
+static sft_code option_wrong(const option_reading *r, const char *expected) {
+    return sfti_fail(r->err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
+                     "option %.*s: expected %s, found \"%.*s\"", (int)r->name.len, r->name.data,
+                     expected, (int)(r->value.len < 100 ? r->value.len : 100), r->value.data);
+}
+
+static char option_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+static bool option_is(sft_span text, const char *word) {
+    if (text.len != strlen(word)) return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (option_lower(text.data[i]) != option_lower(word[i])) return false;
+    return true;
+}
+
+static bool option_number(sft_span text, uint64_t *out) {
+    uint64_t value = 0;
+    if (text.len == 0) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned)(uint8_t)text.data[i] - '0';
+        if (digit > 9 || !sfti_mul(value, 10, &value) || !sfti_add(value, digit, &value))
+            return false;
+    }
+    *out = value;
+    return true;
+}
+
+static sft_code option_flag(option_reading *r, bool *out) {
+    if (!option_is(r->value, "true") && !option_is(r->value, "false"))
+        return option_wrong(r, "true or false");
+    *out = option_is(r->value, "true");
+    return SFT_OK;
+}
+
+static sft_span option_trim(sft_span text) {
+    while (text.len && (text.data[0] == ' ' || text.data[0] == '\t')) text.data++, text.len--;
+    while (text.len && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
+        text.len--;
+    return text;
+}
+
+static sft_code option_batch_size(option_reading *r) {
+    if (!option_number(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
+        r->out->batch_size > INT64_MAX)
+        return option_wrong(r, "a number of rows from 1 on");
+    return SFT_OK;
+}
+
+static sft_code option_name_col(option_reading *r) {
+    r->out->name_col = r->value;
+    return SFT_OK;
+}
+
+static sft_code option_separator(option_reading *r) {
+    r->out->separator = r->value;
+    return SFT_OK;
+}
+
+static sft_code option_columns(option_reading *r) {
+    size_t most = 1, count = 0;
+    for (size_t i = 0; i < r->value.len; i++) most += r->value.data[i] == ',';
+    sft_span *names = sfti_arena_array(&r->out->arena, most, sizeof *names);
+    if (!names) return sfti_fail_memory(r->err, most * sizeof *names);
+    for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        sft_span one = { at, (size_t)((comma ? comma : end) - at) };
+        one = option_trim(one);
+        if (one.len) names[count++] = one;
+        at = comma ? comma + 1 : NULL;
+    }
+    if (count == 0) return option_wrong(r, "names of columns with commas between");
+    r->out->columns = names;
+    r->out->column_count = count;
+    return SFT_OK;
+}
+
+static sft_code option_duplicates(option_reading *r) {
+    r->out->last_win = option_is(r->value, "lastWin");
+    if (!r->out->last_win && !option_is(r->value, "fail"))
+        return option_wrong(r, "fail or lastWin");
+    return SFT_OK;
+}
+
+static sft_code option_index(option_reading *r) { return option_flag(r, &r->out->index); }
+
+static sft_code option_shard_size(option_reading *r) {
+    uint64_t mib = 0;
+    if (!option_number(r->value, &mib) || mib < 50 || mib > 1000)
+        return option_wrong(r, "MiB from 50 to 1000");
+    r->out->shard_bytes = mib * MIB;
+    return SFT_OK;
+}
+
+static sft_code option_tail(option_reading *r) {
+    static const char *const words[] = { "write", "drop", "pad" };
+    for (unsigned i = 0; i < 3; i++)
+        if (option_is(r->value, words[i])) {
+            r->out->tail = (sfti_tail)i;
+            return SFT_OK;
+        }
+    return option_wrong(r, "write, drop or pad");
+}
+
+static sft_code option_rounding(option_reading *r) {
+    r->out->truncate = option_is(r->value, "truncate");
+    if (!r->out->truncate && !option_is(r->value, "nearest"))
+        return option_wrong(r, "nearest or truncate");
+    return SFT_OK;
+}
+
+static sft_code option_keep_old(option_reading *r) {
+    if (!option_number(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
+    return SFT_OK;
+}
+
+/* ── dtype and shapes: one value, or a JSON object of them ── */
+
+static sfti_ds_wish *wish_of(option_reading *r, sft_span column) {
+    sft_dataset_options *o = r->out;
+    for (size_t i = 0; i < o->wish_count; i++)
+        if (sft_span_equal(r->wishes[i].column, column)) return &r->wishes[i];
+    sfti_ds_wish *wish = &r->wishes[o->wish_count++];
+    memset(wish, 0, sizeof *wish);
+    wish->column = column;
+    return wish;
+}
+
+/* Wishes of both options stand in one array, for an option comes only once. */
+static sft_code wishes_room(option_reading *r, size_t more) {
+    size_t count = r->out->wish_count + more;
+    if (count > WISHES_MOST) return option_wrong(r, "fewer columns");
+    sfti_ds_wish *all = sfti_arena_array(&r->out->arena, count, sizeof *all);
+    if (!all) return sfti_fail_memory(r->err, count * sizeof *all);
+    if (r->out->wish_count) memcpy(all, r->out->wishes, r->out->wish_count * sizeof *all);
+    r->wishes = all;
+    r->out->wishes = all;
+    return SFT_OK;
+}
+
+static bool option_dtype_name(sft_span text, sft_dtype *out) {
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++)
+        if (option_is(text, sft_dtype_describe((sft_dtype)i)->name)) {
+            *out = (sft_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+static sft_code wish_dtype(option_reading *r, sfti_json *json, sfti_ds_wish *wish) {
+    sft_span name = json->type == SFTI_JSON_STRING ? sfti_json_string(json, &r->out->arena)
+                                                   : json->text;
+    wish->has_dtype = true;
+    if (!name.data) return sfti_fail_memory(r->err, json->text.len);
+    if (json->type != SFTI_JSON_STRING || !option_dtype_name(name, &wish->dtype))
+        return option_wrong(r, "names of dtypes, as {\"column\": \"F32\"}");
+    return SFT_OK;
+}
+
+static sft_code wish_shape(option_reading *r, sfti_json *json, sfti_ds_wish *wish) {
+    uint64_t dims[SFT_MAX_RANK];
+    uint32_t rank = 0;
+    bool array = json->type == SFTI_JSON_ARRAY;
+    while (array && sfti_json_next(json) == SFTI_JSON_UINT && rank < SFT_MAX_RANK - 1)
+        dims[rank++] = json->value;
+    if (!array || json->type != SFTI_JSON_ARRAY_END)
+        return option_wrong(r, "shapes per sample, as {\"column\": [3, 224, 224]}");
+    uint64_t *shape = sfti_arena_array(&r->out->arena, rank, sizeof *shape);
+    if (!shape) return sfti_fail_memory(r->err, rank * sizeof *shape);
+    memcpy(shape, dims, rank * sizeof *shape);
+    wish->has_shape = true;
+    wish->rank = rank;
+    wish->shape = shape;
+    return SFT_OK;
+}
+
+typedef sft_code (*wish_take)(option_reading *r, sfti_json *json, sfti_ds_wish *wish);
+
+static size_t wishes_count(sft_span text) {
+    sfti_json json;
+    size_t count = 0;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return 0;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        count++;
+        sfti_json_next(&json);
+        sfti_json_skip(&json);
+    }
+    return count;
+}
+
+static sft_code wishes_take(option_reading *r, wish_take take, const char *expected) {
+    sfti_json json;
+    if (sfti_utf8_check(r->value.data, r->value.len) != r->value.len)
+        return option_wrong(r, "UTF-8");
+    sft_code code = wishes_room(r, wishes_count(r->value));
+    if (code) return code;
+    sfti_json_begin(&json, r->value.data, r->value.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return option_wrong(r, expected);
+    while (code == SFT_OK && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span column = sfti_json_string(&json, &r->out->arena);
+        if (!column.data) return sfti_fail_memory(r->err, json.text.len);
+        sfti_json_next(&json);
+        code = take(r, &json, wish_of(r, column));
+    }
+    if (code) return code;
+    if (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END)
+        return option_wrong(r, expected);
+    return SFT_OK;
+}
+
+static sft_code option_dtype(option_reading *r) {
+    sft_dtype dtype;
+    sft_span none = { "", 0 };
+    sft_span value = option_trim(r->value);
+    if (value.len && value.data[0] == '{')
+        return wishes_take(r, wish_dtype, "a dtype, or a JSON object of column and dtype");
+    if (!option_dtype_name(value, &dtype))
+        return option_wrong(r, "a dtype (F32, BF16, I64, …), or {\"column\": \"F32\"}");
+    sft_code code = wishes_room(r, 1);
+    if (code) return code;
+    sfti_ds_wish *wish = wish_of(r, none);
+    wish->has_dtype = true;
+    wish->dtype = dtype;
+    return SFT_OK;
+}
+
+static sft_code option_shapes(option_reading *r) {
+    return wishes_take(r, wish_shape, "a JSON object of column and shape per sample");
+}
+
+/* ── The table ── */
+
+typedef struct option_row {
+    sft_dataset_option shown;
+    option_take take;
+} option_row;
+
+static const option_row option_table[] = {
+    { { "batch_size", "a number of rows from 1 on", NULL,
+        "selects batch mode: one file every so many rows, one tensor a column", BATCH },
+      option_batch_size },
+    { { "name_col", "a column of strings", NULL,
+        "selects KV mode: each row gives one tensor a column, named by this one", KEYED },
+      option_name_col },
+    { { "dtype", "one of the 22 names, or {\"column\": name}", NULL,
+        "what values are converted to; without it each column keeps its own type", BOTH },
+      option_dtype },
+    { { "columns", "names with commas between", NULL,
+        "the columns to write; without it all (in KV mode all but name_col)", BOTH },
+      option_columns },
+    { { "shapes", "{\"column\": [dims]}", NULL,
+        "shape per sample of columns of arrays; without it they are flat", BOTH },
+      option_shapes },
+    { { "duplicatesStrategy", "fail, lastWin", "fail",
+        "what becomes of two rows of one name, wherever they are", KEYED },
+      option_duplicates },
+    { { "generate_index", "true, false", "false",
+        "also write _tensor_index.parquet, which tells where each tensor lies", BOTH },
+      option_index },
+    { { "target_shard_size_mb", "MiB from 50 to 1000", "300",
+        "a file ends after the row with which it is this large", KEYED },
+      option_shard_size },
+    { { "kv_separator", "any text", "__",
+        "stands between name and column in the name of a tensor", KEYED },
+      option_separator },
+    { { "tail_strategy", "write, drop, pad", "write",
+        "what becomes of a partition's last rows when they fill no batch", BATCH },
+      option_tail },
+    { { "rounding", "nearest, truncate", "nearest",
+        "how floats lose bits; truncate is what the Scala connector does", BOTH },
+      option_rounding },
+    { { "keep_old", "seconds", "0",
+        "on overwrite: leave replaced files for gc, for readers still at work", BOTH },
+      option_keep_old },
+};
+#define OPTION_COUNT (sizeof option_table / sizeof *option_table)
+
+const sft_dataset_option *sft_dataset_option_at(size_t i) {
+    return i < OPTION_COUNT ? &option_table[i].shown : NULL;
+}
+
+static size_t option_find(sft_span name) {
+    size_t i = 0;
+    while (i < OPTION_COUNT && !option_is(name, option_table[i].shown.name)) i++;
+    return i;
+}
+
+static size_t option_least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Edits (insert, remove, replace) from one word to the other, case aside. */
+static size_t option_distance(sft_span a, const char *word) {
+    size_t row[NAME_MOST + 1];
+    size_t len = strlen(word);
+    for (size_t j = 0; j <= len; j++) row[j] = j;
+    for (size_t i = 0; i < a.len; i++) {
+        size_t corner = row[0]++;
+        for (size_t j = 0; j < len; j++) {
+            size_t same = corner + (option_lower(a.data[i]) != option_lower(word[j]));
+            corner = row[j + 1];
+            row[j + 1] = option_least(same, option_least(corner, row[j]) + 1);
+        }
+    }
+    return row[len];
+}
+
+static sft_code option_unknown(sft_span name, sft_error *err) {
+    const char *nearest = NULL;
+    size_t best = 4;
+    for (size_t i = 0; i < OPTION_COUNT && name.len <= NAME_MOST; i++) {
+        size_t far = option_distance(name, option_table[i].shown.name);
+        if (far < best) best = far, nearest = option_table[i].shown.name;
+    }
+    int len = (int)(name.len < 100 ? name.len : 100);
+    if (nearest)
+        return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET,
+                         "there is no option \"%.*s\"; did you mean \"%s\"?", len, name.data,
+                         nearest);
+    return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET, "there is no option \"%.*s\"", len,
+                     name.data);
+}
+
+/* ── All of them ── */
+
+static bool option_copy(sfti_arena *arena, sft_span from, sft_span *to) {
+    char *copy = sfti_arena_take(arena, from.len + 1);
+    if (!copy) return false;
+    if (from.len) memcpy(copy, from.data, from.len);
+    copy[from.len] = '\0';
+    *to = (sft_span){ copy, from.len };
+    return true;
+}
+
+static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size_t count,
+                             sft_error *err) {
+    bool seen[OPTION_COUNT] = { false };
+    for (size_t i = 0; i < count; i++) {
+        option_reading r = { o, pairs[i].key, pairs[i].value, NULL, err };
+        size_t at = option_find(pairs[i].key);
+        if (at == OPTION_COUNT) return option_unknown(pairs[i].key, err);
+        if (seen[at]) return option_wrong(&r, "the option once (case does not matter)");
+        seen[at] = true;
+        if (!option_copy(&o->arena, pairs[i].value, &r.value))
+            return sfti_fail_memory(err, pairs[i].value.len);
+        /* Another mode's option is not looked at: the connector's calls give them freely. */
+        if (o->mode && !(option_table[at].shown.modes & 1u << o->mode)) continue;
+        sft_code code = option_table[at].take(&r);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static bool option_given(const sft_pair *pairs, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (option_is(pairs[i].key, name) && pairs[i].value.len) return true;
+    return false;
+}
+
+static sft_code options_mode(sft_dataset_options *o, const sft_pair *pairs, size_t count,
+                             sft_error *err) {
+    bool batch = option_given(pairs, count, "batch_size");
+    bool keyed = option_given(pairs, count, "name_col");
+    if (batch == keyed)
+        return sfti_fail(err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
+                         "expected one of the options batch_size and name_col, found %s",
+                         batch ? "both" : "neither");
+    o->mode = batch ? SFT_DATASET_BATCH : SFT_DATASET_KV;
+    return SFT_OK;
+}
+
+sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
+                                 const sft_allocator *alloc, sft_dataset_options **out,
+                                 sft_error *err) {
+    if (!out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the options, found NULL");
+    *out = NULL;
+    sft_allocator own = sfti_allocator(alloc);
+    sft_dataset_options *o = sfti_take(&own, sizeof *o);
+    if (!o) return sfti_fail_memory(err, sizeof *o);
+    memset(o, 0, sizeof *o);
+    o->alloc = own;
+    o->arena.alloc = own;
+    o->separator = sft_span_cstr("__");
+    o->shard_bytes = 300 * MIB;
+    sft_code code = options_mode(o, pairs, count, err);
+    /* A name that nobody knows is told before one that is missing. */
+    for (size_t i = 0; i < count; i++)
+        if (option_find(pairs[i].key) == OPTION_COUNT) code = option_unknown(pairs[i].key, err);
+    if (code == SFT_OK) code = options_take(o, pairs, count, err);
+    if (code == SFT_OK) *out = o;
+    else sft_dataset_options_free(o);
+    return code;
+}
+
+void sft_dataset_options_free(sft_dataset_options *options) {
+    if (!options) return;
+    sft_allocator alloc = options->alloc;
+    sfti_arena_free(&options->arena);
+    sfti_release(&alloc, options, sizeof *options);
+}
+
+sft_dataset_mode sft_dataset_options_mode(const sft_dataset_options *options) {
+    return options->mode;
+}
+
+bool sft_dataset_options_indexed(const sft_dataset_options *options) { return options->index; }

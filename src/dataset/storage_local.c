@@ -1,0 +1,363 @@
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LOCK_NAME ".dataset.lock"
+#define LOCK_PAUSE_MS 20
+#define NS_A_SECOND INT64_C(1000000000)
+
+typedef struct local_store {
+    sft_allocator alloc;
+    size_t room; /* of this struct and the folder's path behind it */
+    bool no_sync;
+    int lock_fd; /* -1: not held */
+    size_t folder_len;
+    char folder[];
+} local_store;
+
+/* ── Paths ── */
+
+static sft_code local_fail(sft_error *err, sft_code code, int failed, const char *what) {
+    char why[128];
+    if (failed == ENOENT) code = SFT_NOT_FOUND;
+    if (failed == EEXIST) code = SFT_EXISTS;
+    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
+}
+
+/* No part is empty, "." or "..": a name never leaves the folder. */
+static bool local_name_good(const char *name) {
+    for (const char *at = name;; at++) {
+        const char *slash = strchr(at, '/');
+        size_t len = slash ? (size_t)(slash - at) : strlen(at);
+        if (len == 0 || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
+            return false;
+        if (!slash) return true;
+        at = slash;
+    }
+}
+
+static void local_path_free(const local_store *s, char *path) {
+    if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
+}
+
+/* "" is the folder itself. */
+static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
+    size_t len = strlen(name);
+    if (len && !local_name_good(name))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a name inside the dataset's folder, found \"%s\"", name);
+    size_t room = s->folder_len + (len ? len + 2 : 1);
+    char *path = sfti_take(&s->alloc, room);
+    if (!path) return sfti_fail_memory(err, room);
+    memcpy(path, s->folder, s->folder_len);
+    if (len) {
+        path[s->folder_len] = '/';
+        memcpy(path + s->folder_len + 1, name, len);
+    }
+    path[room - 1] = '\0';
+    *out = path;
+    return SFT_OK;
+}
+
+/* Make every folder above the path's last part that is not there. */
+static int local_make_folders(char *path) {
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        os_info info;
+        *at = '\0';
+        int failed = os_info_path(path, true, &info);
+        if (failed == ENOENT) failed = os_make_folder(path, 0777);
+        *at = '/';
+        if (failed && failed != EEXIST) return failed;
+    }
+    return 0;
+}
+
+/* ── Objects ── */
+
+static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink *out,
+                             sft_error *err) {
+    const local_store *s = ctx;
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    char *path = NULL;
+    options.no_sync = s->no_sync;
+    options.no_clobber = !replace;
+    options.alloc = &s->alloc;
+    sft_code code = local_path(s, name, &path, err);
+    if (code) return code;
+    int failed = local_make_folders(path);
+    if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
+    if (code == SFT_OK) code = sft_sink_path(path, &options, out, err);
+    local_path_free(s, path);
+    return code;
+}
+
+typedef struct local_file {
+    sft_allocator alloc;
+    int fd;
+    sft_source inner;
+} local_file;
+
+static sft_code local_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    local_file *f = ctx;
+    return f->inner.read_at(f->inner.ctx, offset, into, len, got, err);
+}
+
+static void local_file_close(void *ctx) {
+    local_file *f = ctx;
+    sft_allocator alloc = f->alloc;
+    if (f->inner.close) f->inner.close(f->inner.ctx);
+    os_close(f->fd);
+    sfti_release(&alloc, f, sizeof *f);
+}
+
+static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_error *err) {
+    local_file *f = sfti_take(&s->alloc, sizeof *f);
+    if (!f) {
+        os_close(fd);
+        return sfti_fail_memory(err, sizeof *f);
+    }
+    f->alloc = s->alloc;
+    f->fd = fd;
+    sft_code code = sft_source_fd(fd, &s->alloc, &f->inner, err);
+    if (code) {
+        os_close(fd);
+        sfti_release(&s->alloc, f, sizeof *f);
+        return code;
+    }
+    *out = (sft_source){ f, f->inner.size, NULL, local_read, local_file_close };
+    return SFT_OK;
+}
+
+static sft_code local_open_fd(const char *path, int *fd, sft_error *err) {
+    os_info info;
+    int failed = os_open_read(path, fd);
+    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
+    failed = os_info_fd(*fd, &info);
+    if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
+    os_close(*fd);
+    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the file");
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found something else");
+}
+
+static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
+    const local_store *s = ctx;
+    char *path = NULL;
+    int fd = -1;
+    sft_code code = local_path(s, name, &path, err);
+    if (code) return code;
+    code = local_open_fd(path, &fd, err);
+    local_path_free(s, path);
+    return code ? code : local_source(s, fd, out, err);
+}
+
+static sft_code local_move(void *ctx, const char *from, const char *to, sft_error *err) {
+    const local_store *s = ctx;
+    char *old = NULL, *new = NULL;
+    sft_code code = local_path(s, from, &old, err);
+    if (code == SFT_OK) code = local_path(s, to, &new, err);
+    if (code == SFT_OK) {
+        int failed = os_rename(old, new, false);
+        if (failed) code = local_fail(err, SFT_IO_PUBLISH, failed, "move the file into place");
+    }
+    local_path_free(s, old);
+    local_path_free(s, new);
+    return code;
+}
+
+static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
+    const local_store *s = ctx;
+    char *path = NULL;
+    if (s->no_sync) return SFT_OK;
+    sft_code code = local_path(s, folder, &path, err);
+    if (code) return code;
+    int failed = os_sync_folder(path);
+    local_path_free(s, path);
+    return failed ? local_fail(err, SFT_IO_SYNC, failed, "sync the dataset's folder") : SFT_OK;
+}
+
+/* ── Listing ── */
+
+typedef struct local_listing {
+    const local_store *store;
+    char *folder;
+    sft_stored_fn each;
+    void *ctx;
+    sft_code code;
+    sft_error *err;
+} local_listing;
+
+static int local_each(void *ctx, const char *name, os_kind kind) {
+    local_listing *l = ctx;
+    os_info info;
+    size_t len = strlen(l->folder), more = strlen(name);
+    char *path = sfti_take(&l->store->alloc, len + more + 2);
+    if (!path) {
+        l->code = sfti_fail_memory(l->err, len + more + 2);
+        return ENOMEM;
+    }
+    memcpy(path, l->folder, len);
+    path[len] = '/';
+    memcpy(path + len + 1, name, more + 1);
+    int failed = os_info_path(path, false, &info);
+    sfti_release(&l->store->alloc, path, len + more + 2);
+    if (failed) return 0; /* it went meanwhile */
+    sft_stored found = { name, info.kind == OS_DIR ? 0 : info.size,
+                         info.mtime_ns / NS_A_SECOND, info.kind == OS_DIR };
+    (void)kind;
+    return l->each(l->ctx, &found) ? 0 : ECANCELED;
+}
+
+static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
+                           sft_error *err) {
+    local_listing l = { ctx, NULL, each, each_ctx, SFT_OK, err };
+    sft_code code = local_path(ctx, folder, &l.folder, err);
+    if (code) return code;
+    int failed = os_list(l.folder, local_each, &l);
+    local_path_free(ctx, l.folder);
+    if (l.code) return l.code;
+    if (failed == 0 || failed == ENOENT || failed == ECANCELED) return SFT_OK;
+    return local_fail(err, SFT_IO_READ, failed, "list the dataset's folder");
+}
+
+/* ── Removing ── */
+
+typedef struct local_names {
+    sfti_arena arena;
+    struct local_name {
+        struct local_name *next;
+        char text[];
+    } *first;
+    bool full, nested;
+} local_names;
+
+static int local_gather(void *ctx, const char *name, os_kind kind) {
+    local_names *names = ctx;
+    size_t len = strlen(name) + 1;
+    struct local_name *one = sfti_arena_take(&names->arena, sizeof *one + len);
+    names->full = !one;
+    names->nested = names->nested || kind == OS_DIR;
+    if (!one) return ENOMEM;
+    memcpy(one->text, name, len);
+    one->next = names->first;
+    names->first = one;
+    return 0;
+}
+
+static int local_unlink_in(const local_store *s, const char *folder, const char *name) {
+    size_t len = strlen(folder), more = strlen(name);
+    char *path = sfti_take(&s->alloc, len + more + 2);
+    if (!path) return ENOMEM;
+    memcpy(path, folder, len);
+    path[len] = '/';
+    memcpy(path + len + 1, name, more + 1);
+    int failed = os_unlink(path);
+    sfti_release(&s->alloc, path, len + more + 2);
+    return failed == ENOENT ? 0 : failed;
+}
+
+/* Our folders hold files only; one with folders in it is left as it is. */
+static int local_remove_folder(const local_store *s, const char *path) {
+    local_names names = { { .alloc = s->alloc }, NULL, false, false };
+    int failed = os_list(path, local_gather, &names);
+    if (failed == 0 && names.nested) failed = ENOTEMPTY;
+    for (struct local_name *one = names.first; one && failed == 0; one = one->next)
+        failed = local_unlink_in(s, path, one->text);
+    sfti_arena_free(&names.arena);
+    return failed ? failed : os_remove_folder(path);
+}
+
+static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error *err) {
+    const local_store *s = ctx;
+    os_info info;
+    char *path = NULL;
+    sft_code code = local_path(s, name, &path, err);
+    if (code) return code;
+    int failed = os_info_path(path, false, &info);
+    if (failed == 0) {
+        bool inside = folder && info.kind == OS_DIR;
+        failed = inside ? local_remove_folder(s, path) : os_unlink(path);
+    }
+    local_path_free(s, path);
+    if (failed == 0 || failed == ENOENT) return SFT_OK;
+    return local_fail(err, SFT_IO_WRITE, failed, "remove the file");
+}
+
+/* ── Lock ── */
+
+static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
+    char *path = NULL;
+    sft_code code = local_path(s, LOCK_NAME, &path, err);
+    if (code) return code;
+    int failed = local_make_folders(path);
+    if (failed == 0) failed = os_open_write(path, fd);
+    if (failed == ENOENT) {
+        failed = os_open_new(path, 0666, fd);
+        if (failed == EEXIST) failed = os_open_write(path, fd);
+    }
+    local_path_free(s, path);
+    return failed ? local_fail(err, SFT_IO_OPEN, failed, "open the dataset's lock") : SFT_OK;
+}
+
+static int local_lock_wait(int fd, uint64_t wait_ms) {
+    int failed = os_lock(fd);
+    for (uint64_t waited = 0; failed == EAGAIN && waited < wait_ms; waited += LOCK_PAUSE_MS) {
+        os_sleep_ms(LOCK_PAUSE_MS);
+        failed = os_lock(fd);
+    }
+    return failed;
+}
+
+static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
+    local_store *s = ctx;
+    int fd = -1;
+    sft_code code = local_lock_open(s, &fd, err);
+    if (code) return code;
+    int failed = local_lock_wait(fd, wait_ms);
+    if (failed == 0 || failed == EOPNOTSUPP) {
+        s->lock_fd = fd;
+        return SFT_OK;
+    }
+    os_close(fd);
+    if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
+    return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
+                     "another commit to the dataset has been under way for %llu s",
+                     (unsigned long long)(wait_ms / 1000));
+}
+
+static void local_unlock(void *ctx) {
+    local_store *s = ctx;
+    if (s->lock_fd >= 0) os_close(s->lock_fd);
+    s->lock_fd = -1;
+}
+
+/* ── The store ── */
+
+static void local_close(void *ctx) {
+    local_store *s = ctx;
+    sft_allocator alloc = s->alloc;
+    local_unlock(s);
+    sfti_release(&alloc, s, s->room);
+}
+
+sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator *alloc,
+                           sft_storage *out, sft_error *err) {
+    if (!folder || !*folder || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a folder and a place for the storage, found none");
+    sft_allocator own = sfti_allocator(alloc);
+    size_t len = strlen(folder);
+    while (len > 1 && folder[len - 1] == '/') len--;
+    size_t room = sizeof(local_store) + len + 1;
+    local_store *s = sfti_take(&own, room);
+    if (!s) return sfti_fail_memory(err, room);
+    *s = (local_store){ own, room, no_sync, -1, len };
+    memcpy(s->folder, folder, len);
+    s->folder[len] = '\0';
+    *out = (sft_storage){ s,          local_create, local_open, local_list,   local_move,
+                          local_settle, local_remove, local_lock, local_unlock, local_close };
+    return SFT_OK;
+}

@@ -1,0 +1,57 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/dataset.h"
+
+/* ── Conveniences over sft_storage ── */
+
+static sft_code store_fill(const sft_source *source, char *into, size_t len, sft_error *err) {
+    for (size_t at = 0; at < len;) {
+        size_t got = 0;
+        sft_code code = source->read_at(source->ctx, at, into + at, len - at, &got, err);
+        if (code) return code;
+        if (got == 0)
+            return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
+                             (unsigned long long)len, (unsigned long long)at);
+        at += got;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
+                          sfti_arena *arena, sft_span *out, sft_error *err) {
+    sft_source source;
+    char *text = NULL;
+    sft_code code = storage->open(storage->ctx, name, &source, err);
+    if (code) return code;
+    if (source.size > most || !sfti_fits_size(source.size))
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "%s: expected at most %llu bytes, found %llu", name,
+                         (unsigned long long)most, (unsigned long long)source.size);
+    if (code == SFT_OK) {
+        text = sfti_arena_take(arena, (size_t)source.size + 1);
+        code = text ? store_fill(&source, text, (size_t)source.size, err)
+                    : sfti_fail_memory(err, source.size);
+    }
+    if (code == SFT_OK) *out = (sft_span){ text, (size_t)source.size };
+    if (source.close) source.close(source.ctx);
+    return code;
+}
+
+sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
+                     sft_error *err) {
+    sft_sink sink;
+    sft_code code = storage->create(storage->ctx, name, true, &sink, err);
+    if (code) return code;
+    if (sink.expect) code = sink.expect(sink.ctx, bytes.len, err);
+    if (code == SFT_OK) code = sink.write_at(sink.ctx, 0, bytes.data, bytes.len, err);
+    if (code == SFT_OK) return sink.finish(sink.ctx, err);
+    sink.abandon(sink.ctx);
+    return code;
+}
+
+sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
+                            const sft_open_options *options, sft_file **out, sft_error *err) {
+    sft_source source;
+    sft_code code = storage->open(storage->ctx, name, &source, err);
+    return code ? code : sft_open_source(source, options, out, err);
+}

@@ -175,6 +175,7 @@ typedef struct sfti_ds_row {
     const uint64_t *shape;
     uint64_t begin, end; /* absolute in the file */
     bool shadowed;       /* a later source, in the order given, has the same key */
+    uint32_t winner;     /* the last source with this key */
 } sfti_ds_row;
 
 typedef struct sfti_ds_source {

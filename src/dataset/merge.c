@@ -376,8 +376,10 @@ static void merge_gather(sfti_ds_merge *m) {
                                            m->runs[m->group[0]].row.key));
     for (size_t i = 0; i < m->group_count; i++)
         if (m->runs[m->group[i]].source > winner) winner = m->runs[m->group[i]].source;
-    for (size_t i = 0; i < m->group_count; i++)
+    for (size_t i = 0; i < m->group_count; i++) {
         m->runs[m->group[i]].row.shadowed = m->runs[m->group[i]].source < winner;
+        m->runs[m->group[i]].row.winner = winner;
+    }
 }
 
 sft_code sfti_ds_merge_next(sfti_ds_merge *m, const sfti_ds_row **row, sft_error *err) {

@@ -1,0 +1,256 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/commit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOCK_WAIT_MS 60000
+
+/* ── What is there ── */
+
+typedef struct commit_listing {
+    uint64_t first;
+    bool any;
+} commit_listing;
+
+static bool listing_number(void *ctx, const sft_stored *object) {
+    commit_listing *l = ctx;
+    uint64_t file, shard;
+    if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
+        return true;
+    l->any = true;
+    if (file >= l->first && file < UINT64_MAX) l->first = file + 1;
+    return true;
+}
+
+sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err) {
+    commit_listing l = { 0, false };
+    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    for (size_t i = 0; base && i < base->shard_count; i++) {
+        sft_stored one = { base->shards[i].facts.name, 0, 0, false };
+        (void)listing_number(&l, &one);
+    }
+    *first = l.first;
+    return code;
+}
+
+static sft_code commit_exists(sft_error *err, const char *what) {
+    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                     "expected a folder without a dataset, found %s; append to it or overwrite it",
+                     what);
+}
+
+/* ── Beginning ── */
+
+static sft_code begin_new(sft_commit *c, sft_error *err) {
+    commit_listing l = { 0, false };
+    if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
+    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    if (code == SFT_OK && l.any) code = commit_exists(err, "shards without a manifest");
+    return code;
+}
+
+static sft_code begin_base(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
+    sft_error other;
+    sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
+    if (code == SFT_MANIFEST_MISSING) return SFT_OK;
+    /* What cannot be understood can be overwritten all the same. */
+    if (code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE) {
+        c->began_with = true;
+        return SFT_OK;
+    }
+    if (code) {
+        if (err) *err = other;
+        return code;
+    }
+    c->began_with = true;
+    c->began_version = base->version;
+    memcpy(c->began_commit, base->commit, sizeof c->began_commit);
+    return SFT_OK;
+}
+
+static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (c->how.job.len) {
+        code = sfti_ds_job_parse(c->how.job, &c->job, err);
+    } else {
+        code = sfti_ds_uuid(c->job.uuid, err);
+        if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND)
+            code = sfti_commit_first(c, base, &c->job.first, err);
+    }
+    if (code) return code;
+    (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
+                   (unsigned long long)c->job.first);
+    if (c->storage->move)
+        (void)snprintf(c->job_folder, sizeof c->job_folder, "_job-%s", c->job.uuid);
+    return SFT_OK;
+}
+
+static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sft_error *err) {
+    sfti_ds_manifest base;
+    memset(&base, 0, sizeof base);
+    sft_code code = SFT_OK;
+    if (schema) code = sfti_ds_columns_settle(c->options, schema, &c->arena, &c->columns, err);
+    if (code == SFT_OK) code = begin_base(c, &base, err);
+    /* A job that goes on was looked at when it began. */
+    if (code == SFT_OK && c->how.how == SFT_COMMIT_NEW && !c->how.job.len)
+        code = begin_new(c, err);
+    if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->began_with)
+        code = sfti_commit_agree(c, &base, err);
+    if (code == SFT_OK) code = begin_job(c, &base, err);
+    return code;
+}
+
+sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage *storage,
+                          const struct ArrowSchema *schema, const sft_commit_options *how,
+                          sft_commit **out, sft_error *err) {
+    static const sft_commit_options defaults = SFT_COMMIT_OPTIONS_INIT;
+    if (!options || !storage || !out || (how && how->size != sizeof *how))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected options, a storage and a place for the commit");
+    *out = NULL;
+    sft_allocator own = options->alloc;
+    sft_commit *c = sfti_take(&own, sizeof *c);
+    if (!c) return sfti_fail_memory(err, sizeof *c);
+    memset(c, 0, sizeof *c);
+    c->alloc = c->arena.alloc = c->work.alloc = c->text.alloc = own;
+    c->options = options;
+    c->storage = storage;
+    c->how = how ? *how : defaults;
+    if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
+    sft_code code = begin_checks(c, schema, err);
+    c->how.job = (sft_span){ NULL, 0 };
+    if (code == SFT_OK) *out = c;
+    else sft_commit_close(c);
+    return code;
+}
+
+sft_span sft_commit_job(const sft_commit *commit) { return sft_span_cstr(commit->job_text); }
+
+const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job_folder; }
+
+/* ── Receipts ── */
+
+static sft_code commit_room(sft_commit *c, size_t more, sft_error *err) {
+    size_t want = c->receipt_count + more, room = c->receipt_room ? c->receipt_room : 64;
+    if (want <= c->receipt_room) return SFT_OK;
+    while (room < want) room *= 2;
+    sfti_ds_receipt *all = c->alloc.resize(c->alloc.ctx, c->receipts,
+                                           c->receipt_room * sizeof *all, room * sizeof *all);
+    if (!all) return sfti_fail_memory(err, room * sizeof *all);
+    c->receipts = all;
+    c->receipt_room = room;
+    return SFT_OK;
+}
+
+static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
+    uint64_t file, shard;
+    (void)sfti_ds_shard_parse(r->name, &file, &shard);
+    if (file == c->job.first + r->partition && shard == r->shard) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
+                     "expected file %llu, shard %llu, found %s",
+                     (unsigned long long)(c->job.first + r->partition),
+                     (unsigned long long)r->shard, r->name.data);
+}
+
+sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
+    sfti_ds_receipt *all = NULL;
+    size_t count = 0;
+    if (c->state != COMMIT_BEGUN)
+        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
+                         "expected receipts before the commit is prepared");
+    sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
+                                          err);
+    if (code == SFT_OK) code = commit_room(c, count, err);
+    for (size_t i = 0; code == SFT_OK && i < count; i++) {
+        code = commit_place(c, &all[i], err);
+        if (code == SFT_OK) c->receipts[c->receipt_count++] = all[i];
+    }
+    return code;
+}
+
+/* ── Preparing ── */
+
+void sfti_commit_unlock(sft_commit *c) {
+    if (c->locked && c->storage->unlock) c->storage->unlock(c->storage->ctx);
+    c->locked = false;
+}
+
+static sft_code prepare_lock(sft_commit *c, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (c->storage->lock) code = c->storage->lock(c->storage->ctx, c->how.lock_wait_ms, err);
+    c->locked = code == SFT_OK;
+    return code;
+}
+
+static sft_code prepare_changed(const sft_commit *c, sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                     "expected the dataset as it was at the start (version %llu), found version "
+                     "%llu: another job has committed meanwhile",
+                     (unsigned long long)c->began_version, (unsigned long long)c->base.version);
+}
+
+/* The manifest that is there now, and whether the commit may go on over it. */
+static sft_code prepare_base(sft_commit *c, sft_error *err) {
+    sft_error other;
+    sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    c->has_base = code == SFT_OK;
+    if (broken) memset(&c->base, 0, sizeof c->base);
+    else if (code != SFT_OK && code != SFT_MANIFEST_MISSING) {
+        if (err) *err = other;
+        return code;
+    }
+    if (c->how.how == SFT_COMMIT_NEW && c->has_base)
+        return commit_exists(err, SFTI_DATASET_MANIFEST);
+    if (c->how.how == SFT_COMMIT_APPEND)
+        return c->has_base ? sfti_commit_agree(c, &c->base, err) : SFT_OK;
+    if (c->has_base != (c->began_with && !broken) || c->base.version != c->began_version ||
+        memcmp(c->base.commit, c->began_commit, sizeof c->began_commit) != 0)
+        return prepare_changed(c, err);
+    return SFT_OK;
+}
+
+static void prepare_reset(sft_commit *c) {
+    sfti_arena_free(&c->work);
+    memset(&c->work, 0, sizeof c->work);
+    c->work.alloc = c->alloc;
+    c->shard_count = 0;
+    c->has_base = c->indexed = c->shadowing = c->wide = false;
+    memset(&c->base, 0, sizeof c->base);
+    memset(&c->next, 0, sizeof c->next);
+}
+
+sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
+    if (c->state != COMMIT_BEGUN)
+        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
+                         "expected a commit that was not prepared");
+    prepare_reset(c);
+    sft_code code = prepare_lock(c, err);
+    if (code == SFT_OK) code = prepare_base(c, err);
+    if (code == SFT_OK) code = sfti_commit_gather(c, job, err);
+    if (code == SFT_OK) code = sfti_commit_count(c, job, err);
+    if (code == SFT_OK) code = sfti_commit_render(c, err);
+    if (code == SFT_OK) c->state = COMMIT_PREPARED;
+    else sfti_commit_unlock(c);
+    return code;
+}
+
+bool sft_commit_indexed(const sft_commit *commit) { return commit->indexed; }
+
+sft_span sft_commit_manifest(const sft_commit *commit) {
+    return (sft_span){ commit->text.data, commit->text.len };
+}
+
+void sft_commit_close(sft_commit *c) {
+    if (!c) return;
+    sft_allocator alloc = c->alloc;
+    sfti_commit_unlock(c);
+    sfti_arena_free(&c->work);
+    sfti_arena_free(&c->arena);
+    sft_buffer_free(&c->text);
+    sfti_release(&alloc, c->receipts, c->receipt_room * sizeof *c->receipts);
+    sfti_release(&alloc, c, sizeof *c);
+}

@@ -1,0 +1,64 @@
+/* The state of a commit, between its parts. */
+#ifndef SFTI_DATASET_COMMIT_H
+#define SFTI_DATASET_COMMIT_H
+
+#include "dataset/dataset.h"
+
+typedef enum commit_state {
+    COMMIT_BEGUN,
+    COMMIT_PREPARED,
+    COMMIT_PUBLISHED,
+    COMMIT_FAILED, /* nothing was published */
+    COMMIT_UNKNOWN /* whether it was could not be told */
+} commit_state;
+
+/* One shard of the new dataset: of the dataset that is there, or of a receipt. */
+typedef struct commit_shard {
+    const char *stored; /* where it lies now */
+    sfti_ds_shard shard;
+    const sfti_ds_receipt *receipt; /* NULL: it was there before */
+} commit_shard;
+
+struct sft_commit {
+    sft_allocator alloc;
+    const sft_dataset_options *options;
+    const sft_storage *storage;
+    sft_commit_options how;
+    commit_state state;
+    bool locked;
+    /* from the beginning on */
+    sfti_arena arena;
+    sfti_ds_job job;
+    char job_text[64];
+    char job_folder[48]; /* "" where nothing is moved */
+    bool began_with;     /* a manifest was there */
+    char began_commit[37];
+    uint64_t began_version;
+    sfti_ds_columns columns; /* of the schema; count 0 when there was none */
+    sfti_ds_receipt *receipts;
+    size_t receipt_count, receipt_room;
+    /* from prepare on; made anew each time */
+    sfti_arena work;
+    bool has_base;
+    sfti_ds_manifest base;
+    commit_shard *shards; /* in order of precedence */
+    size_t shard_count;
+    sfti_ds_source *sources; /* the same, for the merge */
+    bool indexed, shadowing, wide; /* wide: a dimension needs 64 bits */
+    sfti_ds_manifest next;
+    sft_buffer text; /* the manifest to be published */
+};
+
+/* commit_check.c */
+sft_code sfti_commit_agree(sft_commit *c, const sfti_ds_manifest *base, sft_error *err);
+sft_code sfti_commit_gather(sft_commit *c, const sft_job *job, sft_error *err);
+/* commit_manifest.c: shadowed tensors, totals, schema, text. */
+sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
+sft_code sfti_commit_render(sft_commit *c, sft_error *err);
+sft_code sfti_commit_render_text(sft_commit *c, sft_error *err); /* of c->next */
+void sfti_commit_unlock(sft_commit *c);
+/* Highest number of a file in the manifest or the folder, plus one. */
+sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err);
+
+#endif

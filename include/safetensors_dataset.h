@@ -277,7 +277,7 @@ typedef struct sft_dataset_shard {
 } sft_dataset_shard;
 
 /* storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE. warn is told of what is odd:
- * files that a connector's manifest does not name, an index that is of another commit.
+ * files that a connector's manifest does not name.
  * Close with sft_dataset_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 const sft_allocator *alloc, sft_warn_fn warn,
@@ -292,8 +292,7 @@ SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
 /* In the order of samples; NULL past the last. */
 SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
-/* Open a shard: read by position, or mapped by path in local folders if the options ask.
- * SFT_DATASET_SHARD when it is missing or not of the size the manifest tells, after a second
+/* Open a shard, read by position. SFT_DATASET_SHARD when it is missing or not of the size the manifest tells, after a second
  * look at the manifest (SFT_DATASET_CHANGED). Close with sft_close. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset, size_t i,
                                                       const sft_open_options *options,

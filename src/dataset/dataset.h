@@ -155,6 +155,11 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err);
 
+/* ── dataset.c ── */
+
+const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
+const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
+
 /* ── store.c: small conveniences over sft_storage ── */
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,

@@ -1,0 +1,436 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "dataset/care.h"
+#include "safetensors_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMPACT_WAIT_MS 60000
+
+/* Keys of one shard that a later one has again, in ascending order. */
+typedef struct compact_lost {
+    sft_span *keys;
+    size_t count, room;
+} compact_lost;
+
+/* Shards [first, end) in the order of samples become one. */
+typedef struct compact_group {
+    size_t first, end;
+} compact_group;
+
+typedef struct compacting {
+    const sft_storage *storage;
+    const sft_job *job;
+    sft_allocator alloc;
+    sfti_arena arena;
+    sft_dataset *dataset;
+    sfti_ds_manifest next;
+    sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
+    size_t count;
+    compact_lost *lost; /* by shard, in the order of samples */
+    compact_group *groups;
+    size_t group_count;
+    char uuid[37], folder[48];
+    uint64_t dropped, rewritten, before, after;
+    uint64_t done, total;
+    sft_error *err;
+} compacting;
+
+/* ── What is to be done ── */
+
+static sft_code lost_put(compacting *c, compact_lost *lost, sft_span key) {
+    if (lost->count == lost->room) {
+        size_t room = lost->room ? 2 * lost->room : 16;
+        sft_span *all = sfti_arena_array(&c->arena, room, sizeof *all);
+        if (!all) return sfti_fail_memory(c->err, room * sizeof *all);
+        if (lost->count) memcpy(all, lost->keys, lost->count * sizeof *all);
+        lost->keys = all;
+        lost->room = room;
+    }
+    char *copy = sfti_arena_take(&c->arena, key.len + 1);
+    if (!copy) return sfti_fail_memory(c->err, key.len + 1);
+    if (key.len) memcpy(copy, key.data, key.len);
+    lost->keys[lost->count++] = (sft_span){ copy, key.len };
+    return SFT_OK;
+}
+
+static sft_code lost_rows(compacting *c, sfti_ds_merge *merge) {
+    for (;;) {
+        const sfti_ds_row *row;
+        sft_code code = sfti_ds_merge_next(merge, &row, c->err);
+        if (code || !row) return code;
+        if (row->shadowed) code = lost_put(c, &c->lost[row->source], row->key);
+        if (code) return code;
+    }
+}
+
+static sft_code compact_find(compacting *c) {
+    size_t n = sft_dataset_shard_count(c->dataset);
+    sfti_ds_merge *merge = NULL;
+    sfti_ds_source *sources = sfti_arena_array(&c->arena, n, sizeof *sources);
+    c->lost = sfti_arena_array(&c->arena, n, sizeof *c->lost);
+    c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
+    if (!sources || !c->lost || !c->groups) return sfti_fail_memory(c->err, n * sizeof *sources);
+    memset(c->lost, 0, n * sizeof *c->lost);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = sft_dataset_shard_at(c->dataset, i)->name;
+        sources[i] = (sfti_ds_source){ name, name };
+    }
+    sft_code code =
+        sfti_ds_merge_open(c->storage, sources, n, &c->alloc, NULL, &merge, c->err);
+    if (code == SFT_OK) code = lost_rows(c, merge);
+    sfti_ds_merge_close(merge);
+    return code;
+}
+
+/* Small neighbours go together as long as they stay within the target, so that the order of
+ * rows is kept. */
+static void compact_plan(compacting *c, uint64_t target) {
+    size_t n = sft_dataset_shard_count(c->dataset);
+    for (size_t i = 0; i < n;) {
+        uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes;
+        size_t end = i + 1;
+        for (; end < n; end++) {
+            uint64_t more = sft_dataset_shard_at(c->dataset, end)->bytes;
+            if (more >= target || bytes >= target || bytes + more > target) break;
+            bytes += more;
+        }
+        bool lost = end > i + 1;
+        for (size_t k = i; k < end; k++) lost = lost || c->lost[k].count;
+        if (lost) {
+            c->groups[c->group_count++] = (compact_group){ i, end };
+            c->total += bytes;
+        }
+        i = end;
+    }
+}
+
+/* ── One group ── */
+
+typedef struct compact_open {
+    sft_file **files;
+    sft_source *sources;
+    sft_part *parts;
+    size_t files_count, part_count;
+} compact_open;
+
+static bool lost_has(const compact_lost *lost, sft_span key) {
+    size_t low = 0, high = lost->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = sfti_bytes_compare(lost->keys[middle], key);
+        if (order == 0) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
+}
+
+static sft_code open_parts(compacting *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    size_t most = 0;
+    for (size_t i = 0; i < o->files_count; i++) most += sft_file_count(o->files[i]);
+    o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
+    if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
+    for (size_t i = 0; i < o->files_count; i++)
+        for (size_t k = 0; k < sft_file_count(o->files[i]); k++) {
+            const sft_tensor *t = sft_file_tensor(o->files[i], k);
+            if (!lost_has(&c->lost[g->first + i], t->name))
+                o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
+        }
+    return SFT_OK;
+}
+
+static sft_code open_group(compacting *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    size_t n = g->end - g->first;
+    o->files = sfti_arena_array(arena, n, sizeof *o->files);
+    o->sources = sfti_arena_array(arena, n, sizeof *o->sources);
+    if (!o->files || !o->sources) return sfti_fail_memory(c->err, n * sizeof *o->sources);
+    for (size_t i = 0; i < n; i++) {
+        sft_code code =
+            sft_dataset_shard_open(c->dataset, g->first + i, NULL, &o->files[i], c->err);
+        if (code) return code;
+        o->sources[i] = sft_file_source(o->files[i]);
+        o->files_count++;
+    }
+    return open_parts(c, g, o, arena);
+}
+
+static void close_group(compact_open *o) {
+    for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
+}
+
+/* A sink that hashes and counts what it forwards. */
+typedef struct compact_sum {
+    sft_hasher *hasher;
+    uint64_t bytes;
+} compact_sum;
+
+static sft_code sum_write(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    compact_sum *sum = ctx;
+    (void)err;
+    sft_hasher_update(sum->hasher, bytes, len);
+    sum->bytes += len;
+    return SFT_OK;
+}
+
+static sft_code group_sink(compacting *c, const char *name, compact_sum *sum, sft_sink *out) {
+    sft_sink file, hash;
+    sft_code code = c->storage->create(c->storage->ctx, name, false, &file, c->err);
+    if (code) return code;
+    code = sft_sink_callback(sum_write, sum, &c->alloc, &hash, c->err);
+    if (code == SFT_OK) return sft_sink_tee(file, hash, &c->alloc, out, c->err);
+    file.abandon(file.ctx);
+    return code;
+}
+
+static sft_code group_save(compacting *c, const compact_open *o, uint64_t samples,
+                           const char *name, compact_sum *sum) {
+    char number[24];
+    sft_sink sink;
+    sft_pair metadata[] = {
+        { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
+        { sft_span_cstr("mode"), sft_span_cstr("kv") },
+        { sft_span_cstr("samples"), { number, 0 } },
+    };
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)samples);
+    metadata[2].value.len = strlen(number);
+    sft_code code = group_sink(c, name, sum, &sink);
+    if (code) return code;
+    return sft_save_parts(o->parts, o->part_count, metadata, 3, NULL, sink, c->job, c->err);
+}
+
+static sft_code group_name(compacting *c, const sft_dataset_shard *first, char **name,
+                           char stored[160]) {
+    uint64_t file = 0, shard = 0;
+    if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
+        return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected names of shards as docs/dataset.md has them, found %s",
+                         first->name);
+    *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);
+    if (!*name) return sfti_fail_memory(c->err, SFTI_DATASET_NAME);
+    sfti_ds_shard_name(file, shard, c->uuid, *name);
+    (void)snprintf(stored, 160, "%s%s%s", c->folder, *c->folder ? "/" : "", *name);
+    return SFT_OK;
+}
+
+static void group_samples(const compacting *c, const compact_group *g, uint64_t *samples) {
+    uint64_t columns = sfti_ds_manifest_of(c->dataset)->column_count;
+    *samples = 0;
+    for (size_t i = g->first; i < g->end; i++) {
+        uint64_t lost = c->lost[i].count / (columns ? columns : 1);
+        uint64_t had = sft_dataset_shard_at(c->dataset, i)->samples;
+        *samples += had - (lost < had ? lost : had);
+    }
+}
+
+static sft_code group_facts(compacting *c, const compact_group *g, char *name,
+                            const compact_open *o, uint64_t samples, const compact_sum *sum) {
+    sft_hashes hashes;
+    char *digest = sfti_arena_take(&c->arena, 65);
+    if (!digest) return sfti_fail_memory(c->err, 65);
+    sft_hasher_result(sum->hasher, &hashes);
+    memcpy(digest, hashes.text[SFT_HASH_SHA256], 65);
+    sfti_ds_shard *to = &c->shards[c->count++];
+    to->known = true;
+    to->facts = (sft_dataset_shard){ name, sum->bytes, samples, samples, 0, o->part_count, 0,
+                                     digest };
+    for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
+    c->rewritten += g->end - g->first;
+    return SFT_OK;
+}
+
+static sft_code compact_write(compacting *c, const compact_group *g) {
+    sfti_arena arena = { .alloc = c->alloc };
+    compact_open o = { NULL, NULL, NULL, 0, 0 };
+    compact_sum sum = { NULL, 0 };
+    char *name = NULL, stored[160];
+    uint64_t samples;
+    group_samples(c, g, &samples);
+    sft_code code = group_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
+    if (code == SFT_OK) code = open_group(c, g, &o, &arena);
+    if (code == SFT_OK)
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &sum.hasher, c->err);
+    if (code == SFT_OK && o.part_count) code = group_save(c, &o, samples, stored, &sum);
+    if (code == SFT_OK && o.part_count) code = group_facts(c, g, name, &o, samples, &sum);
+    if (code == SFT_OK && !o.part_count)
+        for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
+    sft_hasher_free(sum.hasher);
+    close_group(&o);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+/* ── The new manifest ── */
+
+static sft_code compact_shards(compacting *c) {
+    size_t n = sft_dataset_shard_count(c->dataset), group = 0;
+    c->shards = sfti_arena_array(&c->arena, n, sizeof *c->shards);
+    if (!c->shards) return sfti_fail_memory(c->err, n * sizeof *c->shards);
+    for (size_t i = 0; i < n;) {
+        if (group < c->group_count && c->groups[group].first == i) {
+            sft_code code = compact_write(c, &c->groups[group]);
+            if (code) return code;
+            i = c->groups[group++].end;
+            continue;
+        }
+        c->shards[c->count].known = true;
+        c->shards[c->count++].facts = *sft_dataset_shard_at(c->dataset, i++);
+    }
+    return SFT_OK;
+}
+
+static void compact_sums(compacting *c) {
+    sfti_ds_manifest *m = &c->next;
+    uint64_t first = 0;
+    m->total_samples = m->total_valid = m->total_bytes = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        sft_dataset_shard *s = &c->shards[i].facts;
+        s->first_sample = first;
+        s->shadowed = 0;
+        first += s->samples;
+        m->total_valid += s->valid_samples;
+        m->total_bytes += s->bytes;
+    }
+    m->total_samples = first;
+}
+
+static int compact_by_name(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_ds_shard *all = ctx;
+    return strcmp(all[a].facts.name, all[b].facts.name);
+}
+
+static sft_code compact_manifest(compacting *c) {
+    sfti_ds_manifest *m = &c->next;
+    size_t n = c->count;
+    uint32_t *order = sfti_arena_array(&c->arena, 2 * (uint64_t)n, sizeof *order);
+    sfti_ds_shard *sorted = sfti_arena_array(&c->arena, n, sizeof *sorted);
+    if (!order || !sorted) return sfti_fail_memory(c->err, n * sizeof *sorted);
+    *m = *sfti_ds_manifest_of(c->dataset);
+    compact_sums(c);
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + n, n, compact_by_name, c->shards);
+    for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
+    m->shards = sorted;
+    m->shard_count = n;
+    m->index = (sft_span){ NULL, 0 };
+    m->version++;
+    memcpy(m->commit, c->uuid, sizeof m->commit);
+    return SFT_OK;
+}
+
+/* ── Publishing ── */
+
+static sft_code compact_move(compacting *c) {
+    const sft_storage *s = c->storage;
+    for (size_t i = 0; *c->folder && i < c->count; i++) {
+        const char *name = c->shards[i].facts.name;
+        char from[160];
+        if (!strstr(name, c->uuid)) continue;
+        (void)snprintf(from, sizeof from, "%s/%s", c->folder, name);
+        sft_code code = s->move(s->ctx, from, name, c->err);
+        if (code) return code;
+    }
+    return s->settle ? s->settle(s->ctx, "", c->err) : SFT_OK;
+}
+
+static sft_code compact_put(compacting *c) {
+    sft_buffer text = { .alloc = c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
+    if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
+    else sink.abandon(sink.ctx);
+    if (code == SFT_OK)
+        code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, (sft_span){ text.data, text.len },
+                           c->err);
+    sft_buffer_free(&text);
+    return code;
+}
+
+static void compact_drop(const compacting *c, const char *name, bool folder, sft_warn_fn warn,
+                         void *warn_ctx) {
+    sft_error what;
+    if (c->storage->remove(c->storage->ctx, name, folder, &what) && warn)
+        warn(warn_ctx, &what);
+}
+
+/* After the commit point: nothing fails. */
+static void compact_clean(const compacting *c, sft_warn_fn warn, void *warn_ctx) {
+    for (size_t g = 0; g < c->group_count; g++)
+        for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
+            compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false, warn, warn_ctx);
+    compact_drop(c, SFTI_DATASET_INDEX, true, warn, warn_ctx);
+    if (*c->folder) compact_drop(c, c->folder, true, warn, warn_ctx);
+}
+
+/* ── All of it ── */
+
+static sft_code compact_begin(compacting *c) {
+    const sfti_ds_manifest *m;
+    sft_code code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
+    if (code) return code;
+    m = sfti_ds_manifest_of(c->dataset);
+    if (!m->ours)
+        return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                         "expected a dataset that libsafetensors wrote, found another's; an "
+                         "append takes it over");
+    c->before = m->total_bytes;
+    code = sfti_ds_uuid(c->uuid, c->err);
+    if (c->storage->move) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
+    return code;
+}
+
+static sft_code compact_run(compacting *c, uint64_t target, sft_warn_fn warn, void *warn_ctx) {
+    sft_code code = compact_begin(c);
+    bool keyed = code == SFT_OK && sft_dataset_kind(c->dataset) == SFT_DATASET_KV;
+    if (keyed) code = compact_find(c);
+    if (keyed && code == SFT_OK) compact_plan(c, target);
+    if (code || c->group_count == 0) return code;
+    code = compact_shards(c);
+    if (code == SFT_OK) code = compact_manifest(c);
+    if (code == SFT_OK) code = compact_move(c);
+    if (code == SFT_OK) code = compact_put(c);
+    if (code == SFT_OK) compact_clean(c, warn, warn_ctx);
+    return code;
+}
+
+static sft_code compact_result(const compacting *c, const char *path, const char *command,
+                               sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    bool changed = c->group_count != 0;
+    sfti_ds_put_begin(&w, path, command, true, sink, err);
+    sfti_ds_put_uint(&w, "shards_before", sft_dataset_shard_count(c->dataset));
+    sfti_ds_put_uint(&w, "shards_after",
+                     changed ? c->next.shard_count : sft_dataset_shard_count(c->dataset));
+    sfti_ds_put_uint(&w, "rewritten", c->rewritten);
+    sfti_ds_put_uint(&w, "tensors_dropped", c->dropped);
+    sfti_ds_put_uint(&w, "bytes_before", c->before);
+    sfti_ds_put_uint(&w, "bytes_after", changed ? c->next.total_bytes : c->before);
+    sfti_json_key(&w, "index_removed");
+    sfti_json_bool(&w, changed && sfti_ds_manifest_of(c->dataset)->index.data);
+    return sfti_ds_put_end(&w);
+}
+
+sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
+                             const char *path, const char *command, sft_sink *sink,
+                             sft_warn_fn warn, void *warn_ctx, const sft_job *job,
+                             sft_error *err) {
+    compacting c = { .storage = storage, .job = job, .alloc = sfti_allocator(NULL),
+                     .err = err };
+    c.arena.alloc = c.alloc;
+    sft_code code = storage->lock ? storage->lock(storage->ctx, COMPACT_WAIT_MS, err) : SFT_OK;
+    if (code) return code;
+    code = compact_run(&c, target_bytes, warn, warn_ctx);
+    if (code && *c.folder && storage->remove) {
+        sft_error ignored;
+        (void)storage->remove(storage->ctx, c.folder, true, &ignored);
+    }
+    if (storage->unlock) storage->unlock(storage->ctx);
+    if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);
+    sft_dataset_close(c.dataset);
+    sfti_arena_free(&c.arena);
+    return code;
+}

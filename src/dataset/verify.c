@@ -1,0 +1,330 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/care.h"
+#include "safetensors_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define READ_BYTES (UINT64_C(1) << 20)
+#define FINDINGS_MOST 1000
+
+/* Findings are kept as text until it is known whether the whole is well. */
+typedef struct verifying {
+    const sft_storage *storage;
+    const sft_job *job;
+    bool deep;
+    sft_allocator alloc;
+    sfti_arena arena;
+    sft_dataset *dataset;
+    const sfti_ds_manifest *m;
+    sft_buffer findings, orphans;
+    size_t count, orphan_count;
+    uint64_t done, total; /* bytes */
+    uint64_t samples, valid, shadowed;
+    bool opened_all;
+    sft_code code; /* what ends the work: memory, cancelling */
+    sft_error *err;
+} verifying;
+
+/* ── Findings ── */
+
+static sft_code verify_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
+}
+
+static void verify_put(verifying *v, sft_buffer *to, bool first, const char *shard,
+                       const sft_error *what) {
+    sft_sink sink;
+    sfti_json_writer w;
+    if (v->code) return;
+    v->code = sft_sink_callback(verify_append, to, &v->alloc, &sink, v->err);
+    if (v->code) return;
+    if (!first && !sfti_buffer_put(to, ",", 1)) v->code = sfti_fail_memory(v->err, 1);
+    sfti_json_write(&w, &sink, 0, v->err);
+    sfti_json_open(&w, '{');
+    sfti_ds_put_text(&w, "code", sft_span_cstr(sft_code_describe(what->code)->name));
+    sfti_ds_put_text(&w, "shard", sft_span_cstr(shard));
+    sfti_ds_put_text(&w, "message", sft_span_cstr(what->message));
+    sfti_json_close(&w, '}');
+    if (v->code == SFT_OK) v->code = sfti_json_done(&w);
+    sink.abandon(sink.ctx);
+}
+
+static void verify_find(verifying *v, const char *shard, const sft_error *what) {
+    if (what->code == SFT_OUT_OF_MEMORY || what->code == SFT_CANCELLED) {
+        v->code = what->code;
+        if (v->err) *v->err = *what;
+        return;
+    }
+    if (v->count < FINDINGS_MOST) verify_put(v, &v->findings, v->count == 0, shard, what);
+    v->count++;
+}
+
+static void verify_numbers(verifying *v, const char *shard, const char *what, uint64_t expected,
+                           uint64_t found) {
+    sft_error e = SFT_ERROR_INIT;
+    if (expected == found) return;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "%s: expected %llu by the manifest, found %llu", what,
+                    (unsigned long long)expected, (unsigned long long)found);
+    verify_find(v, shard, &e);
+}
+
+/* ── One shard ── */
+
+static sft_code verify_tick(verifying *v, uint64_t bytes, sft_error *err) {
+    v->done += bytes;
+    if (!v->job || !v->job->tick || v->job->tick(v->job->ctx, v->done, v->total)) return SFT_OK;
+    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the check");
+}
+
+static sft_code digest_bytes(verifying *v, const sft_source *source, sft_hasher *hasher,
+                             char *room, sft_error *err) {
+    for (uint64_t at = 0; at < source->size;) {
+        uint64_t left = source->size - at;
+        size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
+        sft_code code = source->read_at(source->ctx, at, room, want, &got, err);
+        if (code == SFT_OK && got == 0)
+            code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
+        if (code == SFT_OK) code = verify_tick(v, got, err);
+        if (code) return code;
+        sft_hasher_update(hasher, room, got);
+        at += got;
+    }
+    return SFT_OK;
+}
+
+static sft_code digest_shard(verifying *v, const sft_dataset_shard *s, sft_hashes *out,
+                             sft_error *err) {
+    sft_source source;
+    sft_hasher *hasher = NULL;
+    char *room = sfti_take(&v->alloc, READ_BYTES);
+    if (!room) return sfti_fail_memory(err, READ_BYTES);
+    sft_code code = v->storage->open(v->storage->ctx, s->name, &source, err);
+    if (code == SFT_OK) {
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
+        if (code == SFT_OK) code = digest_bytes(v, &source, hasher, room, err);
+        if (code == SFT_OK) sft_hasher_result(hasher, out);
+        sft_hasher_free(hasher);
+        if (source.close) source.close(source.ctx);
+    }
+    sfti_release(&v->alloc, room, READ_BYTES);
+    return code;
+}
+
+static void verify_digest(verifying *v, const sft_dataset_shard *s) {
+    sft_error e = SFT_ERROR_INIT;
+    sft_hashes found;
+    if (!v->deep || !s->sha256) return;
+    if (digest_shard(v, s, &found, &e)) {
+        verify_find(v, s->name, &e);
+    } else if (strcmp(found.text[SFT_HASH_SHA256], s->sha256) != 0) {
+        (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "sha256: expected %s, found %s",
+                        s->sha256, found.text[SFT_HASH_SHA256]);
+        verify_find(v, s->name, &e);
+    }
+}
+
+static const sfti_ds_column *verify_column(const verifying *v, sft_span name) {
+    for (size_t i = 0; i < v->m->column_count; i++)
+        if (sft_span_equal(v->m->columns[i].name, name)) return &v->m->columns[i];
+    return NULL;
+}
+
+static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
+    if (c->has_dtype && c->dtype != t->dtype) return false;
+    if (!c->has_shape) return true;
+    return t->rank == c->rank + 1 &&
+           (c->rank == 0 || memcmp(t->shape + 1, c->shape, c->rank * sizeof *c->shape) == 0);
+}
+
+/* In batch mode each tensor is a column, with one sample a row. */
+static void verify_batch(verifying *v, const sft_dataset_shard *s, const sft_file *file) {
+    for (size_t i = 0; i < sft_file_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor(file, i);
+        const sfti_ds_column *c = verify_column(v, t->name);
+        sft_error e = SFT_ERROR_INIT;
+        if (t->rank == 0 || t->shape[0] != s->samples)
+            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
+                                   "tensor %.*s: expected %llu samples", (int)t->name.len,
+                                   t->name.data, (unsigned long long)s->samples);
+        else if (v->m->column_count && (!c || !column_holds(c, t)))
+            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
+                                   "tensor %.*s: expected dtype and shape of a column of the "
+                                   "manifest", (int)t->name.len, t->name.data);
+        if (e.code) verify_find(v, s->name, &e);
+    }
+}
+
+static void verify_marks(verifying *v, const sft_dataset_shard *s, const sft_file *file) {
+    char number[24];
+    sft_span mark, told;
+    sft_error e = SFT_ERROR_INIT;
+    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
+    if (sft_file_metadata_get_cstr(file, "samples", &told) &&
+        sft_span_equal(told, sft_span_cstr(number)))
+        return;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "samples in its metadata: expected %s by the manifest", number);
+    verify_find(v, s->name, &e);
+}
+
+static void verify_shard(verifying *v, size_t i) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(v->dataset, i);
+    const bool known = v->m->ours || s->tensors;
+    sft_error e = SFT_ERROR_INIT;
+    sft_file *file = NULL;
+    if (sft_dataset_shard_open(v->dataset, i, NULL, &file, &e)) {
+        v->opened_all = false;
+        verify_find(v, s->name, &e);
+        return;
+    }
+    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_count(file));
+    verify_marks(v, s, file);
+    if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
+    sft_close(file);
+    verify_digest(v, s);
+    v->samples += s->samples;
+    v->valid += s->valid_samples;
+    v->shadowed += s->shadowed;
+    if (!v->deep && v->code == SFT_OK) v->code = verify_tick(v, s->bytes, v->err);
+}
+
+/* ── The whole ── */
+
+static void verify_totals(verifying *v) {
+    uint64_t bytes = 0, columns = v->m->column_count ? v->m->column_count : 1;
+    uint64_t lost = v->shadowed / columns;
+    for (size_t i = 0; i < v->m->shard_count; i++) bytes += v->m->shards[i].facts.bytes;
+    verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, bytes);
+    if (v->opened_all) {
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
+                       v->samples - lost);
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "total_valid_samples", v->m->total_valid,
+                       v->valid - lost);
+    }
+}
+
+static sft_code duplicates_count(sfti_ds_merge *merge, uint64_t *shadowed, sft_error *err) {
+    for (;;) {
+        const sfti_ds_row *row;
+        sft_code code = sfti_ds_merge_next(merge, &row, err);
+        if (code || !row) return code;
+        if (row->shadowed) shadowed[row->source]++;
+    }
+}
+
+static void verify_duplicates(verifying *v) {
+    size_t n = v->m->shard_count;
+    sft_error e = SFT_ERROR_INIT;
+    sfti_ds_merge *merge = NULL;
+    sfti_ds_source *sources = sfti_arena_array(&v->arena, n, sizeof *sources);
+    uint64_t *shadowed = sfti_arena_array(&v->arena, n, sizeof *shadowed);
+    if (v->m->mode != SFT_DATASET_KV || !v->opened_all || v->code) return;
+    if (!sources || !shadowed) {
+        v->code = sfti_fail_memory(v->err, n * sizeof *sources);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *name = sft_dataset_shard_at(v->dataset, i)->name;
+        sources[i] = (sfti_ds_source){ name, name };
+        shadowed[i] = 0;
+    }
+    sft_code code = sfti_ds_merge_open(v->storage, sources, n, &v->alloc, v->job, &merge, &e);
+    if (code == SFT_OK) code = duplicates_count(merge, shadowed, &e);
+    sfti_ds_merge_close(merge);
+    if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
+    for (size_t i = 0; code == SFT_OK && i < n; i++)
+        verify_numbers(v, sources[i].name, "tensors that a later shard has again",
+                       sft_dataset_shard_at(v->dataset, i)->shadowed, shadowed[i]);
+}
+
+static bool verify_orphan(void *ctx, const sft_stored *object) {
+    verifying *v = ctx;
+    uint64_t file, shard;
+    sft_span name = sft_span_cstr(object->name);
+    bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
+    for (size_t i = 0; part && i < v->m->shard_count; i++)
+        if (strcmp(v->m->shards[i].facts.name, object->name) == 0) return true;
+    if (!part && !(object->folder && sfti_ds_is_job(name))) return true;
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    part ? "no manifest names this shard" : "a job's folder");
+    if (v->orphan_count < FINDINGS_MOST)
+        verify_put(v, &v->orphans, v->orphan_count == 0, object->name, &e);
+    v->orphan_count++;
+    return v->code == SFT_OK;
+}
+
+static void verify_all(verifying *v) {
+    v->m = sfti_ds_manifest_of(v->dataset);
+    v->opened_all = true;
+    for (size_t i = 0; i < v->m->shard_count; i++)
+        if (!sfti_add(v->total, v->m->shards[i].facts.bytes, &v->total)) v->total = UINT64_MAX;
+    for (size_t i = 0; v->code == SFT_OK && i < v->m->shard_count; i++) verify_shard(v, i);
+    if (v->code == SFT_OK) verify_totals(v);
+    if (v->code == SFT_OK) verify_duplicates(v);
+    if (v->code == SFT_OK)
+        v->code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
+}
+
+/* ── The result ── */
+
+static void verify_array(sfti_json_writer *w, const char *key, const sft_buffer *text) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    if (text->len) sfti_json_raw(w, (sft_span){ text->data, text->len });
+    sfti_json_close(w, ']');
+}
+
+static sft_code verify_write(const verifying *v, const char *path, const char *command,
+                             sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    sft_span none = { NULL, 0 };
+    sfti_ds_put_begin(&w, path, command, v->count == 0, sink, err);
+    sfti_json_key(&w, "deep");
+    sfti_json_bool(&w, v->deep);
+    sfti_ds_put_uint(&w, "shards", v->m ? v->m->shard_count : 0);
+    sfti_ds_put_uint(&w, "bytes", v->m ? v->m->total_bytes : 0);
+    sfti_ds_put_uint(&w, "samples", v->m ? v->m->total_samples : 0);
+    sfti_ds_put_text(&w, "commit", v->m && *v->m->commit ? sft_span_cstr(v->m->commit) : none);
+    sfti_ds_put_text(&w, "index", v->m ? v->m->index : none);
+    sfti_ds_put_uint(&w, "finding_count", v->count);
+    verify_array(&w, "findings", &v->findings);
+    sfti_ds_put_uint(&w, "orphan_count", v->orphan_count);
+    verify_array(&w, "orphans", &v->orphans);
+    return sfti_ds_put_end(&w);
+}
+
+/* A manifest that is not right is a finding; one that cannot be got at is an error. */
+static sft_code verify_open(verifying *v) {
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
+    if (code == SFT_OK) return SFT_OK;
+    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
+        verify_find(v, SFTI_DATASET_MANIFEST, &e);
+        return v->code;
+    }
+    if (v->err) *v->err = e;
+    return code;
+}
+
+sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
+                                 const char *command, sft_sink *sink, bool *whole,
+                                 const sft_job *job, sft_error *err) {
+    verifying v = { .storage = storage, .job = job, .deep = deep,
+                    .alloc = sfti_allocator(NULL), .err = err };
+    v.arena.alloc = v.findings.alloc = v.orphans.alloc = v.alloc;
+    if (whole) *whole = false;
+    v.code = verify_open(&v);
+    if (v.code == SFT_OK && v.dataset) verify_all(&v);
+    if (v.code == SFT_OK) v.code = verify_write(&v, path, command, sink, err);
+    if (whole) *whole = v.code == SFT_OK && v.count == 0;
+    sft_dataset_close(v.dataset);
+    sft_buffer_free(&v.findings);
+    sft_buffer_free(&v.orphans);
+    sfti_arena_free(&v.arena);
+    return v.code;
+}

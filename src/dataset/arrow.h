@@ -40,27 +40,56 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
 /* Whether extension types' name is this. */
 bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name);
 
+/* Arrow's name of a type, cut to fit: "list<float>". For messages. */
+#define SFTI_ARROW_TEXT 200
+void sfti_arrow_type_text(const struct ArrowSchema *schema, char room[SFTI_ARROW_TEXT]);
+
+/* Whether an array has the buffers and children of its type; all calls below take that for
+ * granted. SFT_BAD_ARGUMENT. */
+sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
+                          sft_error *err);
+
 bool sfti_arrow_null(const struct ArrowArray *array, uint64_t i);
 /* Row i of a BYTES column without lists; false when it is null or out of bounds. */
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
                       sft_span *out);
 
-/* Elements of one row, packed as in a file. */
-typedef struct sfti_arrow_row {
-    const void *bytes; /* Arrow's own memory, or that of the buffer */
-    uint64_t elements;
-    bool owned;        /* of the buffer: at this position of it (it may still move) */
+/* Elements of some rows, one row behind the other, packed as in a file. */
+typedef struct sfti_arrow_rows {
+    uint64_t rows;
+    const char *bytes; /* Arrow's own memory; NULL: in the buffer, at this position of it */
     size_t at;
+    uint64_t elements; /* of all rows */
     uint32_t rank;     /* one dimension a list */
-    uint64_t shape[SFT_MAX_RANK];
-} sfti_arrow_row;
+    uint64_t shape[SFT_MAX_RANK]; /* of one row */
+} sfti_arrow_rows;
 
-/* Elements of row i of a NUMBER or BITS column. What does not lie packed in Arrow's memory
- * (bits, dictionaries, views) is put behind what is in the buffer. SFT_ROW_NULL, SFT_ROW_SHAPE (lists of
- * unlike lengths), SFT_BAD_ARGUMENT (arrays that break Arrow's rules); the message has no
- * column and row yet. */
+/* Elements of rows of a NUMBER or BITS column from `first` on: of at most `most` (1 or more), of
+ * as many of them as are of one shape and lie one behind the other. What does not lie packed
+ * in Arrow's memory (bits, dictionaries, views) is put behind what is in the buffer. What is
+ * wrong with a later row only ends the rows: SFT_ROW_NULL, SFT_ROW_SHAPE (lists of unlike
+ * lengths) and SFT_BAD_ARGUMENT (arrays that break Arrow's rules) are about the first one; the
+ * message has no column and row yet. */
 sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArray *array,
-                             uint64_t i, sft_buffer *buffer, sfti_arrow_row *out,
-                             sft_error *err);
+                             uint64_t first, uint64_t most, sft_buffer *buffer,
+                             sfti_arrow_rows *out, sft_error *err);
+
+/* ── struct<data: binary, shape: list<int>, dtype: string> ── */
+
+typedef struct sfti_arrow_tensor {
+    size_t data, shape, dtype; /* numbers of the children */
+    sfti_arrow_type data_type, shape_type, dtype_type;
+} sfti_arrow_tensor;
+
+/* SFT_COLUMN_TYPE when a struct is something else. */
+sft_code sfti_arrow_tensor_read(const struct ArrowSchema *schema, sfti_arena *arena,
+                                sfti_arrow_tensor *out, sft_error *err);
+sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct ArrowArray *array,
+                                 sft_error *err);
+/* Row i; bytes as many as dtype and shape ask for. Errors as sfti_arrow_elements, and
+ * SFT_ROW_VALUE for a dtype of another name. scratch is emptied. */
+sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct ArrowArray *array,
+                               uint64_t i, sft_buffer *scratch, sft_dtype *dtype,
+                               sfti_arrow_rows *out, sft_error *err);
 
 #endif

@@ -202,6 +202,12 @@ static sft_code list_first(const sfti_arrow_list *list, const struct ArrowArray 
     return SFT_OK;
 }
 
+static sft_code list_ragged(uint64_t expected, uint64_t found, sft_error *err) {
+    return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
+                     "expected lists of one length (%llu), found %llu",
+                     (unsigned long long)expected, (unsigned long long)found);
+}
+
 /* All of them. */
 static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *array,
                           uint64_t begin, uint64_t end, list_run *out, sft_error *err) {
@@ -212,10 +218,7 @@ static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *
         sft_code code = list_range(list, array, i, &from, &to, err);
         if (code) return code;
         if (i == begin) *out = (list_run){ from, from, to - from, false };
-        if (to - from != out->length)
-            return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
-                             "expected lists of one length (%llu), found %llu",
-                             (unsigned long long)out->length, (unsigned long long)(to - from));
+        if (to - from != out->length) return list_ragged(out->length, to - from, err);
         out->apart = out->apart || (out->length && from != out->end);
         if (out->length) out->end = to;
     }
@@ -310,7 +313,7 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     return SFT_OK;
 }
 
-static sft_code leaf_rows(const sfti_arrow_type *type, const struct ArrowArray *array,
+static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *array,
                           uint64_t begin, uint64_t end, sft_buffer *buffer,
                           sfti_arrow_rows *out, sft_error *err) {
     out->elements = end - begin;
@@ -326,35 +329,35 @@ static sft_code leaf_rows(const sfti_arrow_type *type, const struct ArrowArray *
 
 /* ── A row whose inner lists do not lie one behind the other ── */
 
-/* Walks the lists to each innermost one; lengths are those of the shape, or the row is ragged. */
+/* Walks the lists to each innermost one, or to those without elements; lengths are those of the
+ * shape, or the row is ragged. */
 static sft_code rows_scattered(const sfti_arrow_type *type, const struct ArrowArray *top,
                                uint64_t row, const uint64_t *shape, sft_buffer *buffer,
                                sft_error *err) {
     uint64_t place[SFT_MAX_RANK] = { 0 };
+    uint32_t deep = 1;
+    while (deep < type->depth && shape[deep - 1]) deep++;
     for (;;) {
         const struct ArrowArray *array = top;
         uint64_t i = row, begin = 0, end = 0;
-        sft_code code = SFT_OK;
-        for (uint32_t level = 0; code == SFT_OK && level < type->depth; level++) {
-            code = list_range(&type->list[level], array, i, &begin, &end, err);
-            if (code == SFT_OK && end - begin != shape[level])
-                code = sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
-                                 "expected lists of one length (%llu), found %llu",
-                                 (unsigned long long)shape[level],
-                                 (unsigned long long)(end - begin));
+        for (uint32_t level = 0; level < deep; level++) {
+            sft_code code = list_range(&type->list[level], array, i, &begin, &end, err);
+            if (code) return code;
+            if (end - begin != shape[level]) return list_ragged(shape[level], end - begin, err);
             array = array->children[0];
             i = begin + place[level];
         }
-        if (code == SFT_OK) code = leaf_gather(type, array, begin, end, buffer, err);
+        sft_code code = SFT_OK;
+        if (deep == type->depth) code = leaf_gather(type, array, begin, end, buffer, err);
         if (code) return code;
-        uint32_t level = type->depth - 1; /* the innermost list was taken whole */
+        uint32_t level = deep - 1; /* the innermost list was taken whole */
         while (level > 0 && ++place[level - 1] == shape[level - 1]) place[--level] = 0;
         if (level == 0) return SFT_OK;
     }
 }
 
-/* Lengths of the first list at each level from `level` on, of which `array` holds lists from
- * begin on: no dimension outside is 0. */
+/* Lengths of the first list at each level from `level` on; `array` holds those of that level,
+ * from begin on. */
 static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct ArrowArray *array,
                                    uint32_t level, uint64_t begin, uint64_t *shape,
                                    sft_error *err) {
@@ -369,12 +372,6 @@ static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct Arr
     for (level++; level < type->depth; level++)
         shape[level] = type->list[level].fixed ? type->list[level].length : 0;
     return SFT_OK;
-}
-
-static bool rows_empty(const sfti_arrow_rows *rows) {
-    for (uint32_t i = 0; i < rows->rank; i++)
-        if (rows->shape[i] == 0) return true;
-    return false;
 }
 
 static sft_code rows_take_scattered(const sfti_arrow_type *type, const struct ArrowArray *array,
@@ -402,13 +399,11 @@ static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray 
         if (run.apart && out->rows > 1) return SFT_ROW_SHAPE;
         if (run.apart) {
             code = rows_first_lengths(type, array, level, begin, out->shape, err);
-            if (code) return code;
-            if (!rows_empty(out)) return rows_take_scattered(type, top, first, buffer, out, err);
-            run.end = run.begin;
+            return code ? code : rows_take_scattered(type, top, first, buffer, out, err);
         }
         array = array->children[0];
     }
-    return leaf_rows(type, array, run.begin, run.end, buffer, out, err);
+    return leaf_take(type, array, run.begin, run.end, buffer, out, err);
 }
 
 /* Half as many rows until they are as they should be, or one is left. */

@@ -30,13 +30,13 @@ bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name)
 
 /* ── Formats ── */
 
-static const struct leaf_row {
+static const struct format_leaf {
     const char *format;
     sfti_arrow_leaf leaf;
     sft_dtype dtype;
     uint32_t bytes;
     sfti_arrow_width width;
-} leaf_rows[] = {
+} format_leaves[] = {
     { "b", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
     { "c", SFTI_LEAF_NUMBER, SFT_I8, 1, SFTI_ARROW_32 },
     { "C", SFTI_LEAF_NUMBER, SFT_U8, 1, SFTI_ARROW_32 },
@@ -58,9 +58,9 @@ static const struct leaf_row {
     { "+s", SFTI_LEAF_STRUCT, SFT_U8, 1, SFTI_ARROW_32 },
 };
 
-static const struct leaf_row *leaf_find(const char *format) {
-    for (size_t i = 0; i < sizeof leaf_rows / sizeof *leaf_rows; i++)
-        if (strcmp(leaf_rows[i].format, format) == 0) return &leaf_rows[i];
+static const struct format_leaf *leaf_find(const char *format) {
+    for (size_t i = 0; i < sizeof format_leaves / sizeof *format_leaves; i++)
+        if (strcmp(format_leaves[i].format, format) == 0) return &format_leaves[i];
     return NULL;
 }
 
@@ -89,6 +89,100 @@ static bool list_read(const char *format, sfti_arrow_list *out) {
     if (format[0] != '+' || (*last != 'l' && *last != 'L') || last[1]) return false;
     out->large = *last == 'L';
     return true;
+}
+
+/* ── Types for people ── */
+
+static const char *text_leaf(const char *format) {
+    static const char *const rows[][2] = {
+        { "n", "null" },          { "b", "bool" },
+        { "c", "int8" },          { "C", "uint8" },
+        { "s", "int16" },         { "S", "uint16" },
+        { "i", "int32" },         { "I", "uint32" },
+        { "l", "int64" },         { "L", "uint64" },
+        { "e", "halffloat" },     { "f", "float" },
+        { "g", "double" },        { "u", "string" },
+        { "z", "binary" },        { "U", "large_string" },
+        { "Z", "large_binary" },  { "vu", "string_view" },
+        { "vz", "binary_view" },  { "+s", "struct" },
+        { "+m", "map" },          { "+r", "run_end_encoded" },
+        { "w:", "fixed_size_binary" }, { "d:", "decimal" },
+        { "td", "date" },         { "tt", "time" },
+        { "ts", "timestamp" },    { "tD", "duration" },
+        { "ti", "interval" },     { "+u", "union" },
+    };
+    for (size_t i = 0; format && i < sizeof rows / sizeof *rows; i++) {
+        bool whole = i < 22; /* the rest have parameters behind them */
+        size_t len = strlen(rows[i][0]);
+        if (whole ? strcmp(rows[i][0], format) == 0 : strncmp(rows[i][0], format, len) == 0)
+            return rows[i][1];
+    }
+    return "unknown";
+}
+
+typedef struct text_run {
+    char *at, *end;
+} text_run;
+
+static void text_put(text_run *t, const char *text) {
+    while (*text && t->at < t->end) *t->at++ = *text++;
+    *t->at = '\0';
+}
+
+static void text_number(text_run *t, uint64_t value) {
+    char digits[21];
+    size_t at = sizeof digits - 1;
+    digits[at] = '\0';
+    do digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    text_put(t, digits + at);
+}
+
+static const char *text_list(const sfti_arrow_list *list) {
+    if (list->fixed) return "fixed_size_list<";
+    if (list->view) return list->large ? "large_list_view<" : "list_view<";
+    return list->large ? "large_list<" : "list<";
+}
+
+static bool text_inside(const struct ArrowSchema *at, sfti_arrow_list *list) {
+    return at->format && !at->dictionary && list_read(at->format, list) && at->n_children == 1 &&
+           at->children && at->children[0];
+}
+
+/* Lists and what they hold; a struct without its fields. Returns the innermost type. */
+static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
+    sfti_arrow_list list[SFT_MAX_RANK];
+    uint32_t depth = 0;
+    while (depth < SFT_MAX_RANK && text_inside(at, &list[depth])) {
+        text_put(t, text_list(&list[depth++]));
+        at = at->children[0];
+    }
+    if (at->dictionary) text_put(t, "dictionary of ");
+    text_put(t, text_leaf(at->dictionary ? at->dictionary->format : at->format));
+    while (depth > 0) {
+        text_put(t, ">");
+        if (!list[--depth].fixed) continue;
+        text_put(t, "[");
+        text_number(t, list[depth].length);
+        text_put(t, "]");
+    }
+    return at;
+}
+
+void sfti_arrow_type_text(const struct ArrowSchema *schema, char room[SFTI_ARROW_TEXT]) {
+    text_run t = { room, room + SFTI_ARROW_TEXT - 1 };
+    *room = '\0';
+    if (text_flat(&t, schema) != schema || !schema->format || strcmp(schema->format, "+s") != 0)
+        return;
+    text_put(&t, "<");
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        const struct ArrowSchema *child = schema->children[i];
+        if (i > 0) text_put(&t, ", ");
+        text_put(&t, child->name ? child->name : "");
+        text_put(&t, ": ");
+        (void)text_flat(&t, child);
+    }
+    text_put(&t, ">");
 }
 
 /* ── fixed_shape_tensor ── */
@@ -146,12 +240,13 @@ static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
 
 static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sft_error *err) {
     const struct ArrowSchema *value = at->dictionary ? at->dictionary : at;
-    const struct leaf_row *row = value->format ? leaf_find(value->format) : NULL;
+    const struct format_leaf *row = value->format ? leaf_find(value->format) : NULL;
     out->dictionary = at->dictionary != NULL;
     if (out->dictionary) {
-        const struct leaf_row *key = at->format ? leaf_find(at->format) : NULL;
+        const struct format_leaf *key = at->format ? leaf_find(at->format) : NULL;
         if (!key || key->leaf != SFTI_LEAF_NUMBER || key->dtype == SFT_F16 ||
-            key->dtype == SFT_F32 || key->dtype == SFT_F64 || (row && row->leaf == SFTI_LEAF_STRUCT))
+            key->dtype == SFT_F32 || key->dtype == SFT_F64 ||
+            (row && row->leaf == SFTI_LEAF_STRUCT))
             return type_refused(at, "a dictionary of this kind is not taken", err);
         out->key_bytes = key->bytes;
     }
@@ -171,7 +266,9 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
     const struct ArrowSchema *at = schema;
     memset(out, 0, sizeof *out);
     while (at->format && !at->dictionary && list_read(at->format, &out->list[out->depth])) {
-        if (++out->depth == SFT_MAX_RANK || at->n_children != 1)
+        if (at->n_children != 1 || !at->children || !at->children[0])
+            return type_refused(at, "expected a list of one type", err);
+        if (++out->depth == SFT_MAX_RANK)
             return type_refused(schema, "lists are nested too deep", err);
         at = at->children[0];
     }

@@ -1,0 +1,116 @@
+#include "base/error.h"
+#include "dataset/shard_writer.h"
+#include "os/os.h"
+#include "safetensors_hash.h"
+
+#include <string.h>
+
+#define SINK_ROOM ((size_t)1 << 20)   /* gathered */
+#define SINK_LARGE ((size_t)256 << 10) /* is forwarded as it is */
+#define SINK_BESIDE ((size_t)512 << 10) /* pays for a thread */
+
+typedef struct hash_sink {
+    sft_allocator alloc;
+    sft_sink inner;
+    sft_hasher *hasher;
+    bool beside;
+    char *digest;
+    uint64_t at; /* bytes forwarded */
+    size_t used;
+    char room[SINK_ROOM];
+} hash_sink;
+
+typedef struct hash_beside {
+    sft_hasher *hasher;
+    const void *bytes;
+    size_t len;
+} hash_beside;
+
+static void hash_beside_run(void *ctx) {
+    const hash_beside *work = ctx;
+    sft_hasher_update(work->hasher, work->bytes, work->len);
+}
+
+static sft_code hash_forward(hash_sink *s, const void *bytes, size_t len, sft_error *err) {
+    hash_beside work = { s->hasher, bytes, len };
+    os_thread thread;
+    bool beside = s->beside && len >= SINK_BESIDE &&
+                  os_thread_start(&thread, hash_beside_run, &work) == 0;
+    sft_code code = s->inner.write_at(s->inner.ctx, s->at, bytes, len, err);
+    if (beside) os_thread_join(&thread);
+    else hash_beside_run(&work);
+    s->at += len;
+    return code;
+}
+
+static sft_code hash_flush(hash_sink *s, sft_error *err) {
+    size_t len = s->used;
+    s->used = 0;
+    return len ? hash_forward(s, s->room, len, err) : SFT_OK;
+}
+
+static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                           sft_error *err) {
+    hash_sink *s = ctx;
+    sft_code code = SFT_OK;
+    (void)offset; /* the next byte: it cannot seek */
+    if (len > SINK_ROOM - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
+    if (code) return code;
+    if (len >= SINK_LARGE) return hash_forward(s, bytes, len, err);
+    if (len) memcpy(s->room + s->used, bytes, len);
+    s->used += len;
+    return SFT_OK;
+}
+
+static sft_code hash_expect(void *ctx, uint64_t total, sft_error *err) {
+    hash_sink *s = ctx;
+    return s->inner.expect ? s->inner.expect(s->inner.ctx, total, err) : SFT_OK;
+}
+
+static void hash_free(hash_sink *s) {
+    sft_allocator alloc = s->alloc;
+    sft_hasher_free(s->hasher);
+    sfti_release(&alloc, s, sizeof *s);
+}
+
+static void hash_abandon(void *ctx) {
+    hash_sink *s = ctx;
+    s->inner.abandon(s->inner.ctx);
+    hash_free(s);
+}
+
+static sft_code hash_finish(void *ctx, sft_error *err) {
+    hash_sink *s = ctx;
+    sft_hashes hashes;
+    sft_code code = hash_flush(s, err);
+    if (code) {
+        hash_abandon(s);
+        return code;
+    }
+    sft_hasher_result(s->hasher, &hashes);
+    memcpy(s->digest, hashes.text[SFT_HASH_SHA256], 65);
+    code = s->inner.finish(s->inner.ctx, err);
+    hash_free(s);
+    return code;
+}
+
+sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, const sft_allocator *alloc,
+                         sft_sink *out, sft_error *err) {
+    hash_sink *s = sfti_take(alloc, sizeof *s);
+    sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
+    if (s) {
+        memset(s, 0, offsetof(hash_sink, room));
+        s->alloc = *alloc;
+        s->inner = inner;
+        s->beside = beside;
+        s->digest = digest;
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
+    }
+    if (code == SFT_OK) {
+        *out = (sft_sink){ s, false, hash_expect, hash_write, hash_finish, hash_abandon };
+        return SFT_OK;
+    }
+    inner.abandon(inner.ctx);
+    sfti_release(alloc, s, sizeof *s);
+    return code;
+}

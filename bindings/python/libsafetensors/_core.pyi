@@ -16,7 +16,9 @@ CODES: dict[str, tuple[int, str, str]]
 def build_info() -> str: ...
 
 class SafetensorError(Exception):
-    """What went wrong: str(e) tells it, with the path in front. Raised with these set."""
+    """What went wrong: str(e) tells it, with the path in front. Its __module__ is
+    libsafetensors. Codes whose row in docs/errors.md names a built-in exception raise that one
+    (OSError: the subclass of its errno), with these attributes set too."""
     code: str
     """Name of the error code as in docs/errors.md, "data_truncated"."""
     offset: int | None
@@ -26,8 +28,6 @@ class SafetensorError(Exception):
     """What to try next."""
     errno: int | None
     path: str | None
-
-class HeaderError(SafetensorError): ...
 
 # A path; bytes in memory (used in place, kept alive and locked); or an object with read and
 # seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`.

@@ -38,7 +38,8 @@ class _FileLike(Protocol):
     def read(self, n: int, /) -> bytes: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
-_Source = Union[_Path, bytearray, memoryview, _FileLike, _ReadAt]
+_Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
+                _ReadAt]
 _Order = Literal["offset", "name", "natural", "header"]
 _Level = Literal["compat", "default", "strict"]
 _Mode = Literal["auto", "map", "cow", "read"]
@@ -52,9 +53,9 @@ class File:
     """A model that is open: one file, or all shards of one. Immutable; any number of threads
     may use it. Tensors and everything made of them keep its memory after close()."""
     def __len__(self) -> int: ...
-    def __contains__(self, name: object) -> bool: ...
+    def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
-    def __getitem__(self, name: str) -> Tensor: ...
+    def __getitem__(self, name: str, /) -> Tensor: ...
     def keys(self, order: _Order = "offset") -> list[str]: ...
     def metadata(self) -> dict[str, str] | None:
         """None when there is no __metadata__. Of several shards: of a key that several have,
@@ -103,7 +104,7 @@ class Tensor:
     @property
     def aligned(self) -> bool: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, index: _Index) -> Tensor:
+    def __getitem__(self, index: _Index, /) -> Tensor:
         """As numpy: integers, slices of any step, ellipsis; clamped. Reads nothing."""
     def byte_ranges(self) -> list[tuple[int, int]]:
         """Half-open ranges of bytes of the file, in the order of the elements, neighbours
@@ -122,11 +123,14 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
          max_header_bytes: int | None = None) -> File:
     """A path may be a file, an index.json or a folder with one. "auto" maps privately
-    (copy-on-write), and reads where the system does not map."""
+    (copy-on-write), and reads where the system does not map. Of a buffer, "map" lends its own
+    memory, and else what is asked for is copied; of an object it is read. bytes are a buffer,
+    not a path."""
 
 # ── Writing ──
-# name, dtype as in the header, shape, data, byte strides or None for packed. data: an object
-# with a buffer, or (address, bytes) of memory the caller keeps alive during the call.
+# A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an
+# object with a buffer, or (address of the first element, bytes of all elements) of memory the
+# caller keeps alive during the call.
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 _Link = Literal["replace", "follow", "refuse"]
 
@@ -142,10 +146,10 @@ class Writer:
     """Writes a file piece by piece; it appears whole at finish(), or not at all. With tensors
     (name, dtype, shape) the header is written first, else room is kept for it and tensors
     are added. As a context manager: finish, or abandon when the block raises."""
-    def __init__(self, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
-                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
-                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
-                 link: _Link = "replace") -> None:
+    def __new__(cls, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
+                metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
+                keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
+                link: _Link = "replace") -> Writer:
         """target: a path, or an object with write(bytes) (then tensors come in plan order)."""
     def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
     def write(self, name: str, data: Any) -> None:
@@ -168,7 +172,10 @@ def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None 
               header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
-            sync: bool = True, threads: int = 1, progress: _Progress = None) -> dict[str, int]: ...
+            sync: bool = True, threads: int = 1, progress: _Progress = None) -> dict[str, int]:
+    """Tensors by what became of them ("cast", "same", "other", "scaled", "scale"), and
+    "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
+    in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${SFT_PYTHON:-$PWD/build/venv/bin/python}
-build=build/tsan-python$("$python" -c 'import sys; print(*sys.version_info[:2], sep=".")')
+build=build/tsan-python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)')
 tests=("$@")
 [[ ${#tests[@]} -gt 0 ]] || tests=(tests/python/test_threads.py)
 
@@ -16,7 +16,8 @@ tests=("$@")
 CC=gcc cmake -S . -B "$build" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DSFT_SANITIZE=thread -DSFT_EXTENSION=ON -DSFT_COMMAND=OFF -DSFT_USE_ZLIB=OFF \
     -DSFT_USE_CRYPTO=OFF "-DPython_EXECUTABLE=$python" >/dev/null
-cmake --build "$build" --target sft_extension >"$build/build.log" || { cat "$build/build.log"; exit 1; }
+cmake --build "$build" --target sft_extension >"$build/build.log" ||
+    { cat "$build/build.log"; exit 1; }
 
 runtime=$(gcc -print-file-name=libtsan.so)
 [[ -e $runtime ]] || { echo "tsan_python.sh: gcc has no libtsan.so" >&2; exit 1; }

@@ -49,7 +49,9 @@ def main(folder):
     assert st.check(path)["ok"] is True, st.check(path)
     assert st.info(path)
 
-    threads = [threading.Thread(target=hammer, args=(path, values.tobytes())) for _ in range(4)]
+    shared = st.open(path, mode="read")
+    threads = [threading.Thread(target=hammer, args=(path, shared, values.tobytes()))
+               for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -69,9 +71,11 @@ def main(folder):
 FAILED = []
 
 
-def hammer(path, expected):
+def hammer(path, shared, expected):
     try:
         for _ in range(50):
+            assert shared["a"].tobytes() == expected
+            assert shared["a"][::-1].tobytes() == expected[32:] + expected[16:32] + expected[:16]
             with st.open(path) as file:
                 assert bytes(memoryview(file["a"]).cast("B")) == expected
     except BaseException as error:

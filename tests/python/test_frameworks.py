@@ -120,7 +120,8 @@ def test_round_trip(framework, tmp_path):
 
 
 def test_no_memory_is_shared_with_the_file(framework, tmp_path):
-    framework.module.save_file({"a": framework.make(np.arange(64, dtype=np.float32))}, tmp_path / "f")
+    tensor = framework.make(np.arange(64, dtype=np.float32))
+    framework.module.save_file({"a": tensor}, tmp_path / "f")
     got = framework.module.load_file(tmp_path / "f")["a"]
     with open(tmp_path / "f", "r+b") as f:
         f.seek(-256, 2)

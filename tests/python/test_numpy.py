@@ -19,7 +19,8 @@ SMALL = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e
 
 def sample(dtype, shape=(4, 6)):
     count = int(np.prod(shape, dtype=int))
-    return (np.arange(count) % 2 if dtype == "bool" else np.arange(count)).reshape(shape).astype(dtype)
+    values = np.arange(count) % 2 if dtype == "bool" else np.arange(count)
+    return values.reshape(shape).astype(dtype)
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (), (0,), (3, 0, 2), (1,)])
@@ -99,7 +100,7 @@ def test_byte_orders(dtype):
 
 
 def test_unaligned_and_record_fields():
-    raw = np.frombuffer(b"x" + np.arange(5, dtype=np.float64).tobytes(), np.uint8)[1:].view(np.float64)
+    raw = np.frombuffer(b"x" + np.arange(5.0).tobytes(), np.uint8)[1:].view(np.float64)
     assert not raw.flags.aligned
     np.testing.assert_array_equal(load(save({"a": raw}))["a"], np.arange(5.0))
     record = np.zeros(4, [("x", "i1"), ("y", "<i4")])

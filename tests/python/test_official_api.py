@@ -143,7 +143,8 @@ BAD_CALLS = [
     (("zz",), {}, SafetensorError, "framework zz is invalid"),
     (("np", "cuda:0"), {}, SafetensorError, "Device cuda:0 is not supported for framework numpy"),
     (("pt", "foo:1"), {}, SafetensorError, "device foo:1 is invalid"),
-    (("pt", "mps:1"), {}, SafetensorError, "device mps:1 is invalid: only mps or mps:0 is supported"),
+    (("pt", "mps:1"), {}, SafetensorError,
+     "device mps:1 is invalid: only mps or mps:0 is supported"),
     (("pt", "cuda:x"), {}, ValueError, None),
     (("pt", 1.5), {}, SafetensorError, "device 1.5 is invalid"),
 ]
@@ -300,7 +301,8 @@ def test_our_own_slices_clamp(path):
         assert libsafetensors.slice_byte_ranges(f, "b", INDEX[1:3]) == \
             libsafetensors.slice_byte_ranges(path, "b", INDEX[1:3])
         start = f["b"].offset
-        assert libsafetensors.slice_byte_ranges(path, "b", INDEX[1:3]) == [(start + 40, start + 120)]
+        assert libsafetensors.slice_byte_ranges(path, "b", INDEX[1:3]) \
+            == [(start + 40, start + 120)]
 
 
 # ── Writing ──
@@ -314,8 +316,9 @@ def test_tensor_spec():
     s = TensorSpec(dtype="float32", shape=[2, 3], data_ptr=5, data_len=24)
     assert (s.dtype, s.shape, s.data_ptr, s.data_len) == ("F32", [2, 3], 5, 24)
     assert repr(s) == "TensorSpec(dtype='F32', shape=[2, 3], data_ptr=5, data_len=24)"
-    assert TensorSpec(dtype="float4_e2m1fn_x2", shape=(2, 3), data_ptr=0, data_len=6).shape == [2, 6]
-    assert TensorSpec(dtype="float4_e2m1fn_x2", shape=(), data_ptr=0, data_len=6).shape == []
+    pairs = {"dtype": "float4_e2m1fn_x2", "data_ptr": 0, "data_len": 6}
+    assert TensorSpec(shape=(2, 3), **pairs).shape == [2, 6]
+    assert TensorSpec(shape=(), **pairs).shape == []
     with pytest.raises(SafetensorError) as caught:
         TensorSpec(dtype="F32", shape=[1], data_ptr=0, data_len=0)
     assert str(caught.value).startswith('Unknown dtype "F32". Supported dtypes: bool, int8, uint8')
@@ -347,7 +350,8 @@ def test_serialize_and_deserialize(tmp_path):
 
 @pytest.mark.parametrize("arguments", [
     ({"a": {"dtype": "float32"}},), ([1],), ({1: TensorSpec(
-        dtype="int8", shape=[0], data_ptr=0, data_len=0)},), ({}, {"a": 1}), ({}, {1: "a"}), ({}, "x")])
+        dtype="int8", shape=[0], data_ptr=0, data_len=0)},), ({}, {"a": 1}), ({}, {1: "a"}),
+    ({}, "x")])
 def test_wrong_types(arguments):
     with pytest.raises(TypeError):
         serialize(*arguments)
@@ -365,7 +369,8 @@ def test_wrong_length_and_reserved_name():
 def test_stable_and_valid_bytes(tmp_path):
     a = np.zeros(2, np.float32)
     pairs = {"k%d" % i: str(i) for i in range(40)}
-    assert serialize({"a": spec(a)}, pairs) == serialize({"a": spec(a)}, dict(reversed(pairs.items())))
+    turned = dict(reversed(pairs.items()))
+    assert serialize({"a": spec(a)}, pairs) == serialize({"a": spec(a)}, turned)
     assert deserialize(serialize({}, {})) == [] and deserialize(serialize({})) == []
     assert serialize({}) == b"\x08" + bytes(7) + b"{}      "
     before = copy.deepcopy(pairs)
@@ -391,7 +396,7 @@ def test_mode_of_the_file(tmp_path):
 def test_progress(tmp_path):
     seen = []
     big = np.zeros(40 << 20, np.uint8)
-    ours.save_file({"a": big}, tmp_path / "f", progress=lambda done, total: seen.append((done, total)))
+    ours.save_file({"a": big}, tmp_path / "f", progress=lambda *now: seen.append(now))
     assert seen and seen[-1][0] == seen[-1][1] >= big.nbytes
 
     class Stop(Exception):
@@ -420,7 +425,8 @@ def test_stubs_name_what_the_extension_has():
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             declared[node.name] = node
-        elif isinstance(node, ast.ClassDef) and not any("Protocol" in ast.dump(b) for b in node.bases):
+        elif isinstance(node, ast.ClassDef) and not any("Protocol" in ast.dump(base)
+                                                        for base in node.bases):
             declared[node.name] = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
         elif isinstance(node, ast.AnnAssign) and not node.target.id.startswith("_Source"):
             declared[node.target.id] = None

@@ -24,8 +24,8 @@ from libsafetensors import numpy as our_numpy  # noqa: E402
 NUMPY = ["bool", "uint8", "int8", "uint16", "int16", "float16", "uint32", "int32", "float32",
          "uint64", "int64", "float64", "complex64"]
 NAMES = st.text(st.characters(codec="utf-8"), max_size=12).filter(lambda n: n != "__metadata__")
-METADATA = st.none() | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=8),
-                                       st.text(st.characters(codec="utf-8"), max_size=8), max_size=3)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
+METADATA = st.none() | st.dictionaries(TEXTS, TEXTS, max_size=3)
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)
 
 
@@ -99,7 +99,8 @@ def test_theirs_is_read_by_ours(tmp_path_factory, tensors, metadata):
             assert_same(f.get_tensors(), tensors)
             for name in f.keys():
                 mine, theirs = f.get_slice(name), g.get_slice(name)
-                assert (mine.get_shape(), mine.get_dtype()) == (theirs.get_shape(), theirs.get_dtype())
+                assert mine.get_shape() == theirs.get_shape()
+                assert mine.get_dtype() == theirs.get_dtype()
     mine, theirs = libsafetensors.deserialize(data), official.deserialize(data)
     assert sorted(mine, key=lambda row: row[0]) == sorted(theirs, key=lambda row: row[0])
     if metadata is None or len(metadata) < 2:
@@ -116,7 +117,8 @@ def test_every_dtype(rows, random):
         if bits < 8:
             shape = shape or (1,)
             bits = 8  # float4_e2m1fn_x2: its shape counts bytes.
-        memory = np.frombuffer(random.randbytes(int(np.prod(shape, dtype=int)) * bits // 8), np.uint8)
+        count = int(np.prod(shape, dtype=int)) * bits // 8
+        memory = np.frombuffer(random.randbytes(count), np.uint8)
         kept.append(memory)
         for package, into in zip((libsafetensors, official), specs):
             into[name] = package.TensorSpec(dtype=dtype, shape=shape, data_ptr=memory.ctypes.data,

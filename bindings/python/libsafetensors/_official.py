@@ -5,7 +5,6 @@ for; docs/python.md lists where behaviour differs on purpose.
 """
 from __future__ import annotations
 
-import operator
 import os
 import sys
 
@@ -357,13 +356,13 @@ def _part(position: int, part: Any) -> Any:
     if part is Ellipsis:
         return part
     if isinstance(part, slice):
-        start, stop, step = (None if x is None else operator.index(x)
+        start, stop, step = (None if x is None else _integer(x)
                              for x in (part.start, part.stop, part.step))
         if step == 0:
             raise SafetensorError("Slice step must not be zero")
         return slice(start, stop, step)
     try:
-        return operator.index(part)
+        return _integer(part)
     except TypeError:
         raise SafetensorError("Unsupported slice index at position %d: expected slice, int, or "
                               "ellipsis" % position) from None
@@ -439,8 +438,16 @@ class TensorSpec:
             self._dtype, self._shape, self._ptr, self._len)
 
 
+def _integer(value: Any) -> int:
+    """TypeError for what is no integer of any kind."""
+    if type(value) is int:
+        return value
+    from operator import index
+    return index(value)
+
+
 def _size(value: Any) -> int:
-    number = operator.index(value)
+    number = _integer(value)
     if number < 0:
         raise OverflowError("can't convert negative int to unsigned")
     if number > 2 * sys.maxsize + 1:

@@ -1,8 +1,6 @@
 /* Many tensors at once: a dict of arrays, without a Tensor object for each. */
 #include "piece.h"
 
-#include <string.h>
-
 /* One tensor to be converted. */
 typedef struct {
     const sft_tensor *facts;

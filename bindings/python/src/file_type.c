@@ -1,8 +1,6 @@
 /* File: an open model, and open() itself. */
 #include "piece.h"
 
-#include <string.h>
-
 typedef struct {
     PyObject_HEAD
     atomic_flag busy;   /* held while `store` is looked at */

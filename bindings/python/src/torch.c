@@ -1,8 +1,6 @@
 /* torch: tensors over memory, handed over by DLPack: each has a storage of its own. */
 #include "piece.h"
 
-#include <string.h>
-
 enum { carrier_unknown = 0, carrier_own = 1, carrier_bytes = 2 };
 
 struct pysft_torch {

@@ -3,9 +3,12 @@
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes
+#   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make bench               measured against others; docs/measured.md keeps the results
+#   make bench-python        the package beside the official one
+#   make tsan-python         the extension under ThreadSanitizer
 #   make coverage            lines and branches, per folder
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
@@ -15,8 +18,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo build check test asan msan tsan m32 s390x fuzz bench coverage install \
-        bundle clean setup-build setup-test setup-bench setup-cross
+.PHONY: all demo build check test python tsan-python bench-python asan msan tsan m32 s390x \
+        fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross
 
 all: build
 
@@ -35,6 +38,15 @@ check: setup-build setup-test
 
 test: setup-build setup-test
 	@tools/python.sh tests/run.py test
+
+python: setup-build
+	@tools/venv.sh
+
+tsan-python: python
+	@tools/tsan_python.sh
+
+bench-python: python
+	@build/venv/bin/python bench/python.py --write
 
 asan msan tsan: setup-build setup-test
 	@tools/python.sh tests/run.py $@

@@ -40,6 +40,9 @@ TARGETS = {
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
 }
 
+# The environment with this clone's package: tools/venv.sh, which `make python` runs too.
+VENV = "build/venv/bin/python"
+
 # cmocka is there neither for MemorySanitizer nor for other machines.
 # name, targets, limit in seconds, command ({build}: the build folder), what must be there
 # (else: skipped)
@@ -70,6 +73,12 @@ SUITES = [
     ("convert", "test", 600, [PY, "tests/python/convert.py"], "tests/python/convert.py"),
     ("roundtrip", "test asan", 300, [PY, "tests/python/roundtrip.py"],
      "tests/python/roundtrip.py"),
+    ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
+    ("python", "test", 400,
+     [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
+    ("package", "test", 400, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
+    ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
+     "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
     ("asan", "test", 900, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
      "tests/run.py"),

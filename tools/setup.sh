@@ -1,6 +1,6 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
-# usage: tools/setup.sh GROUP...     groups: build test bench cross
+# usage: tools/setup.sh GROUP...     groups: build test bench cross python
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
@@ -8,6 +8,7 @@ declare -A packages=(
     [build]="gcc g++ libc6-dev make cmake ninja-build pkg-config python3 zlib1g-dev"
     [test]="clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc libssl-dev"
     [bench]="libjansson-dev libcjson-dev libjson-c-dev"
+    [python]="python3-dev python3-venv"
     [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
 )
 

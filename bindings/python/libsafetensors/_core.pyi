@@ -1,0 +1,186 @@
+"""The C extension: everything that touches bytes. Private; the package re-exports what users
+call. Names, arguments and results here are the agreement between bindings/python/src and
+the modules beside this file."""
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, Protocol, SupportsIndex, Union, final
+
+__version__: str
+DTYPES: dict[str, tuple[int, str]]
+"""Header name of each dtype (in the official order, ascending) -> (bits, kind); kind is
+"bool", "uint", "int", "float" or "complex"."""
+CODES: dict[str, tuple[int, str, str]]
+"""Name of each error code -> (number, sentence, exception class's name)."""
+
+def build_info() -> str: ...
+
+class SafetensorError(Exception):
+    """What went wrong: str(e) tells it, with the path in front. Its __module__ is
+    libsafetensors. Codes whose row in docs/errors.md names a built-in exception raise that one
+    (OSError: the subclass of its errno), with these attributes set too."""
+    code: str
+    """Name of the error code as in docs/errors.md, "data_truncated"."""
+    offset: int | None
+    """Byte of the file, where one is known."""
+    tensor: str | None
+    hint: str | None
+    """What to try next."""
+    errno: int | None
+    path: str | None
+
+# A path; bytes in memory (used in place, kept alive and locked); or an object with read and
+# seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`.
+class _ReadAt(Protocol):
+    size: int | None
+    def read_at(self, offset: int, length: int, /) -> bytes: ...
+class _FileLike(Protocol):
+    def read(self, n: int, /) -> bytes: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+_Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
+_Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
+                _ReadAt]
+_Order = Literal["offset", "name", "natural", "header"]
+_Level = Literal["compat", "default", "strict"]
+_Mode = Literal["auto", "map", "cow", "read"]
+_Progress = Callable[[int, int | None], object] | None
+"""Called with bytes done and in total about ten times a second on the calling thread; what it
+raises ends the work and comes out of the call. Signals are looked at as often, None or not."""
+_Index = Any
+
+@final
+class File:
+    """A model that is open: one file, or all shards of one. Immutable; any number of threads
+    may use it. Tensors and everything made of them keep its memory after close()."""
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str, /) -> Tensor: ...
+    def keys(self, order: _Order = "offset") -> list[str]: ...
+    def metadata(self) -> dict[str, str] | None:
+        """None when there is no __metadata__. Of several shards: of a key that several have,
+        the first one's value."""
+    def numpy(self, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """Tensors as numpy arrays, all or those named; in file order, or as named."""
+    def torch(self, names: Iterable[str] | None = None, progress: _Progress = None) -> dict[str, Any]:
+        """The same as torch tensors on the CPU."""
+    def ls_json(self, order: _Order = "offset") -> str: ...
+    def header(self, shard: int = 0) -> bytes: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def mapped(self) -> bool: ...
+    @property
+    def paths(self) -> list[str]: ...
+    @property
+    def nbytes(self) -> int: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> File: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None, /) -> None: ...
+
+@final
+class Tensor:
+    """One tensor of a file, or a slice of one: facts at once, bytes when asked for. Exports
+    the buffer protocol (and DLPack): of a mapped file the memory itself, writable, private to
+    this process; else, and where elements are not aligned, a copy that is made once."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def offset(self) -> int:
+        """First byte in the file (of the whole tensor, also for a slice)."""
+    @property
+    def shard(self) -> int: ...
+    @property
+    def aligned(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: _Index, /) -> Tensor:
+        """As numpy: integers, slices of any step, ellipsis; clamped. Reads nothing."""
+    def byte_ranges(self) -> list[tuple[int, int]]:
+        """Half-open ranges of bytes of the file, in the order of the elements, neighbours
+        joined."""
+    def tobytes(self) -> bytes: ...
+    def read_into(self, buffer: Any, /) -> None: ...
+    def numpy(self) -> Any: ...
+    def torch(self) -> Any: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
+         legacy: bool = False, header_only: bool = False,
+         max_header_bytes: int | None = None) -> File:
+    """A path may be a file, an index.json or a folder with one. "auto" maps privately
+    (copy-on-write), and reads where the system does not map. Of a buffer, "map" lends its own
+    memory, and else what is asked for is copied; of an object it is read. bytes are a buffer,
+    not a path."""
+
+# ── Writing ──
+# A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an
+# object with a buffer, or (address of the first element, bytes of all elements) of memory the
+# caller keeps alive during the call.
+_Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
+_Link = Literal["replace", "follow", "refuse"]
+
+def save_file(path: _Path, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
+              sync: bool = True, align: int = 8, keep_order: bool = False, spare: int = 0,
+              overwrite: bool = True, link: _Link = "replace", progress: _Progress = None,
+              ) -> None: ...
+def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
+               align: int = 8, keep_order: bool = False) -> bytes: ...
+
+@final
+class Writer:
+    """Writes a file piece by piece; it appears whole at finish(), or not at all. With tensors
+    (name, dtype, shape) the header is written first, else room is kept for it and tensors
+    are added. As a context manager: finish, or abandon when the block raises."""
+    def __new__(cls, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
+                metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
+                keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
+                link: _Link = "replace") -> Writer:
+        """target: a path, or an object with write(bytes) (then tensors come in plan order)."""
+    def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
+    def write(self, name: str, data: Any) -> None:
+        """The next bytes of this tensor; data: an object with a buffer (C order)."""
+    def keys(self) -> list[str]: ...
+    def finish(self) -> None: ...
+    def abandon(self) -> None: ...
+    def __enter__(self) -> Writer: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None, /) -> None: ...
+
+# ── Tools: results are the library's JSON text ──
+def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
+def check_json(path: _Path, level: _Level = "default", deep: bool = False,
+               progress: _Progress = None) -> str:
+    """Never raises for a file that is not valid: the text tells."""
+def hash_json(path: _Path, algos: str = "sha256", threads: int = 0,
+              progress: _Progress = None) -> str: ...
+def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None = None,
+              header: bool = False, metadata: bool = True, progress: _Progress = None) -> str: ...
+def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
+            saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
+            sync: bool = True, threads: int = 1, progress: _Progress = None) -> dict[str, int]:
+    """Tensors by what became of them ("cast", "same", "other", "scaled", "scale"), and
+    "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
+    in .safetensors or .sft."""
+def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
+def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
+         rename: Mapping[str, str] | None = None, output: _Path | None = None,
+         safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
+         link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
+         ) -> dict[str, Any]:
+    """{"method", "header_before", "header_after", "spare", "file_after"}."""
+def recover(path: _Path) -> Literal["clean", "old", "new"]: ...

@@ -1,0 +1,110 @@
+"""Our modules under the name of the official package."""
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+OFFICIAL = "safetensors"
+# Module of the official package -> ours.
+_MODULES = {"": "", ".numpy": ".numpy", ".torch": ".torch", ".flax": ".flax",
+            ".tensorflow": ".tensorflow", ".mlx": ".mlx", ".paddle": ".paddle",
+            "._safetensors_rust": "._official"}
+
+
+def forward(name: str, into: dict[str, Any]) -> None:
+    """Fill a module's dict (`safetensors` or one of its submodules) with ours; what is asked
+    for later is looked up in ours then."""
+    from importlib import import_module
+    source = import_module(__package__ + _MODULES[name[len(OFFICIAL):]])
+    for key, value in vars(source).items():
+        dunder = key.startswith("__") and key.endswith("__")
+        # `safetensors.torch` is there once it was imported, and not because ours was.
+        if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
+            into[key] = value
+    from . import _official
+    into["__version__"] = _official.__version__
+    into["__doc__"] = source.__doc__
+    if hasattr(source, "__all__"):
+        into["__all__"] = source.__all__
+
+    def look_up(key: str) -> Any:
+        if key.startswith("__") or name == OFFICIAL and "." + key in _MODULES:
+            raise AttributeError("module %r has no attribute %r" % (name, key))
+        return getattr(source, key)
+
+    into["__getattr__"] = look_up
+
+
+class _Finder:
+    """Answers for `safetensors`: its modules, and its distribution."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        base, _, _ = name.partition(".")
+        if base != OFFICIAL or name[len(OFFICIAL):] not in _MODULES:
+            return None
+        from importlib.machinery import ModuleSpec
+        from importlib.util import find_spec
+        ours = find_spec(__package__ + _MODULES[name[len(OFFICIAL):]])
+        return ModuleSpec(name, self,  # type: ignore[arg-type]
+                          origin=ours.origin if ours else None, is_package=name == OFFICIAL)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None and module.__spec__.origin:
+            module.__file__ = module.__spec__.origin
+        forward(module.__name__, vars(module))
+
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
+        if getattr(context, "name", None) in (None, OFFICIAL):
+            yield _distribution()
+
+
+def _distribution() -> Any:
+    """For importlib.metadata: programs ask it whether safetensors is there, and which."""
+    from importlib.metadata import Distribution
+    from ._official import __version__
+
+    class Forwarded(Distribution):
+        _texts = {"METADATA": "Metadata-Version: 2.1\nName: %s\nVersion: %s\n"
+                              % (OFFICIAL, __version__),
+                  "top_level.txt": OFFICIAL + "\n"}
+
+        def read_text(self, filename: Any) -> str | None:
+            return self._texts.get(str(filename))
+
+        def locate_file(self, path: Any) -> Any:
+            from pathlib import Path
+            return Path(__file__).parent.parent / path
+
+    return Forwarded()
+
+
+def install() -> None:
+    """From now on `import safetensors` and its submodules give this package, with the official
+    one installed or not. Call it before anything imports the official package: else it warns
+    (RuntimeWarning), for names taken from that one stay what they are."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    loaded = [name for name in sys.modules if name == OFFICIAL or name.startswith(OFFICIAL + ".")]
+    if loaded and not _is_ours(sys.modules[loaded[0]]):
+        import warnings
+        warnings.warn("safetensors was imported before libsafetensors.install(): modules that "
+                      "took names from it go on using the official package", RuntimeWarning,
+                      stacklevel=2)
+    for name in loaded:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _Finder())
+    __import__(OFFICIAL)
+
+
+def _is_ours(module: ModuleType) -> bool:
+    return getattr(vars(module).get("__getattr__"), "__module__", "") == __name__

@@ -1,0 +1,47 @@
+"""progress= of every long call: None, True or a function of bytes done and in all."""
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable
+
+    Tick = Callable[[int, int | None], object]
+
+
+class _Bar:
+    """A bar of tqdm."""
+
+    def __init__(self, bar: Any) -> None:
+        self.bar = bar
+
+    def __call__(self, done: int, total: int | None) -> None:
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+
+
+class watch:
+    """with watch(progress, "saving") as tick: tick is what _core takes. True is a bar of tqdm
+    when that is installed, else nothing."""
+
+    def __init__(self, progress: Any, title: str) -> None:
+        self._bar: Any = None
+        self._tick: Tick | None = progress if callable(progress) else None
+        if progress is True:
+            try:
+                from tqdm import tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(desc=title, unit="B", unit_scale=True, leave=False)
+            self._tick = _Bar(self._bar)
+        elif progress and self._tick is None:
+            raise TypeError("progress: expected True or a function, found %s"
+                            % type(progress).__name__)
+
+    def __enter__(self) -> Tick | None:
+        return self._tick
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.close()

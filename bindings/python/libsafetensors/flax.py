@@ -1,0 +1,54 @@
+"""Arrays of jax: save, save_file, load, load_file of the official package, through numpy."""
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from . import numpy as _numpy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from jax import Array
+
+    from . import _core
+    from ._types import BytesOptions, Path, SaveOptions, Unpack
+
+__all__ = ["save", "save_file", "load", "load_file"]
+
+
+def _from_tensor(tensor: _core.Tensor) -> Array:
+    # A copy: jax may keep a numpy array's memory as its own, and the map can be written.
+    return jnp.array(tensor.numpy())
+
+
+def _to_numpy(tensors: Mapping[str, Array]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: np.asarray(array) for name, array in tensors.items()}
+
+
+def _from_numpy(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Array]:
+    return {name: jnp.array(array) for name, array in arrays.items()}
+
+
+def save(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None,
+         **options: Unpack[BytesOptions]) -> bytes:
+    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    return _numpy.save(_to_numpy(tensors), metadata, **options)
+
+
+def save_file(tensors: Mapping[str, Array], filename: Path,
+              metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
+    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
+
+
+def load(data: Any) -> dict[str, Array]:
+    """Arrays of a file in memory: any object with a buffer."""
+    return _from_numpy(_numpy.load(data))
+
+
+def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, Array]:
+    """Arrays of a file, or of a folder or index.json."""
+    return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -1,0 +1,59 @@
+"""Arrays of mlx: save, save_file, load, load_file of the official package, through numpy.
+mlx makes float32 of float64; bfloat16 needs ml_dtypes."""
+from __future__ import annotations
+
+import mlx.core as mx
+import numpy as np
+
+from . import numpy as _numpy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from . import _core
+    from ._types import BytesOptions, Path, SaveOptions, Unpack
+
+__all__ = ["save", "save_file", "load", "load_file"]
+
+
+def _from_tensor(tensor: _core.Tensor) -> mx.array:
+    return mx.array(tensor.numpy())
+
+
+def _numpy_array(array: mx.array) -> np.ndarray[Any, Any]:
+    if array.dtype != mx.bfloat16:
+        return np.array(array)
+    from ml_dtypes import bfloat16
+    return np.array(array.view(mx.uint16)).view(bfloat16)
+
+
+def _to_numpy(tensors: Mapping[str, mx.array]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: _numpy_array(array) for name, array in tensors.items()}
+
+
+def _from_numpy(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, mx.array]:
+    return {name: mx.array(array) for name, array in arrays.items()}
+
+
+def save(tensors: Mapping[str, mx.array], metadata: Mapping[str, str] | None = None,
+         **options: Unpack[BytesOptions]) -> bytes:
+    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    return _numpy.save(_to_numpy(tensors), metadata, **options)
+
+
+def save_file(tensors: Mapping[str, mx.array], filename: Path,
+              metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
+    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
+
+
+def load(data: Any) -> dict[str, mx.array]:
+    """Arrays of a file in memory: any object with a buffer."""
+    return _from_numpy(_numpy.load(data))
+
+
+def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, mx.array]:
+    """Arrays of a file, or of a folder or index.json."""
+    return _from_numpy(_numpy.load_file(filename, backend=backend))

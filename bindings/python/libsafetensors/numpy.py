@@ -1,0 +1,115 @@
+"""Tensors as numpy arrays: save, save_file, load, load_file of the official package.
+
+bfloat16 and the small floats are those of ml_dtypes and need it. Arrays of any byte order and
+any strides are written packed and little-endian; the caller's dict is not touched.
+"""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+# Programs take these from here, as the official module has them.
+from ._official import TensorSpec as TensorSpec
+from ._official import deserialize as deserialize
+from ._official import header_name, open_bytes, open_file, write_bytes, write_file
+from ._official import safe_open as safe_open
+from ._official import serialize as serialize
+from ._official import serialize_file as serialize_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ._types import BytesOptions, Path, SaveOptions, Unpack
+
+__all__ = ["save", "save_file", "load", "load_file"]
+
+# numpy has one element of these in a byte, a file packs them: bits of one.
+_PACKED = {"float4_e2m1fn": (4, "F4"), "float6_e2m3fn": (6, "F6_E2M3"),
+           "float6_e3m2fn": (6, "F6_E3M2")}
+# What is known of a dtype: the header's name, bits when it is one of _PACKED (else 0), its
+# little-endian form when it is another, and whether numpy lends its memory as a buffer.
+_KNOWN: dict[Any, tuple[str, int, Any, bool]] = {}
+
+
+def _facts(dtype: np.dtype[Any]) -> tuple[str, int, Any, bool]:
+    """SafetensorError when the format has no such dtype."""
+    bits, header = _PACKED.get(dtype.name, (0, ""))
+    big = dtype.byteorder == ">" or (dtype.byteorder == "=" and sys.byteorder == "big")
+    facts = (header or header_name(dtype.name), bits, dtype.newbyteorder("<") if big else None,
+             dtype.kind in "biufc" and dtype.isbuiltin == 1)
+    _KNOWN[dtype] = facts
+    return facts
+
+
+def _pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
+    """Elements of a byte each as a dense run of bits, lowest first."""
+    each = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return np.packbits(np.unpackbits(each[:, None], axis=1, count=bits, bitorder="little")
+                       .reshape(-1), bitorder="little")
+
+
+def _row(name: str, array: Any) -> tuple[Any, ...]:
+    """What _core writes; the last item keeps the memory."""
+    if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.generic):
+            raise TypeError("Key `%s` is invalid, expected numpy.ndarray but received %s"
+                            % (name, type(array)))
+        array = np.asarray(array)
+    dtype, bits, little, lends = _KNOWN.get(array.dtype) or _facts(array.dtype)
+    shape = array.shape
+    if bits:
+        array = _pack(array, bits)
+    elif little:
+        array = array.astype(little)
+    contiguous = array.flags.c_contiguous
+    if lends and contiguous:
+        return name, dtype, shape, array, None, array
+    # All strides but those of a packed array; they may be negative or zero.
+    strides = None if contiguous else array.strides
+    data = array.__array_interface__["data"][0], array.nbytes
+    return name, dtype, shape, data, strides, array
+
+
+def _rows(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Rows for _core, and what keeps their memory."""
+    full = [_row(name, array) for name, array in tensors.items()]
+    return [row[:5] for row in full], [row[5] for row in full]
+
+
+def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
+         metadata: Mapping[str, str] | None = None, **options: Unpack[BytesOptions]) -> bytes:
+    """A whole file in memory.
+
+    options: align (8, 64, 256 or 4096: where the data begin), keep_order (of the dict, not by
+    dtype and name)."""
+    rows, kept = _rows(tensor_dict)
+    return write_bytes(rows, metadata, **options)
+
+
+def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Path,
+              metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
+    """Writes a file, which appears whole or not at all, and keeps an old one's mode.
+
+    options: sync (True; False does not wait for the disk), align, keep_order as for save,
+    spare (bytes of header left for later edits), overwrite (True), link ("replace", "follow"
+    or "refuse" when the target is a symbolic link), progress (True or a function)."""
+    rows, kept = _rows(tensor_dict)
+    write_file(rows, filename, metadata, **options)
+
+
+def load(data: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays of a file in memory: any object with a buffer, whose bytes are copied."""
+    with open_bytes(data) as file:
+        return file.numpy()
+
+
+def load_file(filename: Any, *, backend: str = "mmap",
+              names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays of a file, or those of names. Mapped, they are the file's memory, private to this
+    process: writes never reach the file. filename: also a folder or an index.json, or an
+    object with read and seek."""
+    with open_file(filename, backend) as file:
+        return file.numpy(names)

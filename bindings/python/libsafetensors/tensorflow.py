@@ -1,0 +1,52 @@
+"""Tensors of tensorflow: save, save_file, load, load_file of the official package, through
+numpy."""
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from . import numpy as _numpy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from . import _core
+    from ._types import BytesOptions, Path, SaveOptions, Unpack
+
+__all__ = ["save", "save_file", "load", "load_file"]
+
+
+def _from_tensor(tensor: _core.Tensor) -> tf.Tensor:
+    return tf.convert_to_tensor(tensor.numpy())
+
+
+def _to_numpy(tensors: Mapping[str, tf.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: np.asarray(array.numpy()) for name, array in tensors.items()}
+
+
+def _from_numpy(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, tf.Tensor]:
+    return {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
+
+
+def save(tensors: Mapping[str, tf.Tensor], metadata: Mapping[str, str] | None = None,
+         **options: Unpack[BytesOptions]) -> bytes:
+    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    return _numpy.save(_to_numpy(tensors), metadata, **options)
+
+
+def save_file(tensors: Mapping[str, tf.Tensor], filename: Path,
+              metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
+    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
+
+
+def load(data: Any) -> dict[str, tf.Tensor]:
+    """Tensors of a file in memory: any object with a buffer."""
+    return _from_numpy(_numpy.load(data))
+
+
+def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, tf.Tensor]:
+    """Tensors of a file, or of a folder or index.json."""
+    return _from_numpy(_numpy.load_file(filename, backend=backend))

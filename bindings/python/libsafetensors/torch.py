@@ -1,0 +1,397 @@
+"""Tensors of torch: save, save_file, load, load_file, save_model, load_model of the official
+package.
+
+Loaded CPU tensors share the memory of the mapped file, private to this process: writes never
+reach the file. The caller's dicts are not touched.
+"""
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+
+import torch
+
+from . import _core
+# Programs take these from here, as the official module has them.
+from ._official import TensorSpec as TensorSpec
+from ._official import (check_device, check_metadata, open_bytes, open_file, write_bytes,
+                        write_file)
+from ._official import deserialize as deserialize
+from ._official import safe_open as safe_open
+from ._official import serialize as serialize
+from ._official import serialize_file as serialize_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ._types import BytesOptions, Path, SaveOptions, Unpack
+
+__all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
+
+
+def _known() -> dict[torch.dtype, str]:
+    """Those of this version of torch -> the header's name."""
+    names = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16",
+             "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64",
+             "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
+             "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+             "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ",
+             "float8_e5m2fnuz": "F8_E5M2FNUZ", "float4_e2m1fn_x2": "F4"}
+    return {getattr(torch, name): header for name, header in names.items()
+            if hasattr(torch, name)}
+
+
+_NAMES = _known()
+_TYPES = {header: dtype for dtype, header in _NAMES.items()}
+_SIZE = {dtype: dtype.itemsize for dtype in _NAMES}
+"""Bytes of an element of torch."""
+
+
+def _getdtype(dtype_str: str) -> torch.dtype:
+    """torch's dtype of the header's name; KeyError."""
+    return _TYPES[dtype_str]
+
+
+# ── Tensors that share memory ──
+
+def storage_ptr(tensor: torch.Tensor) -> int:
+    """Address of the storage; 0 for tensors that have none."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+def storage_size(tensor: torch.Tensor) -> int:
+    """Bytes of the storage; those of the tensor where it has none."""
+    try:
+        return tensor.untyped_storage().nbytes()
+    except (NotImplementedError, RuntimeError):
+        return tensor.nelement() * tensor.element_size()
+
+
+def _end_ptr(tensor: torch.Tensor) -> int:
+    """Address behind the last element."""
+    if not tensor.nelement():
+        return tensor.data_ptr()
+    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _is_complete(tensor: torch.Tensor) -> bool:
+    """It covers its storage, without holes."""
+    return (tensor.data_ptr() == storage_ptr(tensor)
+            and tensor.nelement() * tensor.element_size() == storage_size(tensor))
+
+
+def _overlapping(names: Iterable[str], tensors: Mapping[str, torch.Tensor]) -> list[set[str]]:
+    """Groups of names whose ranges of bytes touch, by address."""
+    groups: list[set[str]] = []
+    reach = None
+    for start, end, name in sorted(
+            (tensors[name].data_ptr(), _end_ptr(tensors[name]), name) for name in names):
+        if reach is None or start >= reach:
+            groups.append(set())
+        groups[-1].add(name)
+        reach = end if reach is None else max(reach, end)
+    return groups
+
+
+def _find_shared_tensors(state_dict: Mapping[str, torch.Tensor]) -> list[set[str]]:
+    """Names grouped by the memory they use; a tensor that shares none is a group of its own.
+    Tensors without memory (meta, empty) are in no group."""
+    storages: dict[Any, list[str]] = defaultdict(list)
+    for name, tensor in state_dict.items():
+        if tensor.device.type != "meta" and storage_ptr(tensor) and storage_size(tensor):
+            storages[tensor.device, storage_ptr(tensor), storage_size(tensor)].append(name)
+    return _filter_shared_not_shared([set(names) for names in storages.values()], state_dict)
+
+
+def _filter_shared_not_shared(groups: Iterable[set[str]],
+                              state_dict: Mapping[str, torch.Tensor]) -> list[set[str]]:
+    """Groups of one storage cut into those whose bytes do touch."""
+    found: list[set[str]] = []
+    for names in groups:
+        found.extend([names] if len(names) == 1 else _overlapping(names, state_dict))
+    return found
+
+
+def _keep_one(shared: set[str], tensors: Mapping[str, torch.Tensor], preferred: set[str],
+              discard: set[str]) -> str:
+    """Of names with one memory the one to be saved."""
+    complete = {name for name in shared if _is_complete(tensors[name])}
+    if not complete:
+        raise RuntimeError(
+            "Cannot choose one of the tensors %s, which share memory: none covers the whole "
+            "storage, so saving one could lose elements of another. Save a contiguous copy: "
+            "tensor.clone()." % sorted(shared))
+    for better in (complete - discard & preferred, complete & preferred, complete - discard):
+        if better:
+            return min(better)
+    return min(complete)
+
+
+def _remove_duplicate_names(state_dict: Mapping[str, torch.Tensor], *,
+                            preferred_names: Iterable[str] | None = None,
+                            discard_names: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Name to keep -> names that are the same memory. RuntimeError when of some memory no name
+    covers the whole."""
+    preferred, discard = set(preferred_names or ()), set(discard_names or ())
+    found: dict[str, list[str]] = {}
+    for shared in _find_shared_tensors(state_dict):
+        kept = _keep_one(shared, state_dict, preferred, discard)
+        if len(shared) > 1:
+            found[kept] = sorted(shared - {kept})
+    return found
+
+
+def _aliases(state_dict: Mapping[str, Any],
+             preferred_names: Iterable[str] = ()) -> dict[str, list[str]]:
+    """_remove_duplicate_names of those that do share: a view alone is no matter."""
+    groups = [group for group in _find_shared_tensors(state_dict) if len(group) > 1]
+    return _remove_duplicate_names({name: state_dict[name] for group in groups for name in group},
+                                   preferred_names=preferred_names)
+
+
+# ── Writing ──
+
+def _check(tensors: Any) -> None:
+    """ValueError for what cannot be written, RuntimeError for memory that would be twice."""
+    if not isinstance(tensors, dict):
+        raise ValueError("Expected a dict of [str, torch.Tensor] but received %s" % type(tensors))
+    sparse = []
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError("Key `%s` is invalid, expected torch.Tensor but received %s"
+                             % (name, type(tensor)))
+        if tensor.layout != torch.strided:
+            sparse.append(name)
+    if sparse:
+        raise ValueError(
+            "You are trying to save a sparse tensors: `%s` which this library does not support. "
+            "You can make it a dense tensor before saving with `.to_dense()` but be aware this "
+            "might make a much larger file than needed." % sparse)
+    if _may_share(tensors.values()):
+        groups = [sorted(group) for group in _find_shared_tensors(tensors) if len(group) > 1]
+        if groups:
+            raise RuntimeError(
+                "Some tensors share memory: %s. They would be twice in the file, and no longer "
+                "be shared when loaded. Use `save_model`, which keeps one name of each, or save "
+                "copies (tensor.clone())." % groups)
+
+
+def _may_share(tensors: Iterable[torch.Tensor]) -> bool:
+    """Two ranges of memory touch: quick, and right for most models, which then need no look
+    at their storages."""
+    ranges = []
+    for tensor in tensors:
+        if tensor.is_contiguous():
+            start = tensor.data_ptr()
+            ranges.append((start, start + tensor.nbytes))
+        elif not tensor.is_meta:
+            ranges.append((tensor.data_ptr(), _end_ptr(tensor)))
+    ranges.sort()
+    reach = 0
+    for start, end in ranges:
+        if start < reach and start < end:
+            return True
+        reach = max(end, reach)
+    return False
+
+
+def _dtype_name(name: str, tensor: torch.Tensor) -> str:
+    known = _NAMES.get(tensor.dtype)
+    if known is None:
+        raise _core.SafetensorError("Key `%s` has the dtype %s, which the format has not; it "
+                                    "has %s" % (name, tensor.dtype, ", ".join(map(str, _NAMES))))
+    return known
+
+
+def _shape(tensor: torch.Tensor) -> Sequence[int]:
+    """As in the header: a float4_e2m1fn_x2 is two elements."""
+    shape = tensor.shape
+    if tensor.dtype is not _TYPES.get("F4") or not shape:
+        return shape
+    return (*shape[:-1], shape[-1] * 2)
+
+
+def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's bytes as they go into a file. Lazy conjugates and negatives are worked out;
+    ValueError when it is not contiguous, RuntimeError for a meta tensor."""
+    if not tensor.is_contiguous():
+        raise ValueError(
+            "You are trying to save a non contiguous tensor: `%s`, which is not allowed. It may "
+            "be a view of another tensor: then save that one and slice it after loading. Else "
+            "call `.contiguous()` on it first." % name)
+    if not tensor.is_cpu:
+        tensor = tensor.detach().to("cpu")
+    if tensor.is_conj():
+        tensor = tensor.detach().resolve_conj()
+    if tensor.is_neg():
+        tensor = tensor.detach().resolve_neg()
+    return tensor if sys.byteorder == "little" else _swapped(tensor.detach())
+
+
+def _swapped(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes in little-endian order, on a host of the other order."""
+    width = tensor.element_size() // (2 if tensor.dtype.is_complex else 1)
+    return tensor.reshape(-1).view(torch.uint8).reshape(-1, width).flip(1).contiguous()
+
+
+def _row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any, ...]:
+    """What _core writes; kept gets what was made for it."""
+    dtype, shape = _dtype_name(name, tensor), _shape(tensor)
+    plain = _on_cpu(name, tensor)
+    if plain is not tensor:
+        kept.append(plain)
+    return name, dtype, shape, (plain.data_ptr(), plain.nbytes), None
+
+
+def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None,
+         **options: Unpack[BytesOptions]) -> bytes:
+    """A whole file in memory. Raises as save_file.
+
+    options: align (8, 64, 256 or 4096: where the data begin), keep_order (of the dict, not by
+    dtype and name)."""
+    _check(tensors)
+    kept = list(tensors.values())
+    return write_bytes([_row(name, tensor, kept) for name, tensor in tensors.items()], metadata,
+                       **options)
+
+
+def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
+              metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
+    """Writes a file, which appears whole or not at all, and keeps an old one's mode. Tensors of
+    a device are copied one at a time.
+
+    ValueError for what is no tensor, sparse or not contiguous; RuntimeError for tensors that
+    share memory and for meta tensors; SafetensorError for a dtype the format has not.
+
+    options: sync (True; False does not wait for the disk), align, keep_order as for save,
+    spare (bytes of header left for later edits), overwrite (True), link ("replace", "follow"
+    or "refuse" when the target is a symbolic link), progress (True or a function)."""
+    _check(tensors)
+    if not all(tensor.is_cpu for tensor in tensors.values()):
+        return _stream(tensors, filename, metadata, **options)
+    kept = list(tensors.values())
+    write_file([_row(name, tensor, kept) for name, tensor in tensors.items()], filename, metadata,
+               **options)
+
+
+def _stream(tensors: Mapping[str, torch.Tensor], filename: Path, metadata: Any, *,
+            progress: Any = None, spare: int = 0, **options: Any) -> None:
+    """save_file with one tensor in memory at a time."""
+    from ._progress import watch
+    plan = [(name, _dtype_name(name, tensor), _shape(tensor)) for name, tensor in tensors.items()]
+    total = sum(tensor.nbytes for tensor in tensors.values())
+    done = 0
+    with watch(progress, "saving") as tick, \
+            _core.Writer(filename, plan, check_metadata(metadata), header_room=spare,
+                         **options) as writer:
+        for name in writer.keys():
+            tensor = _on_cpu(name, tensors[name])
+            writer.write(name, _memory(tensor))
+            done += tensor.nbytes
+            if tick is not None:
+                tick(done, total)
+
+
+def _to_ndarray(tensor: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    """The tensor's bytes as a flat numpy array, and what keeps them."""
+    kept = _on_cpu("", tensor)
+    return kept.detach().reshape(-1).view(torch.uint8).numpy(), kept
+
+
+def _memory(tensor: torch.Tensor) -> Any:
+    """The bytes of a contiguous CPU tensor, which must outlive them."""
+    import ctypes
+    size = tensor.nbytes
+    return (ctypes.c_char * size).from_address(tensor.data_ptr()) if size else b""
+
+
+# ── Reading ──
+
+def load(data: Any) -> dict[str, torch.Tensor]:
+    """CPU tensors of a file in memory: any object with a buffer, whose bytes are copied."""
+    with open_bytes(data) as file:
+        return file.torch()
+
+
+def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
+              names: Iterable[str] | None = None, progress: Any = None,
+              ) -> dict[str, torch.Tensor]:
+    """Tensors of a file, or those of names, on a device (any that torch knows).
+
+    On the CPU they share the mapped file's memory, private to this process; backend="pread"
+    reads instead. filename: also a folder or an index.json, or an object with read and seek.
+    progress: True or a function of bytes done and in all."""
+    from ._progress import watch
+    target = check_device(device, "torch")
+    with open_file(filename, backend) as file, watch(progress, "loading") as tick:
+        if target is None:
+            return file.torch(names, tick)
+        chosen = [file[name] for name in (file if names is None else names)]
+        total, done, found = sum(tensor.nbytes for tensor in chosen), 0, {}
+        for tensor in chosen:
+            found[tensor.name] = tensor.torch().to(target)
+            done += tensor.nbytes
+            if tick is not None:
+                tick(done, total)
+        return found
+
+
+# ── Models ──
+
+def save_model(model: torch.nn.Module, filename: Path,
+               metadata: Mapping[str, str] | None = None, force_contiguous: bool = True,
+               **options: Unpack[SaveOptions]) -> None:
+    """Writes a model's state. Of tensors that share memory one is written; the names of the
+    others go into the metadata, as name -> name that was written.
+
+    RuntimeError when none of them covers the whole memory; ValueError for tensors that are not
+    contiguous unless force_contiguous. options: as of save_file."""
+    state = dict(model.state_dict())
+    notes = dict(check_metadata(metadata) or {})
+    for kept, others in _aliases(state).items():
+        for name in others:
+            notes.setdefault(name, kept)
+            del state[name]
+    if force_contiguous:
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+    try:
+        save_file(state, filename, notes or None, **options)
+    except ValueError as error:
+        raise ValueError("%s Or use save_model(..., force_contiguous=True), which saves "
+                         "contiguous copies." % error) from None
+
+
+def load_model(model: torch.nn.Module, filename: Any, strict: bool = True, device: Any = "cpu",
+               *, backend: str = "mmap") -> tuple[set[str], list[str]]:
+    """Loads a file into a model. Of names that are one tensor in the model one is enough.
+
+    Returns the model's names that the file lacks and the file's that the model lacks; strict
+    raises RuntimeError when there are any."""
+    state = load_file(filename, device, backend=backend)
+    aliases = _aliases(model.state_dict(), state)
+    missing_list, unexpected = model.load_state_dict(state, strict=False)
+    missing, unexpected = set(missing_list), list(unexpected)
+    for others in aliases.values():
+        for name in others:
+            if name in missing:
+                missing.discard(name)
+            else:
+                unexpected.append(name)
+    if strict and (missing or unexpected):
+        raise RuntimeError(_mismatch(model, missing, unexpected))
+    return missing, unexpected
+
+
+def _mismatch(model: torch.nn.Module, missing: Iterable[str], unexpected: Iterable[str]) -> str:
+    text = "Error(s) in loading state_dict for %s:" % type(model).__name__
+    for title, names in (("Missing", sorted(missing)), ("Unexpected", sorted(unexpected))):
+        if names:
+            text += "\n    %s key(s) in state_dict: %s" % (
+                title, ", ".join('"%s"' % name for name in names))
+    return text

@@ -1,0 +1,212 @@
+/* numpy: its functions and dtypes, and arrays over memory. */
+#include "piece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pysft_numpy {
+    PyObject *ndarray;
+    _Atomic(PyObject *) dtypes[SFT_DTYPE_COUNT]; /* NULL until first wanted */
+};
+
+/* Names of numpy's own dtypes, and of those in ml_dtypes. */
+static const char *const numpy_names[SFT_DTYPE_COUNT] = {
+    [SFT_BOOL] = "?",  [SFT_U8] = "u1",   [SFT_I8] = "i1",   [SFT_I16] = "<i2",
+    [SFT_U16] = "<u2", [SFT_F16] = "<f2", [SFT_I32] = "<i4", [SFT_U32] = "<u4",
+    [SFT_F32] = "<f4", [SFT_C64] = "<c8", [SFT_F64] = "<f8", [SFT_I64] = "<i8",
+    [SFT_U64] = "<u8",
+};
+
+static const char *const ml_names[SFT_DTYPE_COUNT] = {
+    [SFT_F4] = "float4_e2m1fn",
+    [SFT_F6_E2M3] = "float6_e2m3fn",
+    [SFT_F6_E3M2] = "float6_e3m2fn",
+    [SFT_F8_E5M2] = "float8_e5m2",
+    [SFT_F8_E4M3] = "float8_e4m3fn",
+    [SFT_F8_E8M0] = "float8_e8m0fnu",
+    [SFT_F8_E4M3FNUZ] = "float8_e4m3fnuz",
+    [SFT_F8_E5M2FNUZ] = "float8_e5m2fnuz",
+    [SFT_BF16] = "bfloat16",
+};
+
+static void numpy_free(pysft_numpy *numpy) {
+    if (!numpy) return;
+    Py_XDECREF(numpy->ndarray);
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_XDECREF(atomic_load(&numpy->dtypes[i]));
+    PyMem_Free(numpy);
+}
+
+void pysft_numpy_clear(pysft_state *state) {
+    numpy_free(atomic_exchange(&state->numpy, NULL));
+}
+
+pysft_numpy *pysft_numpy_get(pysft_state *state) {
+    pysft_numpy *numpy = atomic_load(&state->numpy), *none = NULL;
+    if (numpy) return numpy;
+    PyObject *module = PyImport_ImportModule("numpy");
+    if (!module) return NULL;
+    numpy = PyMem_Calloc(1, sizeof *numpy);
+    if (!numpy) PyErr_NoMemory();
+    else numpy->ndarray = PyObject_GetAttrString(module, "ndarray");
+    Py_DECREF(module);
+    if (!numpy || !numpy->ndarray) {
+        numpy_free(numpy);
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(&state->numpy, &none, numpy)) return numpy;
+    numpy_free(numpy);
+    return none;
+}
+
+/* numpy.dtype(of) */
+static PyObject *make_dtype(PyObject *of) {
+    PyObject *module = of ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *dtype = module ? PyObject_CallMethod(module, "dtype", "O", of) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(of);
+    return dtype;
+}
+
+static PyObject *need_ml_dtypes(pysft_state *state, sft_dtype dtype) {
+    if (!PyErr_ExceptionMatches(PyExc_ImportError) &&
+        !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return NULL;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError,
+                 "numpy has no %U; with the package ml_dtypes (0.5 or newer) installed it has",
+                 state->dtype_names[dtype]);
+    return NULL;
+}
+
+static PyObject *find_dtype(pysft_state *state, sft_dtype dtype) {
+    if (numpy_names[dtype]) return make_dtype(PyUnicode_FromString(numpy_names[dtype]));
+    PyObject *module = PyImport_ImportModule("ml_dtypes");
+    PyObject *type = module ? PyObject_GetAttrString(module, ml_names[dtype]) : NULL;
+    Py_XDECREF(module);
+    return type ? make_dtype(type) : need_ml_dtypes(state, dtype);
+}
+
+/* Borrowed of the state. */
+static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype dtype) {
+    PyObject *found = atomic_load(&numpy->dtypes[dtype]), *none = NULL;
+    if (found) return found;
+    found = find_dtype(state, dtype);
+    if (!found || atomic_compare_exchange_strong(&numpy->dtypes[dtype], &none, found))
+        return found;
+    Py_DECREF(found);
+    return none;
+}
+
+PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank) {
+    PyObject *tuple = PyTuple_New(rank);
+    for (uint32_t i = 0; tuple && i < rank; i++) {
+        PyObject *dim = PyLong_FromUnsignedLongLong(shape[i]);
+        if (!dim || PyTuple_SetItem(tuple, i, dim) < 0) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *strides_tuple(const Py_ssize_t *strides, uint32_t rank) {
+    PyObject *tuple = PyTuple_New(rank);
+    for (uint32_t i = 0; tuple && i < rank; i++) {
+        PyObject *step = PyLong_FromSsize_t(strides[i]);
+        if (!step || PyTuple_SetItem(tuple, i, step) < 0) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* Tuple of objects, which are taken over; NULL if one of them is. */
+static PyObject *pack(PyObject **items, Py_ssize_t count) {
+    PyObject *tuple = NULL;
+    Py_ssize_t there = 0;
+    while (there < count && items[there]) there++;
+    if (there == count) tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (tuple) (void)PyTuple_SetItem(tuple, i, items[i]);
+        else Py_XDECREF(items[i]);
+    }
+    return tuple;
+}
+
+/* numpy.ndarray(shape, dtype, memory, offset[, strides]) */
+static PyObject *make_array(pysft_numpy *numpy, PyObject *dtype, const pysft_piece *piece,
+                            PyObject *memory, const char *start) {
+    PyObject *items[5] = { pysft_shape_tuple(piece->shape, piece->rank), Py_NewRef(dtype),
+                           Py_NewRef(memory), PyLong_FromSsize_t(piece->data - start), NULL };
+    Py_ssize_t count = 4;
+    if (piece->strides) items[count++] = strides_tuple(piece->strides, piece->rank);
+    PyObject *args = pack(items, count);
+    PyObject *array = args ? PyObject_Call(numpy->ndarray, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return array;
+}
+
+/* Lowest and highest byte a strided piece touches. */
+static void reach_of(const pysft_piece *piece, char **low, uint64_t *len) {
+    Py_ssize_t down = 0, up = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
+    *low = piece->data;
+    *len = piece->bytes;
+    if (!piece->strides || piece->bytes == 0) return;
+    for (uint32_t i = 0; i < piece->rank; i++) {
+        Py_ssize_t far = piece->strides[i] * (Py_ssize_t)(piece->shape[i] - 1);
+        if (far < 0) down += far;
+        else up += far;
+    }
+    *low = piece->data + down;
+    *len = (uint64_t)(up - down);
+}
+
+static PyObject *array_over(pysft_state *state, pysft_numpy *numpy, PyObject *dtype,
+                            const pysft_piece *piece) {
+    char *low;
+    uint64_t len;
+    reach_of(piece, &low, &len);
+    PyObject *memory = pysft_memory_new(state, piece->store, low, len, piece->writable);
+    PyObject *array = memory ? make_array(numpy, dtype, piece, memory, low) : NULL;
+    Py_XDECREF(memory);
+    return array;
+}
+
+/* One element a byte; bits are counted from the lowest of the first byte up. */
+static void unpack_bits(const uint8_t *from, uint32_t bits, uint64_t count, uint8_t *into) {
+    uint32_t held = 0, have = 0, mask = (1u << bits) - 1;
+    for (uint64_t i = 0; i < count; i++) {
+        if (have < bits) {
+            held |= (uint32_t)*from++ << have;
+            have += 8;
+        }
+        into[i] = (uint8_t)(held & mask);
+        held >>= bits;
+        have -= bits;
+    }
+}
+
+static PyObject *unpacked_array(pysft_state *state, pysft_numpy *numpy, PyObject *dtype,
+                                const pysft_piece *piece) {
+    uint32_t bits = sft_dtype_describe(piece->dtype)->bits;
+    uint64_t count = piece->bytes * 8 / bits;
+    pysft_store *block = pysft_store_block(count);
+    if (!block) return PyErr_NoMemory();
+    pysft_piece bytes = *piece;
+    bytes.store = block;
+    bytes.data = pysft_store_bytes(block);
+    bytes.writable = true;
+    bytes.bytes = count;
+    Py_BEGIN_ALLOW_THREADS
+    unpack_bits((const uint8_t *)piece->data, bits, count, (uint8_t *)bytes.data);
+    Py_END_ALLOW_THREADS
+    PyObject *array = array_over(state, numpy, dtype, &bytes);
+    pysft_store_drop(block);
+    return array;
+}
+
+PyObject *pysft_numpy_of(pysft_state *state, const pysft_piece *piece, PyObject *memory,
+                         const char *start) {
+    pysft_numpy *numpy = pysft_numpy_get(state);
+    PyObject *dtype = numpy ? numpy_dtype(state, numpy, piece->dtype) : NULL;
+    if (!dtype) return NULL;
+    if (sft_dtype_describe(piece->dtype)->bits < 8)
+        return unpacked_array(state, numpy, dtype, piece);
+    if (memory) return make_array(numpy, dtype, piece, memory, start);
+    return array_over(state, numpy, dtype, piece);
+}

@@ -1,0 +1,270 @@
+/* Models and elements in other dtypes. */
+#include "tools.h"
+
+#include "safetensors_convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ── Names asked for ── */
+
+/* Sorted, to be found in; the strings belong to `held`. */
+typedef struct wanted_names {
+    PyObject *held;
+    sft_span *items;
+    size_t count;
+} wanted_names;
+
+static int compare_spans(const void *a, const void *b) {
+    const sft_span *x = a, *y = b;
+    size_t len = x->len < y->len ? x->len : y->len;
+    int way = len > 0 ? memcmp(x->data, y->data, len) : 0;
+    return way ? way : (x->len > y->len) - (x->len < y->len);
+}
+
+static bool is_wanted(void *ctx, const sft_tensor *tensor) {
+    const wanted_names *names = ctx;
+    return names->count > 0
+           && bsearch(&tensor->name, names->items, names->count, sizeof *names->items,
+                      compare_spans);
+}
+
+static bool check_wanted(pysft_state *state, const sft_set *set, sft_span name,
+                         const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    if (sft_set_find(set, name, NULL)) return true;
+    pysft_error_tensor(&err, SFT_TENSOR_NOT_FOUND, name, "expected a tensor of the model, found "
+                                                         "none of that name");
+    pysft_raise(state, &err, path);
+    return false;
+}
+
+static int wanted_take(pysft_state *state, const pysft_store *store, PyObject *names,
+                       wanted_names *out) {
+    bool is_text = PyUnicode_Check(names);
+    if (is_text) {
+        PyErr_SetString(PyExc_TypeError, "names: expected several names, found one str");
+        return -1;
+    }
+    out->held = PySequence_Tuple(names);
+    if (!out->held) return -1;
+    size_t count = (size_t)PyTuple_Size(out->held);
+    out->items = PyMem_Calloc(count + 1, sizeof *out->items);
+    if (!out->items) PyErr_NoMemory();
+    for (size_t i = 0; out->items && i < count; i++) {
+        sft_span *name = &out->items[i];
+        if (pysft_span_of(PyTuple_GetItem(out->held, (Py_ssize_t)i), "names", name) < 0) return -1;
+        if (!check_wanted(state, pysft_store_set(store), *name, pysft_store_path(store)))
+            return -1;
+    }
+    if (!out->items) return -1;
+    out->count = count;
+    qsort(out->items, count, sizeof *out->items, compare_spans);
+    return 0;
+}
+
+static void wanted_drop(wanted_names *names) {
+    PyMem_Free(names->items);
+    Py_XDECREF(names->held);
+}
+
+/* ── A model ── */
+
+typedef struct convert_call {
+    pysft_state *state;
+    pysft_store *store;
+    wanted_names names;
+    sft_convert_options options;
+    sft_dtype to;
+    pysft_path output;
+    sft_path_options path;
+    sft_convert_totals totals;
+} convert_call;
+
+static bool ends_with(const char *text, const char *end) {
+    size_t len = strlen(text), tail = strlen(end);
+    return len > tail && strcmp(text + len - tail, end) == 0;
+}
+
+/* As the command has it: a model of several files stays one, unless a file is named. */
+static bool is_folder_asked(const sft_set *set, const char *output) {
+    return sft_set_shard_count(set) > 1 && !ends_with(output, ".safetensors")
+           && !ends_with(output, ".sft");
+}
+
+#define STEM_ROOM 256
+
+/* How the index of the input begins: the shards keep it. */
+static const char *stem_of(const char *index, char room[STEM_ROOM]) {
+    const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
+    const char *end = name ? strstr(name, ".safetensors.index") : NULL;
+    if (!end || end == name || end - name >= STEM_ROOM) return NULL;
+    memcpy(room, name, (size_t)(end - name));
+    room[end - name] = '\0';
+    return room;
+}
+
+static sft_code save_folder(const convert_call *call, sft_conversion *conversion,
+                            const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    char stem[STEM_ROOM];
+    options.stem = stem_of(sft_set_index_path(pysft_store_set(call->store)), stem);
+    options.no_sync = call->path.no_sync;
+    return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
+}
+
+static sft_code save_model(const convert_call *call, sft_conversion *conversion,
+                           const sft_job *job, sft_error *err) {
+    sft_sink sink;
+    if (is_folder_asked(pysft_store_set(call->store), call->output.text))
+        return save_folder(call, conversion, job, err);
+    sft_code code = sft_sink_path(call->output.text, &call->path, &sink, err);
+    return code ? code : sft_conversion_save(conversion, sink, job, err);
+}
+
+/* No GIL. */
+static sft_code convert_model(convert_call *call, const sft_job *job, sft_error *err) {
+    sft_conversion *conversion = NULL;
+    sft_code code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
+                                       &conversion, err);
+    if (code == SFT_OK) {
+        sft_conversion_totals(conversion, &call->totals);
+        code = save_model(call, conversion, job, err);
+    }
+    sft_conversion_free(conversion);
+    return code;
+}
+
+static PyObject *totals_dict(const sft_convert_totals *totals) {
+    const uint64_t *n = totals->tensors;
+    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}",
+                         "cast", (unsigned long long)n[SFT_CONVERT_CAST],
+                         "same", (unsigned long long)n[SFT_CONVERT_SAME],
+                         "other", (unsigned long long)n[SFT_CONVERT_OTHER],
+                         "scaled", (unsigned long long)n[SFT_CONVERT_SCALED],
+                         "scale", (unsigned long long)n[SFT_CONVERT_SCALE],
+                         "bytes_before", (unsigned long long)totals->bytes_before,
+                         "bytes_after", (unsigned long long)totals->bytes_after);
+}
+
+/* What the input is to blame for is told with its path. */
+static const char *blamed_path(const convert_call *call, sft_code code) {
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
+                    || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
+    return of_input ? pysft_store_path(call->store) : call->output.text;
+}
+
+static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    job.job.threads = threads;
+    Py_BEGIN_ALLOW_THREADS
+    code = convert_model(call, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return totals_dict(&call->totals);
+    return pysft_raise(call->state, &err, blamed_path(call, code));
+}
+
+static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "output", "dtype", "names", "saturate", "overrule_scales",
+                             "overwrite", "sync", "threads", "progress", NULL };
+    PyObject *path, *output, *dtype, *names = NULL, *progress = NULL, *done = NULL;
+    int saturate = 0, overrule = 0, overwrite = 0, sync = 1, asked = 1;
+    uint32_t threads;
+    convert_call call = { .state = pysft_state_of(module), .options = SFT_CONVERT_OPTIONS_INIT,
+                          .path = SFT_PATH_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|$OppppiO:convert", words, &path, &output,
+                                     &dtype, &names, &saturate, &overrule, &overwrite, &sync,
+                                     &asked, &progress)
+        || pysft_threads_of(asked, &threads) < 0 || pysft_dtype_of(dtype, &call.to) < 0)
+        return NULL;
+    call.options.saturate = saturate != 0;
+    call.options.scaled = overrule != 0;
+    call.path.no_sync = !sync;
+    call.path.no_clobber = !overwrite;
+    bool ready = pysft_path_of(output, &call.output) == 0;
+    if (ready) call.store = pysft_model_open(call.state, path);
+    ready = ready && call.store;
+    ready = ready
+            && pysft_inherit(sft_set_shard_path(pysft_store_set(call.store), 0),
+                             call.output.text, false, &call.path) == 0;
+    if (ready && names && names != Py_None) {
+        ready = wanted_take(call.state, call.store, names, &call.names) == 0;
+        call.options.match = is_wanted;
+        call.options.match_ctx = &call.names;
+    }
+    if (ready) done = run_convert(&call, threads, progress);
+    wanted_drop(&call.names);
+    pysft_store_drop(call.store);
+    pysft_path_free(&call.output);
+    return done;
+}
+
+/* ── Elements ── */
+
+/* Elements of that many bytes, and the bytes they become. */
+static int cast_sizes(pysft_state *state, size_t bytes, sft_dtype from, sft_dtype to,
+                      uint64_t *count, Py_ssize_t *out) {
+    uint64_t from_bits = sft_dtype_describe(from)->bits, to_bits = sft_dtype_describe(to)->bits;
+    if (bytes > (size_t)PY_SSIZE_T_MAX / 16) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *count = (uint64_t)bytes * 8 / from_bits;
+    *out = (Py_ssize_t)(*count * to_bits / 8);
+    if (*count * from_bits == (uint64_t)bytes * 8 && *count * to_bits % 8 == 0) return 0;
+    pysft_raise_code(state, SFT_SIZE_PARTIAL_BYTE,
+                     "expected elements that fill whole bytes in both dtypes", NULL);
+    return -1;
+}
+
+static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype from,
+                           sft_dtype to, bool saturate) {
+    sft_cast_options options = SFT_CAST_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    uint64_t count;
+    Py_ssize_t bytes;
+    options.saturate = saturate;
+    if (cast_sizes(state, (size_t)view->len, from, to, &count, &bytes) < 0) return NULL;
+    PyObject *out = PyByteArray_FromStringAndSize(NULL, bytes);
+    if (!out) return NULL;
+    char *at = PyByteArray_AsString(out);
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_cast(from, view->buf, to, at, count, &options, NULL, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) return out;
+    Py_DECREF(out);
+    return pysft_raise(state, &err, NULL);
+}
+
+static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "data", "source", "target", "saturate", NULL };
+    PyObject *data, *source, *target;
+    int saturate = 0;
+    sft_dtype from, to;
+    Py_buffer view;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|p:cast", words, &data, &source, &target,
+                                     &saturate)
+        || pysft_dtype_of(source, &from) < 0 || pysft_dtype_of(target, &to) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    PyObject *out = cast_view(pysft_state_of(module), &view, from, to, saturate != 0);
+    PyBuffer_Release(&view);
+    return out;
+}
+
+/* ── The module ── */
+
+int pysft_convert_add(PyObject *module) {
+    static PyMethodDef functions[] = {
+        { "convert", (PyCFunction)(void (*)(void))convert, METH_VARARGS | METH_KEYWORDS,
+          "Write a model with its tensors in another dtype." },
+        { "cast", (PyCFunction)(void (*)(void))cast, METH_VARARGS | METH_KEYWORDS,
+          "Elements, packed as in a file, in another dtype." },
+        { NULL, NULL, 0, NULL },
+    };
+    return pysft_functions_add(module, functions);
+}

@@ -1,0 +1,176 @@
+/* What the files of the extension share. Everything lies in the module's state or in objects;
+ * there are no globals. Functions that return PyObject * or int set a Python exception on
+ * failure and give NULL or -1, unless they say otherwise; all want the GIL held but those
+ * marked "no GIL". The library is called without the GIL wherever it reads or writes. */
+#ifndef PYSFT_CORE_H
+#define PYSFT_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "safetensors.h"
+#include "safetensors_set.h"
+
+#include <stdatomic.h>
+
+typedef struct pysft_state pysft_state;
+
+/* Put value, which is taken over and may be NULL, in place of what *slot holds. */
+static inline void pysft_replace(PyObject **slot, PyObject *value) {
+    PyObject *old = *slot;
+    *slot = value;
+    Py_XDECREF(old);
+}
+
+/* ── State ───────────────────────────────────────────────────────────────── */
+
+/* Functions and dtypes of numpy and of torch, filled when first wanted: arrays.c, torch.c. */
+typedef struct pysft_numpy pysft_numpy;
+typedef struct pysft_torch pysft_torch;
+
+/* Everything the module keeps. */
+struct pysft_state {
+    PyObject *error;              /* libsafetensors.SafetensorError */
+    PyTypeObject *file_type;
+    PyTypeObject *tensor_type;
+    PyTypeObject *memory_type;
+    PyTypeObject *writer_type;    /* set by pysft_writer_add */
+    PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
+    _Atomic(pysft_numpy *) numpy; /* NULL until then */
+    _Atomic(pysft_torch *) torch;
+};
+
+/* Of the module; never NULL. */
+pysft_state *pysft_state_of(PyObject *module);
+/* Of an object of one of our types (PyType_FromModuleAndSpec, final); never NULL. */
+pysft_state *pysft_state_from(PyObject *self);
+
+/* Make a heap type of a spec, add it to the module under its name and put a new reference into
+ * *slot (in the state; the module's traverse and clear know those listed there). */
+int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
+
+/* Each file adds its part to the module while it is made: 0, or -1 with an exception. */
+int pysft_error_add(PyObject *module);
+int pysft_memory_add(PyObject *module);
+int pysft_file_add(PyObject *module);
+int pysft_tensor_add(PyObject *module);
+int pysft_save_add(PyObject *module);   /* save_file, save_bytes */
+int pysft_writer_add(PyObject *module); /* Writer */
+int pysft_tools_add(PyObject *module);  /* info_json … recover, cast */
+/* Undo what was filled of numpy and torch. */
+void pysft_numpy_clear(pysft_state *state);
+void pysft_torch_clear(pysft_state *state);
+/* Add plain functions: `methods` ends with a zeroed row and lives as long as the program. */
+int pysft_functions_add(PyObject *module, PyMethodDef *methods);
+
+/* ── Errors ──────────────────────────────────────────────────────────────── */
+
+/* Raise what err tells as the exception its code names, with all attributes; the text begins
+ * with path (bytes as the system has them; NULL: none). An exception that is set already (by
+ * a callback of ours: progress, source, sink, a signal) stays and is what comes out.
+ * Always NULL. */
+PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path);
+/* The same from a code and a text of our own. Always NULL. */
+PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
+                           const char *path);
+
+/* ── Arguments ───────────────────────────────────────────────────────────── */
+
+/* A path as the library takes it. Release with pysft_path_free, which a zeroed one bears. */
+typedef struct pysft_path {
+    PyObject *bytes;
+    const char *text;
+} pysft_path;
+/* str, bytes or os.PathLike; refuses NUL. TypeError else. */
+int pysft_path_of(PyObject *object, pysft_path *out);
+void pysft_path_free(pysft_path *path);
+
+/* Of a folder: its one index, or without one its one .safetensors file. The library opens no
+ * folders: this is for when it said SFT_IO_NOT_FILE. OSError else. */
+int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out);
+
+/* UTF-8 of a str, which it belongs to. TypeError (naming `what`) for another object,
+ * UnicodeEncodeError for lone surrogates. */
+int pysft_span_of(PyObject *text, const char *what, sft_span *out);
+/* dtype by its header name, "BF16". TypeError, ValueError. */
+int pysft_dtype_of(PyObject *text, sft_dtype *out);
+/* One of `names` (ends with NULL) by its place in the list; ValueError tells all of them. */
+int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out);
+/* New str from UTF-8 of a file; bytes that are not UTF-8 become U+FFFD. */
+PyObject *pysft_text(sft_span span);
+/* New str (or bytes) of a buffer, which is freed in every case. */
+PyObject *pysft_text_take(sft_buffer *buffer);
+PyObject *pysft_bytes_take(sft_buffer *buffer);
+
+/* Pairs of str of a mapping, or None or NULL for none. `keep` holds the strings: release by
+ * pysft_pairs_free, which a zeroed one bears. TypeError for what is not str. */
+typedef struct pysft_pairs {
+    sft_pair *at;
+    size_t count;
+    PyObject *keep;
+} pysft_pairs;
+int pysft_pairs_of(PyObject *mapping, const char *what, pysft_pairs *out);
+void pysft_pairs_free(pysft_pairs *pairs);
+
+/* ── Long work ───────────────────────────────────────────────────────────── */
+
+/* One long call of the library:
+ *     pysft_job job;
+ *     if (pysft_job_begin(&job, progress) < 0) return NULL;
+ *     Py_BEGIN_ALLOW_THREADS
+ *     code = sft_something(…, &job.job, &err);
+ *     Py_END_ALLOW_THREADS
+ *     if (pysft_job_end(&job, code) < 0) return pysft_raise(state, &err, path);
+ * About ten times a second signals are looked at and progress (None, NULL or a callable) is
+ * called; what it raises stays set and ends the work. job.job.threads may be set between. */
+typedef struct pysft_job {
+    sft_job job;
+    PyObject *progress; /* borrowed */
+    double next;        /* seconds of a clock when to look again */
+    uint64_t total;     /* last told, and done */
+    uint64_t done;
+    bool told;
+} pysft_job;
+int pysft_job_begin(pysft_job *job, PyObject *progress);
+/* 0 if code is SFT_OK and no exception is set: then progress has been told the end. */
+int pysft_job_end(pysft_job *job, sft_code code);
+
+/* ── Where bytes come from ───────────────────────────────────────────────── */
+
+/* Library's source over an object with read and seek, or size and read_at. It holds the object
+ * till its close is called (which takes the GIL, as its reads do). Not for several threads of
+ * a job. What the object raises stays set in the thread that read. */
+int pysft_source_of(PyObject *object, sft_source *out);
+/* Whether an object is that (has read_at or read), and no path and no buffer. */
+bool pysft_is_source(PyObject *object);
+
+/* Counted memory of a handle: an open set with the buffer it lies in, or a block of its own.
+ * Objects, arrays and DLPack capsules each hold it; the last one gone frees it. */
+typedef struct pysft_store pysft_store;
+/* Both: no GIL needed (it is taken if Python objects must be released). */
+pysft_store *pysft_store_hold(pysft_store *store);
+void pysft_store_drop(pysft_store *store); /* NULL is ignored */
+/* The set of a store that pysft_store_open made. */
+sft_set *pysft_store_set(const pysft_store *store);
+/* Path for texts, or NULL. */
+const char *pysft_store_path(const pysft_store *store);
+
+/* What open() takes but the source. A zeroed one with level default is open's defaults. */
+typedef enum pysft_mode {
+    PYSFT_AUTO = 0,
+    PYSFT_MAP = 1,
+    PYSFT_COW = 2,
+    PYSFT_READ = 3
+} pysft_mode;
+typedef struct pysft_opening {
+    pysft_mode mode;
+    sft_level level;
+    bool legacy, header_only;
+    uint64_t max_header_bytes;
+} pysft_opening;
+#define PYSFT_OPENING_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0 }
+/* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
+pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
+                              const pysft_opening *opening);
+
+#endif

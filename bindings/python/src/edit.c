@@ -1,0 +1,189 @@
+/* Metadata and names changed in a file that is there. */
+#include "tools.h"
+
+#include <string.h>
+
+typedef struct edit_call {
+    pysft_state *state;
+    pysft_path path, output; /* output.text NULL: the file itself */
+    pysft_pairs set, rename;
+    PyObject *removed; /* tuple of str */
+    sft_edit_options options;
+    sft_path_options saving;
+    bool dry_run;
+    sft_edit_report report;
+} edit_call;
+
+/* ── What is asked for ── */
+
+static sft_code ask_pairs(const edit_call *call, sft_edit *edit, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < call->set.count; i++)
+        code = sft_edit_set(edit, call->set.at[i].key, call->set.at[i].value, err);
+    for (size_t i = 0; code == SFT_OK && i < call->rename.count; i++)
+        code = sft_edit_rename(edit, call->rename.at[i].key, call->rename.at[i].value, err);
+    return code;
+}
+
+static int take_removed(edit_call *call, PyObject *keys) {
+    sft_span key;
+    if (PyUnicode_Check(keys)) {
+        PyErr_SetString(PyExc_TypeError, "remove: expected several keys, found one str");
+        return -1;
+    }
+    call->removed = PySequence_Tuple(keys);
+    if (!call->removed) return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(call->removed); i++)
+        if (pysft_span_of(PyTuple_GetItem(call->removed, i), "remove", &key) < 0) return -1;
+    return 0;
+}
+
+static sft_code ask_removed(const edit_call *call, sft_edit *edit, sft_error *err) {
+    sft_code code = SFT_OK;
+    sft_span key;
+    for (Py_ssize_t i = 0; call->removed && i < PyTuple_Size(call->removed); i++) {
+        if (pysft_span_of(PyTuple_GetItem(call->removed, i), "remove", &key) < 0)
+            return SFT_BAD_ARGUMENT;
+        code = sft_edit_remove(edit, key, err);
+        if (code) return code;
+    }
+    return code;
+}
+
+/* ── Doing it ── */
+
+/* No GIL. */
+static sft_code do_edit(edit_call *call, sft_edit *edit, const sft_job *job, sft_error *err) {
+    if (call->dry_run) return sft_edit_plan(edit, &call->report, err);
+    if (call->output.text)
+        return sft_edit_save(edit, call->output.text, &call->saving, job, &call->report, err);
+    return sft_edit_apply(edit, job, &call->report, err);
+}
+
+static PyObject *edit_report(const sft_edit_report *report) {
+    return Py_BuildValue("{ss,sK,sK,sK,sK}",
+                         "method", sft_edit_method_name(report->method),
+                         "header_before", (unsigned long long)report->header_before,
+                         "header_after", (unsigned long long)report->header_after,
+                         "spare", (unsigned long long)report->spare,
+                         "file_after", (unsigned long long)report->file_after);
+}
+
+static PyObject *apply_edit(edit_call *call, sft_edit *edit, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = ask_removed(call, edit, &err);
+    pysft_job job;
+    if (code == SFT_OK) code = ask_pairs(call, edit, &err);
+    if (code) return pysft_raise(call->state, &err, call->path.text);
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = do_edit(call, edit, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return edit_report(&call->report);
+    return pysft_raise(call->state, &err,
+                       call->output.text ? call->output.text : call->path.text);
+}
+
+static int inherit_facts(edit_call *call) {
+    if (!call->output.text || call->dry_run) return 0;
+    return pysft_inherit(call->path.text, call->output.text, call->options.keep_mtime,
+                         &call->saving);
+}
+
+static PyObject *run_edit(edit_call *call, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_edit *edit = NULL;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_edit_open(call->path.text, &call->options, &edit, &err);
+    Py_END_ALLOW_THREADS
+    if (code) return pysft_raise(call->state, &err, call->path.text);
+    PyObject *done = NULL;
+    if (inherit_facts(call) == 0) done = apply_edit(call, edit, progress);
+    sft_edit_close(edit);
+    return done;
+}
+
+/* ── The functions ── */
+
+static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *removed,
+                      PyObject *rename, PyObject *output) {
+    if (pysft_path_of(path, &call->path) < 0) return -1;
+    if (output && output != Py_None && pysft_path_of(output, &call->output) < 0) return -1;
+    if (pysft_pairs_of(set, "set", &call->set) < 0) return -1;
+    if (removed && removed != Py_None && take_removed(call, removed) < 0) return -1;
+    return pysft_pairs_of(rename, "rename", &call->rename);
+}
+
+static void edit_end(edit_call *call) {
+    pysft_path_free(&call->path);
+    pysft_path_free(&call->output);
+    pysft_pairs_free(&call->set);
+    pysft_pairs_free(&call->rename);
+    Py_XDECREF(call->removed);
+}
+
+static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "set", "remove", "rename", "output", "safe", "sync",
+                             "keep_mtime", "force", "link", "dry_run", "progress", NULL };
+    PyObject *path, *set = NULL, *removed = NULL, *rename = NULL, *output = NULL, *link = NULL;
+    PyObject *progress = NULL, *done = NULL;
+    int safe = 0, sync = 1, keep_mtime = 0, force = 0, dry_run = 0;
+    edit_call call = { .state = pysft_state_of(module), .options = SFT_EDIT_OPTIONS_INIT,
+                       .saving = SFT_PATH_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOOOppppOpO:edit", words, &path, &set,
+                                     &removed, &rename, &output, &safe, &sync, &keep_mtime,
+                                     &force, &link, &dry_run, &progress)
+        || pysft_link_of(link, &call.options.link) < 0)
+        return NULL;
+    call.options.safe = safe != 0;
+    call.options.no_sync = call.saving.no_sync = !sync;
+    call.options.keep_mtime = keep_mtime != 0;
+    call.options.force = force != 0;
+    call.options.no_recover = dry_run != 0;
+    call.saving.link = call.options.link;
+    call.saving.no_clobber = !force;
+    call.dry_run = dry_run != 0;
+    if (edit_begin(&call, path, set, removed, rename, output) == 0) {
+        /* The file itself stays as it is: its names and links do not matter. */
+        if (call.output.text) call.options.force = true;
+        if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
+        done = run_edit(&call, progress);
+    }
+    edit_end(&call);
+    return done;
+}
+
+static PyObject *recover_path(pysft_state *state, const char *path) {
+    static const char *const words[] = { "clean", "old", "new" };
+    sft_edit_found found = SFT_EDIT_CLEAN;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_edit_recover(path, NULL, &found, &err);
+    Py_END_ALLOW_THREADS
+    if (code) return pysft_raise(state, &err, path);
+    return PyUnicode_FromString(words[found]);
+}
+
+static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", NULL };
+    PyObject *target;
+    pysft_path path = { NULL, NULL };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:recover", words, &target)) return NULL;
+    if (pysft_path_of(target, &path) < 0) return NULL;
+    PyObject *done = recover_path(pysft_state_of(module), path.text);
+    pysft_path_free(&path);
+    return done;
+}
+
+int pysft_edit_add(PyObject *module) {
+    static PyMethodDef functions[] = {
+        { "edit", (PyCFunction)(void (*)(void))edit, METH_VARARGS | METH_KEYWORDS,
+          "Change metadata and names of tensors; every other byte stays." },
+        { "recover", (PyCFunction)(void (*)(void))recover, METH_VARARGS | METH_KEYWORDS,
+          "Mend a file whose editing was interrupted." },
+        { NULL, NULL, 0, NULL },
+    };
+    return pysft_functions_add(module, functions);
+}

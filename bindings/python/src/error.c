@@ -1,0 +1,137 @@
+/* From the library's errors to Python's exceptions. */
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char error_doc[] =
+    "What went wrong: str() tells it, with the path in front.\n\n"
+    "code: name of the error code as in docs/errors.md, \"data_truncated\".\n"
+    "offset: byte of the file, tensor: its name, errno, path: where known, else None.\n"
+    "hint: what to try next, or None.";
+
+static const char *const error_fields[] = { "code",  "offset", "tensor", "hint",
+                                            "errno", "path",   NULL };
+
+int pysft_error_add(PyObject *module) {
+    pysft_state *state = pysft_state_of(module);
+    PyObject *fields = PyDict_New();
+    if (!fields) return -1;
+    for (size_t i = 0; error_fields[i]; i++) {
+        if (PyDict_SetItemString(fields, error_fields[i], Py_None) < 0) {
+            Py_DECREF(fields);
+            return -1;
+        }
+    }
+    state->error = PyErr_NewExceptionWithDoc("libsafetensors.SafetensorError", error_doc, NULL,
+                                             fields);
+    Py_DECREF(fields);
+    if (!state->error) return -1;
+    return PyModule_AddObjectRef(module, "SafetensorError", state->error);
+}
+
+/* Borrowed class of the row's name. */
+static PyObject *class_named(pysft_state *state, const char *name) {
+    const struct {
+        const char *name;
+        PyObject *cls;
+    } rows[] = {
+        { "MemoryError", PyExc_MemoryError },
+        { "OSError", PyExc_OSError },
+        { "FileNotFoundError", PyExc_FileNotFoundError },
+        { "FileExistsError", PyExc_FileExistsError },
+        { "ValueError", PyExc_ValueError },
+        { "TypeError", PyExc_TypeError },
+        { "IndexError", PyExc_IndexError },
+        { "KeyboardInterrupt", PyExc_KeyboardInterrupt },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0) return rows[i].cls;
+    return state->error;
+}
+
+/* New reference: of OSError, the subclass that stands for this errno. */
+static PyObject *class_of(pysft_state *state, const sft_error *err) {
+    PyObject *cls = class_named(state, sft_code_describe(err->code)->exception);
+    if (cls != PyExc_OSError || err->os_errno == 0) return Py_NewRef(cls);
+    PyObject *one = PyObject_CallFunction(cls, "is", (int)err->os_errno, "");
+    if (!one) return NULL;
+    cls = Py_NewRef((PyObject *)Py_TYPE(one));
+    Py_DECREF(one);
+    return cls;
+}
+
+static PyObject *tensor_text(const sft_error *err) {
+    if (err->tensor_len == SFT_NO_TENSOR) return Py_NewRef(Py_None);
+    return pysft_text((sft_span){ err->tensor, err->tensor_len });
+}
+
+/* "path: byte 12: tensor 'x': expected …, found …" */
+static PyObject *full_text(const sft_error *err, PyObject *path, PyObject *tensor) {
+    PyObject *text = pysft_text(sft_span_cstr(err->message)), *more;
+    if (text && tensor != Py_None) {
+        more = PyUnicode_FromFormat("tensor %R: %U", tensor, text);
+        pysft_replace(&text, more);
+    }
+    if (text && err->offset != SFT_NO_OFFSET) {
+        more = PyUnicode_FromFormat("byte %llu: %U", (unsigned long long)err->offset, text);
+        pysft_replace(&text, more);
+    }
+    if (text && path != Py_None) {
+        more = PyUnicode_FromFormat("%U: %U", path, text);
+        pysft_replace(&text, more);
+    }
+    return text;
+}
+
+/* Steals value, which may be NULL after a failure. */
+static int set_field(PyObject *exc, const char *name, PyObject *value) {
+    int rc = value ? PyObject_SetAttrString(exc, name, value) : -1;
+    Py_XDECREF(value);
+    return rc;
+}
+
+static PyObject *errno_value(const sft_error *err) {
+    int number = err->os_errno;
+    if (number == 0 && err->code == SFT_NOT_FOUND) number = ENOENT;
+    if (number == 0 && err->code == SFT_EXISTS) number = EEXIST;
+    return number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
+}
+
+static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor) {
+    const sft_code_info *row = sft_code_describe(err->code);
+    const char *hint = err->hint;
+    PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
+                                                    : PyLong_FromUnsignedLongLong(err->offset);
+    if (set_field(exc, "offset", offset) < 0) return -1;
+    if (set_field(exc, "code", PyUnicode_FromString(row->name)) < 0) return -1;
+    if (set_field(exc, "tensor", Py_NewRef(tensor)) < 0) return -1;
+    if (set_field(exc, "path", Py_NewRef(path)) < 0) return -1;
+    if (set_field(exc, "errno", errno_value(err)) < 0) return -1;
+    return set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None));
+}
+
+PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path) {
+    PyObject *cls = NULL, *where = NULL, *tensor = NULL, *text = NULL, *exc = NULL;
+    if (PyErr_Occurred()) return NULL;
+    cls = class_of(state, err);
+    where = cls ? path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None) : NULL;
+    tensor = where ? tensor_text(err) : NULL;
+    text = tensor ? full_text(err, where, tensor) : NULL;
+    exc = text ? PyObject_CallFunctionObjArgs(cls, text, NULL) : NULL;
+    if (exc && set_fields(exc, err, where, tensor) == 0)
+        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+    Py_XDECREF(exc);
+    Py_XDECREF(text);
+    Py_XDECREF(tensor);
+    Py_XDECREF(where);
+    Py_XDECREF(cls);
+    return NULL;
+}
+
+PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
+                           const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    (void)sft_error_set(&err, code, 0, text);
+    return pysft_raise(state, &err, path);
+}

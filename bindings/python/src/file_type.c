@@ -1,0 +1,464 @@
+/* File: an open model, and open() itself. */
+#include "piece.h"
+
+typedef struct {
+    PyObject_HEAD
+    atomic_flag busy;   /* held while `store` is looked at */
+    pysft_store *store; /* NULL when closed */
+} FileObject;
+
+static pysft_store *swap_store(FileObject *self, bool take) {
+    while (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
+    }
+    pysft_store *store = self->store;
+    if (take) self->store = NULL;
+    else if (store) pysft_store_hold(store);
+    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+    return store;
+}
+
+/* The store, to be dropped; NULL with an exception when the file is closed. */
+static pysft_store *hold(PyObject *self) {
+    pysft_store *store = swap_store((FileObject *)self, false);
+    if (!store)
+        (void)pysft_raise_code(pysft_state_from(self), SFT_BAD_ARGUMENT, "File is closed", NULL);
+    return store;
+}
+
+static PyObject *file_new(pysft_state *state, pysft_store *store) {
+    FileObject *self = PyObject_GC_New(FileObject, state->file_type);
+    if (!self) {
+        pysft_store_drop(store);
+        return NULL;
+    }
+    atomic_flag_clear(&self->busy);
+    self->store = store;
+    PyObject_GC_Track(self);
+    return (PyObject *)self;
+}
+
+static int file_traverse(PyObject *object, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(object));
+    return pysft_store_visit(((FileObject *)object)->store, visit, arg);
+}
+
+static int file_clear(PyObject *object) {
+    pysft_store_drop(swap_store((FileObject *)object, true));
+    return 0;
+}
+
+static void file_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    (void)file_clear(object);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+/* ── Names ───────────────────────────────────────────────────────────────── */
+
+PyObject *pysft_not_found(pysft_state *state, const pysft_store *store, PyObject *name) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_span span;
+    PyObject *text = PyUnicode_FromFormat("File does not contain tensor %U", name);
+    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "replace") : NULL;
+    Py_XDECREF(text);
+    if (!bytes) return NULL;
+    (void)sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, PyBytes_AsString(bytes));
+    Py_DECREF(bytes);
+    if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
+    (void)pysft_raise(state, &err, pysft_store_path(store));
+    return NULL;
+}
+
+/* -1: exception (not str); 0: no such name. */
+static int find(const pysft_store *store, PyObject *name, const sft_tensor **out,
+                size_t *shard) {
+    sft_span span;
+    *out = NULL;
+    if (pysft_span_of(name, "name", &span) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return -1;
+        PyErr_Clear(); /* no name of a file has lone surrogates */
+        return 0;
+    }
+    *out = sft_set_find(pysft_store_set(store), span, shard);
+    return *out != NULL;
+}
+
+static Py_ssize_t file_len(PyObject *object) {
+    pysft_store *store = hold(object);
+    if (!store) return -1;
+    Py_ssize_t count = (Py_ssize_t)sft_set_count(pysft_store_set(store));
+    pysft_store_drop(store);
+    return count;
+}
+
+static int file_contains(PyObject *object, PyObject *name) {
+    const sft_tensor *found;
+    pysft_store *store = hold(object);
+    if (!store) return -1;
+    int rc = PyUnicode_Check(name) ? find(store, name, &found, NULL) : 0;
+    pysft_store_drop(store);
+    return rc;
+}
+
+static PyObject *file_subscript(PyObject *object, PyObject *name) {
+    pysft_state *state = pysft_state_from(object);
+    pysft_store *store = hold(object);
+    const sft_tensor *facts;
+    PyObject *tensor = NULL;
+    size_t shard = 0;
+    if (!store) return NULL;
+    int rc = find(store, name, &facts, &shard);
+    if (rc > 0) tensor = pysft_tensor_new(state, store, facts, shard, NULL);
+    else if (rc == 0) (void)pysft_not_found(state, store, name);
+    pysft_store_drop(store);
+    return tensor;
+}
+
+static const char *const order_names[] = { "offset", "name", "natural", "header", NULL };
+
+static PyObject *names_in(const sft_set *set, const uint32_t *order) {
+    size_t count = sft_set_count(set);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        const sft_tensor *facts = sft_set_tensor(set, order ? order[i] : i);
+        PyObject *name = pysft_text(facts->name);
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *keys_of(pysft_state *state, const pysft_store *store, int order) {
+    sft_set *set = pysft_store_set(store);
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (order == SFT_ORDER_OFFSET) return names_in(set, NULL);
+    uint32_t *at = PyMem_Malloc((sft_set_count(set) + 1) * sizeof *at);
+    if (!at) return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_set_order(set, (sft_order)order, at, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *names = code == SFT_OK ? names_in(set, at)
+                                     : pysft_raise(state, &err, pysft_store_path(store));
+    PyMem_Free(at);
+    return names;
+}
+
+static PyObject *order_argument(PyObject *args, PyObject *kwargs, const char *format,
+                                int *order) {
+    static char *names[] = { "order", NULL };
+    PyObject *text = NULL;
+    *order = SFT_ORDER_OFFSET;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &text)) return NULL;
+    if (text && pysft_choice_of(text, "order", order_names, order) < 0) return NULL;
+    return Py_None;
+}
+
+static PyObject *file_keys(PyObject *object, PyObject *args, PyObject *kwargs) {
+    int order;
+    if (!order_argument(args, kwargs, "|O:keys", &order)) return NULL;
+    pysft_store *store = hold(object);
+    PyObject *names = store ? keys_of(pysft_state_from(object), store, order) : NULL;
+    pysft_store_drop(store);
+    return names;
+}
+
+static PyObject *file_iter(PyObject *object) {
+    pysft_store *store = hold(object);
+    PyObject *names = store ? names_in(pysft_store_set(store), NULL) : NULL;
+    PyObject *iterator = names ? PyObject_GetIter(names) : NULL;
+    Py_XDECREF(names);
+    pysft_store_drop(store);
+    return iterator;
+}
+
+/* ── Header ──────────────────────────────────────────────────────────────── */
+
+/* Of a key that is there already, the value stays. */
+static int add_metadata(PyObject *dict, const sft_file *file) {
+    size_t count = sft_file_metadata_count(file);
+    for (size_t i = 0; i < count; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        PyObject *key = pysft_text(pair.key), *value = pysft_text(pair.value);
+        int rc = key && value ? PyDict_Contains(dict, key) : -1;
+        if (rc == 0) rc = PyDict_SetItem(dict, key, value);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+        if (rc < 0) return -1;
+    }
+    return 0;
+}
+
+static PyObject *metadata_of(const sft_set *set) {
+    PyObject *dict = NULL;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++) {
+        const sft_file *file = sft_set_shard(set, i);
+        if (!sft_file_has_metadata(file)) continue;
+        if (!dict) dict = PyDict_New();
+        if (!dict || add_metadata(dict, file) < 0) {
+            Py_XDECREF(dict);
+            return NULL;
+        }
+    }
+    return dict ? dict : Py_NewRef(Py_None);
+}
+
+static PyObject *file_metadata(PyObject *object, PyObject *none) {
+    (void)none;
+    pysft_store *store = hold(object);
+    PyObject *dict = store ? metadata_of(pysft_store_set(store)) : NULL;
+    pysft_store_drop(store);
+    return dict;
+}
+
+static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "shard", NULL };
+    Py_ssize_t shard = 0;
+    PyObject *bytes = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:header", names, &shard)) return NULL;
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    sft_set *set = pysft_store_set(store);
+    if (shard >= 0 && (size_t)shard < sft_set_shard_count(set)) {
+        sft_span text = sft_file_header(sft_set_shard(set, (size_t)shard));
+        bytes = PyBytes_FromStringAndSize(text.data, (Py_ssize_t)text.len);
+    } else {
+        PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
+    }
+    pysft_store_drop(store);
+    return bytes;
+}
+
+static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) {
+    const char *path = pysft_store_path(store);
+    sft_buffer buffer = { NULL, 0, 0, { NULL, NULL } };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    sft_sink sink = sft_sink_memory(&buffer);
+    code = sft_ls_json(pysft_store_set(store), path ? path : "", NULL, (sft_order)order, NULL,
+                       NULL, &sink, &err);
+    if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
+    else sink.abandon(sink.ctx);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) return pysft_text_take(&buffer);
+    sft_buffer_free(&buffer);
+    return pysft_raise(state, &err, path);
+}
+
+static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs) {
+    int order;
+    if (!order_argument(args, kwargs, "|O:ls_json", &order)) return NULL;
+    pysft_store *store = hold(object);
+    PyObject *text = store ? ls_of(pysft_state_from(object), store, order) : NULL;
+    pysft_store_drop(store);
+    return text;
+}
+
+/* ── Arrays ──────────────────────────────────────────────────────────────── */
+
+static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *keywords[] = { "names", NULL };
+    PyObject *names = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:numpy", keywords, &names)) return NULL;
+    pysft_store *store = hold(object);
+    PyObject *dict = NULL;
+    if (store)
+        dict = pysft_batch_numpy(pysft_state_from(object), store, names == Py_None ? NULL : names);
+    pysft_store_drop(store);
+    return dict;
+}
+
+static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *keywords[] = { "names", "progress", NULL };
+    PyObject *names = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:torch", keywords, &names, &progress))
+        return NULL;
+    pysft_store *store = hold(object);
+    PyObject *dict = NULL;
+    if (store)
+        dict = pysft_batch_torch(pysft_state_from(object), store,
+                                 names == Py_None ? NULL : names, progress);
+    pysft_store_drop(store);
+    return dict;
+}
+
+/* ── The handle ──────────────────────────────────────────────────────────── */
+
+static PyObject *get_closed(PyObject *object, void *closure) {
+    (void)closure;
+    pysft_store *store = swap_store((FileObject *)object, false);
+    pysft_store_drop(store);
+    return PyBool_FromLong(store == NULL);
+}
+
+static PyObject *get_mapped(PyObject *object, void *closure) {
+    (void)closure;
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    bool mapped = pysft_store_mapped(store);
+    pysft_store_drop(store);
+    return PyBool_FromLong(mapped);
+}
+
+static PyObject *get_paths(PyObject *object, void *closure) {
+    (void)closure;
+    pysft_store *store = hold(object);
+    PyObject *list = store ? PyList_New(0) : NULL;
+    const char *path;
+    for (size_t i = 0; list && (path = sft_set_shard_path(pysft_store_set(store), i)); i++) {
+        PyObject *text = PyUnicode_DecodeFSDefault(path);
+        if (!text || PyList_Append(list, text) < 0) Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    pysft_store_drop(store);
+    return list;
+}
+
+static PyObject *get_nbytes(PyObject *object, void *closure) {
+    (void)closure;
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    uint64_t sum = 0;
+    sft_set *set = pysft_store_set(store);
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        sum += sft_file_data_bytes(sft_set_shard(set, i));
+    pysft_store_drop(store);
+    return PyLong_FromUnsignedLongLong(sum);
+}
+
+static PyObject *file_close(PyObject *object, PyObject *none) {
+    (void)none;
+    pysft_store *store = swap_store((FileObject *)object, true);
+    Py_BEGIN_ALLOW_THREADS
+    pysft_store_drop(store);
+    Py_END_ALLOW_THREADS
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *file_enter(PyObject *object, PyObject *none) {
+    (void)none;
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    pysft_store_drop(store);
+    return Py_NewRef(object);
+}
+
+static PyObject *file_exit(PyObject *object, PyObject *args) {
+    (void)args;
+    return file_close(object, NULL);
+}
+
+static PyObject *file_repr(PyObject *object) {
+    pysft_store *store = swap_store((FileObject *)object, false);
+    if (!store) return PyUnicode_FromString("<File, closed>");
+    const char *path = pysft_store_path(store);
+    PyObject *where = path ? PyUnicode_DecodeFSDefault(path) : PyUnicode_FromString("");
+    size_t count = sft_set_count(pysft_store_set(store));
+    PyObject *text = where ? PyUnicode_FromFormat("<File %R, %zu tensors>", where, count) : NULL;
+    Py_XDECREF(where);
+    pysft_store_drop(store);
+    return text;
+}
+
+static PyGetSetDef file_getset[] = {
+    { "closed", get_closed, NULL, "Whether close() was called.", NULL },
+    { "mapped", get_mapped, NULL, "Whether all tensors lie in memory and are not read.", NULL },
+    { "paths", get_paths, NULL, "Path of each shard; none of a buffer.", NULL },
+    { "nbytes", get_nbytes, NULL, "Bytes of all tensors.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
+
+static PyMethodDef file_methods[] = {
+    { "keys", WITH_KEYWORDS(file_keys), METH_VARARGS | METH_KEYWORDS,
+      "keys(order='offset') -> list of names: by 'offset', 'name', 'natural' or 'header'." },
+    { "metadata", file_metadata, METH_NOARGS,
+      "metadata() -> dict, or None when there is no __metadata__." },
+    { "numpy", WITH_KEYWORDS(file_numpy), METH_VARARGS | METH_KEYWORDS,
+      "numpy(names=None) -> dict of numpy arrays, all or those named." },
+    { "torch", WITH_KEYWORDS(file_torch), METH_VARARGS | METH_KEYWORDS,
+      "torch(names=None, progress=None) -> dict of torch tensors on the CPU." },
+    { "ls_json", WITH_KEYWORDS(file_ls_json), METH_VARARGS | METH_KEYWORDS,
+      "ls_json(order='offset') -> str: every tensor's facts as JSON." },
+    { "header", WITH_KEYWORDS(file_header), METH_VARARGS | METH_KEYWORDS,
+      "header(shard=0) -> bytes of the header as stored." },
+    { "close", file_close, METH_NOARGS, "close(): tensors made before keep the memory." },
+    { "__enter__", file_enter, METH_NOARGS, NULL },
+    { "__exit__", file_exit, METH_VARARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot file_slots[] = {
+    { Py_tp_doc, "An open model: one file, or all shards of one. Made by open()." },
+    { Py_tp_dealloc, file_dealloc },
+    { Py_tp_traverse, file_traverse },
+    { Py_tp_clear, file_clear },
+    { Py_tp_repr, file_repr },
+    { Py_tp_iter, file_iter },
+    { Py_tp_getset, file_getset },
+    { Py_tp_methods, file_methods },
+    { Py_mp_length, file_len },
+    { Py_mp_subscript, file_subscript },
+    { Py_sq_contains, file_contains },
+    { 0, NULL },
+};
+
+static PyType_Spec file_spec = {
+    .name = "libsafetensors._core.File",
+    .basicsize = sizeof(FileObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = file_slots,
+};
+
+/* ── open() ──────────────────────────────────────────────────────────────── */
+
+static int header_limit(PyObject *value, uint64_t *out) {
+    if (value == Py_None) return 0;
+    PyObject *number = PyNumber_Index(value);
+    if (!number) return -1;
+    *out = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "source",      "mode",             "level", "legacy",
+                             "header_only", "max_header_bytes", NULL };
+    static const char *const modes[] = { "auto", "map", "cow", "read", NULL };
+    static const char *const levels[] = { "compat", "default", "strict", NULL };
+    PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
+    int mode = PYSFT_AUTO, level = SFT_LEVEL_DEFAULT, legacy = 0, header_only = 0;
+    pysft_opening opening = PYSFT_OPENING_INIT;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppO:open", names, &source, &mode_text,
+                                     &level_text, &legacy, &header_only, &limit))
+        return NULL;
+    if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
+    if (level_text && pysft_choice_of(level_text, "level", levels, &level) < 0) return NULL;
+    if (header_limit(limit, &opening.max_header_bytes) < 0) return NULL;
+    opening.mode = (pysft_mode)mode;
+    opening.level = (sft_level)level;
+    opening.legacy = legacy;
+    opening.header_only = header_only;
+    pysft_state *state = pysft_state_of(module);
+    pysft_store *store = pysft_store_open(state, source, &opening);
+    return store ? file_new(state, store) : NULL;
+}
+
+static PyMethodDef open_methods[] = {
+    { "open", WITH_KEYWORDS(core_open), METH_VARARGS | METH_KEYWORDS,
+      "open(source, *, mode='auto', level='default', legacy=False, header_only=False,\n"
+      "     max_header_bytes=None) -> File\n\n"
+      "source: a path (of a file, an index.json or a folder with one); bytes in memory; or an\n"
+      "object with read and seek, or with size and read_at(offset, length).\n"
+      "mode: 'auto' maps privately (copy-on-write), or reads where nothing can be mapped; 'map'\n"
+      "shares a read-only map, and of bytes in memory lends them; 'cow'; 'read'." },
+    { NULL, NULL, 0, NULL },
+};
+
+int pysft_file_add(PyObject *module) {
+    if (pysft_type_add(module, &file_spec, &pysft_state_of(module)->file_type) < 0) return -1;
+    return pysft_functions_add(module, open_methods);
+}

@@ -1,0 +1,65 @@
+/* A sink before another that makes large writes of many small ones. */
+#include "specs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GATHER_ROOM ((size_t)256 << 10) /* what stays in a processor's cache */
+#define GATHER_MOST ((size_t)64 << 10)  /* a larger piece goes on as it is */
+
+typedef struct gather_sink {
+    sft_sink to;
+    uint64_t at; /* offset of the first byte in room */
+    size_t used;
+    char room[GATHER_ROOM];
+} gather_sink;
+
+static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
+    const gather_sink *sink = ctx;
+    return sink->to.expect ? sink->to.expect(sink->to.ctx, total, err) : SFT_OK;
+}
+
+static sft_code hand_on(gather_sink *sink, sft_error *err) {
+    size_t len = sink->used;
+    sink->used = 0;
+    return len > 0 ? sink->to.write_at(sink->to.ctx, sink->at, sink->room, len, err) : SFT_OK;
+}
+
+static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                       sft_error *err) {
+    gather_sink *sink = ctx;
+    bool fits = len <= GATHER_ROOM - sink->used && offset == sink->at + sink->used;
+    if (!fits || len > GATHER_MOST) {
+        sft_code code = hand_on(sink, err);
+        if (code) return code;
+        sink->at = offset;
+    }
+    if (len > GATHER_MOST) return sink->to.write_at(sink->to.ctx, offset, bytes, len, err);
+    if (len > 0) memcpy(sink->room + sink->used, bytes, len);
+    sink->used += len;
+    return SFT_OK;
+}
+
+static sft_code finish_gather(void *ctx, sft_error *err) {
+    gather_sink *sink = ctx;
+    sft_code code = hand_on(sink, err);
+    if (code == SFT_OK) code = sink->to.finish(sink->to.ctx, err);
+    else sink->to.abandon(sink->to.ctx);
+    free(sink);
+    return code;
+}
+
+static void abandon_gather(void *ctx) {
+    gather_sink *sink = ctx;
+    sink->to.abandon(sink->to.ctx);
+    free(sink);
+}
+
+sft_sink pysft_sink_gather(sft_sink to) {
+    gather_sink *sink = malloc(sizeof *sink);
+    if (!sink) return to;
+    sink->to = to;
+    sink->at = 0;
+    sink->used = 0;
+    return (sft_sink){ sink, to.seekable, expect_all, gather, finish_gather, abandon_gather };
+}

@@ -1,0 +1,63 @@
+/* Progress, signals and cancelling of long work. */
+#include "core.h"
+
+#include <time.h>
+
+static const double look_every = 0.1; /* seconds */
+
+static double clock_now(void) {
+    struct timespec now;
+    if (timespec_get(&now, TIME_UTC) != TIME_UTC) return 0;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int call_progress(pysft_job *job) {
+    PyObject *total = job->total == SFT_SIZE_UNKNOWN ? Py_NewRef(Py_None)
+                                                     : PyLong_FromUnsignedLongLong(job->total);
+    PyObject *done = total ? PyLong_FromUnsignedLongLong(job->done) : NULL;
+    PyObject *answer = done ? PyObject_CallFunctionObjArgs(job->progress, done, total, NULL)
+                            : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(total);
+    Py_XDECREF(answer);
+    return answer ? 0 : -1;
+}
+
+/* Called by the library on the thread that called it, without the GIL. */
+static bool tick(void *ctx, uint64_t done, uint64_t total) {
+    pysft_job *job = ctx;
+    double now = clock_now();
+    job->done = done;
+    job->total = total;
+    job->told = false;
+    if (now < job->next && now > job->next - 2 * look_every) return true;
+    job->next = now + look_every;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = PyErr_CheckSignals();
+    if (rc == 0 && job->progress) rc = call_progress(job);
+    job->told = true;
+    PyGILState_Release(gil);
+    return rc == 0;
+}
+
+int pysft_job_begin(pysft_job *job, PyObject *progress) {
+    *job = (pysft_job){ SFT_JOB_INIT, NULL, clock_now() + look_every, 0, 0, true };
+    job->job.tick = tick;
+    job->job.ctx = job;
+    if (!progress || progress == Py_None) return 0;
+    if (!PyCallable_Check(progress)) {
+        PyErr_Format(PyExc_TypeError, "progress: expected a callable or None, found %R",
+                     Py_TYPE(progress));
+        return -1;
+    }
+    job->progress = progress;
+    return 0;
+}
+
+int pysft_job_end(pysft_job *job, sft_code code) {
+    if (PyErr_Occurred()) return -1;
+    if (code != SFT_OK) return -1;
+    if (!job->progress || job->told) return 0;
+    if (job->total != SFT_SIZE_UNKNOWN) job->done = job->total;
+    return call_progress(job);
+}

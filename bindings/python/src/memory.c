@@ -1,0 +1,322 @@
+/* Memory that handles, tensors, arrays and capsules hold together. It is counted without the
+ * GIL, for torch gives tensors back on any thread. */
+#include "piece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    char *base; /* of the data region, or NULL */
+    bool writable;
+} shard_memory;
+
+typedef struct {
+    sft_set *set;
+    PyObject *owner;  /* borrowed of view or of the set's source; or NULL */
+    Py_buffer view;   /* of an open buffer, if obj */
+    char *path;
+    shard_memory *shards;
+    size_t shard_count;
+} opened_set;
+
+struct pysft_store {
+    atomic_size_t refs;
+    opened_set *opened; /* NULL: a block */
+    char *bytes;        /* of a block, within the same allocation */
+};
+
+enum { block_alignment = 64 };
+
+pysft_store *pysft_store_block(uint64_t bytes) {
+    if (bytes > SIZE_MAX / 2) return NULL;
+    pysft_store *store = malloc(sizeof *store + (size_t)bytes + block_alignment);
+    if (!store) return NULL;
+    uintptr_t start = (uintptr_t)(store + 1) + block_alignment - 1;
+    store->bytes = (char *)(start / block_alignment * block_alignment);
+    store->opened = NULL;
+    atomic_init(&store->refs, 1);
+    return store;
+}
+
+char *pysft_store_bytes(pysft_store *block) {
+    return block->bytes;
+}
+
+pysft_store *pysft_store_hold(pysft_store *store) {
+    atomic_fetch_add_explicit(&store->refs, 1, memory_order_relaxed);
+    return store;
+}
+
+static void opened_free(opened_set *opened) {
+    sft_set_close(opened->set);
+    if (opened->view.obj) PyBuffer_Release(&opened->view);
+    free(opened->shards);
+    free(opened->path);
+    free(opened);
+}
+
+void pysft_store_drop(pysft_store *store) {
+    if (!store) return;
+    if (atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1) return;
+    if (store->opened && store->opened->owner) {
+        if (!Py_IsInitialized()) return; /* the objects went with the interpreter */
+        PyGILState_STATE gil = PyGILState_Ensure();
+        opened_free(store->opened);
+        PyGILState_Release(gil);
+    } else if (store->opened) {
+        opened_free(store->opened);
+    }
+    free(store);
+}
+
+sft_set *pysft_store_set(const pysft_store *store) {
+    return store->opened->set;
+}
+
+const char *pysft_store_path(const pysft_store *store) {
+    return store->opened->path;
+}
+
+char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable) {
+    const shard_memory *memory = &store->opened->shards[shard];
+    *writable = memory->writable;
+    return memory->base;
+}
+
+bool pysft_store_mapped(const pysft_store *store) {
+    for (size_t i = 0; i < store->opened->shard_count; i++)
+        if (!store->opened->shards[i].base) return false;
+    return true;
+}
+
+/* With one holder the object hangs on it alone; with more, something outside may hold it. */
+int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg) {
+    if (store && store->opened->owner && atomic_load(&store->refs) == 1)
+        Py_VISIT(store->opened->owner);
+    return 0;
+}
+
+/* ── Opening ─────────────────────────────────────────────────────────────── */
+
+static sft_open_options file_options(const pysft_opening *opening, sft_mode mode) {
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    options.mode = mode;
+    options.level = opening->level;
+    options.legacy = opening->legacy;
+    options.header_only = opening->header_only;
+    options.max_header_bytes = opening->max_header_bytes;
+    return options;
+}
+
+static sft_mode path_mode(pysft_mode mode) {
+    switch (mode) {
+    case PYSFT_AUTO: return SFT_MAP_COW;
+    case PYSFT_COW: return SFT_MAP_COW;
+    case PYSFT_MAP: return SFT_MAP;
+    case PYSFT_READ: return SFT_READ;
+    }
+    return SFT_READ;
+}
+
+/* Where bytes of each shard can be lent. Those of a file whose end was not checked can't. */
+static int fill_shards(opened_set *opened, bool lend, bool writable) {
+    opened->shard_count = sft_set_shard_count(opened->set);
+    opened->shards = calloc(opened->shard_count ? opened->shard_count : 1, sizeof *opened->shards);
+    if (!opened->shards) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < opened->shard_count; i++) {
+        const sft_file *file = sft_set_shard(opened->set, i);
+        const char *base = sft_file_source(file).base;
+        if (!lend || !base || !sft_file_complete(file)) continue;
+        opened->shards[i].base = (char *)(uintptr_t)base + sft_file_data_offset(file);
+        opened->shards[i].writable = writable;
+    }
+    return 0;
+}
+
+static int keep_path(opened_set *opened, const char *path) {
+    opened->path = strdup(path);
+    if (opened->path) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* No GIL. Where the system does not map privately it is read, and *options say so. */
+static sft_code open_set(const char *path, sft_set_options *options, sft_set **out,
+                         sft_error *err) {
+    sft_code code = sft_set_open(path, options, out, err);
+    if (code != SFT_IO_MAP || options->open.mode != SFT_MAP_COW) return code;
+    options->open.mode = SFT_READ;
+    return sft_set_open(path, options, out, err);
+}
+
+/* Takes over the path. */
+static int open_file(pysft_state *state, opened_set *opened, PyObject *source, pysft_path *path,
+                     sft_set_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = open_set(path->text, options, &opened->set, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_IO_NOT_FILE && source) {
+        pysft_path_free(path);
+        if (pysft_path_in(state, source, path) < 0) return -1;
+        return open_file(state, opened, NULL, path, options);
+    }
+    int rc = code == SFT_OK ? keep_path(opened, path->text) : -1;
+    if (code != SFT_OK) (void)pysft_raise(state, &err, path->text);
+    pysft_path_free(path);
+    return rc;
+}
+
+static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
+                     const pysft_opening *opening) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    pysft_path path;
+    if (pysft_path_of(source, &path) < 0) return -1;
+    options.open = file_options(opening, path_mode(opening->mode));
+    if (open_file(state, opened, source, &path, &options) < 0) return -1;
+    return fill_shards(opened, true, options.open.mode == SFT_MAP_COW);
+}
+
+static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
+                       const pysft_opening *opening) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_file *file = NULL;
+    sft_mode mode = opening->mode == PYSFT_COW ? SFT_MAP_COW : SFT_READ;
+    sft_open_options options = file_options(opening, mode);
+    if (PyObject_GetBuffer(source, &opened->view, PyBUF_SIMPLE) < 0) {
+        opened->view.obj = NULL;
+        return -1;
+    }
+    opened->owner = opened->view.obj;
+    size_t len = (size_t)opened->view.len;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_open_memory(opened->view.buf, len, &options, &file, &err);
+    if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
+    else if (code < SFT_OUT_OF_MEMORY) {
+        sft_source memory = sft_source_memory(opened->view.buf, len);
+        sft_diagnose(&memory, &err);
+    }
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK)
+        return fill_shards(opened, opening->mode == PYSFT_MAP, !opened->view.readonly);
+    (void)pysft_raise(state, &err, NULL);
+    return -1;
+}
+
+/* The name of a file object, for texts, if it has one. */
+static int keep_name(opened_set *opened, PyObject *source) {
+    PyObject *name = PyObject_GetAttrString(source, "name"), *bytes = NULL;
+    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    PyErr_Clear();
+    int rc = 0;
+    if (name && PyUnicode_Check(name) && PyUnicode_FSConverter(name, &bytes)) {
+        const char *text = PyBytes_AsString(bytes);
+        rc = text ? keep_path(opened, text) : -1;
+        Py_DECREF(bytes);
+    }
+    Py_XDECREF(name);
+    if (rc == 0) PyErr_Clear();
+    return rc;
+}
+
+static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
+                       const pysft_opening *opening) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_file *file = NULL;
+    sft_source source;
+    sft_open_options options = file_options(opening, path_mode(opening->mode));
+    if (opening->mode == PYSFT_AUTO) options.mode = SFT_READ;
+    if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_open_source(source, &options, &file, &err);
+    if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
+    Py_END_ALLOW_THREADS
+    if (code != SFT_OK) {
+        (void)pysft_raise(state, &err, opened->path);
+        return -1;
+    }
+    opened->owner = object;
+    return fill_shards(opened, false, false);
+}
+
+static int open_any(pysft_state *state, opened_set *opened, PyObject *source,
+                    const pysft_opening *opening) {
+    if (PyObject_CheckBuffer(source)) return open_buffer(state, opened, source, opening);
+    if (pysft_is_source(source)) return open_object(state, opened, source, opening);
+    return open_path(state, opened, source, opening);
+}
+
+pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
+                              const pysft_opening *opening) {
+    PyObject *type, *value, *trace;
+    pysft_store *store = pysft_store_block(0);
+    if (store) store->opened = calloc(1, sizeof *store->opened);
+    if (store && store->opened) {
+        if (open_any(state, store->opened, source, opening) == 0) return store;
+    } else {
+        PyErr_NoMemory();
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    pysft_store_drop(store);
+    PyErr_Restore(type, value, trace);
+    return NULL;
+}
+
+/* ── Memory objects: what arrays of numpy have as their base ─────────────── */
+
+typedef struct {
+    PyObject_HEAD
+    pysft_store *store;
+    char *data;
+    Py_ssize_t len;
+    bool writable;
+} MemoryObject;
+
+PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, uint64_t len,
+                           bool writable) {
+    if (len > PY_SSIZE_T_MAX) return PyErr_NoMemory();
+    MemoryObject *self = PyObject_New(MemoryObject, state->memory_type);
+    if (!self) return NULL;
+    self->store = pysft_store_hold(store);
+    self->data = data;
+    self->len = (Py_ssize_t)len;
+    self->writable = writable;
+    return (PyObject *)self;
+}
+
+static void memory_dealloc(PyObject *object) {
+    MemoryObject *self = (MemoryObject *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    pysft_store_drop(self->store);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static int memory_buffer(PyObject *object, Py_buffer *view, int flags) {
+    MemoryObject *self = (MemoryObject *)object;
+    return PyBuffer_FillInfo(view, object, self->data, self->len, !self->writable, flags);
+}
+
+static PyType_Slot memory_slots[] = {
+    { Py_tp_dealloc, memory_dealloc },
+    { Py_bf_getbuffer, memory_buffer },
+    { Py_tp_doc, "Memory of an open file or of a tensor, for as long as arrays use it." },
+    { 0, NULL },
+};
+
+static PyType_Spec memory_spec = {
+    .name = "libsafetensors._core._Memory",
+    .basicsize = sizeof(MemoryObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = memory_slots,
+};
+
+int pysft_memory_add(PyObject *module) {
+    return pysft_type_add(module, &memory_spec, &pysft_state_of(module)->memory_type);
+}

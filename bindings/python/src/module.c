@@ -1,0 +1,159 @@
+/* The module: its state, and what every other file adds to it. */
+#include "core.h"
+
+static struct PyModuleDef core_module;
+
+pysft_state *pysft_state_of(PyObject *module) {
+    return PyModule_GetState(module);
+}
+
+pysft_state *pysft_state_from(PyObject *self) {
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot) {
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (!type) return -1;
+    *slot = (PyTypeObject *)type;
+    return PyModule_AddType(module, *slot);
+}
+
+int pysft_functions_add(PyObject *module, PyMethodDef *methods) {
+    return PyModule_AddFunctions(module, methods);
+}
+
+static const char *kind_name(sft_kind kind) {
+    switch (kind) {
+    case SFT_KIND_BOOL: return "bool";
+    case SFT_KIND_UINT: return "uint";
+    case SFT_KIND_INT: return "int";
+    case SFT_KIND_FLOAT: return "float";
+    case SFT_KIND_COMPLEX: return "complex";
+    }
+    return "";
+}
+
+/* Steals value. */
+static int put(PyObject *dict, const char *key, PyObject *value) {
+    int rc = value ? PyDict_SetItemString(dict, key, value) : -1;
+    Py_XDECREF(value);
+    return rc;
+}
+
+static PyObject *dtype_table(pysft_state *state) {
+    PyObject *table = PyDict_New();
+    for (int i = 0; table && i < SFT_DTYPE_COUNT; i++) {
+        const sft_dtype_info *row = sft_dtype_describe((sft_dtype)i);
+        PyObject *facts = Py_BuildValue("(Is)", (unsigned)row->bits, kind_name(row->kind));
+        state->dtype_names[i] = PyUnicode_InternFromString(row->name);
+        if (!state->dtype_names[i] || put(table, row->name, facts) < 0) Py_CLEAR(table);
+    }
+    return table;
+}
+
+static PyObject *code_table(void) {
+    PyObject *table = PyDict_New();
+    const sft_code_info *row;
+    for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
+        PyObject *facts = Py_BuildValue("(iss)", (int)row->code, row->sentence, row->exception);
+        if (put(table, row->name, facts) < 0) Py_CLEAR(table);
+    }
+    return table;
+}
+
+/* Steals value. */
+static int add(PyObject *module, const char *name, PyObject *value) {
+    int rc = PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return rc;
+}
+
+/* The state of a module of a sub-interpreter could be kept apart; numpy and torch, and the
+ * way tensors are given back from threads that Python does not know, could not. */
+static int refuse_subinterpreters(void) {
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (interpreter && PyInterpreterState_GetID(interpreter) == 0) return 0;
+    PyErr_SetString(PyExc_ImportError, "libsafetensors does not support sub-interpreters");
+    return -1;
+}
+
+static int core_exec(PyObject *module) {
+    static int (*const parts[])(PyObject *) = {
+        pysft_error_add, pysft_memory_add, pysft_tensor_add, pysft_file_add,
+        pysft_save_add,  pysft_writer_add, pysft_tools_add,
+    };
+    if (refuse_subinterpreters() < 0) return -1;
+    if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
+    if (add(module, "DTYPES", dtype_table(pysft_state_of(module))) < 0) return -1;
+    if (add(module, "CODES", code_table()) < 0) return -1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i](module) < 0) return -1;
+    return 0;
+}
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg) {
+    pysft_state *state = pysft_state_of(module);
+    if (!state) return 0;
+    Py_VISIT(state->error);
+    Py_VISIT(state->file_type);
+    Py_VISIT(state->tensor_type);
+    Py_VISIT(state->memory_type);
+    Py_VISIT(state->writer_type);
+    return 0;
+}
+
+static int core_clear(PyObject *module) {
+    pysft_state *state = pysft_state_of(module);
+    if (!state) return 0;
+    Py_CLEAR(state->error);
+    Py_CLEAR(state->file_type);
+    Py_CLEAR(state->tensor_type);
+    Py_CLEAR(state->memory_type);
+    Py_CLEAR(state->writer_type);
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
+    pysft_numpy_clear(state);
+    pysft_torch_clear(state);
+    return 0;
+}
+
+static void core_free(void *module) {
+    (void)core_clear(module);
+}
+
+static PyObject *build_info(PyObject *module, PyObject *none) {
+    (void)module;
+    (void)none;
+    return PyUnicode_FromString(sft_build_info());
+}
+
+static PyMethodDef core_methods[] = {
+    { "build_info", build_info, METH_NOARGS,
+      "build_info() -> str\n\nHow the library was built, one fact a line." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyModuleDef_Slot core_slots[] = {
+    { Py_mod_exec, (void *)core_exec },
+#ifdef Py_GIL_DISABLED
+    { Py_mod_gil, Py_MOD_GIL_NOT_USED },
+#endif
+    { 0, NULL },
+};
+
+static struct PyModuleDef core_module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "libsafetensors._core",
+    .m_doc = "The C library, as Python sees it. Private: use libsafetensors.",
+    .m_size = sizeof(pysft_state),
+    .m_methods = core_methods,
+    .m_slots = core_slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void) {
+    return PyModuleDef_Init(&core_module);
+}

@@ -1,0 +1,217 @@
+/* Where the bytes of a Tensor are: lent as they lie, or read; and the buffer protocol. */
+#include "tensor.h"
+
+size_t pysft_alignment(sft_dtype dtype) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
+    uint32_t bits = info->kind == SFT_KIND_COMPLEX ? info->bits / 2 : info->bits;
+    return bits <= 8 ? 1 : bits / 8;
+}
+
+bool pysft_is_aligned(sft_dtype dtype, const char *data) {
+    return (uintptr_t)data % pysft_alignment(dtype) == 0;
+}
+
+static bool is_small(sft_dtype dtype) {
+    return sft_dtype_describe(dtype)->bits < 8;
+}
+
+/* ── Reading ─────────────────────────────────────────────────────────────── */
+
+int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
+               size_t shard, const sft_slice *slice, void *into, uint64_t len) {
+    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    sft_read all = { facts, into, (size_t)len };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, NULL) < 0) return -1;
+    Py_BEGIN_ALLOW_THREADS
+    if (slice) code = sft_slice_read(file, facts, slice, into, (size_t)len, &err);
+    else code = sft_read_many(file, &all, 1, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return 0;
+    (void)pysft_raise(state, &err, pysft_store_path(store));
+    return -1;
+}
+
+/* Borrowed of the tensor. */
+static pysft_store *packed_copy(pysft_state *state, TensorObject *self) {
+    pysft_store *made = atomic_load(&self->packed), *none = NULL;
+    if (made) return made;
+    made = pysft_store_block(self->bytes);
+    if (!made) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    char *into = pysft_store_bytes(made);
+    if (pysft_read(state, self->store, self->facts, self->shard, self->slice, into,
+                   self->bytes) < 0) {
+        pysft_store_drop(made);
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(&self->packed, &none, made)) return made;
+    pysft_store_drop(made);
+    return none;
+}
+
+/* ── Pieces ──────────────────────────────────────────────────────────────── */
+
+/* What a slice is in memory: its first element and the distances between elements. */
+static void place_slice(const TensorObject *self, pysft_piece *piece, Py_ssize_t *strides) {
+    const sft_slice *slice = self->slice;
+    Py_ssize_t step = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8, at = 0;
+    uint32_t next = self->rank;
+    for (uint32_t d = slice->rank; d-- > 0;) {
+        at += (Py_ssize_t)slice->range[d].start * step;
+        if (!(slice->dropped >> d & 1)) strides[--next] = (Py_ssize_t)slice->range[d].step * step;
+        step *= (Py_ssize_t)self->facts->shape[d];
+    }
+    piece->data += at;
+    piece->strides = strides;
+}
+
+/* Whether strides are those of packed elements; dimensions of one element don't count. */
+static bool strides_packed(const pysft_piece *piece) {
+    Py_ssize_t want = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
+    for (uint32_t d = piece->rank; piece->strides && d-- > 0;) {
+        if (piece->shape[d] != 1 && piece->strides[d] != want) return false;
+        want *= (Py_ssize_t)piece->shape[d];
+    }
+    return true;
+}
+
+static bool strides_forward(const pysft_piece *piece) {
+    for (uint32_t d = 0; piece->strides && d < piece->rank; d++)
+        if (piece->strides[d] < 0) return false;
+    return true;
+}
+
+/* The memory of a map or buffer, if it can serve. */
+static bool piece_in_place(const TensorObject *self, unsigned want, pysft_piece *out,
+                           Py_ssize_t *strides) {
+    char *base = pysft_store_base(self->store, self->shard, &out->writable);
+    if (!base) return false;
+    out->store = self->store;
+    out->data = base + self->facts->begin;
+    if (self->slice && is_small(out->dtype)) return false;
+    if (self->slice && self->elements) place_slice(self, out, strides);
+    if (!pysft_is_aligned(out->dtype, out->data)) return false;
+    if (strides_packed(out)) out->strides = NULL;
+    if (want & want_packed && out->strides) return false;
+    if (want & want_forward && !strides_forward(out)) return false;
+    return !(want & want_writable) || out->writable;
+}
+
+/* strides: room for as many as the rank, used while out is. */
+int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, pysft_piece *out,
+                       Py_ssize_t strides[SFT_MAX_RANK]) {
+    *out = (pysft_piece){ NULL,        NULL,       false, self->facts->dtype,
+                          self->rank, self->shape, NULL,  self->bytes };
+    if (piece_in_place(self, want, out, strides)) return 0;
+    out->strides = NULL;
+    out->writable = true;
+    out->store = packed_copy(state, self);
+    if (!out->store) return -1;
+    out->data = pysft_store_bytes(out->store);
+    return 0;
+}
+
+/* ── The buffer protocol ─────────────────────────────────────────────────── */
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { format_skip = 0 };
+#else
+enum { format_skip = 1 }; /* the machine's own order needs no sign */
+#endif
+
+static const char *format_of(sft_dtype dtype) {
+    static const char *const table[SFT_DTYPE_COUNT] = {
+        [SFT_BOOL] = "<?",        [SFT_F4] = "<B",          [SFT_F6_E2M3] = "<B",
+        [SFT_F6_E3M2] = "<B",     [SFT_U8] = "<B",          [SFT_I8] = "<b",
+        [SFT_F8_E5M2] = "<B",     [SFT_F8_E4M3] = "<B",     [SFT_F8_E8M0] = "<B",
+        [SFT_F8_E4M3FNUZ] = "<B", [SFT_F8_E5M2FNUZ] = "<B", [SFT_I16] = "<h",
+        [SFT_U16] = "<H",         [SFT_F16] = "<e",         [SFT_BF16] = "<H",
+        [SFT_I32] = "<i",         [SFT_U32] = "<I",         [SFT_F32] = "<f",
+        [SFT_C64] = "<Zf",        [SFT_F64] = "<d",         [SFT_I64] = "<q",
+        [SFT_U64] = "<Q",
+    };
+    return table[dtype] + format_skip;
+}
+
+static bool asks(int flags, int what) {
+    return (flags & what) == what;
+}
+
+/* shape, then strides, in one block that view->internal is. */
+static int fill_dims(Py_buffer *view, const pysft_piece *piece) {
+    uint32_t rank = is_small(piece->dtype) ? 1 : piece->rank;
+    Py_ssize_t *dims = PyMem_Malloc((2 * (size_t)rank + 1) * sizeof *dims);
+    Py_ssize_t step = view->itemsize;
+    if (!dims) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (uint32_t d = rank; d-- > 0;) {
+        dims[d] = is_small(piece->dtype) ? view->len : (Py_ssize_t)piece->shape[d];
+        dims[rank + d] = piece->strides ? piece->strides[d] : step;
+        step = (Py_ssize_t)((size_t)step * (size_t)dims[d]);
+    }
+    view->internal = dims;
+    view->ndim = (int)rank;
+    view->shape = dims;
+    view->strides = dims + rank;
+    return 0;
+}
+
+static int refuse_buffer(Py_buffer *view, const char *why) {
+    view->obj = NULL;
+    PyErr_SetString(PyExc_BufferError, why);
+    return -1;
+}
+
+static bool fortran_too(const pysft_piece *piece) {
+    uint32_t wide = 0;
+    for (uint32_t d = 0; d < piece->rank; d++) wide += piece->shape[d] > 1;
+    return wide <= 1 || is_small(piece->dtype);
+}
+
+static int fill_view(TensorObject *self, Py_buffer *view, int flags, const pysft_piece *piece) {
+    if (piece->rank > SFT_MAX_RANK)
+        return refuse_buffer(view, "a buffer has at most 64 dimensions");
+    *view = (Py_buffer){ .buf = piece->data, .len = (Py_ssize_t)piece->bytes };
+    view->readonly = !piece->writable;
+    view->itemsize = (Py_ssize_t)((sft_dtype_describe(piece->dtype)->bits + 7) / 8);
+    if (is_small(piece->dtype)) view->itemsize = 1;
+    if (fill_dims(view, piece) < 0) return -1;
+    if (asks(flags, PyBUF_FORMAT)) view->format = (char *)(uintptr_t)format_of(piece->dtype);
+    if (!asks(flags, PyBUF_STRIDES)) view->strides = NULL;
+    if (!asks(flags, PyBUF_ND)) {
+        view->shape = NULL;
+        view->ndim = 1;
+    }
+    view->obj = Py_NewRef((PyObject *)self);
+    return 0;
+}
+
+int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags) {
+    TensorObject *self = (TensorObject *)object;
+    pysft_state *state = pysft_state_from(object);
+    Py_ssize_t strides[SFT_MAX_RANK];
+    pysft_piece piece;
+    bool packed = !asks(flags, PyBUF_STRIDES) || asks(flags, PyBUF_C_CONTIGUOUS) ||
+                  asks(flags, PyBUF_F_CONTIGUOUS) || asks(flags, PyBUF_ANY_CONTIGUOUS);
+    view->obj = NULL;
+    if (pysft_tensor_piece(state, self, packed ? want_packed : 0, &piece, strides) < 0) return -1;
+    bool copied = piece.store != self->store;
+    if (copied && packed && self->slice && pysft_store_mapped(self->store)) piece.writable = false;
+    if (asks(flags, PyBUF_F_CONTIGUOUS) && !fortran_too(&piece))
+        return refuse_buffer(view, "the elements are in C order");
+    if (asks(flags, PyBUF_WRITABLE) && !piece.writable)
+        return refuse_buffer(view, "the memory must not be written to");
+    return fill_view(self, view, flags, &piece);
+}
+
+void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view) {
+    (void)object;
+    PyMem_Free(view->internal);
+}

@@ -1,0 +1,168 @@
+#include "specs.h"
+
+#include <string.h>
+
+static const char *const link_words[] = { "replace", "follow", "refuse", NULL };
+
+int pysft_link_of(PyObject *word, sft_link_policy *out) {
+    int at = 0;
+    *out = SFT_LINK_REPLACE;
+    if (!word) return 0;
+    if (pysft_choice_of(word, "link", link_words, &at) < 0) return -1;
+    *out = (sft_link_policy)at;
+    return 0;
+}
+
+/* ── A save ── */
+
+typedef struct save_call {
+    pysft_state *state;
+    pysft_parts parts;
+    pysft_pairs metadata;
+    sft_plan_options plan;
+    pysft_job job;
+} save_call;
+
+static int save_begin(save_call *call, PyObject *specs, PyObject *metadata, PyObject *progress,
+                      int align, int keep_order) {
+    call->plan = (sft_plan_options)SFT_PLAN_OPTIONS_INIT;
+    call->plan.align = (uint32_t)align;
+    call->plan.keep_order = keep_order != 0;
+    call->plan.has_metadata = metadata && metadata != Py_None;
+    if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
+    if (!pysft_parts_take(call->state, specs, &call->parts)) return -1;
+    return pysft_job_begin(&call->job, progress);
+}
+
+static void save_end(save_call *call) {
+    pysft_parts_drop(&call->parts);
+    pysft_pairs_free(&call->metadata);
+}
+
+/* No GIL. */
+static sft_code save_parts(save_call *call, sft_sink sink, sft_error *err) {
+    return sft_save_parts(call->parts.items, call->parts.specs.count, call->metadata.at,
+                          call->metadata.count, &call->plan, sink, &call->job.job, err);
+}
+
+/* ── To a file ── */
+
+static PyObject *save_to_path(save_call *call, const char *path, const sft_path_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_sink sink;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_sink_path(path, options, &sink, &err);
+    if (code == SFT_OK) code = save_parts(call, pysft_sink_gather(sink), &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, path);
+    Py_RETURN_NONE;
+}
+
+static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "specs", "metadata", "sync", "align", "keep_order", "spare",
+                             "overwrite", "link", "progress", NULL };
+    PyObject *target, *specs, *metadata = NULL, *link = NULL, *progress = NULL, *done = NULL;
+    int sync = 1, align = 8, keep_order = 0, overwrite = 1;
+    long long spare = 0;
+    save_call call = { .state = pysft_state_of(module) };
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    pysft_path path = { NULL, NULL };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$pipLpOO:save_file", words, &target,
+                                     &specs, &metadata, &sync, &align, &keep_order, &spare,
+                                     &overwrite, &link, &progress))
+        return NULL;
+    if (spare < 0) {
+        PyErr_SetString(PyExc_ValueError, "expected spare to be 0 or more");
+        return NULL;
+    }
+    options.no_sync = !sync;
+    options.no_clobber = !overwrite;
+    if (pysft_link_of(link, &options.link) < 0 || pysft_path_of(target, &path) < 0) return NULL;
+    if (save_begin(&call, specs, metadata, progress, align, keep_order) == 0) {
+        call.plan.spare = (uint64_t)spare;
+        done = save_to_path(&call, path.text, &options);
+    }
+    save_end(&call);
+    pysft_path_free(&path);
+    return done;
+}
+
+/* ── To bytes ── */
+
+/* The object is made as large as the file will be, and filled in place. */
+typedef struct bytes_sink {
+    PyObject *bytes;
+    char *at;
+    uint64_t size;
+} bytes_sink;
+
+static sft_code expect_bytes(void *ctx, uint64_t total, sft_error *err) {
+    bytes_sink *sink = ctx;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (total <= (uint64_t)PY_SSIZE_T_MAX)
+        sink->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+    if (sink->bytes) sink->at = PyBytes_AsString(sink->bytes);
+    PyGILState_Release(gil);
+    sink->size = total;
+    if (sink->at) return SFT_OK;
+    return sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "expected memory for all bytes, found less");
+}
+
+static sft_code write_bytes(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                            sft_error *err) {
+    const bytes_sink *sink = ctx;
+    if (offset > sink->size || len > sink->size - offset)
+        return sft_error_set(err, SFT_BUFFER_SIZE, 0, "expected no more bytes, found some");
+    if (len > 0) memcpy(sink->at + offset, bytes, len);
+    return SFT_OK;
+}
+
+static sft_code finish_bytes(void *ctx, sft_error *err) {
+    (void)ctx, (void)err;
+    return SFT_OK;
+}
+
+static void abandon_bytes(void *ctx) {
+    (void)ctx;
+}
+
+static PyObject *save_to_bytes(save_call *call) {
+    bytes_sink bytes = { NULL, NULL, 0 };
+    sft_sink sink = { &bytes, true, expect_bytes, write_bytes, finish_bytes, abandon_bytes };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = save_parts(call, sink, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&call->job, code) == 0) return bytes.bytes;
+    Py_XDECREF(bytes.bytes);
+    return pysft_raise(call->state, &err, NULL);
+}
+
+static PyObject *save_bytes(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "specs", "metadata", "align", "keep_order", NULL };
+    PyObject *specs, *metadata = NULL, *done = NULL;
+    int align = 8, keep_order = 0;
+    save_call call = { .state = pysft_state_of(module) };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O$ip:save_bytes", words, &specs, &metadata,
+                                     &align, &keep_order))
+        return NULL;
+    if (save_begin(&call, specs, metadata, NULL, align, keep_order) == 0)
+        done = save_to_bytes(&call);
+    save_end(&call);
+    return done;
+}
+
+/* ── The module ── */
+
+int pysft_save_add(PyObject *module) {
+    static PyMethodDef functions[] = {
+        { "save_file", (PyCFunction)(void (*)(void))save_file, METH_VARARGS | METH_KEYWORDS,
+          "Write tensors as a file that appears whole or not at all." },
+        { "save_bytes", (PyCFunction)(void (*)(void))save_bytes, METH_VARARGS | METH_KEYWORDS,
+          "The same as bytes." },
+        { NULL, NULL, 0, NULL },
+    };
+    return pysft_functions_add(module, functions);
+}

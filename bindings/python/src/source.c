@@ -1,0 +1,145 @@
+/* A source over a Python object: read_at and size, or read and seek. */
+#include "core.h"
+
+#include <string.h>
+
+/* The only reference held is that to the object, as pysft_store_visit has it. readinto is not
+ * used: an object could keep the memory lent to it. */
+typedef struct {
+    PyObject *object;
+    bool reads_at;           /* has read_at(offset, length); else seek and read */
+    PyThread_type_lock lock; /* of the object's position */
+} object_source;
+
+static const size_t piece_bytes = (size_t)16 << 20; /* asked of read() at once */
+
+static void source_free(object_source *source) {
+    Py_XDECREF(source->object);
+    if (source->lock) PyThread_free_lock(source->lock);
+    PyMem_Free(source);
+}
+
+/* Bytes of an answer to `into`; steals answer, which may be NULL. -1 with an exception. */
+static Py_ssize_t take_answer(PyObject *answer, void *into, size_t room) {
+    Py_buffer view;
+    Py_ssize_t got = -1;
+    if (!answer) return -1;
+    if (PyObject_GetBuffer(answer, &view, PyBUF_SIMPLE) == 0) {
+        if ((size_t)view.len <= room) {
+            if (view.len > 0) memcpy(into, view.buf, (size_t)view.len);
+            got = view.len;
+        } else {
+            PyErr_Format(PyExc_ValueError, "source: asked for %zu bytes, got %zd", room,
+                         view.len);
+        }
+        PyBuffer_Release(&view);
+    }
+    Py_DECREF(answer);
+    return got;
+}
+
+static Py_ssize_t ask(object_source *source, uint64_t offset, void *into, size_t room) {
+    if (source->reads_at)
+        return take_answer(PyObject_CallMethod(source->object, "read_at", "Kn",
+                                               (unsigned long long)offset, (Py_ssize_t)room),
+                           into, room);
+    if (room > piece_bytes) room = piece_bytes;
+    return take_answer(PyObject_CallMethod(source->object, "read", "n", (Py_ssize_t)room), into,
+                       room);
+}
+
+static int go_to(object_source *source, uint64_t offset) {
+    if (source->reads_at) return 0;
+    PyObject *at = PyObject_CallMethod(source->object, "seek", "K", (unsigned long long)offset);
+    Py_XDECREF(at);
+    return at ? 0 : -1;
+}
+
+static int read_all(object_source *source, uint64_t offset, char *into, size_t len,
+                    size_t *got) {
+    if (go_to(source, offset) < 0) return -1;
+    while (*got < len) {
+        Py_ssize_t n = ask(source, offset + *got, into + *got, len - *got);
+        if (n < 0) return -1;
+        if (n == 0) break;
+        *got += (size_t)n;
+    }
+    return 0;
+}
+
+static sft_code object_read_at(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                               sft_error *err) {
+    object_source *source = ctx;
+    *got = 0;
+    if (source->lock) PyThread_acquire_lock(source->lock, WAIT_LOCK);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = PyErr_Occurred() ? -1 : read_all(source, offset, into, len, got);
+    PyGILState_Release(gil);
+    if (source->lock) PyThread_release_lock(source->lock);
+    if (rc == 0) return SFT_OK;
+    return sft_error_set(err, SFT_IO_READ, 0, "the source raised an exception");
+}
+
+static void object_close(void *ctx) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    source_free(ctx);
+    PyGILState_Release(gil);
+}
+
+static int size_value(PyObject *value, uint64_t *size) {
+    *size = SFT_SIZE_UNKNOWN;
+    if (value == Py_None) return 0;
+    PyObject *number = PyNumber_Index(value);
+    if (!number) return -1;
+    *size = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Where the end is, of an object with seek. */
+static int end_of(PyObject *object, uint64_t *size) {
+    PyObject *end = PyObject_CallMethod(object, "seek", "ii", 0, 2);
+    if (end == Py_None) pysft_replace(&end, PyObject_CallMethod(object, "tell", NULL));
+    int rc = end ? size_value(end, size) : -1;
+    Py_XDECREF(end);
+    return rc;
+}
+
+static int size_of(PyObject *object, uint64_t *size) {
+    PyObject *value = PyObject_GetAttrString(object, "size");
+    int rc = value ? size_value(value, size) : -1;
+    Py_XDECREF(value);
+    return rc;
+}
+
+static int fill_source(PyObject *object, object_source *source, uint64_t *size) {
+    source->object = Py_NewRef(object);
+    source->reads_at = PyObject_HasAttrString(object, "read_at");
+    if (source->reads_at) return size_of(object, size);
+    source->lock = PyThread_allocate_lock();
+    if (source->lock) return end_of(object, size);
+    PyErr_NoMemory();
+    return -1;
+}
+
+int pysft_source_of(PyObject *object, sft_source *out) {
+    object_source *source = PyMem_Calloc(1, sizeof *source);
+    *out = (sft_source){ NULL, 0, NULL, NULL, NULL };
+    if (!source) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (fill_source(object, source, &out->size) < 0) {
+        source_free(source);
+        return -1;
+    }
+    out->ctx = source;
+    out->read_at = object_read_at;
+    out->close = object_close;
+    return 0;
+}
+
+bool pysft_is_source(PyObject *object) {
+    if (PyUnicode_Check(object) || PyObject_CheckBuffer(object)) return false;
+    return PyObject_HasAttrString(object, "read_at") || PyObject_HasAttrString(object, "read");
+}

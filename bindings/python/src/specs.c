@@ -1,0 +1,297 @@
+#include "specs.h"
+
+#include <string.h>
+
+/* ── Text ── */
+
+/* At most len bytes, whole characters. */
+static size_t text_cut(const char *text, size_t len, size_t most) {
+    if (len <= most) return len;
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
+    return most;
+}
+
+sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text) {
+    sft_error_set(err, code, 0, text);
+    size_t len = text_cut(name.data, name.len, sizeof err->tensor);
+    if (len > 0) memcpy(err->tensor, name.data, len);
+    err->tensor_len = (uint32_t)len;
+    return code;
+}
+
+static bool refuse_tensor(pysft_state *state, sft_code code, sft_span name, const char *text) {
+    sft_error err = SFT_ERROR_INIT;
+    pysft_error_tensor(&err, code, name, text);
+    pysft_raise(state, &err, NULL);
+    return false;
+}
+
+/* ── Names, dtypes, shapes ── */
+
+static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
+    char text[160];
+    sft_span name;
+    if (pysft_span_of(dtype, "dtype", &name) < 0) return false;
+    if (sft_dtype_parse(name, &spec->dtype)) return true;
+    (void)PyOS_snprintf(text, sizeof text, "expected a dtype of the format, found \"%.*s\"",
+                        (int)text_cut(name.data, name.len, 64), name.data);
+    return refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
+}
+
+static bool number_take(PyObject *item, uint64_t *out) {
+    PyObject *number = PyNumber_Index(item);
+    if (!number) return false;
+    *out = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    return *out != UINT64_MAX || !PyErr_Occurred();
+}
+
+static bool dims_room(pysft_specs *specs, size_t more) {
+    if (specs->dim_room - specs->dim_count >= more) return true;
+    size_t room = 2 * specs->dim_room + more + 16;
+    uint64_t *dims = PyMem_Realloc(specs->dims, room * sizeof *dims);
+    if (!dims) {
+        PyErr_NoMemory();
+        return false;
+    }
+    specs->dims = dims;
+    specs->dim_room = room;
+    return true;
+}
+
+/* The dims move while there come more: pointers to them are set at the end. */
+static bool shape_take(PyObject *shape, pysft_specs *specs, sft_spec *spec) {
+    PyObject *tuple = PySequence_Tuple(shape);
+    if (!tuple) return false;
+    size_t rank = (size_t)PyTuple_Size(tuple);
+    bool ok = rank <= UINT32_MAX && dims_room(specs, rank);
+    for (size_t d = 0; ok && d < rank; d++)
+        ok = number_take(PyTuple_GetItem(tuple, (Py_ssize_t)d),
+                         &specs->dims[specs->dim_count + d]);
+    Py_DECREF(tuple);
+    if (!ok) return false;
+    spec->rank = (uint32_t)rank;
+    specs->dim_count += rank;
+    return true;
+}
+
+static void point_at_dims(pysft_specs *specs) {
+    const uint64_t *at = specs->dims;
+    for (size_t i = 0; i < specs->count; i++) {
+        specs->items[i].shape = at;
+        at += specs->items[i].rank;
+    }
+}
+
+static bool spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
+                      pysft_specs *specs, sft_spec *spec) {
+    return pysft_span_of(name, "name", &spec->name) == 0 && dtype_take(state, dtype, spec)
+           && shape_take(shape, specs, spec);
+}
+
+static bool row_take(pysft_state *state, PyObject *row, Py_ssize_t width, pysft_specs *specs,
+                     sft_spec *spec) {
+    if (PyTuple_Check(row) && PyTuple_Size(row) == width)
+        return spec_take(state, PyTuple_GetItem(row, 0), PyTuple_GetItem(row, 1),
+                         PyTuple_GetItem(row, 2), specs, spec);
+    PyErr_Format(PyExc_TypeError,
+                 width == 3 ? "expected a tuple of name, dtype and shape, found %R"
+                            : "expected a tuple of name, dtype, shape, data and strides, "
+                              "found %R",
+                 (PyObject *)Py_TYPE(row));
+    return false;
+}
+
+bool pysft_specs_take(pysft_state *state, PyObject *rows, Py_ssize_t width, pysft_specs *out) {
+    memset(out, 0, sizeof *out);
+    out->held = PySequence_Tuple(rows);
+    if (!out->held) return false;
+    out->count = (size_t)PyTuple_Size(out->held);
+    out->items = PyMem_Calloc(out->count + 1, sizeof *out->items);
+    bool ok = out->items != NULL;
+    if (!ok) PyErr_NoMemory();
+    for (size_t i = 0; ok && i < out->count; i++)
+        ok = row_take(state, PyTuple_GetItem(out->held, (Py_ssize_t)i), width, out,
+                      &out->items[i]);
+    if (ok) point_at_dims(out);
+    return ok;
+}
+
+bool pysft_spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
+                    pysft_specs *out) {
+    memset(out, 0, sizeof *out);
+    out->items = PyMem_Calloc(1, sizeof *out->items);
+    if (!out->items) {
+        PyErr_NoMemory();
+        return false;
+    }
+    out->count = 1;
+    if (!spec_take(state, name, dtype, shape, out, out->items)) return false;
+    point_at_dims(out);
+    return true;
+}
+
+void pysft_specs_drop(pysft_specs *specs) {
+    PyMem_Free(specs->items);
+    PyMem_Free(specs->dims);
+    Py_XDECREF(specs->held);
+    memset(specs, 0, sizeof *specs);
+}
+
+/* ── Data ── */
+
+/* Where a tensor's elements lie in memory. */
+typedef struct memory {
+    const void *base; /* of the first element */
+    uint64_t bytes;   /* of all elements, packed */
+    uint64_t below, above; /* bytes of the buffer before base, and from it on */
+    bool bounded;
+} memory;
+
+static bool address_take(PyObject *pair, memory *out) {
+    uint64_t address;
+    if (PyTuple_Size(pair) != 2) {
+        PyErr_SetString(PyExc_TypeError, "expected data with a buffer or (address, bytes)");
+        return false;
+    }
+    if (!number_take(PyTuple_GetItem(pair, 0), &address)) return false;
+    if (!number_take(PyTuple_GetItem(pair, 1), &out->bytes)) return false;
+    out->base = (const void *)(uintptr_t)address;
+    return true;
+}
+
+/* How far a buffer goes to both sides of its first element. */
+static void measure_view(const Py_buffer *view, memory *out) {
+    out->bounded = true;
+    out->above = (uint64_t)view->itemsize;
+    for (int d = 0; d < view->ndim; d++) {
+        int64_t far = (int64_t)(view->shape[d] - 1) * (int64_t)view->strides[d];
+        if (view->shape[d] == 0) out->above = 0;
+        if (view->shape[d] == 0) return;
+        if (far < 0) out->below += (uint64_t)-far;
+        else out->above += (uint64_t)far;
+    }
+}
+
+static bool buffer_take(PyObject *data, bool strided, Py_buffer *view, memory *out) {
+    if (PyObject_GetBuffer(data, view, strided ? PyBUF_STRIDED_RO : PyBUF_SIMPLE)) {
+        memset(view, 0, sizeof *view);
+        return false;
+    }
+    out->base = view->buf;
+    out->bytes = (uint64_t)view->len;
+    if (strided) measure_view(view, out);
+    return true;
+}
+
+static bool strides_take(PyObject *strides, uint32_t rank, int64_t *out) {
+    PyObject *tuple = PySequence_Tuple(strides);
+    if (!tuple) return false;
+    bool ok = PyTuple_Size(tuple) == (Py_ssize_t)rank && rank <= SFT_MAX_RANK;
+    if (!ok)
+        PyErr_Format(PyExc_ValueError, "expected %u strides, %d at most, found %zd",
+                     (unsigned)rank, SFT_MAX_RANK, PyTuple_Size(tuple));
+    for (uint32_t d = 0; ok && d < rank; d++) {
+        out[d] = PyLong_AsLongLong(PyTuple_GetItem(tuple, (Py_ssize_t)d));
+        ok = out[d] != -1 || !PyErr_Occurred();
+    }
+    Py_DECREF(tuple);
+    return ok;
+}
+
+/* Bytes from the first element to the end of the last one on each side; false when they
+ * pass 2^64. */
+static bool strides_reach(const sft_spec *spec, const int64_t *strides, uint64_t *below,
+                          uint64_t *above) {
+    *below = 0;
+    *above = sft_dtype_describe(spec->dtype)->bits / 8;
+    for (uint32_t d = 0; d < spec->rank; d++) {
+        bool down = strides[d] < 0;
+        uint64_t step = down ? 0 - (uint64_t)strides[d] : (uint64_t)strides[d];
+        uint64_t times = spec->shape[d] - 1, *side = down ? below : above;
+        if (step > 0 && times > UINT64_MAX / 2 / step) return false;
+        if (*side > UINT64_MAX / 2) return false;
+        *side += times * step;
+    }
+    return true;
+}
+
+static bool is_inside(const sft_spec *spec, const int64_t *strides, const memory *m) {
+    uint64_t below, above;
+    if (!m->bounded || m->bytes == 0) return true;
+    return strides_reach(spec, strides, &below, &above) && below <= m->below
+           && above <= m->above;
+}
+
+static bool check_length(pysft_state *state, const sft_spec *spec, uint64_t bytes,
+                         uint64_t found) {
+    char text[128];
+    if (bytes == found) return true;
+    (void)PyOS_snprintf(text, sizeof text, "expected %llu bytes for dtype and shape, found %llu",
+                        (unsigned long long)bytes, (unsigned long long)found);
+    return refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name, text);
+}
+
+static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, Py_buffer *view,
+                      sft_source *source) {
+    PyObject *data = PyTuple_GetItem(row, 3), *strides = PyTuple_GetItem(row, 4);
+    bool strided = strides != Py_None;
+    int64_t steps[SFT_MAX_RANK];
+    sft_error err = SFT_ERROR_INIT;
+    memory m = { .base = NULL };
+    uint64_t bytes;
+    if (strided && !strides_take(strides, spec->rank, steps)) return false;
+    if (!(PyTuple_Check(data) ? address_take(data, &m) : buffer_take(data, strided, view, &m)))
+        return false;
+    *source = sft_source_memory(m.base, (size_t)m.bytes);
+    /* A size that no tensor can have is for the plan to tell. */
+    if (sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)) return true;
+    if (!check_length(state, spec, bytes, m.bytes)) return false;
+    if (bytes > 0 && !m.base)
+        return refuse_tensor(state, SFT_BAD_ARGUMENT, spec->name, "expected memory, found NULL");
+    if (!strided) return true;
+    if (!is_inside(spec, steps, &m))
+        return refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name,
+                             "expected strides that stay inside the buffer, found larger ones");
+    if (!sft_source_strided(spec->dtype, spec->shape, spec->rank, m.base, steps, NULL, source,
+                            &err))
+        return true;
+    *source = sft_source_memory(NULL, 0);
+    pysft_error_tensor(&err, err.code, spec->name, err.message);
+    pysft_raise(state, &err, NULL);
+    return false;
+}
+
+static bool parts_room(pysft_parts *parts) {
+    size_t count = parts->specs.count;
+    parts->items = PyMem_Calloc(count + 1, sizeof *parts->items);
+    parts->sources = PyMem_Calloc(count + 1, sizeof *parts->sources);
+    parts->views = PyMem_Calloc(count + 1, sizeof *parts->views);
+    if (parts->items && parts->sources && parts->views) return true;
+    PyErr_NoMemory();
+    return false;
+}
+
+bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
+    memset(out, 0, sizeof *out);
+    if (!pysft_specs_take(state, rows, 5, &out->specs) || !parts_room(out)) return false;
+    for (size_t i = 0; i < out->specs.count; i++) {
+        PyObject *row = PyTuple_GetItem(out->specs.held, (Py_ssize_t)i);
+        const sft_spec *spec = &out->specs.items[i];
+        if (!part_take(state, row, spec, &out->views[i], &out->sources[i])) return false;
+        out->items[i] = (sft_part){ *spec, &out->sources[i], 0 };
+    }
+    return true;
+}
+
+void pysft_parts_drop(pysft_parts *parts) {
+    for (size_t i = 0; parts->sources && i < parts->specs.count; i++)
+        if (parts->sources[i].close) parts->sources[i].close(parts->sources[i].ctx);
+    for (size_t i = 0; parts->views && i < parts->specs.count; i++)
+        if (parts->views[i].obj) PyBuffer_Release(&parts->views[i]);
+    PyMem_Free(parts->items);
+    PyMem_Free(parts->sources);
+    PyMem_Free(parts->views);
+    pysft_specs_drop(&parts->specs);
+    memset(parts, 0, sizeof *parts);
+}

@@ -1,0 +1,32 @@
+/* A Tensor, as its two files see it: tensor_type.c is what Python sees, place.c its bytes. */
+#ifndef PYSFT_TENSOR_H
+#define PYSFT_TENSOR_H
+
+#include "piece.h"
+
+typedef struct {
+    PyObject_HEAD
+    pysft_store *store;
+    const sft_tensor *facts; /* of the store's set */
+    size_t shard;
+    sft_slice *slice; /* NULL: all of it */
+    uint32_t rank;
+    const uint64_t *shape; /* of facts, or room */
+    uint64_t *room;
+    uint64_t elements, bytes;
+    _Atomic(pysft_store *) packed; /* copy, made when first needed */
+} TensorObject;
+
+/* What a piece must be, else it is a packed copy, made once a Tensor: packed as it lies;
+ * writable; without negative strides. */
+enum { want_packed = 1, want_writable = 2, want_forward = 4 };
+
+/* strides: room that is used while out is. */
+int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, pysft_piece *out,
+                       Py_ssize_t strides[SFT_MAX_RANK]);
+
+/* The slots of the buffer protocol. */
+int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags);
+void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view);
+
+#endif

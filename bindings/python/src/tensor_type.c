@@ -1,0 +1,426 @@
+/* Tensor: facts of a tensor or of a slice of one, and its bytes when they are asked for. */
+#include "tensor.h"
+
+#include <string.h>
+
+/* ── Making ──────────────────────────────────────────────────────────────── */
+
+static int fill_sizes(pysft_state *state, TensorObject *self) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    const sft_tensor *facts = self->facts;
+    if (self->slice)
+        code = sft_slice_size(self->slice, facts->dtype, &self->elements, &self->bytes, &err);
+    else
+        code = sft_shape_size(facts->dtype, facts->shape, facts->rank, &self->elements,
+                              &self->bytes, &err);
+    if (code == SFT_OK) return 0;
+    (void)pysft_raise(state, &err, pysft_store_path(self->store));
+    return -1;
+}
+
+static int fill_shape(TensorObject *self, const sft_slice *slice) {
+    uint64_t shape[SFT_MAX_RANK];
+    self->rank = self->facts->rank;
+    self->shape = self->facts->shape;
+    if (!slice) return 0;
+    self->rank = sft_slice_shape(slice, shape);
+    self->slice = PyMem_Malloc(sizeof *self->slice);
+    self->room = PyMem_Malloc((self->rank + 1) * sizeof *self->room);
+    if (!self->slice || !self->room) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *self->slice = *slice;
+    if (self->rank) memcpy(self->room, shape, self->rank * sizeof *shape);
+    self->shape = self->room;
+    return 0;
+}
+
+PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_tensor *facts,
+                           size_t shard, const sft_slice *slice) {
+    TensorObject *self = PyObject_GC_New(TensorObject, state->tensor_type);
+    if (!self) return NULL;
+    self->store = pysft_store_hold(store);
+    self->facts = facts;
+    self->shard = shard;
+    self->slice = NULL;
+    self->room = NULL;
+    self->elements = self->bytes = 0;
+    atomic_init(&self->packed, NULL);
+    if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
+        PyObject_GC_Track(self);
+        return (PyObject *)self;
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+static int tensor_traverse(PyObject *object, visitproc visit, void *arg) {
+    TensorObject *self = (TensorObject *)object;
+    Py_VISIT(Py_TYPE(object));
+    return pysft_store_visit(self->store, visit, arg);
+}
+
+/* There is no tp_clear: a tensor without its store would be nothing. A cycle goes through an
+ * object that a File or the object itself clears. */
+static void tensor_dealloc(PyObject *object) {
+    TensorObject *self = (TensorObject *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    pysft_store_drop(atomic_load(&self->packed));
+    pysft_store_drop(self->store);
+    PyMem_Free(self->slice);
+    PyMem_Free(self->room);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+/* ── Facts ───────────────────────────────────────────────────────────────── */
+
+static PyObject *get_name(PyObject *self, void *closure) {
+    (void)closure;
+    return pysft_text(((TensorObject *)self)->facts->name);
+}
+
+static PyObject *get_dtype(PyObject *self, void *closure) {
+    (void)closure;
+    return Py_NewRef(pysft_state_from(self)->dtype_names[((TensorObject *)self)->facts->dtype]);
+}
+
+static PyObject *get_shape(PyObject *self, void *closure) {
+    (void)closure;
+    return pysft_shape_tuple(((TensorObject *)self)->shape, ((TensorObject *)self)->rank);
+}
+
+static PyObject *get_ndim(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLong(((TensorObject *)self)->rank);
+}
+
+static PyObject *get_size(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(((TensorObject *)self)->elements);
+}
+
+static PyObject *get_nbytes(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(((TensorObject *)self)->bytes);
+}
+
+static PyObject *get_offset(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(((TensorObject *)self)->facts->offset);
+}
+
+static PyObject *get_shard(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromSize_t(((TensorObject *)self)->shard);
+}
+
+static PyObject *get_aligned(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(sft_tensor_aligned(((TensorObject *)self)->facts));
+}
+
+static Py_ssize_t tensor_len(PyObject *object) {
+    TensorObject *self = (TensorObject *)object;
+    if (self->rank > 0 && self->shape[0] <= PY_SSIZE_T_MAX) return (Py_ssize_t)self->shape[0];
+    if (self->rank > 0) PyErr_SetString(PyExc_OverflowError, "the first dimension is too large");
+    else PyErr_SetString(PyExc_TypeError, "a tensor without dimensions has no len()");
+    return -1;
+}
+
+static PyObject *tensor_repr(PyObject *object) {
+    TensorObject *self = (TensorObject *)object;
+    PyObject *name = get_name(object, NULL), *shape = get_shape(object, NULL), *text = NULL;
+    if (name && shape)
+        text = PyUnicode_FromFormat("<Tensor %R %s %S>", name,
+                                    sft_dtype_describe(self->facts->dtype)->name, shape);
+    Py_XDECREF(name);
+    Py_XDECREF(shape);
+    return text;
+}
+
+/* ── Slices and bytes ────────────────────────────────────────────────────── */
+
+static PyObject *tensor_subscript(PyObject *object, PyObject *index) {
+    TensorObject *self = (TensorObject *)object;
+    pysft_state *state = pysft_state_from(object);
+    sft_slice slice;
+    if (pysft_slice_of(state, index, self->facts, self->slice, &slice) < 0) return NULL;
+    return pysft_tensor_new(state, self->store, self->facts, self->shard, &slice);
+}
+
+/* Append (begin, end), or make the last range longer. */
+static int add_range(PyObject *list, uint64_t *begin, uint64_t *end, uint64_t at, uint64_t len) {
+    if (len == 0) return 0;
+    bool joins = *begin < *end && at == *end;
+    if (joins) *end += len;
+    else {
+        *begin = at;
+        *end = at + len;
+    }
+    PyObject *range = Py_BuildValue("(KK)", (unsigned long long)*begin,
+                                    (unsigned long long)*end);
+    if (!range) return -1;
+    if (joins) return PyList_SetItem(list, PyList_Size(list) - 1, range);
+    int rc = PyList_Append(list, range);
+    Py_DECREF(range);
+    return rc;
+}
+
+static int add_runs(TensorObject *self, sft_runs *runs, PyObject *list) {
+    uint64_t begin = 0, end = 0, count = 0;
+    sft_run run;
+    while (sft_runs_next(runs, &run)) {
+        if (add_range(list, &begin, &end, self->facts->offset + run.offset, run.len) < 0)
+            return -1;
+        if (++count % 65536 == 0 && PyErr_CheckSignals() < 0) return -1;
+    }
+    return 0;
+}
+
+static PyObject *tensor_byte_ranges(PyObject *object, PyObject *none) {
+    TensorObject *self = (TensorObject *)object;
+    uint64_t begin = 0, end = 0;
+    sft_error err = SFT_ERROR_INIT;
+    sft_runs runs;
+    int rc;
+    (void)none;
+    PyObject *list = PyList_New(0);
+    if (!list) return NULL;
+    if (!self->slice) rc = add_range(list, &begin, &end, self->facts->offset, self->bytes);
+    else if (sft_runs_begin(self->facts, self->slice, &runs, &err) == SFT_OK)
+        rc = add_runs(self, &runs, list);
+    else {
+        (void)pysft_raise(pysft_state_from(object), &err, pysft_store_path(self->store));
+        rc = -1;
+    }
+    if (rc < 0) Py_CLEAR(list);
+    return list;
+}
+
+static int read_now(PyObject *object, void *into, uint64_t len) {
+    TensorObject *self = (TensorObject *)object;
+    return pysft_read(pysft_state_from(object), self->store, self->facts, self->shard,
+                      self->slice, into, len);
+}
+
+static PyObject *tensor_tobytes(PyObject *object, PyObject *none) {
+    uint64_t len = ((TensorObject *)object)->bytes;
+    (void)none;
+    if (len > PY_SSIZE_T_MAX) return PyErr_NoMemory();
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)len);
+    if (bytes && read_now(object, PyBytes_AsString(bytes), len) < 0) Py_CLEAR(bytes);
+    return bytes;
+}
+
+static PyObject *tensor_read_into(PyObject *object, PyObject *target) {
+    Py_buffer view;
+    uint64_t len = ((TensorObject *)object)->bytes;
+    if (PyObject_GetBuffer(target, &view, PyBUF_WRITABLE) < 0) return NULL;
+    int rc = -1;
+    if ((uint64_t)view.len == len) rc = read_now(object, view.buf, len);
+    else
+        PyErr_Format(PyExc_ValueError, "expected a buffer of %llu bytes, found %zd",
+                     (unsigned long long)len, view.len);
+    PyBuffer_Release(&view);
+    return rc < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ── Arrays ──────────────────────────────────────────────────────────────── */
+
+static PyObject *tensor_numpy(PyObject *object, PyObject *none) {
+    TensorObject *self = (TensorObject *)object;
+    pysft_state *state = pysft_state_from(object);
+    Py_ssize_t strides[SFT_MAX_RANK];
+    pysft_piece piece;
+    (void)none;
+    if (pysft_tensor_piece(state, self, 0, &piece, strides) < 0) return NULL;
+    return pysft_numpy_of(state, &piece, NULL, NULL);
+}
+
+static PyObject *tensor_torch(PyObject *object, PyObject *none) {
+    TensorObject *self = (TensorObject *)object;
+    pysft_state *state = pysft_state_from(object);
+    Py_ssize_t strides[SFT_MAX_RANK];
+    pysft_piece piece;
+    unsigned want = want_writable | want_forward;
+    (void)none;
+    if (pysft_tensor_piece(state, self, want, &piece, strides) < 0) return NULL;
+    return pysft_torch_of(state, &piece);
+}
+
+/* numpy's rule of copy: True always, False never, None if need be. */
+static PyObject *array_as(PyObject *array, PyObject *dtype, PyObject *copy) {
+    PyObject *module = PyImport_ImportModule("numpy"), *made = NULL, *given = NULL;
+    PyObject *make = module ? PyObject_GetAttrString(
+                                  module, copy == Py_True ? "array" : "asarray") : NULL;
+    if (make) given = Py_BuildValue("(OO)", array, dtype);
+    if (given) made = PyObject_Call(make, given, NULL);
+    if (made && copy == Py_False && made != array) {
+        Py_CLEAR(made);
+        PyErr_SetString(PyExc_ValueError, "another dtype needs a copy");
+    }
+    Py_XDECREF(given);
+    Py_XDECREF(make);
+    Py_XDECREF(module);
+    return made;
+}
+
+static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "dtype", "copy", NULL };
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", names, &dtype, &copy))
+        return NULL;
+    PyObject *array = tensor_numpy(object, NULL);
+    if (array && (dtype != Py_None || copy == Py_True))
+        pysft_replace(&array, array_as(array, dtype, copy));
+    return array;
+}
+
+/* ── DLPack ──────────────────────────────────────────────────────────────── */
+
+static int check_device(PyObject *stream, PyObject *device) {
+    int type = 1, number = 0;
+    if (stream != Py_None) {
+        long value = PyLong_AsLong(stream);
+        if (value == -1 && PyErr_Occurred()) return -1;
+        if (value != -1) PyErr_SetString(PyExc_BufferError, "memory of the CPU has no streams");
+        if (value != -1) return -1;
+    }
+    if (device != Py_None && !PyArg_ParseTuple(device, "ii:dl_device", &type, &number)) return -1;
+    if (type == 1 && number == 0) return 0;
+    PyErr_SetString(PyExc_BufferError, "only the CPU, device (1, 0), can be asked for");
+    return -1;
+}
+
+static int wants_versioned(PyObject *max_version, bool *versioned) {
+    int major = 0, minor = 0;
+    if (max_version != Py_None &&
+        !PyArg_ParseTuple(max_version, "ii:max_version", &major, &minor))
+        return -1;
+    *versioned = major >= 1;
+    return 0;
+}
+
+/* A copy that nothing else will see. */
+static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
+    pysft_store *block = pysft_store_block(piece->bytes);
+    if (!block) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    piece->store = block;
+    piece->data = pysft_store_bytes(block);
+    piece->strides = NULL;
+    piece->writable = true;
+    if (read_now(object, piece->data, piece->bytes) == 0) return block;
+    pysft_store_drop(block);
+    return NULL;
+}
+
+static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
+    TensorObject *self = (TensorObject *)object;
+    pysft_dlpack_dtype type = pysft_dlpack_dtype_of(self->facts->dtype);
+    Py_ssize_t strides[SFT_MAX_RANK];
+    pysft_store *block = NULL;
+    PyObject *capsule = NULL;
+    pysft_piece piece;
+    /* Takers that do not look at the flag of read-only memory would crash writing to it. */
+    bool lends_read_only = versioned && copy == Py_False;
+    unsigned want = want_forward | (lends_read_only ? 0 : want_writable);
+    if (copy == Py_False && !pysft_store_mapped(self->store)) {
+        PyErr_SetString(PyExc_BufferError, "the tensor is not in memory: it must be copied");
+        return NULL;
+    }
+    if (pysft_tensor_piece(pysft_state_from(object), self, want, &piece, strides) < 0)
+        return NULL;
+    if (copy == Py_False && piece.store != self->store)
+        PyErr_SetString(PyExc_BufferError, "the elements cannot be lent as they lie: "
+                                           "they must be copied");
+    else if (copy != Py_True || (block = own_copy(object, &piece)) != NULL)
+        capsule = versioned
+                      ? pysft_dlpack_versioned(&piece, type, piece.store != self->store)
+                      : pysft_dlpack_of(&piece, type);
+    pysft_store_drop(block);
+    return capsule;
+}
+
+static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
+    PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+    bool versioned;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
+                                     &device, &copy))
+        return NULL;
+    if (check_device(stream, device) < 0 || wants_versioned(version, &versioned) < 0) return NULL;
+    return dlpack_of(object, versioned, copy);
+}
+
+static PyObject *tensor_dlpack_device(PyObject *object, PyObject *none) {
+    (void)object;
+    (void)none;
+    return Py_BuildValue("(ii)", 1, 0);
+}
+
+/* ── The type ────────────────────────────────────────────────────────────── */
+
+static PyGetSetDef tensor_getset[] = {
+    { "name", get_name, NULL, "Name in the file.", NULL },
+    { "dtype", get_dtype, NULL, "dtype as in the header, \"BF16\".", NULL },
+    { "shape", get_shape, NULL, "Dimensions, a tuple; of a slice: those of the result.", NULL },
+    { "ndim", get_ndim, NULL, "How many dimensions.", NULL },
+    { "size", get_size, NULL, "How many elements.", NULL },
+    { "nbytes", get_nbytes, NULL, "How many bytes, packed.", NULL },
+    { "offset", get_offset, NULL, "First byte in the file, of the whole tensor.", NULL },
+    { "shard", get_shard, NULL, "Which of File.paths it is in.", NULL },
+    { "aligned", get_aligned, NULL, "Whether the elements are aligned in the file.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
+
+static PyMethodDef tensor_methods[] = {
+    { "byte_ranges", tensor_byte_ranges, METH_NOARGS,
+      "byte_ranges() -> list of (begin, end) in the file, in the order of the elements." },
+    { "tobytes", tensor_tobytes, METH_NOARGS, "tobytes() -> bytes, packed, in C order." },
+    { "read_into", tensor_read_into, METH_O,
+      "read_into(buffer): the same into memory of exactly nbytes." },
+    { "numpy", tensor_numpy, METH_NOARGS,
+      "numpy() -> numpy.ndarray, over the file's memory where that can be." },
+    { "torch", tensor_torch, METH_NOARGS,
+      "torch() -> torch.Tensor on the CPU, over the file's memory where that can be." },
+    { "__array__", WITH_KEYWORDS(tensor_array), METH_VARARGS | METH_KEYWORDS,
+      "__array__(dtype=None, copy=None) -> numpy.ndarray" },
+    { "__dlpack__", WITH_KEYWORDS(tensor_dlpack), METH_VARARGS | METH_KEYWORDS,
+      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule" },
+    { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot tensor_slots[] = {
+    { Py_tp_doc, "One tensor of a file, or a slice of one. See File." },
+    { Py_tp_dealloc, tensor_dealloc },
+    { Py_tp_traverse, tensor_traverse },
+    { Py_tp_repr, tensor_repr },
+    { Py_tp_getset, tensor_getset },
+    { Py_tp_methods, tensor_methods },
+    { Py_mp_length, tensor_len },
+    { Py_mp_subscript, tensor_subscript },
+    { Py_bf_getbuffer, pysft_tensor_buffer },
+    { Py_bf_releasebuffer, pysft_tensor_buffer_release },
+    { 0, NULL },
+};
+
+static PyType_Spec tensor_spec = {
+    .name = "libsafetensors._core.Tensor",
+    .basicsize = sizeof(TensorObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = tensor_slots,
+};
+
+int pysft_tensor_add(PyObject *module) {
+    return pysft_type_add(module, &tensor_spec, &pysft_state_of(module)->tensor_type);
+}

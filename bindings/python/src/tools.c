@@ -1,0 +1,298 @@
+/* info, check, hash, diff: the library's JSON as text. */
+#include "tools.h"
+
+#include "safetensors_hash.h"
+#include "safetensors_info.h"
+
+#include <string.h>
+
+static const char *const level_words[] = { "compat", "default", "strict", NULL };
+
+/* os.stat of a path: new reference. */
+static PyObject *stat_of(const char *path) {
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *text = os ? PyUnicode_DecodeFSDefault(path) : NULL;
+    PyObject *facts = text ? PyObject_CallMethod(os, "stat", "O", text) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(os);
+    return facts;
+}
+
+static int fact_of(PyObject *facts, const char *name, long long *out) {
+    PyObject *value = PyObject_GetAttrString(facts, name);
+    *out = value ? PyLong_AsLongLong(value) : -1;
+    Py_XDECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int is_there(const char *path, bool *there) {
+    PyObject *facts = stat_of(path);
+    *there = facts != NULL;
+    Py_XDECREF(facts);
+    if (!*there && !PyErr_ExceptionMatches(PyExc_OSError)) return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
+    long long mode, mtime;
+    bool there;
+    if (!from) return 0;
+    PyObject *facts = stat_of(from);
+    int status = facts ? fact_of(facts, "st_mode", &mode) : -1;
+    if (status == 0) status = fact_of(facts, "st_mtime_ns", &mtime);
+    Py_XDECREF(facts);
+    if (status < 0 || is_there(to, &there) < 0) return -1;
+    if (!there) options->mode = (uint32_t)mode & 0777;
+    options->has_mtime = keep_mtime;
+    options->mtime_ns = keep_mtime ? mtime : 0;
+    return 0;
+}
+
+static sft_sink text_sink(sft_buffer *text) {
+    memset(text, 0, sizeof *text);
+    return sft_sink_memory(text);
+}
+
+/* ── info ── */
+
+/* No GIL. A model without a path is called "-", as the command calls one from a pipe. */
+static sft_code render_info(const sft_set *set, const char *path, bool full, bool deep,
+                            sft_buffer *text, sft_error *err) {
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    sft_info *info = NULL;
+    sft_sink sink = text_sink(text);
+    sft_span none = { NULL, 0 };
+    options.deep = deep;
+    sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
+    if (code == SFT_OK)
+        code = sft_info_label_json(info, path ? path : "-", NULL, full, none, &sink, err);
+    sft_info_close(info);
+    return code;
+}
+
+static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
+                               bool deep) {
+    const sft_set *set = pysft_store_set(store);
+    const char *path = pysft_store_path(store);
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = render_info(set, path, full, deep, &text, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(&text);
+    sft_buffer_free(&text);
+    return pysft_raise(state, &err, path);
+}
+
+/* Bytes are the file itself here. */
+static pysft_store *open_source(pysft_state *state, PyObject *source) {
+    pysft_opening opening = PYSFT_OPENING_INIT;
+    bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
+    opening.mode = PYSFT_READ;
+    return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &opening);
+}
+
+static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "source", "full", "deep", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *source, *done;
+    int full = 1, deep = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp:info_json", words, &source, &full,
+                                     &deep))
+        return NULL;
+    pysft_store *store = open_source(state, source);
+    if (!store) return NULL;
+    done = info_of_store(state, store, full != 0, deep != 0);
+    pysft_store_drop(store);
+    return done;
+}
+
+/* ── check ── */
+
+static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "level", "deep", "progress", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *target, *level = NULL, *progress = NULL;
+    int deep = 0, at = SFT_LEVEL_DEFAULT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
+    sft_code code;
+    pysft_path path = { NULL, NULL };
+    pysft_job job;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &level,
+                                     &deep, &progress))
+        return NULL;
+    if (level && pysft_choice_of(level, "level", level_words, &at) < 0) return NULL;
+    if (pysft_model_path_of(state, target, &path) < 0) return NULL;
+    if (pysft_job_begin(&job, progress) < 0) {
+        pysft_path_free(&path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    code = pysft_check(path.text, (sft_level)at, deep != 0, &job.job, &text, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) < 0) {
+        sft_buffer_free(&text);
+        pysft_raise(state, &err, path.text);
+    }
+    pysft_path_free(&path);
+    return PyErr_Occurred() ? NULL : pysft_text_take(&text);
+}
+
+/* ── hash ── */
+
+typedef struct hash_call {
+    const char *path;
+    sft_buffer text;
+    sft_code code; /* of the one answer */
+    sft_error *err;
+} hash_call;
+
+/* Called without the GIL. */
+static bool take_hashes(void *ctx, const sft_hash_result *result) {
+    hash_call *call = ctx;
+    sft_sink sink = text_sink(&call->text);
+    if (result->error) {
+        *call->err = *result->error;
+        call->code = result->error->code;
+    } else {
+        call->code = sft_hash_json(result, call->path, NULL, NULL, 0, &sink, call->err);
+    }
+    return true;
+}
+
+static sft_code hash_file(hash_call *call, uint32_t algos, const sft_job *job) {
+    sft_hash_ask ask = { call->path, algos };
+    sft_code code = sft_hash_paths(&ask, 1, NULL, take_hashes, call, job, call->err);
+    return code ? code : call->code;
+}
+
+static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t algos,
+                              unsigned threads, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    hash_call call = { .path = path, .code = SFT_OK, .err = &err };
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    job.job.threads = threads;
+    Py_BEGIN_ALLOW_THREADS
+    code = hash_file(&call, algos, &job.job);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return pysft_text_take(&call.text);
+    sft_buffer_free(&call.text);
+    return pysft_raise(state, &err, path);
+}
+
+int pysft_threads_of(int threads, uint32_t *out) {
+    *out = (uint32_t)threads;
+    if (threads >= 0) return 0;
+    PyErr_SetString(PyExc_ValueError, "expected threads to be 0 (one per processor) or more");
+    return -1;
+}
+
+static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "algos", "threads", "progress", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *target, *progress = NULL, *done;
+    const char *list = "sha256";
+    int asked = 0;
+    uint32_t algos, threads;
+    sft_error err = SFT_ERROR_INIT;
+    pysft_path path = { NULL, NULL };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|siO:hash_json", words, &target, &list,
+                                     &asked, &progress)
+        || pysft_threads_of(asked, &threads) < 0)
+        return NULL;
+    if (sft_hash_parse(sft_span_cstr(list), &algos, &err)) return pysft_raise(state, &err, NULL);
+    if (pysft_model_path_of(state, target, &path) < 0) return NULL;
+    done = hash_of_path(state, path.text, algos, threads, progress);
+    pysft_path_free(&path);
+    return done;
+}
+
+/* ── diff ── */
+
+typedef struct diff_call {
+    pysft_state *state;
+    pysft_store *a, *b;
+    sft_diff_options options;
+} diff_call;
+
+static int tolerance_of(PyObject *number, const char *what, sft_diff_options *options,
+                        double *out) {
+    if (!number || number == Py_None) return 0;
+    options->has_tolerance = true;
+    *out = PyFloat_AsDouble(number);
+    if (*out == -1.0 && PyErr_Occurred()) return -1;
+    if (*out >= 0 && *out - *out == 0) return 0;
+    PyErr_Format(PyExc_ValueError, "expected %s to be a number such as 1e-5, found %R", what,
+                 number);
+    return -1;
+}
+
+/* No GIL. */
+static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffer *text,
+                            sft_error *err) {
+    sft_sink sink = text_sink(text);
+    sft_diff *diff = NULL;
+    sft_code code = sft_diff_sets(pysft_store_set(call->a), pysft_store_set(call->b),
+                                  &call->options, job, &diff, err);
+    if (code == SFT_OK)
+        code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), NULL,
+                             &sink, err);
+    sft_diff_free(diff);
+    return code;
+}
+
+static PyObject *diff_stores(const diff_call *call, PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = render_diff(call, &job.job, &text, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) == 0) return pysft_text_take(&text);
+    sft_buffer_free(&text);
+    return pysft_raise(call->state, &err, pysft_store_path(call->a));
+}
+
+static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "a", "b", "atol", "rtol", "header", "metadata", "progress", NULL };
+    PyObject *a, *b, *atol = NULL, *rtol = NULL, *progress = NULL, *done = NULL;
+    int header = 0, metadata = 1;
+    diff_call call = { .state = pysft_state_of(module), .options = SFT_DIFF_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOppO:diff_json", words, &a, &b, &atol,
+                                     &rtol, &header, &metadata, &progress)
+        || tolerance_of(atol, "atol", &call.options, &call.options.atol) < 0
+        || tolerance_of(rtol, "rtol", &call.options, &call.options.rtol) < 0)
+        return NULL;
+    call.options.header_only = header != 0;
+    call.options.no_metadata = !metadata;
+    call.a = pysft_model_open(call.state, a);
+    if (call.a) call.b = pysft_model_open(call.state, b);
+    if (call.b) done = diff_stores(&call, progress);
+    pysft_store_drop(call.a);
+    pysft_store_drop(call.b);
+    return done;
+}
+
+/* ── The module ── */
+
+#define FUNCTION(name, text) \
+    { #name, (PyCFunction)(void (*)(void))name, METH_VARARGS | METH_KEYWORDS, text }
+
+int pysft_tools_add(PyObject *module) {
+    static PyMethodDef functions[] = {
+        FUNCTION(info_json, "What a model is, as JSON text."),
+        FUNCTION(check_json, "Whether a file is a valid model, as JSON text."),
+        FUNCTION(hash_json, "Digests of a file or model, as JSON text."),
+        FUNCTION(diff_json, "What sets two models apart, as JSON text."),
+        { NULL, NULL, 0, NULL },
+    };
+    if (pysft_functions_add(module, functions) < 0 || pysft_convert_add(module) < 0) return -1;
+    return pysft_edit_add(module);
+}

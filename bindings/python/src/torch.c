@@ -1,0 +1,119 @@
+/* torch: tensors over memory, handed over by DLPack: each has a storage of its own. */
+#include "piece.h"
+
+enum { carrier_unknown = 0, carrier_own = 1, carrier_bytes = 2 };
+
+struct pysft_torch {
+    PyObject *from_dlpack;
+    atomic_int carriers[SFT_DTYPE_COUNT]; /* how a dtype goes over */
+};
+
+/* Dtypes that a torch may have without knowing them in DLPack. */
+static const char *const torch_names[SFT_DTYPE_COUNT] = {
+    [SFT_F4] = "float4_e2m1fn_x2",
+    [SFT_F8_E5M2] = "float8_e5m2",
+    [SFT_F8_E4M3] = "float8_e4m3fn",
+    [SFT_F8_E8M0] = "float8_e8m0fnu",
+    [SFT_F8_E4M3FNUZ] = "float8_e4m3fnuz",
+    [SFT_F8_E5M2FNUZ] = "float8_e5m2fnuz",
+};
+
+static void torch_free(pysft_torch *torch) {
+    if (!torch) return;
+    Py_XDECREF(torch->from_dlpack);
+    PyMem_Free(torch);
+}
+
+void pysft_torch_clear(pysft_state *state) {
+    torch_free(atomic_exchange(&state->torch, NULL));
+}
+
+/* torch._C._from_dlpack, which torch.utils.dlpack.from_dlpack calls for a capsule. */
+static PyObject *find_from_dlpack(void) {
+    PyObject *module = PyImport_ImportModule("torch");
+    PyObject *inner = module ? PyObject_GetAttrString(module, "_C") : NULL;
+    PyObject *found = inner ? PyObject_GetAttrString(inner, "_from_dlpack") : NULL;
+    if (module && !found) {
+        PyErr_Clear();
+        PyObject *outer = PyImport_ImportModule("torch.utils.dlpack");
+        found = outer ? PyObject_GetAttrString(outer, "from_dlpack") : NULL;
+        Py_XDECREF(outer);
+    }
+    Py_XDECREF(inner);
+    Py_XDECREF(module);
+    return found;
+}
+
+pysft_torch *pysft_torch_get(pysft_state *state) {
+    pysft_torch *torch = atomic_load(&state->torch), *none = NULL;
+    if (torch) return torch;
+    PyObject *from_dlpack = find_from_dlpack();
+    if (!from_dlpack) return NULL;
+    torch = PyMem_Calloc(1, sizeof *torch);
+    if (!torch) {
+        Py_DECREF(from_dlpack);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    torch->from_dlpack = from_dlpack;
+    if (atomic_compare_exchange_strong(&state->torch, &none, torch)) return torch;
+    torch_free(torch);
+    return none;
+}
+
+static PyObject *take_over(pysft_torch *torch, const pysft_piece *piece,
+                           pysft_dlpack_dtype type) {
+    PyObject *capsule = pysft_dlpack_of(piece, type);
+    if (!capsule) return NULL;
+    PyObject *tensor = PyObject_CallFunctionObjArgs(torch->from_dlpack, capsule, NULL);
+    Py_DECREF(capsule);
+    return tensor;
+}
+
+/* As bytes, seen anew as the dtype. */
+static PyObject *through_bytes(pysft_state *state, pysft_torch *torch,
+                               const pysft_piece *piece) {
+    pysft_dlpack_dtype type = pysft_dlpack_dtype_of(SFT_U8);
+    PyObject *module = PyImport_ImportModule("torch");
+    PyObject *dtype = module ? PyObject_GetAttrString(module, torch_names[piece->dtype]) : NULL;
+    if (module && !dtype && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "this torch has no dtype for %U",
+                     state->dtype_names[piece->dtype]);
+    }
+    PyObject *bytes = dtype ? take_over(torch, piece, type) : NULL;
+    PyObject *tensor = bytes ? PyObject_CallMethod(bytes, "view", "O", dtype) : NULL;
+    Py_XDECREF(bytes);
+    Py_XDECREF(dtype);
+    Py_XDECREF(module);
+    return tensor;
+}
+
+static PyObject *first_of_dtype(pysft_state *state, pysft_torch *torch,
+                                const pysft_piece *piece) {
+    PyObject *tensor = take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
+    int how = carrier_own;
+    if (!tensor && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Clear();
+        tensor = through_bytes(state, torch, piece);
+        how = carrier_bytes;
+    }
+    if (tensor) atomic_store(&torch->carriers[piece->dtype], how);
+    return tensor;
+}
+
+PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece) {
+    pysft_torch *torch = pysft_torch_get(state);
+    if (!torch) return NULL;
+    if (piece->dtype == SFT_F6_E2M3 || piece->dtype == SFT_F6_E3M2) {
+        PyErr_Format(PyExc_TypeError, "torch has no dtype for %U",
+                     state->dtype_names[piece->dtype]);
+        return NULL;
+    }
+    if (torch_names[piece->dtype]) {
+        int how = atomic_load(&torch->carriers[piece->dtype]);
+        if (how == carrier_unknown) return first_of_dtype(state, torch, piece);
+        if (how == carrier_bytes) return through_bytes(state, torch, piece);
+    }
+    return take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
+}

@@ -1,0 +1,392 @@
+/* Writer: a file written piece by piece. */
+#include "specs.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define OBJECT_PIECE ((size_t)1 << 20) /* what an object is given at once */
+#define LONG_WRITE ((size_t)1 << 20)   /* from here on signals are looked at meanwhile */
+
+typedef struct writer_object {
+    PyObject_HEAD
+    sft_writer *writer; /* NULL: finished or abandoned */
+    sft_plan *plan;     /* NULL: tensors are added */
+    pysft_path path;
+    PyObject *target;   /* has write(); or NULL */
+    PyObject *numbers;  /* dict: name -> number for the library */
+    PyObject *names;    /* list, in file order */
+    atomic_flag busy;   /* a call is under way, in this thread or another */
+} writer_object;
+
+/* ── One call at a time ── */
+
+static bool enter_call(writer_object *self) {
+    if (!atomic_flag_test_and_set(&self->busy)) return true;
+    PyErr_SetString(PyExc_RuntimeError, "expected one call of a Writer at a time, found two");
+    return false;
+}
+
+static void leave_call(writer_object *self) {
+    atomic_flag_clear(&self->busy);
+}
+
+static bool enter_open(writer_object *self) {
+    if (!enter_call(self)) return false;
+    if (self->writer) return true;
+    leave_call(self);
+    PyErr_SetString(PyExc_ValueError, "expected an open Writer, found one that is finished or "
+                                      "abandoned");
+    return false;
+}
+
+static PyObject *raise_failure(writer_object *self, const sft_error *err) {
+    return pysft_raise(pysft_state_from((PyObject *)self), err, self->path.text);
+}
+
+/* ── An object as a sink ── */
+
+/* How much of len bytes an answer of write() says were taken; -1 with an exception. */
+static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
+    if (!PyLong_Check(answer) || PyBool_Check(answer)) return len;
+    Py_ssize_t taken = PyLong_AsSsize_t(answer);
+    if (taken > 0 && taken <= len) return taken;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_OSError, "expected write() to take 1 to %zd bytes, found %zd", len,
+                     taken);
+    return -1;
+}
+
+static Py_ssize_t hand_piece(PyObject *target, const char *bytes, size_t len) {
+    Py_ssize_t most = (Py_ssize_t)(len < OBJECT_PIECE ? len : OBJECT_PIECE), taken = -1;
+    PyObject *piece = PyBytes_FromStringAndSize(bytes, most);
+    PyObject *answer = piece ? PyObject_CallMethod(target, "write", "O", piece) : NULL;
+    if (answer) taken = bytes_taken(answer, most);
+    Py_XDECREF(answer);
+    Py_XDECREF(piece);
+    return taken;
+}
+
+/* Called without the GIL. What the object raises stays set in this thread. */
+static sft_code write_object(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    PyObject *target = ((writer_object *)ctx)->target;
+    Py_ssize_t taken = 0;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    for (size_t done = 0; done < len && taken >= 0; done += (size_t)(taken < 0 ? 0 : taken))
+        taken = hand_piece(target, (const char *)bytes + done, len - done);
+    PyGILState_Release(gil);
+    if (taken >= 0) return SFT_OK;
+    return sft_error_set(err, SFT_IO_WRITE, 0, "write() of the target failed");
+}
+
+/* ── Beginning ── */
+
+typedef struct writer_call {
+    pysft_state *state;
+    pysft_specs specs;
+    pysft_pairs metadata;
+    sft_plan_options plan;
+    sft_path_options path;
+    uint64_t header_room;
+} writer_call;
+
+static int set_target(writer_object *self, PyObject *target) {
+    bool is_path = PyUnicode_Check(target) || PyBytes_Check(target)
+                   || PyObject_HasAttrString(target, "__fspath__");
+    if (is_path || !PyObject_HasAttrString(target, "write"))
+        return pysft_path_of(target, &self->path);
+    self->target = Py_NewRef(target);
+    return 0;
+}
+
+static int note_name(writer_object *self, PyObject *name, size_t number) {
+    PyObject *value = PyLong_FromSize_t(number);
+    int status = value ? PyDict_SetItem(self->numbers, name, value) : -1;
+    Py_XDECREF(value);
+    return status < 0 ? -1 : PyList_Append(self->names, name);
+}
+
+static int note_plan(writer_object *self) {
+    for (size_t i = 0; i < sft_plan_count(self->plan); i++) {
+        PyObject *name = pysft_text(sft_plan_tensor(self->plan, i)->name);
+        int status = name ? note_name(self, name, i) : -1;
+        Py_XDECREF(name);
+        if (status < 0) return -1;
+    }
+    return 0;
+}
+
+static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink *out,
+                          sft_error *err) {
+    if (self->target) return sft_sink_callback(write_object, self, NULL, out, err);
+    return sft_sink_path(self->path.text, &call->path, out, err);
+}
+
+/* No GIL. */
+static sft_code open_planned(writer_object *self, const writer_call *call, sft_error *err) {
+    sft_sink sink;
+    sft_code code = sft_plan_new(call->specs.items, call->specs.count, call->metadata.at,
+                                 call->metadata.count, &call->plan, &self->plan, err);
+    if (code == SFT_OK) code = open_sink(self, call, &sink, err);
+    return code ? code : sft_writer_new(self->plan, sink, &self->writer, err);
+}
+
+static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
+    sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
+    sft_sink sink;
+    options.header_room = call->header_room;
+    options.align = call->plan.align;
+    options.metadata = call->metadata.at;
+    options.metadata_count = call->metadata.count;
+    sft_code code = open_sink(self, call, &sink, err);
+    return code ? code : sft_writer_open(&options, sink, &self->writer, err);
+}
+
+static int open_writer(writer_object *self, const writer_call *call, bool planned) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = planned ? open_planned(self, call, &err) : open_adding(self, call, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) return planned ? note_plan(self) : 0;
+    raise_failure(self, &err);
+    return -1;
+}
+
+static int begin_writer(writer_object *self, writer_call *call, PyObject *target,
+                        PyObject *tensors, PyObject *metadata) {
+    bool planned = tensors && tensors != Py_None;
+    self->numbers = PyDict_New();
+    self->names = PyList_New(0);
+    if (!self->numbers || !self->names || set_target(self, target) < 0) return -1;
+    call->plan.has_metadata = metadata && metadata != Py_None;
+    if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
+    if (planned && !pysft_specs_take(call->state, tensors, 3, &call->specs)) return -1;
+    return open_writer(self, call, planned);
+}
+
+static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "target", "tensors", "metadata", "sync", "align", "keep_order",
+                             "header_room", "overwrite", "link", NULL };
+    PyObject *target, *tensors = NULL, *metadata = NULL, *link = NULL;
+    int sync = 1, align = 8, keep_order = 0, overwrite = 1;
+    long long room = 0;
+    writer_call call = { .plan = SFT_PLAN_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpO:Writer", words, &target, &tensors,
+                                     &metadata, &sync, &align, &keep_order, &room, &overwrite,
+                                     &link)
+        || pysft_link_of(link, &call.path.link) < 0)
+        return NULL;
+    if (room < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    writer_object *self = (writer_object *)alloc(type, 0);
+    if (!self) return NULL;
+    atomic_flag_clear(&self->busy);
+    call.state = pysft_state_from((PyObject *)self);
+    call.plan.align = (uint32_t)align;
+    call.plan.keep_order = keep_order != 0;
+    call.path.no_sync = !sync;
+    call.path.no_clobber = !overwrite;
+    call.header_room = (uint64_t)room;
+    int status = begin_writer(self, &call, target, tensors, metadata);
+    pysft_specs_drop(&call.specs);
+    pysft_pairs_free(&call.metadata);
+    if (status == 0) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* ── Writing ── */
+
+static PyObject *add_tensor(writer_object *self, const pysft_specs *spec, PyObject *name) {
+    sft_error err = SFT_ERROR_INIT;
+    size_t number = 0;
+    if (sft_writer_add(self->writer, spec->items, &number, &err)) return raise_failure(self, &err);
+    if (note_name(self, name, number) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *writer_add(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "name", "dtype", "shape", NULL };
+    writer_object *self = (writer_object *)object;
+    PyObject *name, *dtype, *shape, *done = NULL;
+    pysft_specs spec = { .items = NULL };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO:add", words, &name, &dtype, &shape))
+        return NULL;
+    if (pysft_spec_take(pysft_state_from(object), name, dtype, shape, &spec)
+        && enter_open(self)) {
+        done = add_tensor(self, &spec, name);
+        leave_call(self);
+    }
+    pysft_specs_drop(&spec);
+    return done;
+}
+
+static int find_number(writer_object *self, PyObject *name, size_t *out) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_span span;
+    if (pysft_span_of(name, "name", &span) < 0) return -1;
+    PyObject *number = PyDict_GetItemWithError(self->numbers, name);
+    if (number) {
+        *out = PyLong_AsSize_t(number);
+        return 0;
+    }
+    if (!PyErr_Occurred()) {
+        pysft_error_tensor(&err, SFT_TENSOR_NOT_FOUND, span,
+                           "expected a tensor that is to be written, found another name");
+        raise_failure(self, &err);
+    }
+    return -1;
+}
+
+static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *view) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    size_t len = (size_t)view->len;
+    pysft_job job;
+    if (pysft_job_begin(&job, NULL) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    if (len < LONG_WRITE) {
+        code = sft_writer_put(self->writer, number, view->buf, len, &err);
+    } else {
+        sft_source source = sft_source_memory(view->buf, len);
+        code = sft_writer_copy(self->writer, number, &source, 0, len, &job.job, &err);
+    }
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) < 0) return raise_failure(self, &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *writer_write(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "name", "data", NULL };
+    writer_object *self = (writer_object *)object;
+    PyObject *name, *data, *done = NULL;
+    size_t number;
+    Py_buffer view;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:write", words, &name, &data)) return NULL;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    if (enter_open(self)) {
+        if (find_number(self, name, &number) == 0) done = put_bytes(self, number, &view);
+        leave_call(self);
+    }
+    PyBuffer_Release(&view);
+    return done;
+}
+
+static PyObject *writer_keys(PyObject *object, PyObject *unused) {
+    writer_object *self = (writer_object *)object;
+    (void)unused;
+    return PyList_GetSlice(self->names, 0, PyList_Size(self->names));
+}
+
+/* ── The two endings ── */
+
+/* Leaves the call, so that nobody waits for a writer that is gone. */
+static PyObject *end_writer(writer_object *self, bool publish) {
+    sft_writer *writer = self->writer;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    self->writer = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    if (publish) code = sft_writer_finish(writer, &err);
+    else sft_writer_abandon(writer);
+    sft_plan_free(self->plan);
+    Py_END_ALLOW_THREADS
+    self->plan = NULL;
+    leave_call(self);
+    if (code) return raise_failure(self, &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *writer_finish(PyObject *object, PyObject *unused) {
+    writer_object *self = (writer_object *)object;
+    (void)unused;
+    return enter_open(self) ? end_writer(self, true) : NULL;
+}
+
+static PyObject *writer_abandon(PyObject *object, PyObject *unused) {
+    writer_object *self = (writer_object *)object;
+    (void)unused;
+    return enter_call(self) ? end_writer(self, false) : NULL;
+}
+
+static PyObject *writer_enter(PyObject *object, PyObject *unused) {
+    writer_object *self = (writer_object *)object;
+    (void)unused;
+    if (!enter_open(self)) return NULL;
+    leave_call(self);
+    return Py_NewRef(object);
+}
+
+/* A writer that the block has ended itself is left as it is. */
+static PyObject *writer_exit(PyObject *object, PyObject *args) {
+    writer_object *self = (writer_object *)object;
+    PyObject *kind = Py_None;
+    if (PyTuple_Size(args) > 0) kind = PyTuple_GetItem(args, 0);
+    if (!enter_call(self)) return NULL;
+    return end_writer(self, kind == Py_None && self->writer);
+}
+
+/* ── The type ── */
+
+static int writer_traverse(PyObject *object, visitproc visit, void *arg) {
+    writer_object *self = (writer_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->target);
+    Py_VISIT(self->numbers);
+    Py_VISIT(self->names);
+    return 0;
+}
+
+static int writer_clear(PyObject *object) {
+    writer_object *self = (writer_object *)object;
+    sft_writer_abandon(self->writer);
+    self->writer = NULL;
+    Py_CLEAR(self->target);
+    Py_CLEAR(self->numbers);
+    Py_CLEAR(self->names);
+    return 0;
+}
+
+static void writer_dealloc(PyObject *object) {
+    writer_object *self = (writer_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    (void)writer_clear(object);
+    sft_plan_free(self->plan);
+    pysft_path_free(&self->path);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef writer_methods[] = {
+    { "add", (PyCFunction)(void (*)(void))writer_add, METH_VARARGS | METH_KEYWORDS,
+      "One tensor more, behind the others; of a Writer made without tensors." },
+    { "write", (PyCFunction)(void (*)(void))writer_write, METH_VARARGS | METH_KEYWORDS,
+      "The next bytes of a tensor, in C order." },
+    { "keys", writer_keys, METH_NOARGS, "Names in file order." },
+    { "finish", writer_finish, METH_NOARGS, "Publish the file; every tensor must be whole." },
+    { "abandon", writer_abandon, METH_NOARGS, "Leave nothing behind." },
+    { "__enter__", writer_enter, METH_NOARGS, NULL },
+    { "__exit__", writer_exit, METH_VARARGS,
+      "Finish, or abandon when the block raised." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot writer_slots[] = {
+    { Py_tp_doc, "A file written piece by piece, that appears whole or not at all." },
+    { Py_tp_new, writer_new },
+    { Py_tp_dealloc, writer_dealloc },
+    { Py_tp_traverse, writer_traverse },
+    { Py_tp_clear, writer_clear },
+    { Py_tp_methods, writer_methods },
+    { 0, NULL },
+};
+
+int pysft_writer_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.Writer", sizeof(writer_object), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, writer_slots,
+    };
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->writer_type);
+}

@@ -1,0 +1,5 @@
+"""Forwards to libsafetensors.numpy."""
+from libsafetensors._install import forward
+from libsafetensors.numpy import *
+
+forward(__name__, globals())

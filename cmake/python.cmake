@@ -1,0 +1,62 @@
+# The Python extension libsafetensors/_core and what goes into the wheel. `pip install .` sets
+# SKBUILD and SFT_EXTENSION; built by hand, the package is importable from
+# <build folder>/python: PYTHONPATH=build/python python3.
+#
+# One extension serves CPython 3.11 and every later version (abi3). CPython 3.10 and
+# free-threaded builds get one of their own, from the same sources.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
+
+# The interpreter knows its headers better than FindPython, which before CMake 3.30 has not
+# heard of free-threaded builds.
+execute_process(
+    COMMAND ${Python_EXECUTABLE} -c "if True:
+        import sys, sysconfig
+        print(sysconfig.get_path('include'), sysconfig.get_config_var('EXT_SUFFIX'),
+              sys.version_info >= (3, 11) and sys.implementation.name == 'cpython'
+              and not sysconfig.get_config_var('Py_GIL_DISABLED'), sep=';', end='')"
+    OUTPUT_VARIABLE sft_python COMMAND_ERROR_IS_FATAL ANY)
+list(GET sft_python 0 sft_python_include)
+list(GET sft_python 1 sft_python_suffix)
+list(GET sft_python 2 sft_python_abi3)
+if(NOT EXISTS ${sft_python_include}/Python.h)
+    message(FATAL_ERROR "no Python.h in ${sft_python_include}: the headers of "
+                        "${Python_EXECUTABLE} are missing (Debian: python3-dev)")
+endif()
+# The wheel's tag and the extension must agree.
+if(DEFINED SKBUILD AND SKBUILD_SABI_VERSION STREQUAL "")
+    set(sft_python_abi3 False)
+endif()
+
+file(GLOB sft_extension_sources CONFIGURE_DEPENDS bindings/python/src/*.c)
+add_library(sft_extension MODULE ${sft_extension_sources})
+target_include_directories(sft_extension SYSTEM PRIVATE ${sft_python_include})
+target_compile_options(sft_extension PRIVATE -fvisibility=hidden ${SFT_WARNINGS} -Wconversion)
+target_link_libraries(sft_extension PRIVATE safetensors_static sft_flags)
+set_target_properties(sft_extension PROPERTIES PREFIX "" OUTPUT_NAME _core
+                      SUFFIX ${sft_python_suffix}
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors)
+if(sft_python_abi3)
+    target_compile_definitions(sft_extension PRIVATE Py_LIMITED_API=0x030B0000)
+    set_target_properties(sft_extension PROPERTIES SUFFIX .abi3.so)
+endif()
+if(APPLE)
+    target_link_options(sft_extension PRIVATE -undefined dynamic_lookup)
+else()
+    # PyInit__core is all that it shows.
+    target_link_options(sft_extension PRIVATE -Wl,--exclude-libs,ALL)
+endif()
+
+# The modules beside the extension, as links.
+file(GLOB sft_modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/bindings/python
+     bindings/python/libsafetensors/*.py bindings/python/libsafetensors/*.pyi
+     bindings/python/libsafetensors/py.typed)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors)
+foreach(module ${sft_modules})
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/bindings/python/${module}
+         ${CMAKE_CURRENT_BINARY_DIR}/python/${module} SYMBOLIC)
+endforeach()
+
+if(DEFINED SKBUILD)
+    install(TARGETS sft_extension DESTINATION libsafetensors COMPONENT python)
+    install(TARGETS safetensors_command DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+endif()

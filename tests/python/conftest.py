@@ -1,0 +1,43 @@
+"""What all tests of the package share. It must be installed: `make python` does that, and
+build/venv/bin/python -m pytest tests/python runs them."""
+import os
+import pathlib
+
+import hypothesis
+import pytest
+
+import libsafetensors
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+hypothesis.settings.register_profile(
+    "suite", deadline=None, database=None, derandomize=True, max_examples=60,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow,
+                           hypothesis.HealthCheck.function_scoped_fixture])
+# HYPOTHESIS_PROFILE=long looks further, and elsewhere each time.
+hypothesis.settings.register_profile(
+    "long", hypothesis.settings.get_profile("suite"), derandomize=False, max_examples=2000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# Nothing here may ask a network.
+os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1",
+                  TOKENIZERS_PARALLELISM="false", JAX_PLATFORMS="cpu")
+
+
+def pytest_report_header(config):
+    return "libsafetensors %s from %s" % (libsafetensors.__version__, libsafetensors.__file__)
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of shared test data; skips where there is none."""
+    folder = pathlib.Path(os.environ.get("SFT_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        pytest.skip("no folder of shared data")
+    return folder

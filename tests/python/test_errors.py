@@ -1,0 +1,219 @@
+"""Errors: class, attributes and texts."""
+import errno
+import io
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from reading import ReadAt, aligned, pack
+
+import libsafetensors
+from libsafetensors import SafetensorError, _core
+
+FIELDS = ("code", "offset", "tensor", "hint", "errno", "path")
+
+
+def raised(kind, work):
+    with pytest.raises(kind) as caught:
+        work()
+    return caught.value
+
+
+def test_the_class():
+    assert SafetensorError is _core.SafetensorError is libsafetensors.SafetensorError
+    assert SafetensorError.__module__ == "libsafetensors"
+    assert issubclass(SafetensorError, Exception) and not issubclass(SafetensorError, OSError)
+    plain = SafetensorError("x")
+    assert [getattr(plain, field) for field in FIELDS] == [None] * 6
+
+
+def test_attributes_of_a_bad_file(tmp_path):
+    path = tmp_path / "bad.safetensors"
+    data = bytearray(pack({"a": ("F32", (2,), bytes(8))}))
+    path.write_bytes(data.replace(b"[0, 8]", b"[0, 9]") + b"\0")
+    error = raised(SafetensorError, lambda: _core.open(path))
+    assert type(error) is SafetensorError
+    assert error.code == "size_mismatch" and error.tensor == "a"
+    assert error.path == str(path) and str(error).startswith(str(path) + ": ")
+    assert "'a'" in str(error) and error.hint and error.errno is None
+    assert error.offset is None or data[error.offset:error.offset + 1]
+
+
+def test_pickle(tmp_path):
+    error = raised(SafetensorError, lambda: _core.open(b"abc"))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is SafetensorError and str(again) == str(error)
+    assert [getattr(again, f) for f in FIELDS] == [getattr(error, f) for f in FIELDS]
+
+
+def test_not_found(tmp_path):
+    path = str(tmp_path / "none.safetensors")
+    error = raised(FileNotFoundError, lambda: _core.open(path))
+    assert error.errno == errno.ENOENT and error.code == "not_found"
+    assert str(error).startswith(path + ": ") and error.path == path
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users")
+def test_permission(tmp_path):
+    path = tmp_path / "closed.safetensors"
+    path.write_bytes(aligned({}))
+    path.chmod(0)
+    if os.geteuid() != 0:
+        error = raised(PermissionError, lambda: _core.open(path))
+        assert error.errno == errno.EACCES and error.code == "io_open"
+        return
+    tmp_path.chmod(0o755)
+    script = ("import os, sys\nfrom libsafetensors import _core\nos.setuid(65534)\n"
+              "try: _core.open(sys.argv[1])\n"
+              "except PermissionError as error: print(error.errno, error.code)\n")
+    for parent in tmp_path.parents:
+        if not parent.stat().st_mode & 0o001:
+            pytest.skip("the test's folder is closed to others")
+    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    if "ModuleNotFoundError" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("another user cannot import the package here")
+    assert done.stdout == "13 io_open\n", done.stderr
+
+
+def test_folder(tmp_path):
+    error = raised(OSError, lambda: _core.open(tmp_path))
+    assert error.code == "io_not_file" and error.path == str(tmp_path)
+
+
+def test_odd_paths(tmp_path):
+    path = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xff.safetensors")
+    error = raised(FileNotFoundError, lambda: _core.open(path))
+    assert error.path == path
+    raised(ValueError, lambda: _core.open("a\0b"))
+
+
+def test_shrunk_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(aligned({"a": ("U8", (1 << 16,), bytes(1 << 16))}))
+    file = _core.open(path, mode="read")
+    os.truncate(path, 1000)
+    for read in (file["a"].tobytes, lambda: file.numpy(), lambda: bytes(file["a"][::2])):
+        if read.__name__ == "<lambda>":
+            pytest.importorskip("numpy")
+        error = raised(OSError, read)
+        assert error.code == "io_shrunk" and error.path == str(path)
+
+
+def test_no_such_tensor():
+    file = _core.open(pack({"a": ("U8", (1,), b"a")}))
+    error = raised(SafetensorError, lambda: file["b"])
+    assert error.code == "tensor_not_found" and "File does not contain tensor b" in str(error)
+    raised(SafetensorError, lambda: file["\ud800"])
+    name = "x" * 5000
+    assert raised(SafetensorError, lambda: file[name]).code == "tensor_not_found"
+
+
+def test_a_tensors_name_may_be_anything():
+    name = "ü'\n\0"
+    data = pack({name: ("F32", (2,), bytes(8))}).replace(b"[0, 8]", b"[1, 8]")
+    error = raised(SafetensorError, lambda: _core.open(data))
+    assert error.tensor == name and repr(name) in str(error)
+
+
+def test_what_a_source_raises_comes_out():
+    class Own(BaseException):
+        pass
+
+    class Bad:
+        size = 1000
+
+        def __init__(self, what):
+            self.what = what
+
+        def read_at(self, offset, length):
+            if isinstance(self.what, BaseException):
+                raise self.what
+            return self.what
+
+    own = Own()
+    assert raised(Own, lambda: _core.open(Bad(own))) is own
+    raised(KeyboardInterrupt, lambda: _core.open(Bad(KeyboardInterrupt())))
+    raised(TypeError, lambda: _core.open(Bad("text")))
+    raised(TypeError, lambda: _core.open(Bad(None)))
+    raised(ValueError, lambda: _core.open(Bad(b"x" * 2000)))
+    raised(SafetensorError, lambda: _core.open(Bad(b"")))
+    for size in (-1, 1 << 64, "1", 1.5):
+        bad = Bad(b"")
+        bad.size = size
+        raised((TypeError, OverflowError), lambda: _core.open(bad))
+
+
+def test_a_file_object_that_lies():
+    class Lies(io.BytesIO):
+        def read(self, n=-1):
+            return bytes(n + 1)
+    raised(ValueError, lambda: _core.open(Lies(aligned({}))))
+    closed = io.BytesIO(aligned({}))
+    closed.close()
+    raised(ValueError, lambda: _core.open(closed))
+
+
+def test_source_that_breaks_later():
+    source = ReadAt(aligned({"a": ("U8", (4,), b"abcd")}))
+    file = _core.open(source)
+    source.data = source.data[:-2]
+    error = raised(OSError, file["a"].tobytes)
+    assert error.code == "io_shrunk"
+
+
+@pytest.mark.parametrize("text, code", [
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 3\n", "found_git_lfs"),
+    (b"<!DOCTYPE html><html><body>no</body></html>", "found_html"),
+    (b"GGUF" + bytes(60), "found_gguf"),
+])
+def test_other_formats(tmp_path, text, code):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(text)
+    for source in (path, text, bytearray(text)):
+        assert raised(SafetensorError, lambda: _core.open(source)).code == code
+
+
+def test_every_code_names_an_exception():
+    import builtins
+    assert len(_core.CODES) > 70
+    for name, (number, sentence, exception) in _core.CODES.items():
+        kind = SafetensorError if exception == "SafetensorError" else \
+            getattr(builtins, exception or "Exception")
+        assert issubclass(kind, BaseException) and sentence and isinstance(number, int), name
+
+
+SUBINTERPRETER = """
+import sys
+try:
+    import _interpreters as interpreters  # CPython 3.13
+except ImportError:
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:
+        raise SystemExit("none here")
+made = interpreters.create()
+script = '''
+import sys
+sys.path[:] = %r
+try:
+    import libsafetensors._core
+except ImportError as error:
+    print(error)
+''' % (sys.path,)
+failed = getattr(interpreters, "exec", interpreters.run_string)(made, script)
+if failed is not None:
+    print(failed)
+interpreters.destroy(made)
+"""
+
+
+def test_subinterpreters_are_refused():
+    # In a process of its own: torch takes a process that had one for one that holds the GIL.
+    done = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    if "none here" in done.stderr:
+        pytest.skip("this Python has no module of sub-interpreters")
+    assert "support" in done.stdout and "interpreters" in done.stdout, done.stderr

@@ -1,0 +1,26 @@
+"""examples/python/*.py, each as its own process; what it prints is kept beside it here."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples/python").glob("*.py"))
+SAYS = {"first.py": ["weight: F32 [3, 4], 48 bytes", "[[ 7.  6.  5.  4.]\n [11. 10.  9.  8.]]"],
+        "stream.py": ["[65533. 65534. 65535.]", "lost.safetensors exists: False"],
+        "facts.py": ["sound: True - findings: 0", "sha256", "same as itself: True"],
+        "threads.py": ["sum of all: 32505856.0"]}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_example(path, tmp_path):
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in SAYS[path.name]:
+        assert words in done.stdout, done.stdout
+
+
+def test_every_example_is_looked_at():
+    assert {path.name for path in EXAMPLES} == set(SAYS)

@@ -1,0 +1,195 @@
+"""libsafetensors.numpy: what is written and read is what numpy had."""
+import io
+import os
+import sys
+
+import pytest
+
+import libsafetensors
+from libsafetensors import SafetensorError
+
+np = pytest.importorskip("numpy")
+from libsafetensors.numpy import load, load_file, save, save_file  # noqa: E402
+
+NATIVE = ["bool", "uint8", "int8", "uint16", "int16", "float16", "uint32", "int32", "float32",
+          "uint64", "int64", "float64", "complex64"]
+SMALL = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fnuz",
+         "float8_e5m2fnuz"]
+
+
+def sample(dtype, shape=(4, 6)):
+    count = int(np.prod(shape, dtype=int))
+    values = np.arange(count) % 2 if dtype == "bool" else np.arange(count)
+    return values.reshape(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (), (0,), (3, 0, 2), (1,)])
+@pytest.mark.parametrize("dtype", NATIVE)
+def test_round_trip(tmp_path, dtype, shape):
+    array = sample(dtype, shape)
+    save_file({"a": array}, tmp_path / "f")
+    for backend in ("mmap", "pread"):
+        got = load_file(tmp_path / "f", backend=backend)["a"]
+        assert got.dtype == array.dtype and got.shape == array.shape
+        np.testing.assert_array_equal(got, array)
+    got = load((tmp_path / "f").read_bytes())["a"]
+    assert got.dtype == array.dtype and got.shape == array.shape and got.flags.writeable
+    assert save({"a": array}) == (tmp_path / "f").read_bytes()
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+def test_ml_dtypes(tmp_path, dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    if not hasattr(ml_dtypes, dtype):
+        pytest.skip("this ml_dtypes has no " + dtype)
+    for shape in ((4, 6), (), (0, 2)):
+        array = np.arange(int(np.prod(shape, dtype=int)), dtype=np.uint8).reshape(shape)
+        array = array.astype(np.float32).astype(getattr(ml_dtypes, dtype))
+        save_file({"a": array}, tmp_path / "f")
+        got = load_file(tmp_path / "f")["a"]
+        assert got.dtype == array.dtype and got.shape == array.shape
+        assert got.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("dtype,header", [("float4_e2m1fn", "F4"), ("float6_e2m3fn", "F6_E2M3"),
+                                          ("float6_e3m2fn", "F6_E3M2")])
+def test_packed_dtypes(tmp_path, dtype, header):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    if not hasattr(ml_dtypes, dtype):
+        pytest.skip("this ml_dtypes has no " + dtype)
+    array = np.arange(16, dtype=np.uint8).reshape(2, 8).view(getattr(ml_dtypes, dtype))
+    save_file({"a": array}, tmp_path / "f")
+    with libsafetensors.open(tmp_path / "f") as f:
+        assert f["a"].dtype == header and f["a"].shape == (2, 8)
+        bits = int(header[1])
+        assert f["a"].nbytes == 16 * bits // 8
+        value = int.from_bytes(f["a"].tobytes(), "little")
+        assert [value >> bits * i & (1 << bits) - 1 for i in range(16)] == list(range(16))
+    got = load_file(tmp_path / "f")["a"]
+    if got.dtype == array.dtype:
+        assert got.tobytes() == array.tobytes()
+
+
+VIEWS = [
+    lambda a: a.T, lambda a: np.asfortranarray(a), lambda a: a[::2], lambda a: a[:, ::3],
+    lambda a: a[::-1], lambda a: a[:, ::-2], lambda a: a[1:3, 2:5], lambda a: a[:, 1],
+    lambda a: np.broadcast_to(a[0], (5, 6)), lambda a: a[1:2, :0], lambda a: a.reshape(2, 2, 6).T,
+    lambda a: a[None, :, None].transpose(3, 0, 1, 2), lambda a: np.lib.stride_tricks.as_strided(
+        a, (3, 2), (a.itemsize, a.itemsize))]
+
+
+@pytest.mark.parametrize("view", range(len(VIEWS)))
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "complex64", "bfloat16"])
+def test_any_strides_are_packed(tmp_path, dtype, view):
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes").bfloat16
+    array = VIEWS[view](np.arange(24).reshape(4, 6).astype(dtype))
+    save_file({"a": array, "b": array}, tmp_path / "f")
+    for got in (load_file(tmp_path / "f"), load(save({"a": array, "b": array}))):
+        for name in "ab":
+            assert got[name].shape == array.shape and got[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c8", ">u2", "<f4", "=i8", "|b1"])
+def test_byte_orders(dtype):
+    array = np.arange(12).reshape(3, 4).astype(dtype)
+    for given in (array, array.T, array[::2]):
+        got = load(save({"a": given}))["a"]
+        assert got.dtype == array.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(got, given)
+
+
+def test_unaligned_and_record_fields():
+    raw = np.frombuffer(b"x" + np.arange(5.0).tobytes(), np.uint8)[1:].view(np.float64)
+    assert not raw.flags.aligned
+    np.testing.assert_array_equal(load(save({"a": raw}))["a"], np.arange(5.0))
+    record = np.zeros(4, [("x", "i1"), ("y", "<i4")])
+    record["y"] = range(4)
+    np.testing.assert_array_equal(load(save({"a": record["y"]}))["a"], range(4))
+
+
+def test_scalars_and_refusals():
+    assert load(save({"a": np.float32(2.5)}))["a"] == np.float32(2.5)
+    for bad, kind in ((np.zeros(2, "S3"), SafetensorError), (np.zeros(2, object), SafetensorError),
+                      (np.zeros(2, "complex128"), SafetensorError), ([1, 2], TypeError),
+                      (np.zeros(2, "M8[s]"), SafetensorError)):
+        with pytest.raises(kind):
+            save({"a": bad})
+    with pytest.raises(TypeError):
+        save({1: np.zeros(1)})
+    with pytest.raises(TypeError):
+        save({"a": np.zeros(1)}, {"a": 5})
+
+
+def test_nothing_of_the_caller_changes(tmp_path):
+    array = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
+    tensors, metadata = {"b": array, "a": array}, {"k": "v"}
+    save_file(tensors, tmp_path / "f", metadata)
+    save(tensors, metadata)
+    assert list(tensors) == ["b", "a"] and tensors["b"] is array and metadata == {"k": "v"}
+    assert array.dtype.str == ">i4" and array.flags.f_contiguous
+
+
+def test_views_share_the_map_and_never_reach_the_file(tmp_path):
+    save_file({"a": np.arange(1000.0)}, tmp_path / "f")
+    before = (tmp_path / "f").read_bytes()
+    with libsafetensors.open(tmp_path / "f") as f:
+        whole, part = f["a"].numpy(), f["a"][10:20].numpy()
+        assert f.mapped and np.shares_memory(whole, part)
+        whole[15] = -1
+        assert part[5] == -1
+    del f
+    assert part[5] == -1 and (tmp_path / "f").read_bytes() == before
+    loaded = load_file(tmp_path / "f")["a"]
+    save_file({"a": loaded * 2}, tmp_path / "f")
+    np.testing.assert_array_equal(loaded, np.arange(1000.0))
+
+
+def test_order_alignment_and_options(tmp_path):
+    arrays = {"b": np.zeros(3, np.uint8), "a": np.zeros(3, np.int64), "c": np.zeros(1, np.int64)}
+    assert list(load(save(arrays))) == ["a", "c", "b"]
+    assert list(load(save(arrays, keep_order=True))) == ["b", "a", "c"]
+    for align in (8, 64, 256, 4096):
+        save_file(arrays, tmp_path / "f", align=align)
+        with libsafetensors.open(tmp_path / "f") as f:
+            assert f["a"].offset % align == 0
+    with pytest.raises(FileExistsError):
+        save_file(arrays, tmp_path / "f", overwrite=False)
+    with pytest.raises(TypeError):
+        save_file(arrays, tmp_path / "f", nonsense=1)
+
+
+def test_sources(tmp_path):
+    arrays = {"a": np.arange(5.0), "b": np.arange(3, dtype=np.uint8)}
+    data = save(arrays)
+    (tmp_path / "f").write_bytes(data)
+    for source in (str(tmp_path / "f"), tmp_path / "f", io.BytesIO(data)):
+        got = load_file(source)
+        assert set(got) == {"a", "b"}
+    assert list(load_file(tmp_path / "f", names=["b"])) == ["b"]
+    for buffer in (data, bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
+        np.testing.assert_array_equal(load(buffer)["a"], arrays["a"])
+    held = bytearray(data)
+    got = load(held)["a"]
+    held[-40:] = bytes(40)
+    np.testing.assert_array_equal(got, np.arange(5.0))
+
+
+def test_many_small(tmp_path):
+    arrays = {"t%d" % i: np.full(3, i, np.int32) for i in range(20000)}
+    save_file(arrays, tmp_path / "f", sync=False)
+    got = load_file(tmp_path / "f")
+    assert len(got) == 20000 and all(got["t%d" % i][2] == i for i in range(0, 20000, 997))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_slice_reads_only_its_bytes(tmp_path):
+    def read_so_far():
+        with open("/proc/self/io") as facts:
+            return int(facts.readline().split()[1])
+    save_file({"a": np.zeros((1000, 1 << 14), np.uint8)}, tmp_path / "f")
+    with libsafetensors.safe_open(tmp_path / "f", "np", backend="pread") as f:
+        before = read_so_far()
+        f.get_slice("a")[500:502]
+        assert read_so_far() - before < 1 << 20
+    assert os.path.getsize(tmp_path / "f") > 15 << 20

@@ -1,0 +1,232 @@
+"""Source package -> wheel -> clean environment, under every CPython that is here.
+
+Nothing is fetched: what a build needs comes from the wheels that tools/venv.sh has kept.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+from pythons import pythons
+
+HERE = pathlib.Path(__file__).resolve().parent
+WHEELS = pathlib.Path(sys.prefix) / "wheels"
+LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+PLAIN = [python for python in pythons() if python.version >= (3, 11) and not python.free]
+OWN = [python for python in pythons() if python not in PLAIN]
+
+
+def run(*command, **more):
+    """Its output; fails with all of it."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(WHEELS), PIP_DISABLE_PIP_VERSION_CHECK="1",
+               **more.pop("env", {}))
+    done = subprocess.run([os.fspath(word) for word in command], env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, **more)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, root):
+    """(source package, wheel), made as for a release."""
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", out, root)
+    (source,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    return source, wheel
+
+
+@pytest.fixture(scope="module")
+def unpacked(built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(built[1]) as wheel:
+        wheel.extractall(folder)
+    return folder
+
+
+def names(built):
+    with zipfile.ZipFile(built[1]) as wheel:
+        return set(wheel.namelist())
+
+
+def test_the_source_package_holds_what_a_build_needs_and_little_more(built, root):
+    with tarfile.open(built[0]) as source:
+        held = {name.partition("/")[2] for name in source.getnames()}
+    for kind in ("src/*/*.c", "src/*/*.h", "include/*.h", "cli/*.c", "cmake/*",
+                 "bindings/python/src/*.[ch]", "bindings/python/libsafetensors/*.py*",
+                 "LICENSE", "CMakeLists.txt", "pyproject.toml", "bindings/python/README.md"):
+        wanted = {str(path.relative_to(root)) for path in root.glob(kind) if path.is_file()}
+        assert wanted and wanted <= held, wanted - held
+    assert not [name for name in held
+                if re.match(r"(tests|fuzz|bench|build|docs|examples|\.git|\.ci)(/|$)", name)]
+
+
+def test_the_wheel_is_for_3_11_and_later(built):
+    assert re.fullmatch(r"libsafetensors-[\d.]+-cp311-abi3-\w+\.whl", built[1].name)
+
+
+def test_the_wheel_holds_the_package_and_the_command(built, root):
+    package = root / "bindings/python/libsafetensors"
+    modules = {"libsafetensors/" + path.name for path in package.iterdir()
+               if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
+    data, = {name.partition("/")[0] for name in names(built) if ".data/" in name}
+    info = data.replace(".data", ".dist-info")
+    assert names(built) == modules | {
+        "libsafetensors/_core.abi3.so", data + "/scripts/safetensors",
+        *(info + name for name in ("/METADATA", "/WHEEL", "/RECORD", "/licenses/LICENSE"))}
+    assert "libsafetensors/py.typed" in modules
+
+
+def test_nothing_is_required_at_run_time(unpacked):
+    metadata, = unpacked.glob("*.dist-info/METADATA")
+    required = [line for line in metadata.read_text().splitlines()
+                if line.startswith("Requires-Dist:") and "extra ==" not in line]
+    assert required == []
+
+
+def binaries(unpacked):
+    return [unpacked / "libsafetensors/_core.abi3.so", *unpacked.glob("*.data/scripts/*")]
+
+
+def test_only_libc_is_linked(unpacked):
+    from elftools.elf.elffile import ELFFile
+    for path in binaries(unpacked):
+        with open(path, "rb") as stream:
+            dynamic = ELFFile(stream).get_section_by_name(".dynamic")
+            needed = {tag.needed for tag in dynamic.iter_tags("DT_NEEDED")}
+        assert needed and needed <= LIBRARIES, (path.name, needed)
+
+
+def test_the_extension_shows_nothing_but_its_entry(unpacked):
+    from elftools.elf.elffile import ELFFile
+    with open(unpacked / "libsafetensors/_core.abi3.so", "rb") as stream:
+        symbols = ELFFile(stream).get_section_by_name(".dynsym")
+        shown = {symbol.name for symbol in symbols.iter_symbols()
+                 if symbol["st_shndx"] != "SHN_UNDEF"}
+        wanted = {symbol.name for symbol in symbols.iter_symbols()
+                  if symbol["st_shndx"] == "SHN_UNDEF"}
+    assert shown == {"PyInit__core"}
+    # Of CPython nothing private but what the stable ABI's own macros stand for.
+    private = {name for name in wanted if name.startswith("_Py") and not name.endswith("_SizeT")}
+    assert private <= {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct",
+                       "_Py_EllipsisObject", "_Py_NotImplementedStruct", "_PyObject_New",
+                       "_PyObject_GC_New"}, private
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="auditwheel is for Linux")
+def test_auditwheel_finds_it_fit_for_other_machines(built):
+    told = " ".join(run(sys.executable, "-m", "auditwheel", "show", built[1]).split())
+    assert re.search(r'"manylinux_2_\d+_\w+"', told), told
+    assert "cp311-abi3" in told
+    external = set(re.findall(r"\blib\w+\.so[.\d]*", told))
+    assert external <= LIBRARIES, told
+
+
+def clean_venv(python, folder, wheel):
+    """Path of the interpreter of a new environment with nothing but the wheel."""
+    run(python, "-m", "venv", folder)
+    run(folder / "bin/python", "-m", "pip", "install", "-q", "--no-deps", wheel)
+    return folder / "bin/python"
+
+
+@pytest.mark.parametrize("python", PLAIN, ids=str)
+def test_one_wheel_works_under(python, built, tmp_path):
+    inside = clean_venv(python.path, tmp_path / "venv", built[1])
+    assert run(inside, HERE / "smoke.py", tmp_path, cwd=tmp_path).endswith("ok\n")
+
+
+@pytest.mark.parametrize("python", OWN, ids=str)
+def test_the_same_sources_build_for(python, built, tmp_path):
+    if not python.headers:
+        pytest.skip("%s has no headers" % python.path)
+    with tarfile.open(built[0]) as source:
+        source.extractall(tmp_path / "source")
+    folder, = (tmp_path / "source").iterdir()
+    out = tmp_path / "wheels"
+    # Optimising would only cost time here.
+    run(python.path, "-m", "pip", "wheel", "-q", "--no-deps", folder, "-w", out,
+        env={"SKBUILD_CMAKE_BUILD_TYPE": "Debug"})
+    wheel, = out.iterdir()
+    tag = "cp%d%d" % python.version[:2]
+    assert "-%s-%s%s-" % (tag, tag, "t" * python.free) in wheel.name
+    inside = clean_venv(python.path, tmp_path / "venv", wheel)
+    assert run(inside, HERE / "smoke.py", tmp_path, cwd=tmp_path).endswith("ok\n")
+
+
+README = '''
+import torch
+from {package} import safe_open
+from {package}.torch import save_file
+
+tensors = {{
+   "weight1": torch.zeros((1024, 1024)),
+   "weight2": torch.zeros((1024, 1024))
+}}
+save_file(tensors, "model.safetensors")
+
+tensors = {{}}
+with safe_open("model.safetensors", framework="pt", device="cpu") as f:
+   for key in f.keys():
+       tensors[key] = f.get_tensor(key)
+assert list(tensors) == ["weight1", "weight2"]
+assert tensors["weight2"].shape == (1024, 1024) and not tensors["weight2"].any()
+assert __import__("sys").modules["{package}"].safe_open.__module__.startswith("libsafetensors")
+print("ok")
+'''
+
+
+@pytest.fixture(scope="module")
+def clean(built, tmp_path_factory):
+    """An environment with our wheel and, by links, all else of this one but the official
+    package."""
+    folder = tmp_path_factory.mktemp("clean")
+    inside = clean_venv(sys.executable, folder / "venv", built[1])
+    others = folder / "others"
+    others.mkdir()
+    for path in pathlib.Path(pytest.__file__).parents[1].iterdir():
+        if not re.match(r"(lib)?safetensors\b|.*\.pth$", path.name):
+            (others / path.name).symlink_to(path)
+    site, = (folder / "venv").glob("lib/python*/site-packages")
+    (site / "others.pth").write_text(str(others))
+    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
+        run(inside, "-c", "import safetensors")
+    return inside
+
+
+def test_the_official_readme_with_only_its_import_changed(clean, tmp_path):
+    assert run(clean, "-c", README.format(package="libsafetensors"), cwd=tmp_path) == "ok\n"
+
+
+def test_the_official_readme_as_it_is_after_install(clean, tmp_path):
+    program = "import libsafetensors\nlibsafetensors.install()\n"
+    program += README.format(package="safetensors")
+    assert run(clean, "-c", program, cwd=tmp_path) == "ok\n"
+    (tmp_path / "example.py").write_text(README.format(package="safetensors"))
+    assert run(clean, "-m", "libsafetensors.dropin", "example.py", cwd=tmp_path) == "ok\n"
+
+
+def test_the_command_is_on_the_path_of_the_environment(clean, tmp_path):
+    command = shutil.which("safetensors", path=str(clean.parent))
+    assert command and "safetensors" in run(command, "--version")
+
+
+# What a stub cannot say: None stands on the class, a str on every instance; and Python itself
+# shows __buffer__ from 3.12 on.
+UNSAID = """libsafetensors._core.SafetensorError.code
+libsafetensors._core.Tensor.__buffer__
+"""
+
+
+def test_the_stubs_are_true(tmp_path):
+    (tmp_path / "unsaid").write_text(UNSAID)
+    told = run(sys.executable, "-m", "mypy.stubtest", "libsafetensors._core", "--allowlist",
+               tmp_path / "unsaid", "--ignore-unused-allowlist",
+               env={"MYPY_CACHE_DIR": os.devnull})
+    assert "Success" in told, told

@@ -1,0 +1,357 @@
+"""info, check, hash, diff, convert, cast: what the command says, and errors of Python."""
+import hashlib
+import io
+import json
+import os
+import shlex
+import stat
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from libsafetensors import _core
+from written import grows, parse, spec_of, tensor_bytes
+
+
+@pytest.fixture(scope="session")
+def command():
+    """Results of the command: command("info", path) -> list of objects."""
+    words = shlex.split(os.environ.get("SFT_COMMAND", ""))
+    if not words:
+        pytest.skip("SFT_COMMAND is not set")
+
+    def run(*args):
+        out = subprocess.run(words + [args[0], "--json"] + [str(arg) for arg in args[1:]],
+                             capture_output=True, check=False)
+        return json.loads(out.stdout)["results"]
+    return run
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.safetensors"
+    _core.save_file(path, [spec_of("w", np.arange(6, dtype=np.float32).reshape(2, 3)),
+                           spec_of("n", np.arange(3))], {"modelspec.title": "A title"})
+    return path
+
+
+@pytest.fixture
+def index(tmp_path):
+    """A model of two shards."""
+    folder = tmp_path / "sharded"
+    folder.mkdir()
+    names = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    for name, file in names.items():
+        _core.save_file(folder / file, [spec_of(name, np.arange(4, dtype=np.float32))])
+    path = folder / "model.safetensors.index.json"
+    path.write_text(json.dumps({"metadata": {}, "weight_map": names}))
+    return path
+
+
+def samples(shared):
+    found = sorted((shared / "samples").rglob("*.safetensors"))
+    return [path for path in found if path.stat().st_size < 64 << 20]
+
+
+# ── The same as the command ──
+
+def test_info_is_the_command_s(command, shared):
+    for path in samples(shared):
+        want = command("info", "--full", path)
+        assert len(want) == 1
+        if want[0]["ok"]:
+            assert json.loads(_core.info_json(path)) == want[0]
+            assert json.loads(_core.info_json(str(path), deep=True, full=False)) == \
+                command("info", "--deep", path)[0]
+        else:
+            with pytest.raises(_core.SafetensorError) as caught:
+                _core.info_json(path)
+            assert caught.value.code == want[0]["error"]["code"]
+
+
+def test_check_is_the_command_s(command, shared, index):
+    for path in samples(shared) + [index]:
+        for level in ("compat", "default", "strict"):
+            text = _core.check_json(path, level)
+            assert json.loads(text) == command("check", "--level", level, path)[0]
+        assert json.loads(_core.check_json(path, deep=True)) == command("check", "--deep", path)[0]
+
+
+def test_check_of_bad_indexes_is_the_command_s(command, index):
+    shard = index.parent / "model-00002-of-00002.safetensors"
+    good = shard.read_bytes()
+    for bad in (good[:-1], good + b"x", b"", b"<html>", good[:8] + b"[" + good[9:]):
+        shard.write_bytes(bad)
+        assert json.loads(_core.check_json(index)) == command("check", index)[0]
+    shard.unlink()
+    assert json.loads(_core.check_json(index)) == command("check", index)[0]
+    for text in ("{", "[]", "{}", '{"weight_map":{"a":"../x"}}', '{"weight_map":{"a":3}}'):
+        index.write_text(text)
+        assert json.loads(_core.check_json(index)) == command("check", index)[0]
+
+
+def test_hash_is_the_command_s(command, shared, index):
+    for path in samples(shared) + [index]:
+        assert json.loads(_core.hash_json(path, "all")) == \
+            command("hash", "--algo", "all", path)[0]
+
+
+def test_diff_is_the_command_s(command, model, tmp_path):
+    other = tmp_path / "other.safetensors"
+    _core.save_file(other, [spec_of("w", np.arange(6, dtype=np.float32) + 1e-3)], {"k": "v"})
+    for options, words in (({}, ()), ({"atol": 1e-2}, ("--atol", "0.01")),
+                           ({"header": True}, ("--header",)),
+                           ({"metadata": False}, ("--no-metadata",)),
+                           ({"atol": 0, "rtol": 0.5}, ("--atol", "0", "--rtol", "0.5"))):
+        assert json.loads(_core.diff_json(model, other, **options)) == \
+            command("diff", *words, model, other)[0]
+
+
+def test_a_folder_is_the_model_in_it(index, model, tmp_path):
+    assert _core.info_json(index.parent) == _core.info_json(index)
+    assert _core.check_json(index.parent) == _core.check_json(index)
+    assert _core.hash_json(index.parent, "content") == _core.hash_json(index, "content")
+    assert _core.info_json(tmp_path) == _core.info_json(model)
+    assert json.loads(_core.diff_json(index.parent, index))["same"]
+    (tmp_path / "second.safetensors").write_bytes(model.read_bytes())
+    with pytest.raises(OSError, match="0 indexes and 2 files"):
+        _core.info_json(tmp_path)
+
+
+# ── info ──
+
+def test_info_tells_what_it_is(model):
+    info = json.loads(_core.info_json(model))
+    assert info["path"] == str(model) and info["file"]["tensors"] == 2
+    assert info["model"]["name"]["value"] == "A title"
+
+
+def test_info_of_bytes_and_of_files(model):
+    data = model.read_bytes()
+    for source in (data, bytearray(data), memoryview(data), io.BytesIO(data)):
+        info = json.loads(_core.info_json(source))
+        assert info["path"] == "-" and info["file"]["tensors"] == 2
+    with open(model, "rb") as file:
+        assert json.loads(_core.info_json(file))["path"] == str(model)
+
+
+def test_info_cuts_long_metadata(tmp_path):
+    path = tmp_path / "x"
+    _core.save_file(path, [], {"long": "x" * 10000})
+    assert len(_core.info_json(path)) > 10000 > len(_core.info_json(path, full=False))
+
+
+def test_what_a_source_raises_comes_out(model):
+    class Bad(io.BytesIO):
+        def read(self, n=-1):
+            raise KeyError("read")
+
+        def readinto(self, b):
+            raise KeyError("read")
+    with pytest.raises(KeyError):
+        _core.info_json(Bad(model.read_bytes()))
+
+
+def test_info_of_what_is_no_model(tmp_path):
+    (tmp_path / "x").write_bytes(b"<!doctype html><html>" + bytes(100))
+    with pytest.raises(_core.SafetensorError) as caught:
+        _core.info_json(tmp_path / "x")
+    assert caught.value.code == "found_html"
+    with pytest.raises(FileNotFoundError):
+        _core.info_json(tmp_path / "none")
+    with pytest.raises(TypeError):
+        _core.info_json(3)
+
+
+# ── check ──
+
+def test_check_tells_instead_of_raising(model, tmp_path):
+    assert json.loads(_core.check_json(model))["ok"]
+    model.write_bytes(model.read_bytes()[:-1])
+    result = json.loads(_core.check_json(model))
+    assert not result["ok"] and result["error"]["code"] == "data_truncated"
+    with pytest.raises(FileNotFoundError):
+        _core.check_json(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        _core.check_json(tmp_path / "none.safetensors.index.json")
+    with pytest.raises(ValueError, match="strict"):
+        _core.check_json(model, "loose")
+
+
+def test_check_looks_at_values(tmp_path):
+    path = tmp_path / "x"
+    _core.save_file(path, [spec_of("x", np.array([1, np.nan, np.inf], np.float32))])
+    seen = []
+    result = json.loads(_core.check_json(path, deep=True,
+                                         progress=lambda *args: seen.append(args)))
+    assert result["ok"] and result["deep"]["nan"] == result["deep"]["inf"] == 1
+    assert seen[-1] == (12, 12)
+    assert json.loads(_core.check_json(path))["deep"] is None
+
+
+# ── hash ──
+
+def test_hash_is_the_digest(model):
+    result = json.loads(_core.hash_json(model))
+    assert result["computed"] == {"sha256": hashlib.sha256(model.read_bytes()).hexdigest()}
+    two = json.loads(_core.hash_json(model, "sha256,blake3", threads=2))["computed"]
+    assert sorted(two) == ["blake3", "sha256"]
+    assert json.loads(_core.hash_json(os.fsencode(model)))["path"] == str(model)
+
+
+def test_hash_of_a_model_in_many_files(index, tmp_path):
+    whole = tmp_path / "whole.safetensors"
+    _core.save_file(whole, [spec_of(name, np.arange(4, dtype=np.float32)) for name in "ab"])
+    assert json.loads(_core.hash_json(index, "content"))["computed"]["content"] == \
+        json.loads(_core.hash_json(whole, "content"))["computed"]["content"]
+    assert json.loads(_core.diff_json(index, whole))["same"]
+
+
+def test_what_hash_refuses(model, tmp_path):
+    with pytest.raises(ValueError, match="md5"):
+        _core.hash_json(model, "md5")
+    with pytest.raises(ValueError, match="threads"):
+        _core.hash_json(model, threads=-1)
+    with pytest.raises(FileNotFoundError):
+        _core.hash_json(tmp_path / "none")
+
+
+def test_progress_stops(tmp_path):
+    path = tmp_path / "x"
+    array = np.broadcast_to(np.zeros(1, np.uint8), (1 << 29,))
+    _core.save_file(path, [("x", "U8", array.shape, array, array.strides)], sync=False)
+
+    def progress(done, total):
+        raise KeyError(done)
+    for work in (lambda: _core.hash_json(path, "sha256", progress=progress),
+                 lambda: _core.diff_json(path, path, progress=progress),
+                 lambda: _core.convert(path, tmp_path / "y", "I64", sync=False,
+                                       names=["x"], progress=progress)):
+        with pytest.raises(KeyError):
+            work()
+    assert os.listdir(tmp_path) == ["x"]
+
+
+# ── diff ──
+
+def test_diff_and_tolerance(model, tmp_path):
+    other = tmp_path / "other"
+    _core.save_file(other, [spec_of("w", np.arange(6, dtype=np.float32).reshape(2, 3) + 1e-3),
+                            spec_of("n", np.arange(3))])
+    assert not json.loads(_core.diff_json(model, other))["same"]
+    assert json.loads(_core.diff_json(model, other, atol=0.01, metadata=False))["same"]
+    assert not json.loads(_core.diff_json(model, other, atol=0.01))["same"]
+    assert json.loads(_core.diff_json(model, other, header=True, metadata=False))["same"]
+    for bad in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="rtol"):
+            _core.diff_json(model, other, rtol=bad)
+    with pytest.raises(TypeError):
+        _core.diff_json(model, other, atol="1")
+    with pytest.raises(FileNotFoundError):
+        _core.diff_json(model, tmp_path / "none")
+
+
+# ── convert ──
+
+def test_convert(model, tmp_path):
+    out = tmp_path / "half.safetensors"
+    os.chmod(model, 0o600)
+    counts = _core.convert(model, out, "F16")
+    assert counts == {"cast": 1, "same": 0, "other": 1, "scaled": 0, "scale": 0,
+                      "bytes_before": 48, "bytes_after": 36}
+    data = out.read_bytes()
+    assert tensor_bytes(data, "w") == np.arange(6, dtype=np.float16).tobytes()
+    assert parse(data)[1] == {"modelspec.title": "A title"}
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        _core.convert(model, out, "F16")
+    assert _core.convert(model, out, "I32", names=iter(["n"]), overwrite=True)["cast"] == 1
+
+
+def test_what_convert_refuses(model, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="F99"):
+        _core.convert(model, out, "F99")
+    with pytest.raises(_core.SafetensorError) as caught:
+        _core.convert(model, out, "F16", names=["w", "z"])
+    assert (caught.value.code, caught.value.tensor) == ("tensor_not_found", "z")
+    with pytest.raises(TypeError, match="names"):
+        _core.convert(model, out, "F16", names="w")
+    _core.save_file(model, [spec_of("w", np.array([1e9], np.float32))])
+    with pytest.raises(Exception) as caught:
+        _core.convert(model, out, "I8", names=["w"])
+    assert (caught.value.code, caught.value.tensor) == ("cast_value", "w")
+    assert str(model) in str(caught.value) and not out.exists()
+    assert _core.convert(model, out, "I8", names=["w"], saturate=True)["cast"] == 1
+    assert tensor_bytes(out.read_bytes(), "w") == b"\x7f"
+
+
+def test_convert_of_many_files(index, tmp_path):
+    folder = tmp_path / "bf16"
+    assert _core.convert(index, folder, "BF16", threads=2)["cast"] == 2
+    assert sorted(os.listdir(folder)) == sorted(os.listdir(index.parent))
+    single = tmp_path / "one.safetensors"
+    _core.convert(index.parent, single, "BF16")
+    assert json.loads(_core.diff_json(folder, single))["same"]
+    with pytest.raises(FileExistsError):
+        _core.convert(index, folder, "BF16", overwrite=True)
+
+
+# ── cast ──
+
+def test_cast():
+    ones = np.array([1, -2, 0.5, 256], np.float32)
+    out = _core.cast(ones, "F32", "F16")
+    assert type(out) is bytearray and out == ones.astype(np.float16).tobytes()
+    assert _core.cast(ones, "F32", "BF16") == (ones.view(np.uint32) >> 16).astype("u2").tobytes()
+    assert _core.cast(b"", "F32", "I8") == b""
+    assert _core.cast(b"\x21", "F4", "F32") == struct.pack("<2f", 0.5, 1)
+    assert _core.cast(struct.pack("<2f", 0.5, 1), "F32", "F4") == b"\x21"
+    assert _core.cast(np.float32(300).tobytes(), "F32", "U8", True) == b"\xff"
+
+
+def test_what_cast_refuses():
+    with pytest.raises(Exception) as caught:
+        _core.cast(np.float32(300).tobytes(), "F32", "U8")
+    assert caught.value.code == "cast_value"
+    for data, source, target in ((bytes(3), "F32", "F16"), (bytes(4), "F32", "F4"),
+                                 (bytes(2), "F6_E2M3", "F32")):
+        with pytest.raises(_core.SafetensorError) as caught:
+            _core.cast(data, source, target)
+        assert caught.value.code == "size_partial_byte"
+    with pytest.raises(TypeError) as caught:
+        _core.cast(bytes(8), "C64", "F32")
+    assert caught.value.code == "cast_dtype"
+    with pytest.raises(ValueError):
+        _core.cast(bytes(8), "C65", "F32")
+    with pytest.raises(TypeError):
+        _core.cast([1], "F32", "F16")
+
+
+# ── Memory ──
+
+def test_nothing_leaks(model, index, tmp_path):
+    def work():
+        _core.info_json(model)
+        _core.info_json(model.read_bytes())
+        _core.check_json(index, deep=True)
+        _core.hash_json(model, "all")
+        _core.diff_json(model, index)
+        _core.convert(model, tmp_path / "out", "F16", names=["w"], overwrite=True, sync=False)
+        _core.cast(bytes(64), "F32", "F16")
+        for bad in (lambda: _core.info_json(tmp_path / "none"),
+                    lambda: _core.hash_json(model, "md5"),
+                    lambda: _core.check_json(tmp_path / "none", deep=True),
+                    lambda: _core.diff_json(model, tmp_path / "none"),
+                    lambda: _core.convert(model, tmp_path / "no" / "x", "F16"),
+                    lambda: _core.convert(model, tmp_path / "x", "F16", names=["w", "z"]),
+                    lambda: _core.cast(bytes(3), "F32", "F16")):
+            with pytest.raises(Exception):
+                bad()
+    work()
+    count = sys.getrefcount(_core.SafetensorError)
+    assert grows(work, 150) < 1 << 20
+    assert sys.getrefcount(_core.SafetensorError) <= count + 2

@@ -1,0 +1,280 @@
+"""libsafetensors.torch: saving, loading, shared memory, models."""
+import struct
+
+import pytest
+
+import libsafetensors
+from libsafetensors import SafetensorError, safe_open
+
+torch = pytest.importorskip("torch")
+from libsafetensors import torch as ours  # noqa: E402
+from libsafetensors.torch import (_find_shared_tensors, _remove_duplicate_names, load, load_file,
+                                  load_model, save, save_file, save_model)  # noqa: E402
+
+
+def bits(tensor):
+    """Bytes of a tensor of any dtype."""
+    return bytes(tensor.contiguous().reshape(-1).view(torch.uint8).untyped_storage()[
+        :tensor.nelement() * tensor.element_size()]) if tensor.nelement() else b""
+
+
+def made(dtype, shape):
+    count = 1
+    for n in shape:
+        count *= n
+    most = 2 if dtype is torch.bool else 251
+    data = (torch.arange(count * dtype.itemsize) % most).to(torch.uint8)
+    return data.view(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (), (0,), (3, 0, 2)])
+@pytest.mark.parametrize("dtype", list(ours._NAMES), ids=str)
+def test_round_trip(tmp_path, dtype, shape):
+    if ours._NAMES[dtype] == "F4" and not shape:
+        pytest.skip("half an element does not fill a byte")
+    tensor = made(dtype, shape)
+    save_file({"a": tensor}, tmp_path / "f")
+    data = (tmp_path / "f").read_bytes()
+    assert save({"a": tensor}) == data
+    for got in (load_file(tmp_path / "f"), load_file(tmp_path / "f", backend="pread"), load(data),
+                load(bytearray(data))):
+        assert got["a"].dtype == dtype and got["a"].shape == tensor.shape
+        assert got["a"].device.type == "cpu" and bits(got["a"]) == bits(tensor)
+    with safe_open(tmp_path / "f", "pt") as f:
+        assert bits(f.get_tensor("a")) == bits(tensor)
+
+
+def test_default_device_does_not_matter(tmp_path):
+    save_file({"a": torch.arange(6.0), "b": torch.zeros(0, 2)}, tmp_path / "f")
+    with torch.device("meta"):
+        got = load_file(tmp_path / "f")
+        with safe_open(tmp_path / "f", "pt") as f:
+            one = f.get_tensor("a"), f.get_tensor("b"), f.get_slice("a")[1:3]
+        memory = load((tmp_path / "f").read_bytes())
+    for tensor in (*got.values(), *one, *memory.values()):
+        assert tensor.device.type == "cpu"
+    assert got["a"][5] == 5
+
+
+def test_other_devices(tmp_path):
+    save_file({"a": torch.arange(6.0)}, tmp_path / "f")
+    got = load_file(tmp_path / "f", device="meta")
+    assert got["a"].device.type == "meta" and got["a"].shape == (6,)
+    assert load_file(tmp_path / "f", device=torch.device("cpu"))["a"][5] == 5
+    with safe_open(tmp_path / "f", "pt", device="meta") as f:
+        assert f.get_tensor("a").is_meta and f.get_tensors()["a"].is_meta
+        assert f.get_slice("a")[:2].shape == (2,)
+    for bad in ("nonsense", "nonsense:0"):
+        with pytest.raises(SafetensorError, match="device %s is invalid" % bad):
+            load_file(tmp_path / "f", device=bad)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda(tmp_path):
+    tensors = {"a": torch.arange(6.0, device="cuda"), "b": torch.arange(9).to("cuda").reshape(3, 3),
+               "c": torch.zeros(0, device="cuda"), "d": torch.ones(4, dtype=torch.bfloat16)}
+    save_file(tensors, tmp_path / "f", progress=lambda done, total: None)
+    assert (tmp_path / "f").read_bytes() == save(tensors)
+    for device in ("cuda", "cuda:0", 0, torch.device("cuda:0")):
+        got = load_file(tmp_path / "f", device=device)
+        assert all(t.device == torch.device("cuda:0") for t in got.values())
+        assert all(torch.equal(got[k], tensors[k].to("cuda")) for k in tensors)
+    with safe_open(tmp_path / "f", "pt", device="cuda:0") as f:
+        assert torch.equal(f.get_slice("b")[1:, ::2], tensors["b"][1:, ::2])
+
+
+def test_streamed_saving_is_the_same_file(tmp_path):
+    tensors = {"b": torch.arange(6.0), "a": torch.arange(4, dtype=torch.uint8),
+               "z": torch.zeros(0, 3), "s": torch.tensor(5)}
+    seen = []
+    ours._stream(tensors, tmp_path / "f", {"k": "v"}, progress=lambda *now: seen.append(now))
+    assert (tmp_path / "f").read_bytes() == save(tensors, {"k": "v"})
+    assert seen[-1] == (36, 36)
+
+
+INDEXES = ["[:]", "[()]", "[:2]", "[:20]", "[3]", "[-1]", "[:, 1]", "[2:, -5]", "[::3]", "[..., 1]",
+           "[[]]", "[[1, 2]]", "[5:2]", "[10:]", "[-3:]", "[:-1]", "[None]", "[1:9:3, ::2]",
+           "[torch.tensor([1, 0])]", "[:, [0, 2]]", "[True]"]
+
+
+@pytest.mark.parametrize("backend", ["mmap", "pread"])
+@pytest.mark.parametrize("index", INDEXES)
+def test_slices_follow_torch(tmp_path, index, backend):
+    whole = torch.randn(10, 5)
+    save_file({"a": whole}, tmp_path / "f")
+    with safe_open(tmp_path / "f", "pt", backend=backend) as f:
+        piece = f.get_slice("a")
+    wanted, got = eval("whole" + index), eval("piece" + index)
+    assert got.shape == wanted.shape and torch.equal(got, wanted)
+
+
+def test_slices_beyond_torch(tmp_path):
+    whole = torch.arange(50.0).reshape(10, 5)
+    save_file({"a": whole}, tmp_path / "f")
+    with safe_open(tmp_path / "f", "pt") as f:
+        assert torch.equal(f.get_slice("a")[::-1], whole.flip(0))
+        for bad in (20, -11):
+            with pytest.raises(IndexError):
+                f.get_slice("a")[bad]
+        with pytest.raises(IndexError):
+            f.get_slice("a")[1, 2, 3]
+
+
+def test_unaligned_file(tmp_path):
+    header = b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},' \
+             b'"b":{"dtype":"F32","shape":[2,2],"data_offsets":[1,17]}}'
+    (tmp_path / "f").write_bytes(struct.pack("<Q", len(header)) + header + b"\1"
+                                 + struct.pack("<4f", 1, 2, 3, 4))
+    got = load_file(tmp_path / "f")["b"]
+    assert torch.equal(got, torch.tensor([[1.0, 2], [3, 4]])) and got.data_ptr() % 4 == 0
+
+
+def test_writes_never_reach_the_file(tmp_path):
+    save_file({"a": torch.zeros(1000)}, tmp_path / "f")
+    before = (tmp_path / "f").read_bytes()
+    got = load_file(tmp_path / "f")["a"]
+    got += 1
+    assert got.sum() == 1000 and (tmp_path / "f").read_bytes() == before
+    save_file({"a": got}, tmp_path / "f")
+    assert load_file(tmp_path / "f")["a"].sum() == 1000 == got.sum()
+
+
+# ── Refusals ──
+
+def test_refusals(tmp_path):
+    shared = torch.zeros(6)
+    for bad, kind, text in (
+            ({"a": torch.zeros(4, 4).T}, ValueError, "non contiguous"),
+            ({"a": torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)}, ValueError,
+             "contiguous"),
+            ({"a": shared, "b": shared[1:]}, RuntimeError, "share memory"),
+            ({"a": torch.zeros(2, device="meta")}, RuntimeError, "meta tensor"),
+            ({"a": torch.zeros(2, 3).to_sparse()}, ValueError, "sparse"),
+            ({"a": [1]}, ValueError, "expected torch.Tensor"),
+            ([1], ValueError, "Expected a dict"),
+            ({"a": torch.zeros(2, dtype=torch.complex128)}, SafetensorError, "complex128"),
+            ({1: torch.zeros(2)}, TypeError, "str")):
+        with pytest.raises(kind, match=text):
+            save(bad)
+        with pytest.raises(kind, match=text):
+            save_file(bad, tmp_path / "f")
+    assert not list(tmp_path.iterdir())
+
+
+def test_lazy_conjugates_and_negatives():
+    z = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex64)
+    lazy = z.conj()
+    assert lazy.is_conj()
+    assert torch.equal(load(save({"a": lazy}))["a"], torch.tensor([1 - 2j, 3 + 4j]))
+    negative = lazy[:1].imag
+    assert negative.is_neg()
+    assert torch.equal(load(save({"a": negative}))["a"], negative.resolve_neg())
+
+
+def test_parameters_and_gradients():
+    p = torch.nn.Parameter(torch.arange(3.0))
+    got = load(save({"a": p}))["a"]
+    assert torch.equal(got, p.detach()) and not got.requires_grad
+
+
+def test_nothing_of_the_caller_changes(tmp_path):
+    model = torch.nn.Linear(2, 2)
+    tensors, metadata = {"b": torch.zeros(2), "a": torch.ones(2)}, {"k": "v"}
+    kept = dict(tensors)
+    save_file(tensors, tmp_path / "f", metadata)
+    model.tied = model.weight
+    save_model(model, tmp_path / "m", metadata)
+    assert metadata == {"k": "v"} and list(tensors) == ["b", "a"]
+    assert all(tensors[k] is kept[k] for k in kept)
+
+
+# ── Shared memory ──
+
+def test_overlap_is_of_all_and_not_of_neighbours():
+    a = torch.zeros(10)
+    # The third begins behind the second's end, inside the first.
+    tensors = {"long": a[:8], "short": a[1:2], "third": a[4:6], "last": a[8:]}
+    assert _find_shared_tensors(tensors) == [{"long", "short", "third"}, {"last"}]
+    with pytest.raises(RuntimeError):
+        save(tensors)
+    assert len(load(save({"a": a[:3], "b": a[3:]}))) == 2
+
+
+def test_names_to_keep():
+    a = torch.zeros(3, 3)
+    assert _remove_duplicate_names({"A": a, "B": a[:1], "C": a}) == {"A": ["B", "C"]}
+    assert _remove_duplicate_names({"A": a, "C": a}, discard_names=["A"]) == {"C": ["A"]}
+    assert _remove_duplicate_names({"A": a, "C": a}, preferred_names=["C"]) == {"C": ["A"]}
+    assert _remove_duplicate_names({"A": a, "C": a}, discard_names=["A", "C"]) == {"A": ["C"]}
+    with pytest.raises(RuntimeError):
+        _remove_duplicate_names({"B": a[:1]})
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(3, 3)
+        self.b = self.a
+
+
+class View(torch.nn.Module):
+    """Its only tensor covers a part of its memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("part", torch.arange(10.0)[2:5])
+
+
+def test_models(tmp_path):
+    model, again = Tied(), Tied()
+    save_model(model, tmp_path / "f", {"k": "v"}, sync=False)
+    with safe_open(tmp_path / "f", "pt") as f:
+        assert f.keys() == ["a.bias", "a.weight"]
+        assert f.metadata() == {"k": "v", "b.bias": "a.bias", "b.weight": "a.weight"}
+    assert load_model(again, tmp_path / "f") == (set(), [])
+    assert torch.equal(again.b.weight, model.a.weight)
+    with pytest.raises(RuntimeError, match="Error.s. in loading state_dict for Linear") as caught:
+        load_model(torch.nn.Linear(3, 3), tmp_path / "f")
+    assert 'Missing key(s) in state_dict: "bias", "weight"' in str(caught.value)
+    assert 'Unexpected key(s) in state_dict: "a.bias", "a.weight"' in str(caught.value)
+    missing, unexpected = load_model(torch.nn.Linear(3, 3), tmp_path / "f", strict=False)
+    assert missing == {"bias", "weight"} and sorted(unexpected) == ["a.bias", "a.weight"]
+
+
+def test_a_model_with_a_view(tmp_path):
+    save_model(View(), tmp_path / "f")
+    again = View()
+    again.part.zero_()
+    load_model(again, tmp_path / "f")
+    assert torch.equal(again.part, torch.tensor([2.0, 3, 4]))
+
+
+def test_a_model_that_is_not_contiguous(tmp_path):
+    model = torch.nn.Linear(3, 2)
+    model.weight = torch.nn.Parameter(torch.arange(6.0).reshape(3, 2).T)
+    with pytest.raises(ValueError, match=r"use save_model\(..., force_contiguous=True\)"):
+        save_model(model, tmp_path / "f", force_contiguous=False)
+    save_model(model, tmp_path / "f")
+    assert torch.equal(load_file(tmp_path / "f")["weight"], model.weight)
+
+
+def test_names_progress_and_our_own_file(tmp_path):
+    save_file({"a": torch.arange(3.0), "b": torch.arange(4.0)}, tmp_path / "f")
+    seen = []
+    got = load_file(tmp_path / "f", names=["b"], progress=lambda *now: seen.append(now))
+    assert list(got) == ["b"] and (not seen or seen[-1] == (16, 16))
+    assert list(load_file(tmp_path / "f", "meta", names=["b"])) == ["b"]
+    with libsafetensors.open(tmp_path / "f") as f:
+        assert set(f.torch()) == {"a", "b"} and torch.equal(f["a"].torch(), torch.arange(3.0))
+    with pytest.raises(SafetensorError):
+        load_file(tmp_path / "f", names=["c"])
+
+
+def test_names_that_programs_take_from_here(tmp_path):
+    assert ours.safe_open is safe_open and ours.TensorSpec is libsafetensors.TensorSpec
+    data, kept = ours._to_ndarray(torch.arange(6, dtype=torch.bfloat16).reshape(2, 3))
+    assert data.tobytes() == bits(kept) and data.shape == (12,)
+    assert ours._getdtype("F8_E4M3") is torch.float8_e4m3fn and ours._SIZE[torch.complex64] == 8
+    a = torch.zeros(4)
+    assert ours._filter_shared_not_shared([{"a", "b"}, {"c"}], {
+        "a": a[:2], "b": a[2:], "c": a}) == [{"a"}, {"b"}, {"c"}]

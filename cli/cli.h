@@ -47,6 +47,7 @@ extern const cli_command cli_repair_command;
 extern const cli_command cli_convert_command;
 extern const cli_command cli_meta_command;
 extern const cli_command cli_rename_command;
+extern const cli_command cli_dataset_command;
 extern const cli_command cli_help_command;
 
 /* Keep the worse of the status so far and this one. */

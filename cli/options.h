@@ -43,6 +43,9 @@ typedef struct cli_settings {
     int safe, each_shard, to_json;
     const char *from_json, *thumbnail, *strip_prefix, *add_prefix;
     cli_words map, regex;
+    /* of dataset */
+    int remove;
+    const char *grace, *target;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

@@ -192,7 +192,9 @@ SFT_API void sft_shard_writer_abandon(sft_shard_writer *writer);
 
 typedef enum sft_commit_how {
     SFT_COMMIT_NEW = 0,      /* SFT_EXISTS where a dataset (or any shard) is */
-    SFT_COMMIT_APPEND = 1,   /* to the dataset that is there, or a new one */
+    /* To the dataset that is there, or a new one; SFT_MANIFEST_MISSING where shards are and no
+     * manifest (with sft_storage.move: else they may be another job's at work). */
+    SFT_COMMIT_APPEND = 1,
     SFT_COMMIT_OVERWRITE = 2 /* in place of it; its shards go after the commit */
 } sft_commit_how;
 
@@ -292,8 +294,9 @@ SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
 /* In the order of samples; NULL past the last. */
 SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
-/* Open a shard, read by position. SFT_DATASET_SHARD when it is missing or not of the size the manifest tells, after a second
- * look at the manifest (SFT_DATASET_CHANGED). Close with sft_close. */
+/* Open a shard, read by position. SFT_DATASET_SHARD when it is missing or not of the size the
+ * manifest tells, after a second look at the manifest (SFT_DATASET_CHANGED). Close with
+ * sft_close. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset, size_t i,
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);
@@ -305,7 +308,9 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, const char *command,
                                                      sft_sink *sink, sft_error *err);
-/* Every tensor of every shard, shard by shard, or of those whose key match tells. */
+/* Every tensor of every shard, shard by shard, or of those whose key match tells. A shard that
+ * cannot be read ends the list; the object is whole, with "ok": false and "error", and the code
+ * is returned. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
                                                    const char *command, sft_match_fn match,
                                                    void *ctx, sft_sink *sink, sft_error *err);

@@ -202,10 +202,12 @@ def check_public():
     for path in find("include/*.h"):
         code = bare(read(path))
         for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code, re.M):
-            check(name.startswith(("SFT_", "SAFETENSORS_")), path, f"macro {name} has no prefix")
+            check(name.startswith(("SFT_", "SAFETENSORS_", "ARROW_")), path,
+                  f"macro {name} has no prefix")
         for name in re.findall(r"^\}\s*(\w+)\s*;|^(?:struct|enum|union)\s+(\w+)", code, re.M):
             name = name[0] or name[1]
-            check(name.startswith("sft_"), path, f"type {name} has no prefix")
+            # Arrow's structs have the names of its C data interface.
+            check(name.startswith(("sft_", "Arrow")), path, f"type {name} has no prefix")
 
 
 def check_texts():

@@ -59,6 +59,8 @@ SUITES = [
     ("info", "check test asan coverage", 300, [PY, "tests/info/run.py"], "tests/info/run.py"),
     ("online", "test asan coverage", 300, [PY, "tests/online/run.py"], "tests/online/run.py"),
     ("schema", "test", 120, [PY, "tests/schema.py", "{build}/safetensors"], "tests/schema.py"),
+    ("dataset", "check test asan coverage", 120, [PY, "tests/dataset/run.py"],
+     "tests/dataset/run.py"),
     ("examples", "check test asan coverage", 120, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
     ("install", "test", 180, [PY, "tests/install/run.py"], "tests/install/run.py"),

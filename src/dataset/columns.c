@@ -264,13 +264,9 @@ sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
     settling s = { options, schema, arena, 0, NULL, err };
-    sft_span sep = options->separator;
     *out = (sfti_ds_columns){ options->mode, 0, NULL, 0 };
     if (!schema || !schema->release)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a schema, found none");
-    if (sep.len && sfti_utf8_check(sep.data, sep.len) != sep.len)
-        return sfti_fail(err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
-                         "option kv_separator: expected UTF-8");
     sft_code code = settle_names(&s);
     if (code == SFT_OK) code = settle_wished(&s);
     return code ? code : settle_columns(&s, out);

@@ -38,8 +38,36 @@ sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t
 
 static sft_code commit_exists(sft_error *err, const char *what) {
     return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                     "expected a folder without a dataset, found %s; append to it or overwrite it",
-                     what);
+                     "expected a folder without a dataset, found %s", what);
+}
+
+void sfti_commit_unlock(sft_commit *c) {
+    if (c->locked && c->storage->unlock) c->storage->unlock(c->storage->ctx);
+    c->locked = false;
+}
+
+static sft_code commit_lock(sft_commit *c, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (c->storage->lock) code = c->storage->lock(c->storage->ctx, c->how.lock_wait_ms, err);
+    c->locked = code == SFT_OK;
+    return code;
+}
+
+/* Shards without a manifest: it was lost, and gc would take them for garbage once there is
+ * another. Where nothing is moved they may be those of a job at work. */
+static sft_code commit_lost(sft_commit *c, bool *lost, sft_error *err) {
+    commit_listing l = { 0, false };
+    *lost = false;
+    if (!c->storage->move) return SFT_OK;
+    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    *lost = l.any;
+    return code;
+}
+
+static sft_code commit_lost_fail(sft_error *err) {
+    return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
+                     "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
+                     "none: it cannot be appended to");
 }
 
 /* ── Beginning ── */
@@ -48,7 +76,7 @@ static sft_code begin_new(sft_commit *c, sft_error *err) {
     commit_listing l = { 0, false };
     if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
     sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
-    if (code == SFT_OK && l.any) code = commit_exists(err, "shards without a manifest");
+    if (code == SFT_OK && l.any) code = commit_exists(err, "shards and no manifest");
     return code;
 }
 
@@ -57,18 +85,27 @@ static sft_code begin_base(sft_commit *c, sfti_ds_manifest *base, sft_error *err
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* What cannot be understood can be overwritten all the same. */
-    if (code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE) {
-        c->began_with = true;
-        return SFT_OK;
-    }
-    if (code) {
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    if (code && !broken) {
         if (err) *err = other;
         return code;
     }
     c->began_with = true;
-    c->began_version = base->version;
-    memcpy(c->began_commit, base->commit, sizeof c->began_commit);
+    c->began_version = broken ? 0 : base->version;
+    c->began_text = base->text;
     return SFT_OK;
+}
+
+/* A commit that is just being published has shards in place, and then a manifest. */
+static sft_code begin_lost(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
+    bool lost = false;
+    sft_code code = commit_lost(c, &lost, err);
+    if (code || !lost) return code;
+    code = commit_lock(c, err);
+    if (code) return code;
+    sfti_commit_unlock(c);
+    code = begin_base(c, base, err);
+    return code || c->began_with ? code : commit_lost_fail(err);
 }
 
 static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
@@ -97,8 +134,10 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     /* A job that goes on was looked at when it began. */
     if (code == SFT_OK && c->how.how == SFT_COMMIT_NEW && !c->how.job.len)
         code = begin_new(c, err);
-    if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->began_with)
-        code = sfti_commit_agree(c, &base, err);
+    bool append = c->how.how == SFT_COMMIT_APPEND;
+    if (code == SFT_OK && append && !c->began_with) code = begin_lost(c, &base, err);
+    if (code == SFT_OK && append && c->began_with)
+        code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
     if (code == SFT_OK) code = begin_job(c, &base, err);
     return code;
 }
@@ -173,18 +212,6 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* ── Preparing ── */
 
-void sfti_commit_unlock(sft_commit *c) {
-    if (c->locked && c->storage->unlock) c->storage->unlock(c->storage->ctx);
-    c->locked = false;
-}
-
-static sft_code prepare_lock(sft_commit *c, sft_error *err) {
-    sft_code code = SFT_OK;
-    if (c->storage->lock) code = c->storage->lock(c->storage->ctx, c->how.lock_wait_ms, err);
-    c->locked = code == SFT_OK;
-    return code;
-}
-
 static sft_code prepare_changed(const sft_commit *c, sft_error *err) {
     return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
                      "expected the dataset as it was at the start (version %llu), found version "
@@ -192,25 +219,31 @@ static sft_code prepare_changed(const sft_commit *c, sft_error *err) {
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
+static sft_code prepare_append(sft_commit *c, sft_error *err) {
+    bool lost = false;
+    if (c->has_base)
+        return sfti_commit_agree(c, &c->base, c->columns.column, c->columns.count, err);
+    sft_code code = commit_lost(c, &lost, err);
+    return code || !lost ? code : commit_lost_fail(err);
+}
+
 /* The manifest that is there now, and whether the commit may go on over it. */
 static sft_code prepare_base(sft_commit *c, sft_error *err) {
     sft_error other;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
+    sft_span text = c->base.text;
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
     c->has_base = code == SFT_OK;
     if (broken) memset(&c->base, 0, sizeof c->base);
-    else if (code != SFT_OK && code != SFT_MANIFEST_MISSING) {
+    if (code && !broken && code != SFT_MANIFEST_MISSING) {
         if (err) *err = other;
         return code;
     }
     if (c->how.how == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
-    if (c->how.how == SFT_COMMIT_APPEND)
-        return c->has_base ? sfti_commit_agree(c, &c->base, err) : SFT_OK;
-    if (c->has_base != (c->began_with && !broken) || c->base.version != c->began_version ||
-        memcmp(c->base.commit, c->began_commit, sizeof c->began_commit) != 0)
-        return prepare_changed(c, err);
-    return SFT_OK;
+    if (c->how.how == SFT_COMMIT_APPEND) return prepare_append(c, err);
+    bool same = !text.data == !c->began_text.data && sft_span_equal(text, c->began_text);
+    return same ? SFT_OK : prepare_changed(c, err);
 }
 
 static void prepare_reset(sft_commit *c) {
@@ -228,9 +261,10 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that was not prepared");
     prepare_reset(c);
-    sft_code code = prepare_lock(c, err);
+    sft_code code = commit_lock(c, err);
     if (code == SFT_OK) code = prepare_base(c, err);
-    if (code == SFT_OK) code = sfti_commit_gather(c, job, err);
+    if (code == SFT_OK) code = sfti_commit_columns(c, err);
+    if (code == SFT_OK) code = sfti_commit_gather(c, err);
     if (code == SFT_OK) code = sfti_commit_count(c, job, err);
     if (code == SFT_OK) code = sfti_commit_render(c, err);
     if (code == SFT_OK) c->state = COMMIT_PREPARED;

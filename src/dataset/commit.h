@@ -32,7 +32,7 @@ struct sft_commit {
     char job_text[64];
     char job_folder[48]; /* "" where nothing is moved */
     bool began_with;     /* a manifest was there */
-    char began_commit[37];
+    sft_span began_text;
     uint64_t began_version;
     sfti_ds_columns columns; /* of the schema; count 0 when there was none */
     sfti_ds_receipt *receipts;
@@ -49,9 +49,21 @@ struct sft_commit {
     sft_buffer text; /* the manifest to be published */
 };
 
+/* commit_publish.c: whether the manifest that is there is this commit's. */
+commit_state sfti_commit_outcome(const sft_storage *storage, const sft_allocator *alloc,
+                                 const char *commit);
+/* commit_agree.c */
+sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
+                           const sfti_ds_column *columns, size_t count, sft_error *err);
+/* Column of a tensor by its key; NULL when there is none. */
+sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
+                                   sft_span key);
+/* What is not the same in both is not told. */
+void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b);
+/* Columns of the next manifest, from the base or the receipts. */
+sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
 /* commit_check.c */
-sft_code sfti_commit_agree(sft_commit *c, const sfti_ds_manifest *base, sft_error *err);
-sft_code sfti_commit_gather(sft_commit *c, const sft_job *job, sft_error *err);
+sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
 /* commit_manifest.c: shadowed tensors, totals, schema, text. */
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
 sft_code sfti_commit_render(sft_commit *c, sft_error *err);

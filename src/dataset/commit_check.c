@@ -1,89 +1,9 @@
 #include "base/checked.h"
-#include "base/endian.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/commit.h"
 
 #include <string.h>
-
-/* ── Whether rows fit the dataset that is there ── */
-
-static sft_code agree_fail(sft_error *err, const char *what, sft_span name, const char *have,
-                           const char *want) {
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                     "%s %.*s: expected %s as in the dataset, found %s", what, (int)name.len,
-                     name.data, want, have);
-}
-
-static const char *agree_dtype(const sfti_ds_column *c) {
-    return sft_dtype_describe(c->dtype)->name;
-}
-
-static sft_code agree_column(const sfti_ds_column *is, const sfti_ds_column *was,
-                             sft_error *err) {
-    if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
-        return agree_fail(err, "column", is->name, agree_dtype(is), agree_dtype(was));
-    if (!is->has_shape || !was->has_shape) return SFT_OK;
-    if (is->rank != was->rank || memcmp(is->shape, was->shape, is->rank * sizeof *is->shape))
-        return agree_fail(err, "column", is->name, "another shape per sample", "the shape");
-    return SFT_OK;
-}
-
-static const sfti_ds_column *column_named(const sfti_ds_column *all, size_t count,
-                                          sft_span name) {
-    for (size_t i = 0; i < count; i++)
-        if (sft_span_equal(all[i].name, name)) return &all[i];
-    return NULL;
-}
-
-static sft_code agree_columns(const sfti_ds_manifest *base, const sfti_ds_column *columns,
-                              size_t count, sft_error *err) {
-    for (size_t i = 0; i < count; i++) {
-        const sfti_ds_column *was =
-            column_named(base->columns, base->column_count, columns[i].name);
-        if (!was) return agree_fail(err, "column", columns[i].name, "it", "none of this name");
-        sft_code code = agree_column(&columns[i], was, err);
-        if (code) return code;
-    }
-    for (size_t i = 0; i < base->column_count; i++)
-        if (!column_named(columns, count, base->columns[i].name))
-            return agree_fail(err, "column", base->columns[i].name, "none", "it");
-    return SFT_OK;
-}
-
-/* A connector's manifest tells keys only; in batch mode they are the columns. */
-static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
-    if (base->ours || !base->has_schema || c->options->mode != SFT_DATASET_BATCH) return SFT_OK;
-    for (size_t i = 0; i < c->columns.count; i++) {
-        const sfti_ds_column *column = &c->columns.column[i];
-        const sfti_ds_entry *was = NULL;
-        for (size_t k = 0; k < base->entry_count && !was; k++)
-            if (sft_span_equal(base->entries[k].key, column->name)) was = &base->entries[k];
-        if (!was) return agree_fail(err, "column", column->name, "it", "none of this name");
-        if (column->has_dtype &&
-            !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(column))))
-            return agree_fail(err, "column", column->name, agree_dtype(column), was->dtype.data);
-    }
-    return SFT_OK;
-}
-
-sft_code sfti_commit_agree(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
-    const sft_dataset_options *o = c->options;
-    sft_span option = sft_span_cstr("");
-    if (base->mode && base->mode != o->mode)
-        return agree_fail(err, "the mode", option, o->mode == SFT_DATASET_KV ? "kv" : "batch",
-                          o->mode == SFT_DATASET_KV ? "batch" : "kv");
-    if (o->mode == SFT_DATASET_KV && base->ours) {
-        if (!sft_span_equal(o->name_col, base->name_col))
-            return agree_fail(err, "name_col", option, o->name_col.data, base->name_col.data);
-        if (!sft_span_equal(o->separator, base->separator))
-            return agree_fail(err, "kv_separator", option, o->separator.data,
-                              base->separator.data);
-    }
-    if (c->columns.count && base->ours && base->column_count)
-        return agree_columns(base, c->columns.column, c->columns.count, err);
-    return agree_keys(c, base, err);
-}
 
 /* ── Receipts in order ── */
 
@@ -126,41 +46,29 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
 
 /* ── Shards as they lie there ── */
 
-static bool source_header(const sft_source *source, uint64_t *header_bytes) {
-    char bytes[8];
-    sft_error ignored;
-    for (size_t at = 0; at < sizeof bytes;) {
-        size_t got = 0;
-        if (source->read_at(source->ctx, at, bytes + at, sizeof bytes - at, &got, &ignored) ||
-            got == 0)
-            return false;
-        at += got;
-    }
-    *header_bytes = sfti_get_u64(bytes);
-    return true;
-}
-
-/* What is there but cannot be read counts as missing: which failure it was does not help. */
-static bool receipt_true(const sft_commit *c, const sfti_ds_receipt *r) {
+static sft_code receipt_true(const sft_commit *c, const sfti_ds_receipt *r, bool *same,
+                             sft_error *err) {
     sft_source source;
     uint64_t header = 0;
-    sft_error ignored;
-    if (c->storage->open(c->storage->ctx, r->stored.data, &source, &ignored)) return false;
-    bool same = source.size == r->bytes && source_header(&source, &header) &&
-                header == r->header_bytes;
+    sft_code code = c->storage->open(c->storage->ctx, r->stored.data, &source, err);
+    *same = false;
+    if (code) return code == SFT_NOT_FOUND ? SFT_OK : code;
+    if (source.size == r->bytes) code = sfti_ds_header_bytes(&source, &header, err);
+    *same = source.size == r->bytes && header == r->header_bytes;
     if (source.close) source.close(source.ctx);
-    return same;
+    return code;
 }
 
 static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **receipts,
                                size_t count, sft_error *err) {
     size_t missing = 0;
     const sfti_ds_receipt *first = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (!receipt_true(c, receipts[i])) {
-            if (!first) first = receipts[i];
-            missing++;
-        }
+    for (size_t i = 0; i < count; i++) {
+        bool same;
+        sft_code code = receipt_true(c, receipts[i], &same, err);
+        if (code) return code;
+        if (!same && missing++ == 0) first = receipts[i];
+    }
     if (!first) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                      "%zu of %zu shards are not visible from here as they were written, the "
@@ -179,6 +87,26 @@ static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
     return sft_file_count(file) / (columns ? columns : 1);
 }
 
+/* What its tensors are goes into the columns of the next manifest. */
+static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
+                              sft_error *err) {
+    bool batch = c->options->mode == SFT_DATASET_BATCH;
+    for (size_t i = 0; c->next.column_count && i < sft_file_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor(file, i);
+        sfti_ds_column *column =
+            sfti_commit_column(c, c->next.columns, c->next.column_count, t->name);
+        if (!column || (batch && t->rank == 0))
+            return sfti_fail_tensor(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET, t->name,
+                                    "%s: expected tensors of the columns that are written, "
+                                    "found %.*s",
+                                    name, (int)t->name.len, t->name.data);
+        sfti_ds_column is = { .has_dtype = true, .has_shape = true, .dtype = t->dtype,
+                              .rank = t->rank - batch, .shape = t->shape + batch };
+        sfti_column_meet(column, &is);
+    }
+    return SFT_OK;
+}
+
 static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
     sft_file *file = NULL;
     sft_code code =
@@ -189,6 +117,7 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
         code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
+    if (code == SFT_OK) code = adopt_columns(c, file, s->facts.name, err);
     s->facts.tensors = sft_file_count(file);
     if (forgotten) {
         s->facts.bytes = size;
@@ -249,7 +178,7 @@ static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err
     if (l->failed) return sfti_fail_memory(err, l->room * sizeof *l->shards);
     if (code == SFT_OK && l->count && !c->how.adopt_listing)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "the manifest does not name %zu shards that are there, the first is %s; "
+                         "the manifest does not name %zu of the shards that are there, first %s; "
                          "adopt=listing takes them in",
                          l->count, l->shards[0].facts.name);
     for (size_t i = 0; code == SFT_OK && i < l->count; i++)
@@ -355,23 +284,31 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     return code ? code : list_sources(c, err);
 }
 
+/* All tasks have the columns of the first, and those of the dataset that is there. */
 static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                                sft_error *err) {
-    bool told = c->how.how == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count;
-    for (size_t i = 0; told && i < count; i++) {
-        sft_code code =
-            agree_columns(&c->base, receipts[i]->columns, receipts[i]->column_count, err);
+    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    for (size_t i = 0; i < count; i++) {
+        const sfti_ds_receipt *r = receipts[i];
+        bool same = r->column_count == receipts[0]->column_count;
+        for (size_t k = 0; same && k < r->column_count; k++)
+            same = sft_span_equal(r->columns[k].name, receipts[0]->columns[k].name);
+        if (!same)
+            return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+                             "expected the same columns in all shards, found others in %s and %s",
+                             receipts[0]->name.data, r->name.data);
+        sft_code code = SFT_OK;
+        if (append) code = sfti_commit_agree(c, &c->base, r->columns, r->column_count, err);
         if (code) return code;
     }
     return SFT_OK;
 }
 
-sft_code sfti_commit_gather(sft_commit *c, const sft_job *job, sft_error *err) {
+sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     const sfti_ds_receipt **receipts = NULL;
     size_t count = 0;
     forgotten_list l = { c, NULL, 0, 0, false };
     sft_code code = gather_receipts(c, &receipts, &count, err);
-    (void)job;
     if (code == SFT_OK) code = gather_visible(c, receipts, count, err);
     if (code == SFT_OK) code = gather_columns(c, receipts, count, err);
     if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)

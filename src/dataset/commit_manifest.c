@@ -2,10 +2,9 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/commit.h"
+#include "os/os.h"
 
 #include <string.h>
-
-#define GENERATOR "libsafetensors " SFT_VERSION_STRING
 
 /* ── Duplicates, keys, totals ── */
 
@@ -103,43 +102,6 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     return code;
 }
 
-/* ── Columns ── */
-
-/* What is not the same in both is not told. */
-static void column_meet(sfti_ds_column *a, const sfti_ds_column *b) {
-    a->has_dtype = a->has_dtype && b->has_dtype && a->dtype == b->dtype;
-    a->has_shape = a->has_shape && b->has_shape && a->rank == b->rank &&
-                   memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
-}
-
-static void columns_meet(sfti_ds_manifest *m, const sfti_ds_column *from, size_t count) {
-    for (size_t i = 0; i < m->column_count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (sft_span_equal(m->columns[i].name, from[k].name))
-                column_meet(&m->columns[i], &from[k]);
-}
-
-static sft_code columns_begin(sft_commit *c, const sfti_ds_column *from, size_t count,
-                              sft_error *err) {
-    c->next.columns = sfti_arena_array(&c->work, count, sizeof *from);
-    if (!c->next.columns) return sfti_fail_memory(err, count * sizeof *from);
-    if (count) memcpy(c->next.columns, from, count * sizeof *from);
-    c->next.column_count = count;
-    return SFT_OK;
-}
-
-static sft_code next_columns(sft_commit *c, sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count;
-    sft_code code = SFT_OK;
-    if (append) code = columns_begin(c, c->base.columns, c->base.column_count, err);
-    else if (c->receipt_count)
-        code = columns_begin(c, c->receipts[0].columns, c->receipts[0].column_count, err);
-    else code = columns_begin(c, c->columns.column, c->columns.count, err);
-    for (size_t i = 0; code == SFT_OK && i < c->receipt_count; i++)
-        columns_meet(&c->next, c->receipts[i].columns, c->receipts[i].column_count);
-    return code;
-}
-
 /* ── schema in batch mode: the shape of a full batch ── */
 
 static uint64_t next_batch(const sft_commit *c) {
@@ -214,14 +176,23 @@ static bool next_totals(sft_commit *c) {
     return true;
 }
 
+/* Until when gc leaves what this commit or one before it replaced. */
+static uint64_t next_keep(const sft_commit *c) {
+    uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
+    uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
+    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
+    return keep > until ? keep : until;
+}
+
 static void next_options(sft_commit *c) {
     static const char *const tails[] = { "write", "drop", "pad" };
     const sft_dataset_options *o = c->options;
     sfti_ds_manifest *m = &c->next;
     m->ours = true;
-    m->generator = sft_span_cstr(GENERATOR);
+    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->job.uuid, sizeof m->commit);
     m->version = c->base.version + 1;
+    m->keep_until = next_keep(c);
     m->mode = o->mode;
     if (o->mode == SFT_DATASET_BATCH) {
         m->batch_size = o->batch_size;
@@ -242,8 +213,8 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 }
 
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
-    sft_code code = next_columns(c, err);
-    if (code == SFT_OK && c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
+    sft_code code = SFT_OK;
+    if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
     if (code == SFT_OK) code = next_shards(c, err);
     if (code == SFT_OK && !next_totals(c))
         code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,

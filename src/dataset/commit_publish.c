@@ -8,6 +8,8 @@ typedef struct publishing {
     sft_commit *c;
     sft_warn_fn warn;
     void *warn_ctx;
+    bool aside, aside_folder; /* the old index was moved there */
+    char aside_name[80];
 } publishing;
 
 /* ── After the commit point: nothing fails ── */
@@ -27,8 +29,8 @@ static void publish_clean(const publishing *p) {
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
+    if (p->aside_folder) publish_remove(p, p->aside_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
-    sfti_commit_unlock(c);
 }
 
 /* ── Before it ── */
@@ -51,77 +53,121 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
     return SFT_OK;
 }
 
-/* An index that Spark wrote is a folder, over which no file can be moved. */
-static sft_code publish_index(sft_commit *c, const char *index, sft_error *err) {
-    char from[128], aside[128];
-    sft_error ignored;
-    if (!index || !c->storage->move) return SFT_OK;
-    (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
-    if (c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, &ignored) == SFT_OK)
-        return SFT_OK;
-    (void)snprintf(aside, sizeof aside, "%s-index", c->job_folder);
-    (void)c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, aside, &ignored);
-    return c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+static bool index_look(void *ctx, const sft_stored *object) {
+    publishing *p = ctx;
+    if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
+    p->aside = true;
+    p->aside_folder = object->folder;
+    return false;
 }
 
-/* Whether the manifest that is there now is ours. */
-static commit_state publish_outcome(sft_commit *c) {
-    sfti_arena arena = { .alloc = c->alloc };
+/* Out of the way, and not lost before the commit point. One that Spark wrote is a folder, over
+ * which no file can be moved, and which has no place in the job's. */
+static sft_code index_aside(publishing *p, sft_error *err) {
+    sft_commit *c = p->c;
+    sft_code code = c->storage->list(c->storage->ctx, "", index_look, p, err);
+    if (code || !p->aside) return code;
+    (void)snprintf(p->aside_name, sizeof p->aside_name, "%s%s", c->job_folder,
+                   p->aside_folder ? SFTI_JOB_INDEX : "/replaced-index");
+    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
+    p->aside = code == SFT_OK;
+    return code;
+}
+
+/* When the commit does not come to its point, as far as that goes. */
+static void index_back(const publishing *p) {
+    const sft_storage *s = p->c->storage;
+    sft_error ignored;
+    if (!p->aside || p->c->state != COMMIT_FAILED) return;
+    (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
+    (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
+}
+
+static sft_code publish_index(publishing *p, const char *index, sft_error *err) {
+    char from[128];
+    sft_commit *c = p->c;
+    if (!index || !c->storage->move) return SFT_OK;
+    (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
+    sft_code code = index_aside(p, err);
+    return code ? code : c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+}
+
+commit_state sfti_commit_outcome(const sft_storage *storage, const sft_allocator *alloc,
+                                 const char *commit) {
+    sfti_arena arena = { .alloc = *alloc };
     sfti_ds_manifest now;
     sft_error ignored;
-    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
+    sft_code code = sfti_ds_manifest_read(storage, &arena, &now, &ignored);
     commit_state state = COMMIT_UNKNOWN;
-    if (code == SFT_OK && memcmp(now.commit, c->next.commit, sizeof now.commit) == 0)
-        state = COMMIT_PUBLISHED;
-    else if (code == SFT_OK || code == SFT_MANIFEST_MISSING)
+    if (code == SFT_OK)
+        state = strcmp(now.commit, commit) == 0 ? COMMIT_PUBLISHED : COMMIT_FAILED;
+    else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE)
         state = COMMIT_FAILED;
     sfti_arena_free(&arena);
     return state;
 }
 
-/* Where nothing can be locked the version is looked at once more. */
+static commit_state publish_outcome(const sft_commit *c) {
+    return sfti_commit_outcome(c->storage, &c->alloc, c->next.commit);
+}
+
+/* Where nothing can be locked the manifest is looked at once more. */
 static sft_code publish_recheck(sft_commit *c, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
-    sfti_ds_manifest now;
+    sfti_ds_manifest now = { .text = { NULL, 0 } };
     sft_error other;
     if (c->storage->lock) return SFT_OK;
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &other);
-    bool same = code == SFT_OK ? c->has_base && memcmp(now.commit, c->base.commit,
-                                                       sizeof now.commit) == 0
-                               : !c->has_base;
+    bool same = c->has_base ? code == SFT_OK && sft_span_equal(now.text, c->base.text)
+                            : code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     sfti_arena_free(&arena);
-    if (same) return SFT_OK;
+    if (code == SFT_OUT_OF_MEMORY && err) *err = other;
+    if (same || code == SFT_OUT_OF_MEMORY) return same ? SFT_OK : code;
     return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
                      "expected the dataset as it was, found another commit");
 }
 
-static sft_code publish_manifest(sft_commit *c, const char *index, sft_error *err) {
-    if (!index && c->next.index.data) {
-        c->next.index = (sft_span){ NULL, 0 };
-        sft_code code = sfti_commit_render_text(c, err);
-        if (code) return code;
-    }
-    sft_code code = publish_recheck(c, err);
-    if (code) return code;
+/* Without an index the manifest says so. */
+static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
+    if (index || !c->next.index.data) return SFT_OK;
+    c->next.index = (sft_span){ NULL, 0 };
+    return sfti_commit_render_text(c, err);
+}
+
+/* A put that fails may have been done all the same: then it is published, but what it replaced
+ * stays, for a power cut may take the manifest back. */
+static sft_code publish_manifest(const publishing *p, sft_error *err) {
+    sft_commit *c = p->c;
+    sft_error what;
     sft_span text = { c->text.data, c->text.len };
-    code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, text, err);
+    sft_code code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, text, &what);
     c->state = code ? publish_outcome(c) : COMMIT_PUBLISHED;
-    return c->state == COMMIT_PUBLISHED ? SFT_OK : code;
+    if (code == SFT_OK) {
+        publish_clean(p);
+    } else if (c->state == COMMIT_PUBLISHED) {
+        publish_warn(p, &what);
+    } else {
+        if (err) *err = what;
+        return code;
+    }
+    return SFT_OK;
 }
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publishing p = { c, warn, warn_ctx };
+    publishing p = { c, warn, warn_ctx, false, false, { 0 } };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
     c->state = COMMIT_FAILED;
-    sft_code code = publish_shards(c, job, err);
-    if (code == SFT_OK && index) code = publish_index(c, index, err);
+    sft_code code = publish_text(c, index, err);
+    if (code == SFT_OK) code = publish_shards(c, job, err);
+    if (code == SFT_OK) code = publish_index(&p, index, err);
     if (code == SFT_OK) code = publish_settle(c, "", err);
-    if (code == SFT_OK) code = publish_manifest(c, index, err);
-    if (code == SFT_OK) publish_clean(&p);
-    else sfti_commit_unlock(c);
+    if (code == SFT_OK) code = publish_recheck(c, err);
+    if (code == SFT_OK) code = publish_manifest(&p, err);
+    if (code) index_back(&p);
+    sfti_commit_unlock(c);
     return code;
 }
 
@@ -140,6 +186,7 @@ static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
     if (err) *err = *what;
 }
 
+/* Of a shard: under its last name it may have been moved already. */
 static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_error *err) {
     sft_code code = SFT_OK;
     sft_error what;
@@ -149,7 +196,6 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
         abort_keep_first(&code, c->storage->remove(c->storage->ctx, stored, false, &what), err,
                          &what);
     }
-    /* Those that were moved already. */
     for (size_t i = 0; i < c->shard_count; i++) {
         const char *name = c->shards[i].shard.facts.name;
         if (!c->shards[i].receipt || abort_named(now, name)) continue;

@@ -2,12 +2,14 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/care.h"
+#include "dataset/commit.h"
 #include "safetensors_hash.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define COMPACT_WAIT_MS 60000
+#define COMPACT_HEADER (UINT64_C(90) << 20) /* of a group: a file has at most 100 MB */
 
 /* Keys of one shard that a later one has again, in ascending order. */
 typedef struct compact_lost {
@@ -32,9 +34,11 @@ typedef struct compacting {
     compact_lost *lost; /* by shard, in the order of samples */
     compact_group *groups;
     size_t group_count;
+    sft_warn_fn warn;
+    void *warn_ctx;
+    bool unknown; /* whether it was published could not be told */
     char uuid[37], folder[48];
-    uint64_t dropped, rewritten, before, after;
-    uint64_t done, total;
+    uint64_t dropped, rewritten, before;
     sft_error *err;
 } compacting;
 
@@ -85,26 +89,44 @@ static sft_code compact_find(compacting *c) {
     return code;
 }
 
-/* Small neighbours go together as long as they stay within the target, so that the order of
- * rows is kept. */
-static void compact_plan(compacting *c, uint64_t target) {
-    size_t n = sft_dataset_shard_count(c->dataset);
-    for (size_t i = 0; i < n;) {
-        uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes;
-        size_t end = i + 1;
-        for (; end < n; end++) {
-            uint64_t more = sft_dataset_shard_at(c->dataset, end)->bytes;
-            if (more >= target || bytes >= target || bytes + more > target) break;
-            bytes += more;
-        }
-        bool lost = end > i + 1;
-        for (size_t k = i; k < end; k++) lost = lost || c->lost[k].count;
-        if (lost) {
-            c->groups[c->group_count++] = (compact_group){ i, end };
-            c->total += bytes;
-        }
-        i = end;
+static sft_code compact_header(compacting *c, size_t i, uint64_t *bytes) {
+    sft_source source;
+    const char *name = sft_dataset_shard_at(c->dataset, i)->name;
+    sft_code code = c->storage->open(c->storage->ctx, name, &source, c->err);
+    if (code) return code;
+    code = sfti_ds_header_bytes(&source, bytes, c->err);
+    if (source.close) source.close(source.ctx);
+    return code;
+}
+
+/* End of the group that begins with shard i: small neighbours go together as long as they stay
+ * within the target, so that the order of rows is kept. */
+static sft_code plan_group(compacting *c, size_t i, uint64_t target, size_t *end) {
+    uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes, header = 0, more = 0;
+    *end = i + 1;
+    if (bytes >= target) return SFT_OK;
+    sft_code code = compact_header(c, i, &header);
+    for (; code == SFT_OK && *end < sft_dataset_shard_count(c->dataset); ++*end) {
+        uint64_t next = sft_dataset_shard_at(c->dataset, *end)->bytes;
+        if (next >= target || next > target - bytes) break;
+        code = compact_header(c, *end, &more);
+        if (code || more > COMPACT_HEADER - header) break;
+        bytes += next;
+        header += more;
     }
+    return code;
+}
+
+static sft_code compact_plan(compacting *c, uint64_t target) {
+    size_t n = sft_dataset_shard_count(c->dataset), end = 0;
+    for (size_t i = 0; i < n; i = end) {
+        sft_code code = plan_group(c, i, target, &end);
+        if (code) return code;
+        bool anew = end > i + 1;
+        for (size_t k = i; k < end; k++) anew = anew || c->lost[k].count;
+        if (anew) c->groups[c->group_count++] = (compact_group){ i, end };
+    }
+    return SFT_OK;
 }
 
 /* ── One group ── */
@@ -227,8 +249,8 @@ static void group_samples(const compacting *c, const compact_group *g, uint64_t 
     }
 }
 
-static sft_code group_facts(compacting *c, const compact_group *g, char *name,
-                            const compact_open *o, uint64_t samples, const compact_sum *sum) {
+static sft_code group_facts(compacting *c, char *name, const compact_open *o, uint64_t samples,
+                            const compact_sum *sum) {
     sft_hashes hashes;
     char *digest = sfti_arena_take(&c->arena, 65);
     if (!digest) return sfti_fail_memory(c->err, 65);
@@ -238,8 +260,6 @@ static sft_code group_facts(compacting *c, const compact_group *g, char *name,
     to->known = true;
     to->facts = (sft_dataset_shard){ name, sum->bytes, samples, samples, 0, o->part_count, 0,
                                      digest };
-    for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
-    c->rewritten += g->end - g->first;
     return SFT_OK;
 }
 
@@ -255,9 +275,9 @@ static sft_code compact_write(compacting *c, const compact_group *g) {
     if (code == SFT_OK)
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &sum.hasher, c->err);
     if (code == SFT_OK && o.part_count) code = group_save(c, &o, samples, stored, &sum);
-    if (code == SFT_OK && o.part_count) code = group_facts(c, g, name, &o, samples, &sum);
-    if (code == SFT_OK && !o.part_count)
-        for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
+    if (code == SFT_OK && o.part_count) code = group_facts(c, name, &o, samples, &sum);
+    for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
+    c->rewritten += g->end - g->first;
     sft_hasher_free(sum.hasher);
     close_group(&o);
     sfti_arena_free(&arena);
@@ -318,11 +338,24 @@ static sft_code compact_manifest(compacting *c) {
     m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
     m->version++;
+    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->uuid, sizeof m->commit);
     return SFT_OK;
 }
 
 /* ── Publishing ── */
+
+/* Nobody has committed since the dataset was opened. */
+static sft_code compact_recheck(compacting *c) {
+    sfti_ds_manifest now;
+    sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, &now, c->err);
+    if (code || sft_span_equal(now.text, sft_dataset_manifest(c->dataset))) return code;
+    return sfti_fail(c->err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                     "expected the dataset as it was at the start (version %llu), found version "
+                     "%llu: a job has committed meanwhile",
+                     (unsigned long long)(c->next.version - 1),
+                     (unsigned long long)now.version);
+}
 
 static sft_code compact_move(compacting *c) {
     const sft_storage *s = c->storage;
@@ -337,42 +370,67 @@ static sft_code compact_move(compacting *c) {
     return s->settle ? s->settle(s->ctx, "", c->err) : SFT_OK;
 }
 
-static sft_code compact_put(compacting *c) {
-    sft_buffer text = { .alloc = c->alloc };
-    sft_sink sink = sft_sink_memory(&text);
-    sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
-    else sink.abandon(sink.ctx);
-    if (code == SFT_OK)
-        code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, (sft_span){ text.data, text.len },
-                           c->err);
-    sft_buffer_free(&text);
-    return code;
-}
-
-static void compact_drop(const compacting *c, const char *name, bool folder, sft_warn_fn warn,
-                         void *warn_ctx) {
+static void compact_drop(const compacting *c, const char *name, bool folder) {
     sft_error what;
-    if (c->storage->remove(c->storage->ctx, name, folder, &what) && warn)
-        warn(warn_ctx, &what);
+    if (c->storage->remove(c->storage->ctx, name, folder, &what) && c->warn)
+        c->warn(c->warn_ctx, &what);
 }
 
 /* After the commit point: nothing fails. */
-static void compact_clean(const compacting *c, sft_warn_fn warn, void *warn_ctx) {
+static void compact_clean(const compacting *c) {
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
-            compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false, warn, warn_ctx);
-    compact_drop(c, SFTI_DATASET_INDEX, true, warn, warn_ctx);
-    if (*c->folder) compact_drop(c, c->folder, true, warn, warn_ctx);
+            compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
+    compact_drop(c, SFTI_DATASET_INDEX, true);
+    if (*c->folder) compact_drop(c, c->folder, true);
+}
+
+static void compact_undo(const compacting *c) {
+    sft_error ignored;
+    for (size_t i = 0; i < c->count; i++)
+        if (strstr(c->shards[i].facts.name, c->uuid))
+            (void)c->storage->remove(c->storage->ctx, c->shards[i].facts.name, false, &ignored);
+    if (*c->folder) (void)c->storage->remove(c->storage->ctx, c->folder, true, &ignored);
+}
+
+/* As a commit does it: a put that failed may have been done all the same. */
+static sft_code compact_put(compacting *c, sft_span text) {
+    sft_error what;
+    sft_code code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, text, &what);
+    commit_state state = code ? sfti_commit_outcome(c->storage, &c->alloc, c->uuid)
+                              : COMMIT_PUBLISHED;
+    c->unknown = state == COMMIT_UNKNOWN;
+    if (code == SFT_OK) compact_clean(c);
+    else if (state == COMMIT_PUBLISHED && c->warn) c->warn(c->warn_ctx, &what);
+    else if (state != COMMIT_PUBLISHED && c->err) *c->err = what;
+    return state == COMMIT_PUBLISHED ? SFT_OK : code;
+}
+
+static sft_code compact_publish(compacting *c) {
+    sft_buffer text = { .alloc = c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    const sft_storage *s = c->storage;
+    sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
+    if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
+    else sink.abandon(sink.ctx);
+    bool lock = code == SFT_OK && s->lock;
+    if (lock) code = s->lock(s->ctx, COMPACT_WAIT_MS, c->err);
+    lock = lock && code == SFT_OK;
+    if (code == SFT_OK) code = compact_recheck(c);
+    if (code == SFT_OK) code = compact_move(c);
+    if (code == SFT_OK) code = compact_put(c, (sft_span){ text.data, text.len });
+    if (code && !c->unknown) compact_undo(c);
+    if (lock) s->unlock(s->ctx);
+    sft_buffer_free(&text);
+    return code;
 }
 
 /* ── All of it ── */
 
 static sft_code compact_begin(compacting *c) {
-    const sfti_ds_manifest *m;
     sft_code code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
     if (code) return code;
-    m = sfti_ds_manifest_of(c->dataset);
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     if (!m->ours)
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                          "expected a dataset that libsafetensors wrote, found another's; an "
@@ -383,18 +441,19 @@ static sft_code compact_begin(compacting *c) {
     return code;
 }
 
-static sft_code compact_run(compacting *c, uint64_t target, sft_warn_fn warn, void *warn_ctx) {
+static sft_code compact_run(compacting *c, uint64_t target) {
     sft_code code = compact_begin(c);
     bool keyed = code == SFT_OK && sft_dataset_kind(c->dataset) == SFT_DATASET_KV;
     if (keyed) code = compact_find(c);
-    if (keyed && code == SFT_OK) compact_plan(c, target);
+    if (keyed && code == SFT_OK) code = compact_plan(c, target);
     if (code || c->group_count == 0) return code;
     code = compact_shards(c);
     if (code == SFT_OK) code = compact_manifest(c);
-    if (code == SFT_OK) code = compact_move(c);
-    if (code == SFT_OK) code = compact_put(c);
-    if (code == SFT_OK) compact_clean(c, warn, warn_ctx);
-    return code;
+    if (code) {
+        compact_undo(c);
+        return code;
+    }
+    return compact_publish(c);
 }
 
 static sft_code compact_result(const compacting *c, const char *path, const char *command,
@@ -419,16 +478,9 @@ sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
                              sft_warn_fn warn, void *warn_ctx, const sft_job *job,
                              sft_error *err) {
     compacting c = { .storage = storage, .job = job, .alloc = sfti_allocator(NULL),
-                     .err = err };
+                     .warn = warn, .warn_ctx = warn_ctx, .err = err };
     c.arena.alloc = c.alloc;
-    sft_code code = storage->lock ? storage->lock(storage->ctx, COMPACT_WAIT_MS, err) : SFT_OK;
-    if (code) return code;
-    code = compact_run(&c, target_bytes, warn, warn_ctx);
-    if (code && *c.folder && storage->remove) {
-        sft_error ignored;
-        (void)storage->remove(storage->ctx, c.folder, true, &ignored);
-    }
-    if (storage->unlock) storage->unlock(storage->ctx);
+    sft_code code = compact_run(&c, target_bytes);
     if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);

@@ -18,7 +18,6 @@ struct sft_dataset {
 typedef struct dataset_look {
     const sft_dataset *dataset;
     size_t strangers;
-    bool index;
     char first[SFTI_DATASET_NAME];
 } dataset_look;
 
@@ -37,7 +36,6 @@ static bool dataset_names(const sfti_ds_manifest *m, const char *name) {
 static bool dataset_look_at(void *ctx, const sft_stored *object) {
     dataset_look *l = ctx;
     uint64_t file, shard;
-    if (strcmp(object->name, SFTI_DATASET_INDEX) == 0) l->index = true;
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard) ||
         dataset_names(&l->dataset->manifest, object->name))
         return true;
@@ -46,17 +44,17 @@ static bool dataset_look_at(void *ctx, const sft_stored *object) {
     return true;
 }
 
-/* A connector's append leaves shards out of its manifest, and an old index behind. */
+/* A connector's append leaves shards out of its manifest. */
 static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_ctx,
                             sft_error *err) {
-    dataset_look l = { d, 0, false, { 0 } };
+    dataset_look l = { d, 0, { 0 } };
     sft_error what = SFT_ERROR_INIT;
     if (d->manifest.ours || !warn) return SFT_OK;
     sft_code code = d->storage->list(d->storage->ctx, "", dataset_look_at, &l, err);
     if (code) return code;
     if (l.strangers) {
         (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                        "the manifest does not name %zu shards that are there, the first is %s; "
+                        "the manifest does not name %zu of the shards that are there, first %s; "
                         "they are not read",
                         l.strangers, l.first);
         warn(warn_ctx, &what);

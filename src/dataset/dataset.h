@@ -6,10 +6,11 @@
 #include "safetensors_dataset.h"
 
 #define SFTI_DATASET_MANIFEST "dataset_manifest.json"
+#define SFTI_DATASET_GENERATOR "libsafetensors " SFT_VERSION_STRING
 #define SFTI_DATASET_INDEX "_tensor_index.parquet"
 /* Key of __metadata__ by which a shard is known to be ours; its value is "1". */
 #define SFTI_DATASET_MARK "libsafetensors.dataset"
-#define SFTI_DATASET_NAME 80 /* room for a shard's name, its NUL counted */
+#define SFTI_DATASET_NAME 96 /* room for a shard's name, its NUL counted */
 #define SFTI_SCHEMA_MOST 10000 /* keys that the manifest's schema lists */
 
 /* ── options.c ── */
@@ -82,6 +83,8 @@ void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
+/* The index of a job's dataset, moved aside: "_job-<uuid>-index" */
+#define SFTI_JOB_INDEX "-index"
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
@@ -137,6 +140,7 @@ typedef struct sfti_ds_manifest {
     sft_span name_col, separator, tail;
     sft_span index; /* file name; data NULL: null or absent */
     uint64_t total_samples, total_valid, total_bytes;
+    uint64_t keep_until; /* seconds since 1970: gc leaves replaced shards till then; 0: none */
     size_t shard_count;
     sfti_ds_shard *shards; /* sorted by name */
     bool has_schema;
@@ -167,6 +171,8 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
 /* Whole, in one step, durable. */
 sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
                      sft_error *err);
+/* What its first eight bytes say. */
+sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 

@@ -60,7 +60,8 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     uint64_t age = object->mtime_s < 0 || g->now_s < (uint64_t)object->mtime_s
                        ? 0
                        : g->now_s - (uint64_t)object->mtime_s;
-    *item = (gc_item){ NULL, object->bytes, object->folder, age < g->grace_s };
+    bool kept = part && g->now_s < g->m.keep_until;
+    *item = (gc_item){ NULL, object->bytes, object->folder, kept || age < g->grace_s };
     memcpy(item->name, object->name, len + 1);
     *g->last = item;
     g->last = &item->next;
@@ -142,15 +143,14 @@ static sft_code gc_manifest(gc_work *g, sft_error *err) {
     return code;
 }
 
-/* No commit may move shards into place between the manifest and the listing: they can be older
- * than the grace. */
-static sft_code gc_locked(gc_work *g, bool remove, const char *path, const char *command,
-                          sft_sink *sink, sft_error *err) {
+static sft_code gc_look(gc_work *g, sft_error *err) {
     const sft_storage *s = g->storage;
+    g->first = NULL;
+    g->last = &g->first;
+    memset(&g->m, 0, sizeof g->m);
     sft_code code = gc_manifest(g, err);
     if (code == SFT_OK) code = s->list(s->ctx, "", gc_each, g, err);
     if (code == SFT_OK && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
-    if (code == SFT_OK) code = gc_write(g, remove, path, command, sink, err);
     return code;
 }
 
@@ -159,11 +159,14 @@ sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool 
                              sft_error *err) {
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
-    g.last = &g.first;
-    bool lock = remove && storage->lock;
-    sft_code code = lock ? storage->lock(storage->ctx, GC_WAIT_MS, err) : SFT_OK;
-    if (code) return code;
-    code = gc_locked(&g, remove, path, command, sink, err);
+    sft_code code = gc_look(&g, err);
+    /* No commit may move shards into place between the manifest and the listing: they can be
+     * older than the grace. */
+    bool lock = code == SFT_OK && g.first && remove && storage->lock;
+    if (lock) code = storage->lock(storage->ctx, GC_WAIT_MS, err);
+    lock = lock && code == SFT_OK;
+    if (lock) code = gc_look(&g, err);
+    if (code == SFT_OK) code = gc_write(&g, remove, path, command, sink, err);
     if (lock) storage->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;

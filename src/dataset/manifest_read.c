@@ -24,7 +24,8 @@ typedef sft_code (*manifest_take)(manifest_reading *r);
 
 static sft_code manifest_wrong(const manifest_reading *r, const char *expected) {
     sft_span text = { r->json.begin, (size_t)(r->json.end - r->json.begin) };
-    if (r->json.type == SFTI_JSON_ERROR) return sfti_json_fail(&r->json, 0, r->err);
+    if (r->json.type == SFTI_JSON_ERROR)
+        return sfti_fail_at(r->err, SFT_MANIFEST_TYPE, 0, text, r->json.error_at, r->json.why);
     return sfti_fail_at(r->err, SFT_MANIFEST_TYPE, 0, text, r->json.start, expected);
 }
 
@@ -40,7 +41,8 @@ static sft_code manifest_text(manifest_reading *r, bool or_null, sft_span *out) 
     sfti_json_type type = sfti_json_next(&r->json);
     *out = (sft_span){ NULL, 0 };
     if (type == SFTI_JSON_NULL && or_null) return SFT_OK;
-    if (type != SFTI_JSON_STRING) return manifest_wrong(r, or_null ? "a string or null" : "a string");
+    if (type != SFTI_JSON_STRING)
+        return manifest_wrong(r, or_null ? "a string or null" : "a string");
     char *copy = sfti_arena_take(r->arena, r->json.text.len + 1);
     if (!copy) return sfti_fail_memory(r->err, r->json.text.len + 1);
     size_t len = sfti_json_decode(r->json.text, copy);
@@ -307,6 +309,9 @@ static sft_code manifest_separator(manifest_reading *r) {
 static sft_code manifest_tail(manifest_reading *r) {
     return manifest_text(r, true, &r->out->tail);
 }
+static sft_code manifest_keep(manifest_reading *r) {
+    return manifest_uint(r, &r->out->keep_until);
+}
 static sft_code manifest_version(manifest_reading *r) {
     return manifest_uint(r, &r->out->version);
 }
@@ -341,6 +346,7 @@ static const struct manifest_field {
     { "tail_strategy", manifest_tail, false },
     { "index", manifest_index, false },
     { "columns", manifest_columns, false },
+    { "keep_until", manifest_keep, false },
     { "total_valid_samples", manifest_valid, false },
 };
 #define FIELD_COUNT (sizeof manifest_fields / sizeof *manifest_fields)
@@ -398,7 +404,12 @@ static sft_code manifest_number(manifest_reading *r) {
     for (size_t i = 0; i < m->shard_count; i++) {
         sft_dataset_shard *s = &m->shards[i].facts;
         if (!m->ours) s->first_sample = first;
-        if (!sfti_add(first, s->samples, &first) || s->valid_samples > s->samples)
+        if (s->valid_samples > s->samples)
+            return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+                             "%s: expected at most %llu valid samples, found %llu", s->name,
+                             (unsigned long long)s->samples,
+                             (unsigned long long)s->valid_samples);
+        if (!sfti_add(first, s->samples, &first))
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "expected sums of samples within 64 bits, found more in %s",
                              s->name);

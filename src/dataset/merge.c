@@ -309,7 +309,7 @@ static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
     return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the merging");
 }
 
-static sft_code merge_source(sfti_ds_merge *m, uint32_t source, sft_error *err) {
+static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
     static const sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_file *file = NULL;
     merge_look look = { .runs = 0 };
@@ -423,7 +423,7 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
                           .source_count = count, .job = job };
     sft_code code = SFT_OK;
     for (size_t i = 0; code == SFT_OK && i < count; i++)
-        code = merge_source(m, (uint32_t)i, err);
+        code = merge_shard(m, (uint32_t)i, err);
     if (code == SFT_OK) code = merge_begin(m, err);
     m->job = NULL;
     if (code == SFT_OK) *out = m;

@@ -29,7 +29,7 @@ static bool name_uuid(const char *text) {
 }
 
 /* At least `least` digits and what stands behind them. */
-static bool name_number(sft_span *text, size_t least, char behind, uint64_t *out) {
+static bool name_digits(sft_span *text, size_t least, char behind, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;
     for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
@@ -50,13 +50,15 @@ static bool name_starts(sft_span *text, const char *with) {
 }
 
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && name_number(&name, 5, '-', file) &&
-           name_number(&name, 4, '-', shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+    return name_starts(&name, PART) && name_digits(&name, 5, '-', file) &&
+           name_digits(&name, 4, '-', shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
 }
 
 bool sfti_ds_is_job(sft_span name) {
-    return name_starts(&name, JOB) && name.len == UUID_LEN && name_uuid(name.data);
+    if (!name_starts(&name, JOB) || name.len < UUID_LEN || !name_uuid(name.data)) return false;
+    sft_span rest = { name.data + UUID_LEN, name.len - UUID_LEN };
+    return rest.len == 0 || sft_span_equal(rest, sft_span_cstr(SFTI_JOB_INDEX));
 }
 
 sft_code sfti_ds_uuid(char out[37], sft_error *err) {

@@ -216,8 +216,6 @@ static size_t wishes_count(sft_span text) {
 
 static sft_code wishes_take(option_reading *r, wish_take take, const char *expected) {
     sfti_json json;
-    if (sfti_utf8_check(r->value.data, r->value.len) != r->value.len)
-        return option_wrong(r, "UTF-8");
     sft_code code = wishes_room(r, wishes_count(r->value));
     if (code) return code;
     sfti_json_begin(&json, r->value.data, r->value.len);
@@ -367,6 +365,8 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
         seen[at] = true;
         if (!option_copy(&o->arena, pairs[i].value, &r.value))
             return sfti_fail_memory(err, pairs[i].value.len);
+        if (sfti_utf8_check(r.value.data, r.value.len) != r.value.len)
+            return option_wrong(&r, "UTF-8");
         /* Another mode's option is not looked at: the connector's calls give them freely. */
         if (o->mode && !(option_table[at].shown.modes & 1u << o->mode)) continue;
         sft_code code = option_table[at].take(&r);

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define UUID_LEN_OF_JOB 36
+#define JOB_FOLDER_LEN (5 + UUID_LEN_OF_JOB + 1) /* "_job-<uuid>/" */
+
 /* ── Writing ── */
 
 static void receipt_uint(sfti_json_writer *w, const char *key, uint64_t value) {
@@ -196,15 +199,17 @@ static sft_code receipt_field(receipt_reading *r, sfti_ds_receipt *out, bool *of
 }
 
 /* The names that a shard writer gives, and no others. */
-static bool receipt_names_good(const sfti_ds_receipt *r) {
+static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
     uint64_t file, shard;
     if (!r->name.data || !r->stored.data || !sfti_ds_shard_parse(r->name, &file, &shard))
         return false;
     if (sft_span_equal(r->name, r->stored)) return true;
-    sft_span folder = { r->stored.data, r->stored.len - r->name.len };
-    return r->stored.len > r->name.len + 1 && folder.data[folder.len - 1] == '/' &&
-           memcmp(folder.data + folder.len, r->name.data, r->name.len) == 0 &&
-           sfti_ds_is_job((sft_span){ folder.data, folder.len - 1 });
+    if (r->stored.len != r->name.len + JOB_FOLDER_LEN) return false;
+    sft_span folder = { r->stored.data, JOB_FOLDER_LEN };
+    return job.len > UUID_LEN_OF_JOB && memcmp(folder.data, "_job-", 5) == 0 &&
+           folder.data[folder.len - 1] == '/' &&
+           memcmp(folder.data + 5, job.data, UUID_LEN_OF_JOB) == 0 &&
+           memcmp(folder.data + folder.len, r->name.data, r->name.len) == 0;
 }
 
 static sft_code receipt_one(receipt_reading *r, sfti_ds_receipt *out) {
@@ -215,7 +220,7 @@ static sft_code receipt_one(receipt_reading *r, sfti_ds_receipt *out) {
         if (code) return code;
     }
     if (r->json.type != SFTI_JSON_OBJECT_END) return receipt_wrong(r, "'}'");
-    if (!of_job || !receipt_names_good(out)) return receipt_wrong(r, "a shard of this job");
+    if (!of_job || !receipt_names_good(out, r->job)) return receipt_wrong(r, "a shard of this job");
     return SFT_OK;
 }
 

@@ -4,8 +4,8 @@
 
 /* ── Pieces ── */
 
-void sfti_ds_put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
-                       sft_sink *sink, sft_error *err) {
+static void put_head(sfti_json_writer *w, const char *path, const char *command, sft_sink *sink,
+                     sft_error *err) {
     sfti_json_write(w, sink, 0, err);
     sfti_json_open(w, '{');
     if (command) {
@@ -13,6 +13,11 @@ void sfti_ds_put_begin(sfti_json_writer *w, const char *path, const char *comman
         sfti_ds_put_text(w, "command", sft_span_cstr(command));
     }
     sfti_json_path(w, path);
+}
+
+void sfti_ds_put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
+                       sft_sink *sink, sft_error *err) {
+    put_head(w, path, command, sink, err);
     sfti_json_key(w, "ok");
     sfti_json_bool(w, ok);
 }
@@ -135,7 +140,7 @@ static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t
     const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
     sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, err);
     if (code) return code;
-    for (size_t k = 0; k < sft_file_count(file); k++) {
+    for (size_t k = 0; k < sft_file_count(file) && w->code == SFT_OK; k++) {
         const sft_tensor *t = sft_file_tensor(file, k);
         if (!filter->match || filter->match(filter->ctx, t)) ls_tensor(w, t, shard->name);
     }
@@ -143,17 +148,36 @@ static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t
     return SFT_OK;
 }
 
+/* What was told of shards before it cannot be taken back. */
+static void ls_error(sfti_json_writer *w, const sft_error *what) {
+    sft_span none = { NULL, 0 };
+    sfti_json_key(w, "error");
+    sfti_json_open(w, '{');
+    sfti_ds_put_text(w, "code", sft_span_cstr(sft_code_describe(what->code)->name));
+    sfti_ds_put_text(w, "offset", none);
+    sfti_ds_put_text(w, "tensor", none);
+    sfti_ds_put_text(w, "message", sft_span_cstr(what->message));
+    sfti_ds_put_text(w, "hint", what->hint ? sft_span_cstr(what->hint) : none);
+    sfti_json_close(w, '}');
+}
+
 sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, const char *command,
                              sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
     ls_filter filter = { match, ctx };
     sfti_json_writer w;
-    sfti_ds_put_begin(&w, path, command, true, sink, err);
+    sft_error what = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    put_head(&w, path, command, sink, err);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
-    for (size_t i = 0; i < sft_dataset_shard_count(dataset); i++) {
-        sft_code code = ls_shard(&w, dataset, i, &filter, err);
-        if (code) return code;
-    }
+    for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && w.code == SFT_OK; i++)
+        code = ls_shard(&w, dataset, i, &filter, &what);
     sfti_json_close(&w, ']');
-    return sfti_ds_put_end(&w);
+    sfti_json_key(&w, "ok");
+    sfti_json_bool(&w, code == SFT_OK);
+    if (code) ls_error(&w, &what);
+    sft_code lost = sfti_ds_put_end(&w);
+    if (lost) return lost;
+    if (code && err) *err = what;
+    return code;
 }

@@ -31,14 +31,27 @@ static void hash_beside_run(void *ctx) {
     sft_hasher_update(work->hasher, work->bytes, work->len);
 }
 
-static sft_code hash_forward(hash_sink *s, const void *bytes, size_t len, sft_error *err) {
+/* Piece by piece on one thread, so that what is hashed is still at hand when it is written. */
+static sft_code hash_in_turn(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t at = 0; code == SFT_OK && at < len;) {
+        size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
+        sft_hasher_update(s->hasher, bytes + at, some);
+        code = s->inner.write_at(s->inner.ctx, s->at, bytes + at, some, err);
+        at += some;
+        s->at += some;
+    }
+    return code;
+}
+
+static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
     hash_beside work = { s->hasher, bytes, len };
     os_thread thread;
     bool beside = s->beside && len >= SINK_BESIDE &&
                   os_thread_start(&thread, hash_beside_run, &work) == 0;
+    if (!beside) return hash_in_turn(s, bytes, len, err);
     sft_code code = s->inner.write_at(s->inner.ctx, s->at, bytes, len, err);
-    if (beside) os_thread_join(&thread);
-    else hash_beside_run(&work);
+    os_thread_join(&thread);
     s->at += len;
     return code;
 }

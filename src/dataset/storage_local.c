@@ -22,6 +22,9 @@ typedef struct local_store {
 
 static sft_code local_fail(sft_error *err, sft_code code, int failed, const char *what) {
     char why[128];
+    if (failed == ENOMEM)
+        return sfti_fail(err, SFT_OUT_OF_MEMORY, SFT_NO_OFFSET,
+                         "expected memory to %s, found none", what);
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed == EEXIST) code = SFT_EXISTS;
     return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
@@ -62,15 +65,39 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     return SFT_OK;
 }
 
+/* Some file systems sync no folders: EINVAL. */
+static int local_sync(const char *folder) {
+    int failed = os_sync_folder(folder);
+    return failed == EINVAL ? 0 : failed;
+}
+
+/* A folder whose name would not outlast a power cut is as good as none. */
+static int local_sync_above(char *path) {
+    char *slash = strrchr(path, '/');
+    if (!slash) return local_sync(".");
+    if (slash == path) return local_sync("/");
+    *slash = '\0';
+    int failed = local_sync(path);
+    *slash = '/';
+    return failed;
+}
+
+static int local_make_folder(const local_store *s, char *path) {
+    os_info info;
+    int failed = os_info_path(path, true, &info);
+    if (failed != ENOENT) return failed;
+    failed = os_make_folder(path, 0777);
+    if (failed) return failed == EEXIST ? 0 : failed;
+    return s->no_sync ? 0 : local_sync_above(path);
+}
+
 /* Make every folder above the path's last part that is not there. */
-static int local_make_folders(char *path) {
+static int local_make_folders(const local_store *s, char *path) {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        os_info info;
         *at = '\0';
-        int failed = os_info_path(path, true, &info);
-        if (failed == ENOENT) failed = os_make_folder(path, 0777);
+        int failed = local_make_folder(s, path);
         *at = '/';
-        if (failed && failed != EEXIST) return failed;
+        if (failed) return failed;
     }
     return 0;
 }
@@ -87,7 +114,7 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     options.alloc = &s->alloc;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    int failed = local_make_folders(path);
+    int failed = local_make_folders(s, path);
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
     if (code == SFT_OK) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
@@ -174,7 +201,7 @@ static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
     if (s->no_sync) return SFT_OK;
     sft_code code = local_path(s, folder, &path, err);
     if (code) return code;
-    int failed = os_sync_folder(path);
+    int failed = local_sync(path);
     local_path_free(s, path);
     return failed ? local_fail(err, SFT_IO_SYNC, failed, "sync the dataset's folder") : SFT_OK;
 }
@@ -204,7 +231,7 @@ static int local_each(void *ctx, const char *name, os_kind kind) {
     memcpy(path + len + 1, name, more + 1);
     int failed = os_info_path(path, false, &info);
     sfti_release(&l->store->alloc, path, len + more + 2);
-    if (failed) return 0; /* it went meanwhile */
+    if (failed) return failed == ENOENT ? 0 : failed; /* it may go meanwhile */
     sft_stored found = { name, info.kind == OS_DIR ? 0 : info.size,
                          info.mtime_ns / NS_A_SECOND, info.kind == OS_DIR };
     (void)kind;
@@ -292,7 +319,7 @@ static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
     char *path = NULL;
     sft_code code = local_path(s, LOCK_NAME, &path, err);
     if (code) return code;
-    int failed = local_make_folders(path);
+    int failed = local_make_folders(s, path);
     if (failed == 0) failed = os_open_write(path, fd);
     if (failed == ENOENT) {
         failed = os_open_new(path, 0666, fd);
@@ -330,8 +357,9 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
 
 static void local_unlock(void *ctx) {
     local_store *s = ctx;
-    if (s->lock_fd >= 0) os_close(s->lock_fd);
-    s->lock_fd = -1;
+    int fd = s->lock_fd;
+    s->lock_fd = -1; /* first: who waits may have it at once */
+    if (fd >= 0) os_close(fd);
 }
 
 /* ── The store ── */

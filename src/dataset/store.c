@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
 
@@ -15,6 +16,13 @@ static sft_code store_fill(const sft_source *source, char *into, size_t len, sft
         at += got;
     }
     return SFT_OK;
+}
+
+sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err) {
+    char bytes[8];
+    sft_code code = store_fill(source, bytes, sizeof bytes, err);
+    if (code == SFT_OK) *out = sfti_get_u64(bytes);
+    return code;
 }
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define READ_BYTES (UINT64_C(1) << 20)
-#define FINDINGS_MOST 1000
+#define VERIFY_MOST 1000
 
 /* Findings are kept as text until it is known whether the whole is well. */
 typedef struct verifying {
@@ -21,8 +21,8 @@ typedef struct verifying {
     sft_buffer findings, orphans;
     size_t count, orphan_count;
     uint64_t done, total; /* bytes */
-    uint64_t samples, valid, shadowed;
-    bool opened_all;
+    uint64_t samples, valid, shadowed, digests;
+    bool opened_all, index; /* the file of that name is there */
     sft_code code; /* what ends the work: memory, cancelling */
     sft_error *err;
 } verifying;
@@ -37,6 +37,11 @@ static void verify_put(verifying *v, sft_buffer *to, bool first, const char *sha
                        const sft_error *what) {
     sft_sink sink;
     sfti_json_writer w;
+    const char *message = what->message;
+    size_t len = strlen(shard);
+    /* Which shard it is stands beside. */
+    if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
+        message += len + 2;
     if (v->code) return;
     v->code = sft_sink_callback(verify_append, to, &v->alloc, &sink, v->err);
     if (v->code) return;
@@ -45,7 +50,7 @@ static void verify_put(verifying *v, sft_buffer *to, bool first, const char *sha
     sfti_json_open(&w, '{');
     sfti_ds_put_text(&w, "code", sft_span_cstr(sft_code_describe(what->code)->name));
     sfti_ds_put_text(&w, "shard", sft_span_cstr(shard));
-    sfti_ds_put_text(&w, "message", sft_span_cstr(what->message));
+    sfti_ds_put_text(&w, "message", sft_span_cstr(message));
     sfti_json_close(&w, '}');
     if (v->code == SFT_OK) v->code = sfti_json_done(&w);
     sink.abandon(sink.ctx);
@@ -57,7 +62,7 @@ static void verify_find(verifying *v, const char *shard, const sft_error *what) 
         if (v->err) *v->err = *what;
         return;
     }
-    if (v->count < FINDINGS_MOST) verify_put(v, &v->findings, v->count == 0, shard, what);
+    if (v->count < VERIFY_MOST) verify_put(v, &v->findings, v->count == 0, shard, what);
     v->count++;
 }
 
@@ -117,6 +122,7 @@ static void verify_digest(verifying *v, const sft_dataset_shard *s) {
     sft_error e = SFT_ERROR_INIT;
     sft_hashes found;
     if (!v->deep || !s->sha256) return;
+    v->digests++;
     if (digest_shard(v, s, &found, &e)) {
         verify_find(v, s->name, &e);
     } else if (strcmp(found.text[SFT_HASH_SHA256], s->sha256) != 0) {
@@ -141,6 +147,8 @@ static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
 
 /* In batch mode each tensor is a column, with one sample a row. */
 static void verify_batch(verifying *v, const sft_dataset_shard *s, const sft_file *file) {
+    if (v->m->column_count)
+        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
     for (size_t i = 0; i < sft_file_count(file); i++) {
         const sft_tensor *t = sft_file_tensor(file, i);
         const sfti_ds_column *c = verify_column(v, t->name);
@@ -246,16 +254,31 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     uint64_t file, shard;
     sft_span name = sft_span_cstr(object->name);
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
+    bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
     for (size_t i = 0; part && i < v->m->shard_count; i++)
         if (strcmp(v->m->shards[i].facts.name, object->name) == 0) return true;
-    if (!part && !(object->folder && sfti_ds_is_job(name))) return true;
+    v->index = v->index || index;
+    /* A connector's manifest names no index. */
+    bool stale = index && v->m->ours && !v->m->index.data;
+    if (!part && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
     sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    part ? "no manifest names this shard" : "a job's folder");
-    if (v->orphan_count < FINDINGS_MOST)
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "%s",
+                    part ? "the manifest does not name this shard"
+                    : stale ? "the manifest names no index" : "a job's folder");
+    if (v->orphan_count < VERIFY_MOST)
         verify_put(v, &v->orphans, v->orphan_count == 0, object->name, &e);
     v->orphan_count++;
     return v->code == SFT_OK;
+}
+
+static void verify_listing(verifying *v) {
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
+    if (v->code == SFT_OK) v->code = code;
+    if (v->code || v->index || !v->m->index.data) return;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "expected the index that the manifest names, found none");
+    verify_find(v, v->m->index.data, &e);
 }
 
 static void verify_all(verifying *v) {
@@ -266,8 +289,7 @@ static void verify_all(verifying *v) {
     for (size_t i = 0; v->code == SFT_OK && i < v->m->shard_count; i++) verify_shard(v, i);
     if (v->code == SFT_OK) verify_totals(v);
     if (v->code == SFT_OK) verify_duplicates(v);
-    if (v->code == SFT_OK)
-        v->code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
+    if (v->code == SFT_OK) verify_listing(v);
 }
 
 /* ── The result ── */
@@ -286,6 +308,7 @@ static sft_code verify_write(const verifying *v, const char *path, const char *c
     sfti_ds_put_begin(&w, path, command, v->count == 0, sink, err);
     sfti_json_key(&w, "deep");
     sfti_json_bool(&w, v->deep);
+    sfti_ds_put_uint(&w, "digests", v->digests);
     sfti_ds_put_uint(&w, "shards", v->m ? v->m->shard_count : 0);
     sfti_ds_put_uint(&w, "bytes", v->m ? v->m->total_bytes : 0);
     sfti_ds_put_uint(&w, "samples", v->m ? v->m->total_samples : 0);

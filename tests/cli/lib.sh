@@ -22,3 +22,8 @@ pyjson() {
 }
 
 one='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+
+# dataset KIND DIR: one of the small datasets of tests/dataset/make.py.
+dataset() {
+    python3 "$(dirname "$BASH_ENV")/../dataset/make.py" "$@"
+}

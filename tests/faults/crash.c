@@ -247,7 +247,9 @@ static bool is_data(os_fake_did did) {
 
 static bool is_synced_by(const crash_op *op, const crash_op *sync) {
     if (is_data(op->did)) return sync->did == OS_DID_SYNC && sync->inode == op->inode;
-    return sync->did == OS_DID_SYNC_FOLDER && is_in_folder(op->path, sync->path);
+    /* A rename is there when its new name is. */
+    const char *path = op->did == OS_DID_RENAME ? op->to : op->path;
+    return sync->did == OS_DID_SYNC_FOLDER && is_in_folder(path, sync->path);
 }
 
 /* The first `moment` of ops are done: which of them the disk has for sure. Returns how many it

@@ -291,6 +291,8 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     bool writes = !f->memory && (f->span == EVERYTHING || strcmp(f->call, "os_write") == 0);
     bool ends_early = seen.len <= wanted.len && memcmp(seen.text, wanted.text, seen.len) == 0;
     if (same_out && (same_err || writes)) return NULL;
+    /* After the point of no return there are warnings only. */
+    if (same_out && scene->writes && strstr(seen.err_text, ": warning: ")) return NULL;
     if (is_dispensable(scene, f)) return "could have been done without";
     if (writes && f->error == EPIPE && ends_early) return NULL; /* ends quietly */
     /* Where blocks are not shared they are copied, and it says so. */
@@ -300,6 +302,8 @@ static const char *judge_command(const fault_scene *scene, const fault *f) {
     if (seen.status == 1 && f->error == ENOENT && is_shard_missing()) return NULL;
     if (!f->memory && is_beside_told()) return judge_json(scene->line);
     if (!f->memory && scene->beside && seen.status == wanted.status)
+        return judge_json(scene->line);
+    if (!f->memory && scene->believes && f->error == ENOENT && seen.status <= 1)
         return judge_json(scene->line);
     bool less = scene->refused && seen.status == wanted.status;
     if (seen.status != 2 && !less) return "expected exit status 2, or the same output";

@@ -38,6 +38,7 @@ struct fault_scene {
     const char *line;  /* of a command: words with spaces between */
     bool refused; /* goes well when it refuses: may then say less of why */
     bool beside;  /* tells less, and not why, when what lies beside a model cannot be read */
+    bool believes; /* what the system says is not there is missing: another answer */
     bool writes;  /* a failed close is then a failure */
     /* After fault_world, before things fail; and after the run: NULL, or what is wrong.
      * lasting: removing a file may have failed too. Either may be NULL. */

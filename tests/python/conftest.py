@@ -24,6 +24,17 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_T
                   TOKENIZERS_PARALLELISM="false", JAX_PLATFORMS="cpu")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: minutes and gigabytes; runs when SFT_SLOW is set")
+
+
+def pytest_collection_modifyitems(items):
+    if not os.environ.get("SFT_SLOW"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="SFT_SLOW is not set"))
+
+
 def pytest_report_header(config):
     return "libsafetensors %s from %s" % (libsafetensors.__version__, libsafetensors.__file__)
 

@@ -9,7 +9,10 @@ EXAMPLES = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples/pytho
 SAYS = {"first.py": ["weight: F32 [3, 4], 48 bytes", "[[ 7.  6.  5.  4.]\n [11. 10.  9.  8.]]"],
         "stream.py": ["[65533. 65534. 65535.]", "lost.safetensors exists: False"],
         "facts.py": ["sound: True - findings: 0", "sha256", "same as itself: True"],
-        "threads.py": ["sum of all: 32505856.0"]}
+        "threads.py": ["sum of all: 32505856.0"],
+        "train.py": ["2000 rows in 8 shards", "stopped in epoch 1 after 38 batches",
+                     "weights [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]",
+                     "the same as without a stop: True"]}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

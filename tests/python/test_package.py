@@ -61,6 +61,7 @@ def test_the_source_package_holds_what_a_build_needs_and_little_more(built, root
         held = {name.partition("/")[2] for name in source.getnames()}
     for kind in ("src/*/*.c", "src/*/*.h", "include/*.h", "cli/*.c", "cmake/*",
                  "bindings/python/src/*.[ch]", "bindings/python/libsafetensors/*.py*",
+                 "bindings/python/libsafetensors/*/*.py",
                  "LICENSE", "CMakeLists.txt", "pyproject.toml", "bindings/python/README.md"):
         wanted = {str(path.relative_to(root)) for path in root.glob(kind) if path.is_file()}
         assert wanted and wanted <= held, wanted - held
@@ -74,7 +75,7 @@ def test_the_wheel_is_for_3_11_and_later(built):
 
 def test_the_wheel_holds_the_package_and_the_command(built, root):
     package = root / "bindings/python/libsafetensors"
-    modules = {"libsafetensors/" + path.name for path in package.iterdir()
+    modules = {"libsafetensors/%s" % path.relative_to(package) for path in package.rglob("*")
                if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
     data, = {name.partition("/")[0] for name in names(built) if ".data/" in name}
     info = data.replace(".data", ".dist-info")

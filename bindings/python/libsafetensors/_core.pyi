@@ -184,3 +184,107 @@ def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[
          ) -> dict[str, Any]:
     """{"method", "header_before", "header_after", "spare", "file_after"}."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
+
+# ── Datasets ──
+# Arrow comes and goes as PyCapsules: "_Schema" is a capsule arrow_schema or an object with
+# __arrow_c_schema__, "_Batch" a capsule arrow_array of the right schema or an object with
+# __arrow_c_array__, which is compared with it.
+_Schema = Any
+_Batch = Any
+DATASET_OPTIONS: dict[str, tuple[str, str | None, Literal["batch", "kv", "both"], str]]
+"""Name of each option of a write -> (values, default or None, mode it is for, sentence)."""
+
+@final
+class ArrowStream:
+    """Batches of a capsule arrow_array_stream or an object with __arrow_c_stream__, each a
+    capsule arrow_array. What the producer tells comes out as ValueError or OSError."""
+    def __new__(cls, source: Any) -> ArrowStream: ...
+    def schema(self) -> Any: ...
+    def __iter__(self) -> ArrowStream: ...
+    def __next__(self) -> Any: ...
+
+@final
+class DatasetOptions:
+    """Checked options of a write, from texts; immutable."""
+    def __new__(cls, options: Mapping[str, str]) -> DatasetOptions: ...
+    def check(self, schema: _Schema, /) -> str:
+        """JSON of the columns that rows of this schema would give, or raises."""
+    @property
+    def mode(self) -> Literal["batch", "kv"]: ...
+    @property
+    def indexed(self) -> bool: ...
+
+@final
+class Storage:
+    """Where a dataset lies: a folder, or an object with the methods of one.
+
+    create(name, replace) -> an object with write(bytes), close(), which publishes it, and
+    abort(); open(name) -> what libsafetensors.open takes, of known size; list(folder) ->
+    tuples of name, bytes, seconds since 1970 or 0, whether it is a folder; remove(name, folder);
+    and where there are such things (absent or None else) move(from, to), settle(folder),
+    lock(seconds), which raises TimeoutError, with unlock(), and path for texts. Names are
+    relative, with "/". FileNotFoundError and FileExistsError tell what they say; anything else
+    that is raised comes out of the call as it is."""
+    def __new__(cls, target: Any, *, sync: bool = True) -> Storage: ...
+
+@final
+class ShardWriter:
+    """Rows of one task on their way into shards. job: Commit.job; partition: number of the
+    task's part, which orders the dataset."""
+    def __new__(cls, options: DatasetOptions, storage: Storage, job: str, partition: int,
+                schema: _Schema) -> ShardWriter: ...
+    def append(self, batch: _Batch, progress: _Progress = None) -> None: ...
+    def close(self, progress: _Progress = None) -> str:
+        """Receipts, as Commit.add takes them."""
+    def abandon(self) -> None: ...
+
+@final
+class Commit:
+    """Receipts on their way to a manifest: add, prepare, publish, close; or abort, close."""
+    def __new__(cls, options: DatasetOptions, storage: Storage, schema: _Schema | None = None, *,
+                how: Literal["error", "append", "overwrite"] = "error",
+                adopt_listing: bool = False, job: str | None = None,
+                lock_wait: float = 0) -> Commit:
+        """lock_wait: seconds; 0: a minute."""
+    @property
+    def job(self) -> str: ...
+    @property
+    def job_folder(self) -> str:
+        """"_job-…", where an index is written before it is published; "" where nothing is
+        moved: then in the dataset's folder."""
+    @property
+    def indexed(self) -> bool: ...
+    @property
+    def manifest(self) -> str: ...
+    def add(self, receipts: str, /) -> None: ...
+    def prepare(self, progress: _Progress = None) -> None: ...
+    def index(self) -> Any:
+        """A capsule arrow_array_stream; to be released before close."""
+    def publish(self, index: str | None = None, progress: _Progress = None) -> list[str]:
+        """Warnings: once the manifest is published nothing is raised any more."""
+    def abort(self) -> None: ...
+    def close(self) -> None: ...
+
+@final
+class Dataset:
+    """A manifest that was read."""
+    def __new__(cls, storage: Storage) -> Dataset: ...
+    @property
+    def manifest(self) -> str: ...
+    @property
+    def mode(self) -> Literal["batch", "kv"] | None: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    def shards(self) -> list[dict[str, Any]]:
+        """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
+        shadowed, sha256."""
+    def check_shard(self, number: int, /) -> None:
+        """Raises dataset_shard or dataset_changed unless it is as the manifest says."""
+    def info_json(self, path: str, /) -> str: ...
+    def ls_json(self, path: str, keys: Iterable[str] | None = None, /) -> str: ...
+
+def dataset_verify(storage: Storage, path: str, deep: bool = False,
+                   progress: _Progress = None) -> str: ...
+def dataset_gc(storage: Storage, path: str, grace: int = 86400, delete: bool = False) -> str: ...
+def dataset_compact(storage: Storage, path: str, warnings: list[str], target_bytes: int = 0,
+                    progress: _Progress = None) -> str: ...

@@ -35,6 +35,12 @@ struct pysft_state {
     PyTypeObject *tensor_type;
     PyTypeObject *memory_type;
     PyTypeObject *writer_type;    /* set by pysft_writer_add */
+    PyTypeObject *stream_type;    /* these by pysft_dataset_add */
+    PyTypeObject *options_type;
+    PyTypeObject *storage_type;
+    PyTypeObject *shard_type;
+    PyTypeObject *commit_type;
+    PyTypeObject *dataset_type;
     PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
     _Atomic(pysft_numpy *) numpy; /* NULL until then */
     _Atomic(pysft_torch *) torch;
@@ -57,6 +63,7 @@ int pysft_tensor_add(PyObject *module);
 int pysft_save_add(PyObject *module);   /* save_file, save_bytes */
 int pysft_writer_add(PyObject *module); /* Writer */
 int pysft_tools_add(PyObject *module);  /* info_json … recover, cast */
+int pysft_dataset_add(PyObject *module); /* dataset.h */
 /* Undo what was filled of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);

@@ -80,7 +80,7 @@ static int refuse_subinterpreters(void) {
 static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
         pysft_error_add, pysft_memory_add, pysft_tensor_add, pysft_file_add,
-        pysft_save_add,  pysft_writer_add, pysft_tools_add,
+        pysft_save_add,  pysft_writer_add, pysft_tools_add,  pysft_dataset_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
@@ -99,6 +99,12 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->tensor_type);
     Py_VISIT(state->memory_type);
     Py_VISIT(state->writer_type);
+    Py_VISIT(state->stream_type);
+    Py_VISIT(state->options_type);
+    Py_VISIT(state->storage_type);
+    Py_VISIT(state->shard_type);
+    Py_VISIT(state->commit_type);
+    Py_VISIT(state->dataset_type);
     return 0;
 }
 
@@ -110,6 +116,12 @@ static int core_clear(PyObject *module) {
     Py_CLEAR(state->tensor_type);
     Py_CLEAR(state->memory_type);
     Py_CLEAR(state->writer_type);
+    Py_CLEAR(state->stream_type);
+    Py_CLEAR(state->options_type);
+    Py_CLEAR(state->storage_type);
+    Py_CLEAR(state->shard_type);
+    Py_CLEAR(state->commit_type);
+    Py_CLEAR(state->dataset_type);
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);
     pysft_torch_clear(state);

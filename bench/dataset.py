@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Measure datasets beside the official package's save_file and load_file (one file a shard) and
+pyarrow's Parquet, uncompressed, of the same table.
+
+    dataset.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--cpu]
+               [--data DIR] [--write [FILE]]
+
+Run it by build/venv/bin/python (make bench-dataset), which has all three. --part: a part of the
+full size. Cells, ratios and --write as in compare.py. Floor, by the best (exit status 1 when
+missed): not slower than Parquet.
+"""
+import argparse
+import glob
+import os
+import sys
+import time
+
+from compare import Result, cell, compete, machine, put, ratio, table
+from worker import serve
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+ROWS, KEYED, WIDTH, BATCH = 1_000_000, 200_000, 512, 8192
+WHO = ("ours", "official", "Parquet")
+
+
+def values(count):
+    import numpy
+    block = numpy.arange(1 << 20, dtype=numpy.float32) % 8191
+    return numpy.resize(block, (count, WIDTH))
+
+
+def arrow(count, keyed):
+    import pyarrow
+    flat = pyarrow.array(values(count).reshape(-1))
+    columns = {"x": pyarrow.FixedSizeListArray.from_arrays(flat, WIDTH)}
+    if keyed:
+        columns["key"] = pyarrow.array(["sample/%08d" % i for i in range(count)])
+    return pyarrow.table(columns)
+
+
+def sync_all(folder):
+    for path in [*glob.glob(os.path.join(folder, "*")), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+
+# ── Contestants: dataset.py work WHAT WHO ROWS FOLDER [sync] ──
+
+def make_write(who, count, folder, sync="", keyed=False):
+    count = int(count)
+    os.makedirs(folder, exist_ok=True)
+    if who == "official":
+        save = official_rows(count, folder) if keyed else official_batches(count, folder)
+    elif who == "ours":
+        return ours(arrow(count, keyed), folder, keyed, bool(sync))
+    else:
+        save = parquet(arrow(count, keyed), folder)
+
+    def run():
+        save()
+        if sync:
+            sync_all(folder)
+        return count
+    return run
+
+
+def ours(rows, folder, keyed, sync):
+    from libsafetensors import dataset
+    options = {"name_col": "key"} if keyed else {"batch_size": BATCH}
+
+    def run():
+        made = dataset.write(rows, folder, mode="overwrite", sync=sync, **options)
+        return made["total_samples"]
+    return run
+
+
+def official_batches(count, folder):
+    from safetensors.numpy import save_file
+    x = values(count)
+
+    def run():
+        for i, begin in enumerate(range(0, count, BATCH)):
+            save_file({"x": x[begin:begin + BATCH]},
+                      os.path.join(folder, "part-%05d.safetensors" % i))
+    return run
+
+
+def official_rows(count, folder):
+    from safetensors.numpy import save_file
+    x = values(count)
+    each = (300 << 20) // (4 * WIDTH)
+
+    def run():
+        for i, begin in enumerate(range(0, count, each)):
+            save_file({"sample/%08d__x" % j: x[j] for j in range(begin, min(begin + each, count))},
+                      os.path.join(folder, "part-%05d.safetensors" % i))
+    return run
+
+
+def parquet(rows, folder):
+    import pyarrow.parquet
+    path = os.path.join(folder, "rows.parquet")
+    return lambda: pyarrow.parquet.write_table(rows, path, compression="none",
+                                               use_dictionary=False, row_group_size=BATCH)
+
+
+def make_rows(who, count, folder, sync=""):
+    return make_write(who, count, folder, sync, True)
+
+
+def total(array):
+    import numpy
+    return int(array.reshape(-1).view(numpy.uint64).sum(dtype=numpy.uint64))
+
+
+def make_read(who, count, folder, how=""):
+    """All batches in order; every byte of each is summed."""
+    def run_ours():
+        from libsafetensors import dataset
+        with dataset.open(folder) as rows:
+            return sum(total(batch["x"]) for batch in rows.batches()) & (2**64 - 1)
+
+    def run_official():
+        from safetensors.numpy import load_file
+        return sum(total(load_file(path)["x"]) for path in
+                   sorted(glob.glob(os.path.join(folder, "*.safetensors")))) & (2**64 - 1)
+
+    def run_parquet():
+        import pyarrow.parquet
+        file = pyarrow.parquet.ParquetFile(os.path.join(folder, "rows.parquet"))
+        return sum(total(batch.column(0).flatten().to_numpy()) for batch in
+                   file.iter_batches(BATCH)) & (2**64 - 1)
+    return {"ours": run_ours, "official": run_official, "Parquet": run_parquet}[who]
+
+
+WORK = {"write": make_write, "rows": make_rows, "read": make_read}
+
+
+# ── Tables ──
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.missed = args, []
+
+    def contest(self, what, title, count, sync=""):
+        folders = {who: os.path.join(self.args.data, "%s-%s" % (
+            "write" if what == "read" else what, who)) for who in WHO}
+        got = compete({who: [sys.executable, os.path.abspath(__file__), "work", what, who,
+                             str(count), folders[who], sync] for who in WHO}, self.args.repeats)
+        for who in WHO:
+            if not isinstance(got[who], Result):
+                raise SystemExit("%s, %s: %s" % (title, who, got[who]))
+        if len({frozenset(got[who].sums) for who in WHO}) != 1:
+            self.missed.append("%s: the results differ" % title)
+        found = min(got["Parquet"].samples) / min(got["ours"].samples)
+        if found < 1:
+            self.missed.append("%s: %.2f times Parquet, the floor is 1" % (title, found))
+        return [title, *(cell(got[who]) for who in WHO), ratio(got["official"], got["ours"]),
+                ratio(got["Parquet"], got["ours"])]
+
+    def written(self, what, count, note):
+        rows = [self.contest(what, "no sync", count),
+                self.contest(what, "on disk", count, "sync")]
+        return table(["", "ours, ms", "save_file, ms", "Parquet, ms", "save_file ÷ ours",
+                      "Parquet ÷ ours"], rows) + note
+
+    def write(self):
+        count = max(BATCH, int(ROWS * self.args.part))
+        return self.written("write", count, (
+            "\n%s rows of %d F32 (%d MB) from a table in memory, a file every %d rows (Parquet: "
+            "a row group). Ours also takes a digest of each file and commits a manifest; on "
+            "disk: the others are followed by fsync of each file and the folder.\n"
+            % (format(count, ","), WIDTH, count * WIDTH * 4 // 10**6, BATCH)))
+
+    def rows(self):
+        count = max(BATCH, int(KEYED * self.args.part))
+        return self.written("rows", count, (
+            "\n%s rows, each a tensor of its own of %d F32 (%d MB), files of 300 MiB.\n"
+            % (format(count, ","), WIDTH, count * WIDTH * 4 // 10**6)))
+
+    def read(self):
+        count = max(BATCH, int(ROWS * self.args.part))
+        for who in WHO:
+            folder = os.path.join(self.args.data, "write-" + who)
+            if not glob.glob(os.path.join(folder, "*")):
+                make_write(who, count, folder)()
+        rows = [self.contest("read", "batches", count)]
+        return table(["", "ours, ms", "load_file, ms", "Parquet, ms", "load_file ÷ ours",
+                      "Parquet ÷ ours"], rows) + (
+            "\nWhat was written above, opened and read batch by batch, warm cache; every byte "
+            "summed by numpy as 64-bit words.\n")
+
+
+SECTIONS = ("write", "rows", "read")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--part", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "dataset"))
+    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
+    args = parser.parse_args()
+    chosen = args.only.split(",")
+    if set(chosen) - set(SECTIONS):
+        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
+    os.makedirs(args.data, exist_ok=True)
+    os.environ.pop("BENCH_CPU", None)
+    if args.cpu:
+        os.environ["BENCH_CPU"] = "1"
+    bench = Bench(args)
+    for name in SECTIONS:
+        if name not in chosen:
+            continue
+        text = getattr(bench, name)()
+        print("## %s\n\n%s" % (name, text), flush=True)
+        if args.write:
+            put(args.write, "dataset-" + name, "Measured on %s, %s, by `bench/dataset.py --only "
+                "%s%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), name,
+                               " --cpu" * args.cpu) + text)
+    for line in bench.missed:
+        print("missed: " + line)
+    return 1 if bench.missed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        serve(WORK[sys.argv[2]](*sys.argv[3:]))
+    else:
+        sys.exit(main())

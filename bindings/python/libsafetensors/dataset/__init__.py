@@ -1,0 +1,30 @@
+"""Datasets: folders of safetensors shards with a manifest.
+
+write() makes one of any table that speaks Arrow (pyarrow, polars, duckdb, pandas), open()
+reads it: its length, its schema, samples and batches as numpy or torch. verify, info, ls, gc
+and compact are what `safetensors dataset` does. TorchDataset and TorchBatches feed torch.
+
+Importing this imports neither pyarrow nor numpy nor torch.
+"""
+from __future__ import annotations
+
+from .._core import DATASET_OPTIONS as OPTIONS
+from ._care import compact, gc, info, ls, verify
+from ._read import Dataset, open
+from ._write import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._torch import Loader, TorchBatches, TorchDataset
+
+__all__ = ["Dataset", "Loader", "OPTIONS", "TorchBatches", "TorchDataset", "compact", "gc",
+           "info", "ls", "open", "verify", "write"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Loader", "TorchBatches", "TorchDataset"):
+        from . import _torch
+        return getattr(_torch, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

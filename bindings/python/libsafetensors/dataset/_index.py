@@ -1,0 +1,139 @@
+"""_tensor_index.parquet: where each tensor lies. Written and read by pyarrow."""
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import warnings
+
+from ._storage import INDEX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .. import _core
+    from ._storage import Place
+
+__all__ = ["Index", "find_index", "write_index"]
+
+_GROUP = 1 << 18  # rows
+
+
+class _Stream:
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.capsule
+
+
+def write_index(commit: _core.Commit, place: Place) -> str:
+    """Writes the index of a prepared commit to where publish looks for it; returns its name."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("this dataset has an index, and pyarrow is needed to write it") \
+            from None
+    told = json.loads(commit.manifest)["commit"]
+    path = place.name(posixpath.join(commit.job_folder, INDEX) if commit.job_folder else INDEX)
+    if place.folder is None:
+        _clear_folder(place.fs, path)
+    with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
+        schema = rows.schema.with_metadata({"commit": told})
+        with pq.ParquetWriter(path, schema, filesystem=place.fs,
+                              use_dictionary=["file_name", "dtype"]) as out:
+            for batch in rows:
+                out.write_batch(batch.replace_schema_metadata(schema.metadata), _GROUP)
+    if place.folder is not None and place.sync:
+        _sync(path)
+    return INDEX
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _clear_folder(fs: Any, path: str) -> None:
+    """What Spark wrote, of an object store: parts of the new one would look like its own."""
+    from pyarrow.fs import FileType
+    if fs.get_file_info(path).type == FileType.Directory:
+        fs.delete_dir(path)
+
+
+class Index:
+    """An index that belongs to the dataset."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data  # pyarrow.dataset.Dataset
+
+    def _rows(self, columns: list[str], where: Any) -> list[dict[str, Any]] | None:
+        """None when the file is not there any more: all that it tells is in the shards, too."""
+        try:
+            rows: list[dict[str, Any]] = self._data.to_table(columns=columns,
+                                                             filter=where).to_pylist()
+        except FileNotFoundError:
+            return None
+        return rows
+
+    def shadowed(self) -> set[tuple[str, str]] | None:
+        """(file, key) of all tensors that others of the same key have replaced; None when the
+        index does not tell."""
+        import pyarrow.dataset as pd
+        if "shadowed" not in self._data.schema.names:
+            return None
+        rows = self._rows(["file_name", "tensor_key"], pd.field("shadowed"))
+        if rows is None:
+            return None
+        return {(row["file_name"], row["tensor_key"]) for row in rows}
+
+    def files_of(self, keys: Iterable[str]) -> set[str] | None:
+        """Names of the shards that hold any of these; None: not known."""
+        import pyarrow.dataset as pd
+        rows = self._rows(["file_name"], pd.field("tensor_key").isin(list(keys)))
+        return None if rows is None else {row["file_name"] for row in rows}
+
+    def files(self) -> set[str]:
+        import pyarrow.compute as pc
+        column = self._data.to_table(columns=["file_name"]).column(0)
+        return set(pc.unique(column).to_pylist())
+
+
+def _open(place: Place) -> Any:
+    """(dataset, commit told in it or None); None when there is nothing to read."""
+    try:
+        import pyarrow.dataset as pd
+    except ImportError:
+        return None
+    path = place.name(INDEX)
+    try:
+        data = pd.dataset(path, format="parquet", filesystem=place.fs)
+        data.schema.field("tensor_key"), data.schema.field("file_name")
+    except (OSError, KeyError, ValueError):
+        return None
+    told = (data.schema.metadata or {}).get(b"commit")
+    return data, told.decode() if told else None
+
+
+def find_index(place: Place, manifest: dict[str, Any]) -> Index | None:
+    """The index of exactly this dataset, or None. One of another commit is ignored; a
+    connector's tells none, so its files must be those of the manifest."""
+    named = manifest.get("index", INDEX)
+    opened = _open(place) if named == INDEX else None
+    if opened is None:
+        return None
+    data, told = opened
+    index = Index(data)
+    if "commit" in manifest:
+        return index if told == manifest["commit"] else None
+    if index.files() == {shard["shard_path"] for shard in manifest.get("shards", ())}:
+        return index
+    warnings.warn("%s: %s is of other shards than the manifest's; it is not used"
+                  % (place.text, INDEX), stacklevel=5)
+    return None

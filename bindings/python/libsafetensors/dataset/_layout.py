@@ -1,0 +1,358 @@
+"""How rows lie in shards: stacked in batches, or each tensor under a name of its own."""
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Union
+
+    from .. import _core
+    from ._index import Index
+    from ._shards import Shards
+
+    Layout = Union["BatchLayout", "KeyLayout"]
+
+__all__ = ["BatchLayout", "KeyLayout"]
+
+
+def _starts(counts: Iterable[int]) -> list[int]:
+    return [0, *accumulate(counts)]
+
+
+def _as_array(tensor: _core.Tensor, framework: str, copy: bool) -> Any:
+    if framework == "torch":
+        return _fresh(tensor) if copy else tensor.torch()
+    if framework != "numpy":
+        raise ValueError("framework: expected 'numpy' or 'torch', found %r" % (framework,))
+    array = tensor.numpy()
+    return array.copy() if copy else array
+
+
+def _fresh(tensor: _core.Tensor) -> Any:
+    """A tensor of torch with memory of its own. numpy copies: torch would have all processors
+    help, which for a batch costs more than it gives, and most where processes load data."""
+    import numpy as np
+    import torch
+    lent = tensor.torch()
+    if lent.nbytes != tensor.nbytes or not tensor.nbytes:
+        return lent.clone()
+    data = np.frombuffer(memoryview(tensor), np.uint8).copy()
+    return torch.from_numpy(data).view(lent.dtype).reshape(lent.shape)
+
+
+class BatchLayout:
+    """One tensor a column and file, its rows along the first dimension."""
+
+    mode = "batch"
+
+    def __init__(self, shards: Shards, manifest: dict[str, Any],
+                 keys: frozenset[str] | None) -> None:
+        self.shards = shards
+        told: dict[str, Any] | None = manifest.get("columns")
+        self._schema = self._looked_up() if told is None else told
+        if keys is not None:
+            missing = sorted(keys - set(self._schema))
+            if missing:
+                raise KeyError("keys: expected columns of the dataset (%s), found %s"
+                               % (", ".join(self._schema), ", ".join(missing)))
+            self._schema = {name: self._schema[name] for name in self._schema if name in keys}
+        self.columns = list(self._schema)
+        self._begins = _starts(one["valid_samples"] for one in shards.facts)
+
+    def _looked_up(self) -> dict[str, Any]:
+        filled = [i for i, one in enumerate(self.shards.facts) if one["samples"]]
+        if not filled:
+            return {}
+        file = self.shards.file(filled[0])
+        return {name: {"dtype": file[name].dtype, "shape": list(file[name].shape[1:])}
+                for name in file.keys()}
+
+    def schema(self) -> dict[str, dict[str, Any]]:
+        return {name: dict(facts) for name, facts in self._schema.items()}
+
+    def count(self) -> int:
+        return self._begins[-1]
+
+    def bounds(self) -> Iterator[tuple[int, int]]:
+        return zip(self._begins, self._begins[1:])
+
+    def row(self, number: int) -> dict[str, Any]:
+        shard = bisect_right(self._begins, number) - 1
+        file, at = self.shards.file(shard), number - self._begins[shard]
+        return {name: _as_array(file[name][at], "numpy", True) for name in self.columns}
+
+    def named(self, name: str) -> dict[str, Any]:
+        raise TypeError("expected the number of a row (only KV datasets have names), found %r"
+                        % (name,))
+
+    def tensor(self, key: str) -> _core.Tensor:
+        raise KeyError("%s: a tensor of a batch dataset is in many files; use take or batches"
+                       % key)
+
+    def take(self, numbers: Any, framework: str) -> dict[str, Any]:
+        if isinstance(numbers, range) and numbers.step == 1 and len(numbers):
+            shard = bisect_right(self._begins, numbers.start) - 1
+            if numbers.stop <= self._begins[shard + 1]:
+                return self._slice(shard, numbers, framework)
+        return self._gather(numbers, framework)
+
+    def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
+        file, begin = self.shards.file(shard), self._begins[shard]
+        return {name: _as_array(file[name][numbers.start - begin:numbers.stop - begin],
+                                framework, framework == "torch" and file.mapped)
+                for name in self.columns}
+
+    def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
+        """Rows from anywhere, as bytes: what they mean does not matter."""
+        import numpy as np
+        wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        count = self.count()
+        if wanted.size and (int(wanted.min()) < -count or int(wanted.max()) >= count):
+            raise IndexError("expected rows from 0 to %d" % (count - 1))
+        wanted = np.where(wanted < 0, wanted + count, wanted)
+        owner = np.searchsorted(np.asarray(self._begins), wanted, side="right") - 1
+        if not wanted.size:
+            return self._none(framework)
+        order = np.argsort(owner, kind="stable")
+        cuts = [0, *(np.flatnonzero(np.diff(owner[order])) + 1).tolist(), len(order)]
+        parts = []
+        for start, stop in zip(cuts, cuts[1:]):
+            places = order[start:stop]
+            shard = int(owner[places[0]])
+            parts.append((shard, places, wanted[places] - self._begins[shard]))
+        return {name: self._column(name, len(wanted), parts, framework)
+                for name in self.columns}
+
+    def _none(self, framework: str) -> dict[str, Any]:
+        if not any(self._begins):
+            return {}
+        shard = next(i for i, end in enumerate(self._begins[1:]) if end)
+        return self._slice(shard, range(self._begins[shard], self._begins[shard]), framework)
+
+    def _column(self, name: str, count: int, parts: Any, framework: str) -> Any:
+        import numpy as np
+        tensor = self.shards.file(parts[0][0])[name]
+        like, shape = _as_array(tensor[0:0], framework, False), tensor.shape[1:]
+        width = tensor.nbytes // tensor.shape[0]
+        out = np.empty((count, width), np.uint8)
+        for shard, places, rows in parts:
+            _copy_rows(self.shards, shard, name, places, rows, out)
+        if framework == "torch":
+            import torch
+            found = torch.from_numpy(out)
+            return (found.view(like.dtype) if width else like.new_empty(0)).reshape(count, *shape)
+        return (out.view(like.dtype) if width else np.empty(0, like.dtype)).reshape(count, *shape)
+
+
+def _copy_rows(shards: Shards, shard: int, name: str, places: Any, rows: Any, out: Any) -> None:
+    import numpy as np
+    whole = shards.rows_of(shard, name)
+    tensor = shards.file(shard)[name] if whole is None else None
+    width = whole.shape[1] if tensor is None else tensor.nbytes // tensor.shape[0]
+    if width != out.shape[1]:
+        raise ValueError("%s: %s: expected rows of %d bytes as in other shards, found %d"
+                         % (shards.name(shard), name, out.shape[1], width))
+    if tensor is None and len(rows) > 4:
+        out[places] = whole[rows]
+        return
+    for place, row in zip(places.tolist(), rows.tolist()):
+        out[place] = whole[row] if tensor is None else \
+            np.frombuffer(memoryview(tensor[row:row + 1]), np.uint8)
+
+
+class KeyLayout:
+    """A tensor for each column of each row, by name."""
+
+    mode = "kv"
+
+    def __init__(self, shards: Shards, manifest: dict[str, Any], keys: frozenset[str] | None,
+                 index: Index | None) -> None:
+        self.shards = shards
+        separator = manifest.get("kv_separator")
+        self._separator: str = "__" if separator is None else separator
+        self._name_col = manifest.get("name_col") or "name"
+        self._keys = keys
+        self._index = index
+        self._names: dict[int, list[str]] = {}
+        self._hidden: dict[int, set[str]] | None = None
+        self._shadowed = any(one["shadowed"] for one in shards.facts)
+        self._used = list(range(len(shards)))
+        if keys is not None:
+            self._used = self._holding(keys)
+        self._begins: list[int] | None = None
+        told: dict[str, Any] | None = manifest.get("columns")
+        self._schema = self._looked_up() if told is None else told
+        self.columns = list(self._schema)
+
+    def _looked_up(self) -> dict[str, Any]:
+        """Of a dataset that does not tell its columns: what stands behind the separator in the
+        names of the first file."""
+        told: dict[str, Any] = {}
+        for i in self._used:
+            if self.shards.facts[i]["samples"]:
+                for key in self.shards.file(i).keys():
+                    told.setdefault(self._split(key)[1], {"dtype": None, "shape": None})
+                break
+        return told
+
+    def _split(self, key: str) -> tuple[str, str]:
+        name, found, column = key.rpartition(self._separator) if self._separator else \
+            (key, "", "")
+        return (name, column) if found else (key, "")
+
+    def schema(self) -> dict[str, dict[str, Any]]:
+        return {name: dict(facts) for name, facts in self._schema.items()}
+
+    # ── Names of rows ──
+
+    def _key(self, name: str, column: str) -> str:
+        return name + self._separator + column if column else name
+
+    def _hidden_in(self, shard: int) -> set[str]:
+        """Keys of a shard whose tensors others have replaced."""
+        if not self._shadowed:
+            return set()
+        if self._hidden is None:
+            told = self._index.shadowed() if self._index is not None else None
+            hidden = self._losers() if told is None else told
+            by_name: dict[int, set[str]] = {i: set() for i in range(len(self.shards))}
+            number = {self.shards.name(i): i for i in range(len(self.shards))}
+            for file, key in hidden:
+                by_name[number[file]].add(key)
+            self._hidden = by_name
+        return self._hidden[shard]
+
+    def _losers(self) -> set[tuple[str, str]]:
+        """From the headers: shards stand in the order of precedence, so the last one wins."""
+        latest: dict[str, int] = {}
+        lost = set()
+        for i in range(len(self.shards)):
+            for key in self.shards.file(i).keys():
+                if key in latest:
+                    lost.add((self.shards.name(latest[key]), key))
+                latest[key] = i
+        return lost
+
+    def names(self, shard: int) -> list[str]:
+        """Of the rows of a shard, sorted."""
+        found = self._names.get(shard)
+        if found is None:
+            found = self._names[shard] = self._rows_in(shard)
+        return found
+
+    def _rows_in(self, shard: int) -> list[str]:
+        present = set(self.shards.file(shard).keys()) - self._hidden_in(shard)
+        if self._keys is not None:
+            present &= self._keys
+        elif self.columns and all(self.columns):
+            return sorted(self._whole_rows(present))
+        return sorted({self._split_known(key)[0] for key in present})
+
+    def _whole_rows(self, present: set[str]) -> Iterator[str]:
+        """Names with all columns. A name may hold the separator itself."""
+        ends = [self._separator + column for column in self.columns]
+        for key in present:
+            name = key[:len(key) - len(ends[0])]
+            if key.endswith(ends[0]) and all(name + end in present for end in ends[1:]):
+                yield name
+
+    def _split_known(self, key: str) -> tuple[str, str]:
+        for column in sorted(self.columns, key=len, reverse=True):
+            if column and key.endswith(self._separator + column):
+                return key[:len(key) - len(self._separator + column)], column
+        return self._split(key)
+
+    # ── Rows ──
+
+    def _told(self) -> bool:
+        """Whether the manifest's counts are those of the rows that are seen."""
+        return not self._shadowed and self._keys is None and self.shards.checked and \
+            all(one["sha256"] is not None for one in self.shards.facts)
+
+    def begins(self) -> list[int]:
+        if self._begins is None:
+            told = self._told()
+            used = set(self._used)
+            self._begins = _starts(
+                0 if i not in used else one["valid_samples"] if told else len(self.names(i))
+                for i, one in enumerate(self.shards.facts))
+        return self._begins
+
+    def count(self) -> int:
+        return self.begins()[-1]
+
+    def bounds(self) -> Iterator[tuple[int, int]]:
+        return zip(self.begins(), self.begins()[1:])
+
+    def _row_in(self, shard: int, name: str, framework: str, copy: bool) -> dict[str, Any]:
+        file = self.shards.file(shard)
+        row: dict[str, Any] = {self._name_col: name}
+        for column in self.columns:
+            key = self._key(name, column)
+            if key in file and (self._keys is None or key in self._keys):
+                row[column or "data"] = _as_array(file[key], framework, copy)
+        return row
+
+    def _find(self, number: int) -> tuple[int, str]:
+        begins = self.begins()
+        shard = bisect_right(begins, number) - 1
+        return shard, self.names(shard)[number - begins[shard]]
+
+    def row(self, number: int) -> dict[str, Any]:
+        return self._row_in(*self._find(number), "numpy", True)
+
+    def named(self, name: str) -> dict[str, Any]:
+        for column in self.columns:
+            shard = self._shard_of(self._key(name, column))
+            if shard is not None:
+                return self._row_in(shard, name, "numpy", True)
+        raise KeyError(name)
+
+    def _shard_of(self, key: str) -> int | None:
+        """The last one that has it."""
+        return next((i for i in reversed(self._holding([key])) if key in self.shards.file(i)),
+                    None)
+
+    def _holding(self, keys: Iterable[str]) -> list[int]:
+        """The shards that may hold any of these."""
+        files = self._index.files_of(keys) if self._index is not None else None
+        return [i for i in self._used if files is None or self.shards.name(i) in files]
+
+    def tensor(self, key: str) -> _core.Tensor:
+        shard = self._shard_of(key)
+        if shard is None or (self._keys is not None and key not in self._keys):
+            raise KeyError(key)
+        return self.shards.file(shard)[key]
+
+    def take(self, numbers: Any, framework: str) -> dict[str, Any]:
+        count = self.count()
+        rows = []
+        for number in numbers:
+            number = int(number)
+            if not -count <= number < count:
+                raise IndexError("expected rows from 0 to %d, found %d" % (count - 1, number))
+            rows.append(self._row_in(*self._find(number % count), framework, False))
+        return _stacked(rows, framework)
+
+
+def _stacked(rows: list[dict[str, Any]], framework: str) -> dict[str, Any]:
+    """Column -> one array where all rows have the same shape and dtype, else a list."""
+    batch: dict[str, Any] = {}
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        values: list[Any] = [row.get(name) for row in rows]
+        kinds = {(getattr(value, "shape", None), getattr(value, "dtype", None))
+                 for value in values}
+        if len(kinds) != 1 or isinstance(values[0], str) or values[0] is None:
+            batch[name] = [value.clone() if hasattr(value, "clone") else value
+                           for value in values]
+        elif framework == "torch":
+            import torch
+            batch[name] = torch.stack(values)
+        else:
+            import numpy as np
+            batch[name] = np.stack(values)
+    return batch

@@ -1,0 +1,165 @@
+"""Which rows are in which batch: a function of seed and epoch, with nothing to remember."""
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Order"]
+
+_MASK = (1 << 64) - 1
+_KEPT_MOST = 1 << 21  # rows whose order is kept for an epoch
+
+
+def _mixed(value: int) -> int:
+    """64 bits that depend on all bits of value (the finaliser of splitmix64)."""
+    value = (value + 0x9E3779B97F4A7C15) & _MASK
+    value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ value >> 27) * 0x94D049BB133111EB) & _MASK
+    return value ^ value >> 31
+
+
+def _key(*parts: int) -> int:
+    key = 0
+    for part in parts:
+        key = _mixed(key ^ (part & _MASK))
+    return key
+
+
+def shuffled(places: Any, count: int, key: int) -> Any:
+    """Where a permutation of range(count) puts these places: a Feistel network over the next
+    power of two, walked until it is within range. Any place costs the same, and no memory."""
+    import numpy as np
+    bits = max(2, (count - 1).bit_length())
+    upper, lower = np.uint64(bits // 2), np.uint64(bits - bits // 2)
+    rounds = [np.uint64(_key(key, i)) for i in range(6)]
+    out = np.asarray(places, dtype=np.uint64).copy()
+    todo = np.arange(out.size)
+    while todo.size:
+        out[todo] = _mixed_halves(out[todo], upper, lower, rounds)
+        todo = todo[out[todo] >= count]
+    return out.astype(np.int64)
+
+
+def _mixed_halves(value: Any, upper: Any, lower: Any, rounds: list[Any]) -> Any:
+    """An even number of rounds: the halves, of unequal width perhaps, end where they were."""
+    import numpy as np
+    one = np.uint64(1)
+    left, right = value >> lower, value & ((one << lower) - one)
+    width, other = upper, lower
+    for add in rounds:
+        left, right = right, left ^ (_spread(right ^ add) & ((one << width) - one))
+        width, other = other, width
+    return left << lower | right
+
+
+def _spread(value: Any) -> Any:
+    """Of arrays, whose overflow is meant."""
+    import numpy as np
+    value = (value ^ value >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ value >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return value ^ value >> np.uint64(31)
+
+
+class Order:
+    """The sequence of batches of all ranks. sizes: rows of each shard."""
+
+    def __init__(self, count: int, batch_size: int, shuffle: bool | str, seed: int, ends: str,
+                 sizes: list[int]) -> None:
+        if batch_size < 1:
+            raise ValueError("batch_size: expected a number of rows from 1 on, found %d"
+                             % batch_size)
+        if shuffle not in (True, False, "shards"):
+            raise ValueError("shuffle: expected True, False or 'shards', found %r" % (shuffle,))
+        if ends not in ("drop", "pad", "uneven"):
+            raise ValueError("ends: expected 'drop', 'pad' or 'uneven', found %r" % (ends,))
+        self.count = count
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.ends = ends
+        self._begins = [0, *accumulate(sizes)]
+        self._turned: tuple[int, int, list[int], list[int]] | None = None
+        self._whole: tuple[int, int, Any] | None = None
+
+    # ── How many ──
+
+    def steps(self, begun: int, rank: int, ranks: int) -> int:
+        """Batches a rank has left once `begun` batches of all ranks are delivered."""
+        whole, rest = divmod(self.count, self.batch_size)
+        every = whole if self.ends == "drop" else whole + (rest > 0)
+        left = max(0, every - begun)
+        if self.ends == "drop":
+            return left // ranks
+        if self.ends == "pad":
+            return -(-left // ranks)
+        return max(0, -(-(left - rank) // ranks))
+
+    # ── Which ──
+
+    def batch(self, epoch: int, number: int) -> Any:
+        """Numbers of the rows of a batch."""
+        import numpy as np
+        begin = number * self.batch_size
+        end = begin + self.batch_size
+        if self.ends == "uneven":
+            end = min(end, self.count)
+        if not self.shuffle:
+            if end <= self.count:
+                return range(begin, end)
+            return np.arange(begin, end) % self.count
+        places = np.arange(begin, end) % self.count
+        if self.shuffle == "shards":
+            return self._by_shards(epoch, places)
+        if self.count > _KEPT_MOST:
+            return shuffled(places, self.count, _key(self.seed, epoch))
+        return self._all(epoch)[places]
+
+    def _all(self, epoch: int) -> Any:
+        """The order of all rows: faster than a batch at a time, as long as there are few."""
+        if self._whole is None or self._whole[:2] != (self.seed, epoch):
+            order = shuffled(range(self.count), self.count, _key(self.seed, epoch))
+            self._whole = self.seed, epoch, order
+        return self._whole[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_whole": None, "_turned": None}
+
+    def _turn(self, epoch: int) -> tuple[list[int], list[int]]:
+        """Shards in the epoch's order, and where each begins in it."""
+        if self._turned is None or self._turned[:2] != (self.seed, epoch):
+            count = len(self._begins) - 1
+            turn = shuffled(range(count), count, _key(self.seed, epoch)).tolist()
+            starts = [0, *accumulate(self._begins[i + 1] - self._begins[i] for i in turn)]
+            self._turned = self.seed, epoch, turn, starts
+        return self._turned[2], self._turned[3]
+
+    def _by_shards(self, epoch: int, places: Any) -> Any:
+        import numpy as np
+        turn, starts = self._turn(epoch)
+        out = np.empty(len(places), np.int64)
+        done = 0
+        while done < len(places):
+            at = bisect_right(starts, int(places[done])) - 1
+            here = (places >= starts[at]) & (places < starts[at + 1])
+            size, begin = starts[at + 1] - starts[at], self._begins[turn[at]]
+            key = _key(self.seed, epoch, turn[at] + 1)
+            out[here] = begin + shuffled(places[here] - starts[at], size, key)
+            done = int(np.flatnonzero(here)[-1]) + 1
+        return out
+
+    # ── State ──
+
+    def state(self) -> dict[str, Any]:
+        return {"seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
+                "shuffle": self.shuffle, "ends": self.ends}
+
+    def check(self, state: dict[str, Any]) -> None:
+        for name, own in self.state().items():
+            if name != "seed" and state.get(name, own) != own:
+                raise ValueError("%s: the state is of %r, expected %r"
+                                 % (name, state[name], own))
+        self.seed = state["seed"]

@@ -1,0 +1,213 @@
+"""Datasets, opened: what there is, samples and batches of them."""
+from __future__ import annotations
+
+import os
+import warnings
+
+from .. import _core
+from ._index import find_index
+from ._layout import BatchLayout, KeyLayout
+from ._shards import Shards, shards_of_files, shards_of_manifest
+from ._storage import MANIFEST, Place, place_of, storage_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Any, Literal
+
+    from .._types import Path
+    from ._layout import Layout
+
+    Framework = Literal["numpy", "torch"]
+
+__all__ = ["Dataset", "open"]
+
+
+def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | None = None,
+         mode: Literal["batch", "kv"] | None = None, **storage: Any) -> Dataset:
+    """Opens a dataset for reading: ours, or the Spark connector's.
+
+    path: its folder or URL ("storage.…" options as for write). A single .safetensors file, or a
+    folder with an index.json, is read as it is. use_manifest=False: all .safetensors files of
+    the folder. keys: only these tensors (a list, or text with commas): columns in batch mode,
+    names as they stand in the files in KV mode, where an index tells which files to open.
+    mode: for files that do not tell it.
+
+    FileNotFoundError (manifest_missing); SafetensorError (manifest_type). A shard that is missing
+    or of another size is told when it is first needed (dataset_shard, dataset_changed)."""
+    place = place_of(path, storage_options(storage))
+    wanted = None
+    if keys is not None:
+        names = keys.split(",") if isinstance(keys, str) else keys
+        wanted = frozenset(name.strip() if isinstance(keys, str) else name for name in names)
+    return Dataset(*_found(place, use_manifest), wanted, mode)
+
+
+def _found(place: Place, use_manifest: bool) -> tuple[Shards, dict[str, Any] | None]:
+    """Shards, and the manifest where one is used."""
+    if place.text.endswith(".safetensors"):
+        folder, name = os.path.split(place.text)
+        inside = place_of(folder or ".", place.options)
+        if place.folder is None or os.path.isfile(place.folder):
+            return shards_of_files(inside, [name]), None
+    names = None if use_manifest else place.names()
+    if names is None:
+        try:
+            dataset = _core.Dataset(place.core)
+        except FileNotFoundError as error:
+            if getattr(error, "code", None) != "manifest_missing":
+                raise
+            names = _of_model(place)
+            if not names:
+                raise
+    if names is None:
+        for text in dataset.warnings:
+            warnings.warn("%s: %s" % (place.text, text), stacklevel=4)
+        return shards_of_manifest(place, dataset)
+    files = [name for name in names if name.endswith(".safetensors") and name[0] != "."]
+    return shards_of_files(place, files), None
+
+
+def _of_model(place: Place) -> list[str]:
+    """Files of a model's index.json in the folder, or none."""
+    import json
+    found = [name for name in place.names()
+             if name.endswith(".index.json") and name != MANIFEST]
+    if len(found) != 1:
+        return []
+    if place.folder is not None:
+        with _core.open(place.name(found[0]), header_only=True) as model:
+            return sorted(os.path.basename(path) for path in model.paths)
+    source = place.source(found[0])
+    index = json.loads(source.read_at(0, source.size))
+    return sorted(set(index["weight_map"].values()))
+
+
+class Dataset:
+    """Rows of a dataset, in the order of its shards. In batch mode a row is a dict of column ->
+    array; in KV mode it has its name too, rows of a shard are in the order of their names, and
+    dataset[name] finds one. Rows that others of the same name have replaced, and rows that
+    only fill a last batch, are not seen.
+
+    Arrays of single rows are copies; those of batches are read-only where they lie as they
+    are in one file. May be used by several threads, copied to other processes by pickle, and
+    used after fork."""
+
+    def __init__(self, shards: Shards, manifest: dict[str, Any] | None,
+                 keys: frozenset[str] | None = None, mode: str | None = None) -> None:
+        self._shards = shards
+        self._manifest = manifest
+        self._keys = keys
+        self._mode = mode
+        index = find_index(shards.place, manifest) if manifest and _uses_index(
+            manifest, shards, keys) else None
+        self._layout: Layout = _layout(shards, manifest or {}, keys, mode, index)
+
+    def __reduce__(self) -> Any:
+        return Dataset, (self._shards, self._manifest, self._keys, self._mode)
+
+    # ── Facts ──
+
+    @property
+    def path(self) -> str:
+        return self._shards.place.text
+
+    @property
+    def manifest(self) -> dict[str, Any] | None:
+        """As it is stored; None when none was read."""
+        return self._manifest
+
+    @property
+    def mode(self) -> str:
+        """"batch" or "kv"."""
+        return self._layout.mode
+
+    @property
+    def schema(self) -> dict[str, dict[str, Any]]:
+        """Column -> {"dtype", "shape" of one row}; None where rows differ."""
+        return self._layout.schema()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._layout.columns)
+
+    @property
+    def shards(self) -> list[dict[str, Any]]:
+        """Facts of each file, in the order of rows."""
+        return [dict(one) for one in self._shards.facts]
+
+    def __len__(self) -> int:
+        return self._layout.count()
+
+    def __repr__(self) -> str:
+        return "<libsafetensors.dataset.Dataset %s: %s, %d rows in %d shards>" % (
+            self.path, self.mode, len(self), len(self._shards))
+
+    # ── Rows ──
+
+    def __getitem__(self, which: int | str | slice) -> dict[str, Any]:
+        """A row by its number or, in KV mode, its name; a batch of those of a slice."""
+        if isinstance(which, slice):
+            start, stop, step = which.indices(len(self))
+            return self.take(range(start, stop, step))
+        if isinstance(which, str):
+            return self._layout.named(which)
+        number = which.__index__()
+        count = len(self)
+        if not -count <= number < count:
+            raise IndexError("expected a row from 0 to %d, found %d" % (count - 1, number))
+        return self._layout.row(number % count)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self._layout.row(number) for number in range(len(self)))
+
+    def take(self, numbers: Any, framework: Framework = "numpy") -> dict[str, Any]:
+        """Rows of these numbers as one batch: column -> array with a row in each place, in the
+        order given. What differs in shape comes as a list."""
+        return self._layout.take(numbers, framework)
+
+    def batches(self, size: int | None = None, *, framework: Framework = "numpy",
+                drop_last: bool = False) -> Iterator[dict[str, Any]]:
+        """All rows in order, `size` at a time; None: as they lie in the files."""
+        if size is None:
+            bounds = self._layout.bounds()
+        elif size < 1:
+            raise ValueError("size: expected a number of rows from 1 on, found %d" % size)
+        else:
+            count = len(self)
+            ends = range(0, count - count % size if drop_last else count, size)
+            bounds = ((start, min(start + size, count)) for start in ends)
+        return (self.take(range(start, stop), framework) for start, stop in bounds
+                if stop > start)
+
+    def tensor(self, key: str) -> _core.Tensor:
+        """A tensor by its name in the files. KeyError."""
+        return self._layout.tensor(key)
+
+    # ── The end ──
+
+    def close(self) -> None:
+        """Closes the files; arrays keep what they need. They open again when needed."""
+        self._shards.close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _uses_index(manifest: dict[str, Any], shards: Shards, keys: frozenset[str] | None) -> bool:
+    return keys is not None or any(one["shadowed"] for one in shards.facts)
+
+
+def _layout(shards: Shards, manifest: dict[str, Any], keys: frozenset[str] | None,
+            mode: str | None, index: Any) -> Layout:
+    mode = manifest.get("mode") or mode or shards.guess(manifest)
+    if mode == "batch":
+        return BatchLayout(shards, manifest, keys)
+    if mode == "kv":
+        return KeyLayout(shards, manifest, keys, index)
+    raise ValueError("mode: expected 'batch' or 'kv', found %r" % (mode,))

@@ -1,0 +1,227 @@
+"""Where a dataset lies: a local folder, or what a pyarrow filesystem reaches."""
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+
+from .. import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+__all__ = ["MANIFEST", "INDEX", "Place", "place_of", "storage_options"]
+
+MANIFEST = "dataset_manifest.json"
+INDEX = "_tensor_index.parquet"
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(file):")
+_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+_CLASSES = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "abfs": "AzureFileSystem",
+            "hdfs": "HadoopFileSystem"}
+_HELD = 8 << 20  # bytes of an object that are kept until it is clear that it will be whole
+
+
+class Place:
+    """A dataset's storage and its name in texts. folder: its path on this machine, or None;
+    else fs and root are a pyarrow filesystem and a path in it."""
+
+    def __init__(self, text: str, options: dict[str, Any], sync: bool = True) -> None:
+        self.text = text
+        self.options = options
+        self.sync = sync
+        self.folder: str | None = None
+        self.fs: Any = None
+        self.root = ""
+        scheme = scheme_of(text)
+        if scheme is None or scheme == "file":
+            if options:
+                raise ValueError("storage.* options: expected a URL of an object store, found "
+                                 "%s" % text)
+            self.folder = os.path.abspath(unquoted(text) if scheme else text)
+            self.core = _core.Storage(self.folder, sync=sync)
+        else:
+            self.fs, self.root = filesystem(scheme, text, options)
+            self.core = _core.Storage(_Remote(self.fs, self.root, text))
+
+    def __reduce__(self) -> Any:
+        return Place, (self.text, self.options, self.sync)
+
+    def name(self, name: str) -> str:
+        """Path of a file in the folder, as self.fs or the system takes it."""
+        return posixpath.join(self.root if self.folder is None else self.folder, name)
+
+    def source(self, name: str) -> Any:
+        """What libsafetensors.open takes."""
+        return self.name(name) if self.folder is not None else reader(self.fs, self.name(name))
+
+    def names(self) -> list[str]:
+        """Of files directly in the folder, sorted; none when it is not there."""
+        if self.folder is None:
+            return sorted(name for name, _, _, folder in listing(self.fs, self.root)
+                          if not folder)
+        try:
+            with os.scandir(self.folder) as found:
+                return sorted(one.name for one in found if one.is_file())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def place_of(path: Any, options: Mapping[str, Any] | None = None, sync: bool = True) -> Place:
+    """path: a path or URL; options: of the pyarrow filesystem, by its own names."""
+    return Place(os.fsdecode(path), dict(options or {}), sync)
+
+
+def storage_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the filesystem without their "storage."; TypeError for others."""
+    for name in options:
+        if not name.lower().startswith("storage."):
+            raise TypeError("unexpected keyword argument %r" % name)
+    return {name[len("storage."):]: value for name, value in options.items()}
+
+
+def scheme_of(text: str) -> str | None:
+    match = _SCHEME.match(text)
+    if not match:
+        return None
+    scheme = (match[1] or match[2]).lower()
+    return _ALIASES.get(scheme, scheme)
+
+
+def unquoted(url: str) -> str:
+    """Path of a file: URL."""
+    from urllib.parse import unquote, urlsplit
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        raise ValueError("expected a file: URL of this machine, found %s" % url)
+    return unquote(parts.path)
+
+
+def _value(value: Any) -> Any:
+    """An option as engines carry it, as text."""
+    words = {"true": True, "false": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def filesystem(scheme: str, url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    try:
+        from pyarrow import fs
+    except ImportError:
+        raise ImportError("a dataset at a URL needs pyarrow") from None
+    rest = url.split(":", 1)[1].lstrip("/").rstrip("/")
+    kind = getattr(fs, _CLASSES.get(scheme, ""), None)
+    if options and kind is None:
+        raise ValueError("storage.* options: expected a URL of %s, found %s:"
+                         % (", ".join(_CLASSES), scheme))
+    if kind is not None and (options or scheme in ("s3", "gs")) and "?" not in rest:
+        return kind(**{key: _value(value) for key, value in options.items()}), rest
+    found, root = fs.FileSystem.from_uri(url)
+    return found, root.rstrip("/")
+
+
+def listing(fs: Any, root: str) -> Iterator[tuple[str, int, int, bool]]:
+    from pyarrow.fs import FileSelector, FileType
+    for one in fs.get_file_info(FileSelector(root, allow_not_found=True)):
+        if one.base_name:
+            time = one.mtime_ns
+            yield (one.base_name, one.size or 0, time // 1_000_000_000 if time else 0,
+                   one.type == FileType.Directory)
+
+
+class _Reader:
+    """Bytes of an object by position."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.file = file
+        self.name = name
+        self.size = file.size()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        data: bytes = self.file.read_at(length, offset)
+        return data
+
+
+def reader(fs: Any, path: str) -> _Reader:
+    return _Reader(fs.open_input_file(path), path)
+
+
+class _Sink:
+    """An object that is being written. What is small, the manifest above all, is put at once
+    when all of it is there."""
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self.fs = fs
+        self.path = path
+        self.held: list[bytes] = []
+        self.bytes = 0
+        self.stream: Any = None
+
+    def write(self, data: bytes) -> None:
+        if self.stream is not None:
+            self.stream.write(data)
+            return
+        self.held.append(data)
+        self.bytes += len(data)
+        if self.bytes >= _HELD:
+            self._start()
+
+    def _start(self) -> None:
+        self.stream = self.fs.open_output_stream(self.path)
+        held, self.held = self.held, []
+        for data in held:
+            self.stream.write(data)
+
+    def close(self) -> None:
+        if self.stream is None:
+            self._start()
+        self.stream.close()
+
+    def abort(self) -> None:
+        """A stream cannot be taken back: what it has made is removed again."""
+        self.held = []
+        if self.stream is not None:
+            try:
+                self.stream.close()
+            finally:
+                self.fs.delete_file(self.path)
+
+
+class _Remote:
+    """What _core.Storage asks of an object, over a pyarrow filesystem. Nothing is moved: shards
+    are written under their final names, which nobody reads before the manifest names them."""
+
+    move = None
+    settle = None
+    lock = None
+
+    def __init__(self, fs: Any, root: str, path: str) -> None:
+        self.fs = fs
+        self.root = root
+        self.path = path
+
+    def _at(self, name: str) -> str:
+        return self.root + "/" + name if name else self.root
+
+    def create(self, name: str, replace: bool) -> _Sink:
+        from pyarrow.fs import FileType
+        path = self._at(name)
+        if not replace and self.fs.get_file_info(path).type != FileType.NotFound:
+            raise FileExistsError(17, "expected no object of this name", path)
+        return _Sink(self.fs, path)
+
+    def open(self, name: str) -> _Reader:
+        return reader(self.fs, self._at(name))
+
+    def list(self, folder: str) -> list[tuple[str, int, int, bool]]:
+        return list(listing(self.fs, self._at(folder)))
+
+    def remove(self, name: str, folder: bool) -> None:
+        from pyarrow.fs import FileType
+        path = self._at(name)
+        kind = self.fs.get_file_info(path).type
+        if kind == FileType.File:
+            self.fs.delete_file(path)
+        elif kind == FileType.Directory and folder:
+            self.fs.delete_dir(path)

@@ -1,0 +1,201 @@
+"""Datasets for torch: rows by number, or batches in an order that does not depend on how many
+processes read them."""
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Literal
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import Dataset as _MapDataset
+
+from ._order import Order
+from ._read import Dataset, open
+
+__all__ = ["Loader", "TorchBatches", "TorchDataset"]
+
+Ends = Literal["drop", "pad", "uneven"]
+
+
+def _dataset(source: Any, options: dict[str, Any]) -> Dataset:
+    return source if isinstance(source, Dataset) else open(source, **options)
+
+
+class TorchDataset(_MapDataset[Any]):
+    """Map-style: length, and rows by number as dicts of tensors. A DataLoader that fetches
+    several numbers at once reads them together.
+
+    source: a Dataset, or what open takes, with its options. transform: called with each row."""
+
+    def __init__(self, source: Any, *, transform: Callable[[Any], Any] | None = None,
+                 **options: Any) -> None:
+        self.dataset = _dataset(source, options)
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.__getitems__([number])[0]
+
+    def __getitems__(self, numbers: list[int]) -> list[Any]:
+        batch = self.dataset.take(numbers, "torch")
+        rows = [{name: values[i] for name, values in batch.items()}
+                for i in range(len(numbers))]
+        return rows if self.transform is None else [self.transform(row) for row in rows]
+
+
+class TorchBatches(IterableDataset[Any]):
+    """Batches of one rank, formed here: give it to a DataLoader with batch_size=None, or use
+    loader(), whose state can be saved in the middle of an epoch.
+
+    All ranks together go through one sequence of batches of batch_size rows, which depends on
+    seed and epoch alone: batch i is rank i % ranks's, and worker w of W yields every W-th of a
+    rank's batches, so that the order delivered is the same with any number of workers.
+
+    shuffle: True, all rows with all others; "shards", shards with one another and the rows within
+    each, which reads files one after the other. ends, when rows do not fill the last batch of
+    every rank: "drop" leaves them out; "pad" begins anew with the first rows; "uneven" gives
+    a smaller last batch, and some ranks one batch fewer. transform: called with each batch."""
+
+    def __init__(self, source: Any, batch_size: int, *, shuffle: bool | Literal["shards"] = True,
+                 seed: int = 0, rank: int | None = None, ranks: int | None = None,
+                 ends: Ends = "drop", transform: Callable[[Any], Any] | None = None,
+                 **options: Any) -> None:
+        self.dataset = _dataset(source, options)
+        self.rank, self.ranks = _ranks(rank, ranks)
+        self.transform = transform
+        self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
+                            [stop - start for start, stop in self.dataset._layout.bounds()])
+        # Epoch, and batches delivered (of all ranks) at the start; shared, so that workers
+        # that live on see a change.
+        self._place = torch.zeros(2, dtype=torch.int64)
+        self._place.share_memory_()  # type: ignore[no-untyped-call]
+        # The same with what this process yielded since: of a worker with a state of its own.
+        self._own: tuple[int, int, int] | None = None
+        self._yielded = 0
+
+    @property
+    def epoch(self) -> int:
+        return int(self._place[0])
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is this epoch's, from its first batch on."""
+        self._begin(epoch, 0)
+
+    def _begin(self, epoch: int, delivered: int) -> None:
+        self._place[:] = torch.tensor([epoch, delivered])
+        self._own = None
+        self._yielded = 0
+
+    def _begun(self) -> tuple[int, int, int]:
+        """Epoch, batches delivered before, and how many of its own this process skips."""
+        epoch, delivered = self._place.tolist()
+        return self._own or (epoch, delivered, 0)
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch."""
+        return self._order.steps(0, self.rank, self.ranks)
+
+    def __iter__(self) -> Iterator[Any]:
+        worker = get_worker_info()
+        mine, workers = (worker.id, worker.num_workers) if worker else (0, 1)
+        epoch, begun, skipped = self._begun()
+        self._yielded = skipped
+        steps = self._order.steps(begun, self.rank, self.ranks)
+        for step in range(mine + skipped * workers, steps, workers):
+            numbers = self._order.batch(epoch, begun + self.rank + step * self.ranks)
+            batch = self.dataset.take(numbers, "torch")
+            self._yielded += 1
+            yield batch if self.transform is None else self.transform(batch)
+        self._own = None
+        if worker is None:
+            self.set_epoch(epoch + 1)
+
+    # ── State ──
+
+    def state_dict(self) -> dict[str, Any]:
+        """Seed, epoch and batches delivered: of the process that iterates. In a worker of a
+        StatefulDataLoader it is that worker's, and is right for as many workers again."""
+        epoch, begun, skipped = self._begun()
+        own = max(self._yielded, skipped)
+        if get_worker_info() is None:
+            begun, own = begun + own * self.ranks, 0
+        return {**self._order.state(), "epoch": epoch, "delivered": begun, "yielded": own}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on after the batches delivered; another number of workers or ranks will do. The
+        rows, batch_size, shuffle, seed and ends must be those of the state."""
+        self._order.check(state)
+        own = state.get("yielded", 0)
+        if get_worker_info() is None:
+            if own:
+                raise ValueError("expected the state of a whole loader, found a worker's")
+            self._begin(state["epoch"], state["delivered"])
+        else:
+            self._own = state["epoch"], state["delivered"], own
+            self._yielded = own
+
+    def loader(self, **options: Any) -> Loader:
+        """A DataLoader over it whose state counts what the training loop was given."""
+        return Loader(self, **options)
+
+
+def _ranks(rank: int | None, ranks: int | None) -> tuple[int, int]:
+    """As given, or as torch.distributed says."""
+    if (rank is None) != (ranks is None):
+        raise ValueError("expected rank and ranks both or neither")
+    if rank is None or ranks is None:
+        distributed = torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return 0, 1
+    if not 0 <= rank < ranks:
+        raise ValueError("rank: expected 0 to %d, found %d" % (ranks - 1, rank))
+    return rank, ranks
+
+
+class Loader(DataLoader[Any]):
+    """DataLoader of TorchBatches. Each iteration is an epoch, or what is left of one after
+    load_state_dict; state_dict may be called at any batch. What workers have read ahead is
+    not counted, only what the loop was given."""
+
+    def __init__(self, batches: TorchBatches, **options: Any) -> None:
+        if options.get("batch_size") is not None:
+            raise TypeError("batch_size: TorchBatches forms the batches itself")
+        remote = batches.dataset._shards.place.folder is None
+        if remote and options.get("num_workers"):
+            # Clients of object stores do not survive a fork.
+            options.setdefault("multiprocessing_context", "spawn")
+        self._delivered = 0
+        options["batch_size"] = None
+        super().__init__(batches, **options)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches: TorchBatches = self.dataset  # type: ignore[assignment]
+        epoch = batches.epoch
+        self._delivered = 0
+        for batch in super().__iter__():
+            self._delivered += 1
+            yield batch
+        batches.set_epoch(epoch + 1)
+        self._delivered = 0
+
+    @property
+    def epoch(self) -> int:
+        """That of the next batch."""
+        batches: TorchBatches = self.dataset  # type: ignore[assignment]
+        return batches.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
+        self._delivered = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        batches: TorchBatches = self.dataset  # type: ignore[assignment]
+        epoch, begun, _ = batches._begun()
+        return {**batches._order.state(), "epoch": epoch,
+                "delivered": begun + self._delivered * batches.ranks}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.dataset.load_state_dict(state)  # type: ignore[attr-defined]
+        self._delivered = 0

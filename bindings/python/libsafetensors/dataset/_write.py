@@ -1,0 +1,173 @@
+"""Tables into shards, from one process."""
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+
+from .. import _core
+from .._progress import watch
+from ._index import write_index
+from ._storage import place_of, storage_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Literal
+
+    from .._types import Path, Progress
+
+__all__ = ["write"]
+
+
+def _text(name: str, value: Any) -> str:
+    """Value of an option as the library takes it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        import json
+        return json.dumps(value, default=list)
+    if name.lower() == "columns":
+        return ",".join(value)
+    return str(value)
+
+
+def settled(options: Mapping[str, Any]) -> tuple[_core.DatasetOptions, dict[str, Any]]:
+    """Checked options of the write, and those of the storage. None is the same as absent."""
+    storage = {name: value for name, value in options.items()
+               if name.lower().startswith("storage.")}
+    own = {name: _text(name, value) for name, value in options.items()
+           if name not in storage and value is not None}
+    return _core.DatasetOptions(own), storage_options(storage)
+
+
+class _Rows:
+    """Batches of whatever can be written, and their schema (a capsule, or an object that
+    tells one)."""
+
+    def __init__(self, batches: Any) -> None:
+        self.schema: Any
+        self._batches: Iterator[Any]
+        if hasattr(batches, "__arrow_c_stream__"):
+            stream = _core.ArrowStream(batches)
+            self.schema = stream.schema()
+            self._batches = stream
+        elif hasattr(batches, "__arrow_c_array__"):
+            self.schema = _schema_of(batches)
+            self._batches = iter([batches])
+        elif hasattr(batches, "fetch_arrow_reader") or hasattr(batches, "fetch_record_batch"):
+            one = getattr(batches, "fetch_arrow_reader", None) or batches.fetch_record_batch
+            self.__init__(one())  # type: ignore[misc]
+        else:
+            self._several(batches)
+
+    def _several(self, batches: Iterable[Any]) -> None:
+        try:
+            each = iter(batches)
+        except TypeError:
+            raise TypeError("batches: expected an object with __arrow_c_stream__ (a table of "
+                            "pyarrow, polars, duckdb, pandas) or an iterable of such, found %s"
+                            % type(batches).__name__) from None
+        first = next(each, None)
+        if first is None:
+            raise ValueError("batches: expected at least one batch, which tells the schema, "
+                             "found none")
+        self.schema = _schema_of(first)
+        self._batches = itertools.chain([first], each)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            if hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
+                yield from _alike(batch, self.schema)
+            else:
+                yield batch
+
+
+def _schema_of(batch: Any) -> Any:
+    if hasattr(batch, "__arrow_c_array__"):
+        return batch.__arrow_c_array__()[0]
+    if hasattr(batch, "__arrow_c_stream__"):
+        return _core.ArrowStream(batch).schema()
+    raise TypeError("batches: expected batches with __arrow_c_array__ or __arrow_c_stream__, "
+                    "found %s" % type(batch).__name__)
+
+
+class _Pair:
+    """A batch of a stream with the stream's schema, so that it is compared with the first."""
+
+    def __init__(self, schema: Any, array: Any) -> None:
+        self.pair = schema, array
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.pair
+
+
+def _alike(batch: Any, schema: Any) -> Iterator[Any]:
+    stream = _core.ArrowStream(batch)
+    own = stream.schema()
+    return (_Pair(own, array) for array in stream)
+
+
+def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
+          progress: Progress = None, sync: bool = True, adopt: Literal["listing"] | None = None,
+          **options: Any) -> dict[str, Any]:
+    """Writes rows as a dataset, which appears whole when all is written, or not at all.
+
+    batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
+    __arrow_c_stream__; or an iterable of such with one schema. path: a folder, or a URL that
+    pyarrow has a filesystem for, whose options are given as "storage.…".
+    mode "error": FileExistsError where there is a dataset; "append" to it; "overwrite" it.
+    adopt="listing": an append takes in shards that a connector's manifest forgot. sync=False:
+    nothing is said to have reached the disk. options: libsafetensors.dataset.OPTIONS, of which
+    batch_size or name_col must be given.
+
+    Returns the manifest. ValueError for an option, a column or a row that cannot be written;
+    SafetensorError (dataset_…) for what disagrees with the dataset that is there. On any
+    failure the old dataset is untouched."""
+    checked, storage = settled(options)
+    if checked.indexed:
+        _need_pyarrow()
+    if adopt not in (None, "listing"):
+        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+    place = place_of(path, storage, sync)
+    rows = _Rows(batches)
+    commit = _core.Commit(checked, place.core, rows.schema, how=mode,
+                          adopt_listing=adopt == "listing")
+    try:
+        with watch(progress, "writing") as tick:
+            _run(commit, checked, place, rows, tick)
+        manifest = commit.manifest
+    except BaseException:
+        commit.abort()
+        raise
+    finally:
+        commit.close()
+    import json
+    result: dict[str, Any] = json.loads(manifest)
+    return result
+
+
+def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
+         tick: Any) -> None:
+    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema)
+    try:
+        for batch in rows:
+            writer.append(batch, tick)
+            batch = None  # what it holds goes when its rows are in a file
+        commit.add(writer.close(tick))
+    except BaseException:
+        writer.abandon()
+        raise
+    commit.prepare(tick)
+    index = write_index(commit, place) if commit.indexed else None
+    for text in commit.publish(index):
+        warnings.warn("%s: %s" % (os.fspath(place.text), text), stacklevel=4)
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise ImportError("generate_index needs pyarrow, which writes the index") from None

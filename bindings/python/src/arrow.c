@@ -1,0 +1,285 @@
+/* Arrow's C structs in and out of PyCapsules. */
+#include "dataset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVELS_MOST 64 /* of a schema, from its top */
+
+static const char schema_name[] = "arrow_schema";
+static const char array_name[] = "arrow_array";
+static const char stream_name[] = "arrow_array_stream";
+
+bool pysft_enter(atomic_flag *busy, const char *what) {
+    if (!atomic_flag_test_and_set(busy)) return true;
+    PyErr_Format(PyExc_RuntimeError, "expected one call of a %s at a time, found two", what);
+    return false;
+}
+
+void pysft_leave(atomic_flag *busy) {
+    atomic_flag_clear(busy);
+}
+
+/* ── Schemas ── */
+
+static const struct ArrowSchema *schema_in(PyObject *capsule) {
+    const struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, schema_name);
+    if (!schema || schema->release) return schema;
+    PyErr_SetString(PyExc_ValueError, "expected an Arrow schema, found one that is released");
+    return NULL;
+}
+
+const struct ArrowSchema *pysft_schema_of(PyObject *object, PyObject **keep) {
+    *keep = PyCapsule_IsValid(object, schema_name)
+                ? Py_NewRef(object)
+                : PyObject_CallMethod(object, "__arrow_c_schema__", NULL);
+    return *keep ? schema_in(*keep) : NULL;
+}
+
+typedef struct {
+    const struct ArrowSchema *schema;
+    int64_t next; /* child; n_children is the dictionary */
+} schema_level;
+
+static int add_text(PyObject **all, const char *text) {
+    PyObject *one = PyBytes_FromStringAndSize(text, (Py_ssize_t)strlen(text) + 1);
+    if (one) PyBytes_ConcatAndDel(all, one);
+    return one && *all ? 0 : -1;
+}
+
+static int add_schema(PyObject **all, const schema_level *above, const struct ArrowSchema *s) {
+    char count[32];
+    bool named = above && strcmp(above->schema->format, "+s") == 0;
+    if (!s || !s->format || s->n_children < 0) {
+        PyErr_SetString(PyExc_ValueError, "expected an Arrow schema, found one without a format");
+        return -1;
+    }
+    PyOS_snprintf(count, sizeof count, "%lld", (long long)s->n_children);
+    if (named && add_text(all, s->name ? s->name : "") < 0) return -1;
+    return add_text(all, s->format) < 0 ? -1 : add_text(all, count);
+}
+
+/* The level below that is to be looked at next, or NULL. */
+static const struct ArrowSchema *next_below(schema_level *level) {
+    int64_t i = level->next++;
+    if (i < level->schema->n_children) return level->schema->children[i];
+    return i == level->schema->n_children ? level->schema->dictionary : NULL;
+}
+
+static int add_levels(PyObject **all, const struct ArrowSchema *top) {
+    schema_level levels[LEVELS_MOST] = { { top, 0 } };
+    size_t depth = 1;
+    if (add_schema(all, NULL, top) < 0) return -1;
+    while (depth) {
+        schema_level *level = &levels[depth - 1];
+        bool ended = level->next > level->schema->n_children;
+        const struct ArrowSchema *below = ended ? NULL : next_below(level);
+        if (ended) depth--;
+        if (!below) continue;
+        if (depth == LEVELS_MOST) {
+            PyErr_SetString(PyExc_ValueError, "expected at most 64 levels in an Arrow schema");
+            return -1;
+        }
+        if (add_schema(all, level, below) < 0) return -1;
+        levels[depth++] = (schema_level){ below, 0 };
+    }
+    return 0;
+}
+
+PyObject *pysft_schema_like(const struct ArrowSchema *schema) {
+    PyObject *all = PyBytes_FromStringAndSize(NULL, 0);
+    if (all && add_levels(&all, schema) == 0) return all;
+    Py_XDECREF(all);
+    return NULL;
+}
+
+/* ── Arrays ── */
+
+static int move_array(PyObject *capsule, struct ArrowArray *out) {
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, array_name);
+    if (!array) return -1;
+    if (!array->release) {
+        PyErr_SetString(PyExc_ValueError, "expected an Arrow array, found one that is released");
+        return -1;
+    }
+    *out = *array;
+    array->release = NULL;
+    return 0;
+}
+
+static int check_like(PyObject *schema, PyObject *expected) {
+    const struct ArrowSchema *one = schema_in(schema);
+    PyObject *like = one ? pysft_schema_like(one) : NULL;
+    int same = like ? PyObject_RichCompareBool(like, expected, Py_EQ) : -1;
+    Py_XDECREF(like);
+    if (same == 0)
+        PyErr_SetString(PyExc_ValueError, "expected batches of one schema, found another one");
+    return same == 1 ? 0 : -1;
+}
+
+int pysft_array_of(PyObject *object, PyObject *expected, struct ArrowArray *out) {
+    if (PyCapsule_IsValid(object, array_name)) return move_array(object, out);
+    PyObject *pair = PyObject_CallMethod(object, "__arrow_c_array__", NULL);
+    if (!pair) return -1;
+    PyObject *schema = PySequence_GetItem(pair, 0);
+    PyObject *array = schema ? PySequence_GetItem(pair, 1) : NULL;
+    int status = array ? check_like(schema, expected) : -1;
+    if (status == 0) status = move_array(array, out);
+    Py_XDECREF(array);
+    Py_XDECREF(schema);
+    Py_DECREF(pair);
+    return status;
+}
+
+/* ── Capsules of our own: what nobody took is released ── */
+
+static void drop_schema(PyObject *capsule) {
+    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, schema_name);
+    if (schema && schema->release) schema->release(schema);
+    free(schema);
+}
+
+static void drop_array(PyObject *capsule) {
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, array_name);
+    if (array && array->release) array->release(array);
+    free(array);
+}
+
+static void drop_stream(PyObject *capsule) {
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, stream_name);
+    if (stream && stream->release) stream->release(stream);
+    free(stream);
+}
+
+/* A capsule with a copy of the struct; NULL: the struct is still the caller's. */
+static PyObject *capsule_of(const void *value, size_t size, const char *name,
+                            PyCapsule_Destructor drop) {
+    void *copy = malloc(size);
+    if (!copy) return PyErr_NoMemory();
+    memcpy(copy, value, size);
+    PyObject *capsule = PyCapsule_New(copy, name, drop);
+    if (!capsule) free(copy);
+    return capsule;
+}
+
+PyObject *pysft_stream_capsule(struct ArrowArrayStream *stream) {
+    PyObject *capsule = capsule_of(stream, sizeof *stream, stream_name, drop_stream);
+    if (!capsule) stream->release(stream);
+    return capsule;
+}
+
+/* ── Streams to read ── */
+
+typedef struct stream_object {
+    PyObject_HEAD
+    struct ArrowArrayStream stream; /* release NULL: none */
+    atomic_flag busy;
+} stream_object;
+
+static PyObject *stream_failed(stream_object *self, int failed) {
+    const char *told = self->stream.get_last_error
+                           ? self->stream.get_last_error(&self->stream) : NULL;
+    const char *text = told ? told : strerror(failed);
+    if (PyErr_Occurred()) return NULL;
+    if (failed == ENOMEM) return PyErr_NoMemory();
+    if (failed == EINVAL) {
+        PyErr_SetString(PyExc_ValueError, text);
+        return NULL;
+    }
+    PyObject *values = Py_BuildValue("is", failed, text);
+    if (values) PyErr_SetObject(PyExc_OSError, values);
+    Py_XDECREF(values);
+    return NULL;
+}
+
+static PyObject *stream_schema(PyObject *object, PyObject *unused) {
+    stream_object *self = (stream_object *)object;
+    struct ArrowSchema schema = { .release = NULL };
+    PyObject *capsule = NULL;
+    int failed;
+    (void)unused;
+    if (!pysft_enter(&self->busy, "ArrowStream")) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    failed = self->stream.get_schema(&self->stream, &schema);
+    Py_END_ALLOW_THREADS
+    if (failed) (void)stream_failed(self, failed);
+    else capsule = capsule_of(&schema, sizeof schema, schema_name, drop_schema);
+    if (!failed && !capsule && schema.release) schema.release(&schema);
+    pysft_leave(&self->busy);
+    return capsule;
+}
+
+static PyObject *stream_next(PyObject *object) {
+    stream_object *self = (stream_object *)object;
+    struct ArrowArray array = { .release = NULL };
+    PyObject *capsule = NULL;
+    int failed;
+    if (!pysft_enter(&self->busy, "ArrowStream")) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    failed = self->stream.get_next(&self->stream, &array);
+    Py_END_ALLOW_THREADS
+    if (failed) (void)stream_failed(self, failed);
+    else if (array.release) {
+        capsule = capsule_of(&array, sizeof array, array_name, drop_array);
+        if (!capsule) array.release(&array);
+    }
+    pysft_leave(&self->busy);
+    return capsule;
+}
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "source", NULL };
+    PyObject *source;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:ArrowStream", words, &source)) return NULL;
+    PyObject *capsule = PyCapsule_IsValid(source, stream_name)
+                            ? Py_NewRef(source)
+                            : PyObject_CallMethod(source, "__arrow_c_stream__", NULL);
+    struct ArrowArrayStream *stream =
+        capsule ? PyCapsule_GetPointer(capsule, stream_name) : NULL;
+    if (stream && !stream->release) {
+        PyErr_SetString(PyExc_ValueError, "expected an Arrow stream, found one that is released");
+        stream = NULL;
+    }
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    stream_object *self = stream ? (stream_object *)alloc(type, 0) : NULL;
+    if (self) {
+        atomic_flag_clear(&self->busy);
+        self->stream = *stream;
+        stream->release = NULL;
+    }
+    Py_XDECREF(capsule);
+    return (PyObject *)self;
+}
+
+static void stream_dealloc(PyObject *object) {
+    stream_object *self = (stream_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    if (self->stream.release) self->stream.release(&self->stream);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef stream_methods[] = {
+    { "schema", stream_schema, METH_NOARGS, "A new capsule with the schema." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot stream_slots[] = {
+    { Py_tp_doc, "Batches of an Arrow stream, each a capsule." },
+    { Py_tp_new, stream_new },
+    { Py_tp_dealloc, stream_dealloc },
+    { Py_tp_iter, PyObject_SelfIter },
+    { Py_tp_iternext, stream_next },
+    { Py_tp_methods, stream_methods },
+    { 0, NULL },
+};
+
+int pysft_arrow_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.ArrowStream", sizeof(stream_object), 0, Py_TPFLAGS_DEFAULT,
+        stream_slots,
+    };
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->stream_type);
+}

@@ -1,0 +1,356 @@
+/* Commit: receipts of tasks on their way to a manifest. */
+#include "dataset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char type_name[] = "Commit";
+
+typedef struct commit_object {
+    PyObject_HEAD
+    sft_commit *commit; /* NULL: closed */
+    PyObject *options, *storage;
+    atomic_int streams; /* of the index, that are not released */
+    atomic_flag busy;
+} commit_object;
+
+static PyObject *commit_raise(commit_object *self, const sft_error *err) {
+    return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
+}
+
+static bool commit_enter(commit_object *self) {
+    if (!pysft_enter(&self->busy, type_name)) return false;
+    if (self->commit) return true;
+    pysft_leave(&self->busy);
+    PyErr_SetString(PyExc_ValueError, "expected an open Commit, found one that is closed");
+    return false;
+}
+
+/* Leaves the call; None, or what err tells. */
+static PyObject *commit_leave(commit_object *self, sft_code code, const sft_error *err) {
+    PyObject *done = code == SFT_OK ? Py_NewRef(Py_None) : commit_raise(self, err);
+    pysft_leave(&self->busy);
+    return done;
+}
+
+/* ── Beginning ── */
+
+static const char *const how_words[] = { "error", "append", "overwrite", NULL };
+
+typedef struct commit_call {
+    PyObject *schema, *how, *job;
+    double wait;
+    int adopt;
+    sft_commit_options options;
+} commit_call;
+
+static int fill_how(commit_call *call) {
+    int how = 0;
+    if (call->how && pysft_choice_of(call->how, "how", how_words, &how) < 0) return -1;
+    if (call->job && call->job != Py_None && pysft_span_of(call->job, "job", &call->options.job))
+        return -1;
+    if (!(call->wait >= 0 && call->wait < 1e9)) {
+        PyErr_SetString(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
+        return -1;
+    }
+    call->options.how = (sft_commit_how)how;
+    call->options.adopt_listing = call->adopt != 0;
+    call->options.lock_wait_ms = (uint64_t)(call->wait * 1000);
+    return 0;
+}
+
+static int commit_begin(commit_object *self, const commit_call *call,
+                        const struct ArrowSchema *schema) {
+    pysft_state *state = pysft_state_from((PyObject *)self);
+    const sft_dataset_options *options = pysft_options_of(state, self->options);
+    const sft_storage *storage = options ? pysft_storage_of(state, self->storage) : NULL;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (!storage) return -1;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_begin(options, storage, schema, &call->options, &self->commit, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) return 0;
+    (void)commit_raise(self, &err);
+    return -1;
+}
+
+static PyObject *commit_make(PyTypeObject *type, PyObject *options, PyObject *storage,
+                             const commit_call *call) {
+    PyObject *keep = NULL;
+    const struct ArrowSchema *schema = NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    if (call->schema && call->schema != Py_None) {
+        schema = pysft_schema_of(call->schema, &keep);
+        if (!schema) {
+            Py_XDECREF(keep);
+            return NULL;
+        }
+    }
+    commit_object *self = (commit_object *)alloc(type, 0);
+    int status = -1;
+    if (self) {
+        atomic_flag_clear(&self->busy);
+        self->options = Py_NewRef(options);
+        self->storage = Py_NewRef(storage);
+        status = commit_begin(self, call, schema);
+    }
+    Py_XDECREF(keep);
+    if (status == 0) return (PyObject *)self;
+    Py_XDECREF((PyObject *)self);
+    return NULL;
+}
+
+static PyObject *commit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "options",       "storage", "schema", "how",
+                             "adopt_listing", "job",     "lock_wait", NULL };
+    PyObject *options, *storage;
+    commit_call call = { .options = SFT_COMMIT_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OpOd:Commit", words, &options, &storage,
+                                     &call.schema, &call.how, &call.adopt, &call.job,
+                                     &call.wait) ||
+        fill_how(&call) < 0)
+        return NULL;
+    return commit_make(type, options, storage, &call);
+}
+
+/* ── Steps ── */
+
+static PyObject *commit_add(PyObject *object, PyObject *text) {
+    commit_object *self = (commit_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_span receipts;
+    if (pysft_span_of(text, "receipts", &receipts) < 0 || !commit_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_add(self->commit, receipts, &err);
+    Py_END_ALLOW_THREADS
+    return commit_leave(self, code, &err);
+}
+
+static PyObject *commit_prepare(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "progress", NULL };
+    commit_object *self = (commit_object *)object;
+    PyObject *progress = NULL;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:prepare", words, &progress) ||
+        pysft_job_begin(&job, progress) < 0 || !commit_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_prepare(self->commit, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_end(&job, code) < 0 && code == SFT_OK) code = SFT_CANCELLED;
+    return commit_leave(self, code, &err);
+}
+
+/* The list of warnings, or NULL with an exception. What progress raises once the manifest is
+ * published is told, not raised. */
+static PyObject *published(commit_object *self, PyObject *warnings, const char *index,
+                           PyObject *progress) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_publish(self->commit, index, pysft_warn_note, warnings, &job.job, &err);
+    Py_END_ALLOW_THREADS
+    if (code) return commit_raise(self, &err);
+    if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)self);
+    return Py_NewRef(warnings);
+}
+
+static PyObject *commit_publish(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "index", "progress", NULL };
+    commit_object *self = (commit_object *)object;
+    PyObject *progress = NULL, *done = NULL;
+    const char *index = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|zO:publish", words, &index, &progress) ||
+        !commit_enter(self))
+        return NULL;
+    PyObject *warnings = PyList_New(0);
+    if (warnings) done = published(self, warnings, index, progress);
+    Py_XDECREF(warnings);
+    pysft_leave(&self->busy);
+    return done;
+}
+
+static PyObject *commit_abort(PyObject *object, PyObject *unused) {
+    commit_object *self = (commit_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    (void)unused;
+    if (!commit_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_abort(self->commit, &err);
+    Py_END_ALLOW_THREADS
+    return commit_leave(self, code, &err);
+}
+
+/* ── The index, which keeps the commit ── */
+
+typedef struct index_stream {
+    commit_object *commit;
+    struct ArrowArrayStream inner;
+} index_stream;
+
+static int index_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    index_stream *index = stream->private_data;
+    return index->inner.get_schema(&index->inner, out);
+}
+
+static int index_get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
+    index_stream *index = stream->private_data;
+    return index->inner.get_next(&index->inner, out);
+}
+
+static const char *index_get_last_error(struct ArrowArrayStream *stream) {
+    index_stream *index = stream->private_data;
+    return index->inner.get_last_error(&index->inner);
+}
+
+/* By any thread, with the GIL or without. */
+static void index_release(struct ArrowArrayStream *stream) {
+    index_stream *index = stream->private_data;
+    index->inner.release(&index->inner);
+    atomic_fetch_sub(&index->commit->streams, 1);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF((PyObject *)index->commit);
+    PyGILState_Release(gil);
+    free(index);
+    stream->release = NULL;
+}
+
+static PyObject *commit_stream(commit_object *self) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    index_stream *index = calloc(1, sizeof *index);
+    if (!index) return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_commit_index(self->commit, &index->inner, &err);
+    Py_END_ALLOW_THREADS
+    if (code) {
+        free(index);
+        return commit_raise(self, &err);
+    }
+    index->commit = (commit_object *)Py_NewRef((PyObject *)self);
+    atomic_fetch_add(&self->streams, 1);
+    struct ArrowArrayStream stream = { index_get_schema, index_get_next, index_get_last_error,
+                                       index_release, index };
+    return pysft_stream_capsule(&stream);
+}
+
+static PyObject *commit_index(PyObject *object, PyObject *unused) {
+    commit_object *self = (commit_object *)object;
+    (void)unused;
+    if (!commit_enter(self)) return NULL;
+    PyObject *capsule = commit_stream(self);
+    pysft_leave(&self->busy);
+    return capsule;
+}
+
+/* ── Facts ── */
+
+static PyObject *commit_fact(PyObject *object, void *which) {
+    commit_object *self = (commit_object *)object;
+    PyObject *value = NULL;
+    if (!commit_enter(self)) return NULL;
+    switch (*(const char *)which) {
+    case 'j': value = pysft_text(sft_commit_job(self->commit)); break;
+    case 'f': value = PyUnicode_FromString(sft_commit_job_folder(self->commit)); break;
+    case 'i': value = PyBool_FromLong(sft_commit_indexed(self->commit)); break;
+    default: value = pysft_text(sft_commit_manifest(self->commit)); break;
+    }
+    pysft_leave(&self->busy);
+    return value;
+}
+
+/* ── The end ── */
+
+static PyObject *commit_close(PyObject *object, PyObject *unused) {
+    commit_object *self = (commit_object *)object;
+    (void)unused;
+    if (!pysft_enter(&self->busy, type_name)) return NULL;
+    sft_commit *commit = self->commit;
+    if (atomic_load(&self->streams)) {
+        PyErr_SetString(PyExc_RuntimeError, "expected the index's stream to be released");
+        pysft_leave(&self->busy);
+        return NULL;
+    }
+    self->commit = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    sft_commit_close(commit);
+    Py_END_ALLOW_THREADS
+    pysft_leave(&self->busy);
+    Py_RETURN_NONE;
+}
+
+static int commit_traverse(PyObject *object, visitproc visit, void *arg) {
+    commit_object *self = (commit_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->options);
+    Py_VISIT(self->storage);
+    return 0;
+}
+
+/* A stream holds this, so there is none by now. */
+static int commit_clear(PyObject *object) {
+    commit_object *self = (commit_object *)object;
+    sft_commit_close(self->commit);
+    self->commit = NULL;
+    Py_CLEAR(self->options);
+    Py_CLEAR(self->storage);
+    return 0;
+}
+
+static void commit_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    (void)commit_clear(object);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef commit_methods[] = {
+    { "add", commit_add, METH_O, "Receipts of one task." },
+    { "prepare", (PyCFunction)(void (*)(void))commit_prepare, METH_VARARGS | METH_KEYWORDS,
+      "Lock, check all shards, find duplicates; nothing visible changes." },
+    { "index", commit_index, METH_NOARGS, "Rows of the index: a capsule with an Arrow stream." },
+    { "publish", (PyCFunction)(void (*)(void))commit_publish, METH_VARARGS | METH_KEYWORDS,
+      "Put all into place; list of warnings about what could not be cleaned up." },
+    { "abort", commit_abort, METH_NOARGS, "Remove this job's files, unless it is published." },
+    { "close", commit_close, METH_NOARGS, "Unlock; removes nothing." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef commit_fields[] = {
+    { "job", commit_fact, NULL, "Text that ShardWriter needs.", (void *)"j" },
+    { "job_folder", commit_fact, NULL, "\"_job-…\", or \"\" where nothing is moved.",
+      (void *)"f" },
+    { "indexed", commit_fact, NULL, "After prepare: whether there is to be an index.",
+      (void *)"i" },
+    { "manifest", commit_fact, NULL, "After prepare: the manifest's text.", (void *)"m" },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot commit_slots[] = {
+    { Py_tp_doc, "Receipts of tasks on their way to a manifest." },
+    { Py_tp_new, commit_new },
+    { Py_tp_dealloc, commit_dealloc },
+    { Py_tp_traverse, commit_traverse },
+    { Py_tp_clear, commit_clear },
+    { Py_tp_methods, commit_methods },
+    { Py_tp_getset, commit_fields },
+    { 0, NULL },
+};
+
+int pysft_commit_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.Commit", sizeof(commit_object), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, commit_slots,
+    };
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->commit_type);
+}

@@ -1,0 +1,321 @@
+/* Dataset: a manifest that was read; and the care of datasets as JSON. */
+#include "dataset.h"
+
+#include <string.h>
+
+typedef struct dataset_object {
+    PyObject_HEAD
+    sft_dataset *dataset;
+    PyObject *storage, *warnings;
+} dataset_object;
+
+static PyObject *dataset_raise(dataset_object *self, const sft_error *err) {
+    return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
+}
+
+static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", NULL };
+    PyObject *given;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Dataset", words, &given)) return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    dataset_object *self = (dataset_object *)alloc(type, 0);
+    if (!self) return NULL;
+    self->storage = Py_NewRef(given);
+    self->warnings = PyList_New(0);
+    const sft_storage *storage =
+        self->warnings ? pysft_storage_of(pysft_state_from((PyObject *)self), given) : NULL;
+    if (storage) {
+        Py_BEGIN_ALLOW_THREADS
+        code = sft_dataset_open(storage, NULL, pysft_warn_note, self->warnings, &self->dataset,
+                                &err);
+        Py_END_ALLOW_THREADS
+        if (code) (void)dataset_raise(self, &err);
+    }
+    if (self->dataset) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* ── Facts ── */
+
+static PyObject *dataset_manifest(PyObject *object, void *unused) {
+    (void)unused;
+    return pysft_text(sft_dataset_manifest(((dataset_object *)object)->dataset));
+}
+
+static PyObject *dataset_mode(PyObject *object, void *unused) {
+    sft_dataset_mode mode = sft_dataset_kind(((dataset_object *)object)->dataset);
+    (void)unused;
+    if (mode == SFT_DATASET_BATCH) return PyUnicode_FromString("batch");
+    if (mode == SFT_DATASET_KV) return PyUnicode_FromString("kv");
+    Py_RETURN_NONE;
+}
+
+static PyObject *dataset_warnings(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_NewRef(((dataset_object *)object)->warnings);
+}
+
+static PyObject *shard_facts(const sft_dataset_shard *s) {
+    return Py_BuildValue("{sssKsKsKsKsKsKsz}", "name", s->name, "bytes",
+                         (unsigned long long)s->bytes, "samples", (unsigned long long)s->samples,
+                         "valid_samples", (unsigned long long)s->valid_samples, "first_sample",
+                         (unsigned long long)s->first_sample, "tensors",
+                         (unsigned long long)s->tensors, "shadowed",
+                         (unsigned long long)s->shadowed, "sha256", s->sha256);
+}
+
+static PyObject *dataset_shards(PyObject *object, PyObject *unused) {
+    const sft_dataset *dataset = ((dataset_object *)object)->dataset;
+    PyObject *all = PyList_New(0);
+    (void)unused;
+    for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
+        PyObject *one = shard_facts(sft_dataset_shard_at(dataset, i));
+        if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
+static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
+    dataset_object *self = (dataset_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_file *file = NULL;
+    size_t i = PyLong_AsSize_t(number);
+    if (PyErr_Occurred()) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_shard_open(self->dataset, i, NULL, &file, &err);
+    sft_close(file);
+    Py_END_ALLOW_THREADS
+    if (code) return dataset_raise(self, &err);
+    Py_RETURN_NONE;
+}
+
+/* ── JSON ── */
+
+static sft_sink text_to(sft_buffer *text) {
+    memset(text, 0, sizeof *text);
+    return sft_sink_memory(text);
+}
+
+/* No GIL. */
+static sft_code end_text(sft_sink *sink, sft_code code, sft_error *err) {
+    if (code == SFT_OK) return sink->finish(sink->ctx, err);
+    sink->abandon(sink->ctx);
+    return code;
+}
+
+static PyObject *dataset_info(PyObject *object, PyObject *args) {
+    dataset_object *self = (dataset_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_buffer text;
+    const char *path;
+    if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
+    sft_sink sink = text_to(&text);
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_info_json(self->dataset, path, NULL, &sink, &err);
+    code = end_text(&sink, code, &err);
+    Py_END_ALLOW_THREADS
+    if (code == SFT_OK) return pysft_text_take(&text);
+    sft_buffer_free(&text);
+    return dataset_raise(self, &err);
+}
+
+/* No GIL. An exception of a lookup stays set and comes out. */
+static bool key_wanted(void *keys, const sft_tensor *tensor) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int held = 0;
+    PyObject *name = PyErr_Occurred() ? NULL : pysft_text(tensor->name);
+    if (name) held = PySet_Contains(keys, name);
+    Py_XDECREF(name);
+    PyGILState_Release(gil);
+    return held == 1;
+}
+
+static PyObject *dataset_ls(PyObject *object, PyObject *args) {
+    dataset_object *self = (dataset_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    sft_buffer text;
+    const char *path;
+    PyObject *given = Py_None, *keys = NULL;
+    if (!PyArg_ParseTuple(args, "s|O:ls_json", &path, &given)) return NULL;
+    if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
+    sft_sink sink = text_to(&text);
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_ls_json(self->dataset, path, NULL, keys ? key_wanted : NULL, keys, &sink,
+                               &err);
+    code = end_text(&sink, code, &err);
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(keys);
+    if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(&text);
+    sft_buffer_free(&text);
+    return dataset_raise(self, &err);
+}
+
+/* ── The type ── */
+
+static int dataset_traverse(PyObject *object, visitproc visit, void *arg) {
+    dataset_object *self = (dataset_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->storage);
+    Py_VISIT(self->warnings);
+    return 0;
+}
+
+/* The dataset itself stays till the end: others may read it while the collector looks. */
+static int dataset_clear(PyObject *object) {
+    Py_CLEAR(((dataset_object *)object)->warnings);
+    return 0;
+}
+
+static void dataset_dealloc(PyObject *object) {
+    dataset_object *self = (dataset_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    sft_dataset_close(self->dataset);
+    (void)dataset_clear(object);
+    Py_CLEAR(self->storage);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef dataset_methods[] = {
+    { "shards", dataset_shards, METH_NOARGS, "Facts of all shards, in the order of samples." },
+    { "check_shard", dataset_check_shard, METH_O, "Raises unless it is as the manifest says." },
+    { "info_json", dataset_info, METH_VARARGS, "What `dataset info --json` prints." },
+    { "ls_json", dataset_ls, METH_VARARGS, "What `dataset ls --json` prints." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef dataset_fields[] = {
+    { "manifest", dataset_manifest, NULL, "The manifest's text.", NULL },
+    { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None: not told.", NULL },
+    { "warnings", dataset_warnings, NULL, "What is odd about it.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot dataset_slots[] = {
+    { Py_tp_doc, "A manifest that was read; immutable." },
+    { Py_tp_new, dataset_new },
+    { Py_tp_dealloc, dataset_dealloc },
+    { Py_tp_traverse, dataset_traverse },
+    { Py_tp_clear, dataset_clear },
+    { Py_tp_methods, dataset_methods },
+    { Py_tp_getset, dataset_fields },
+    { 0, NULL },
+};
+
+/* ── Care ── */
+
+/* Arguments of a call over a storage, and its answer. */
+typedef struct care_call {
+    pysft_state *state;
+    PyObject *object, *progress;
+    const sft_storage *storage;
+    const char *path;
+    sft_buffer text;
+    sft_sink sink;
+    pysft_job job;
+    sft_error err;
+} care_call;
+
+static int care_begin(care_call *call, PyObject *module) {
+    call->state = pysft_state_of(module);
+    call->storage = pysft_storage_of(call->state, call->object);
+    if (!call->storage || pysft_job_begin(&call->job, call->progress) < 0) return -1;
+    call->sink = text_to(&call->text);
+    call->err = (sft_error)SFT_ERROR_INIT;
+    return 0;
+}
+
+static PyObject *care_end(care_call *call, sft_code code) {
+    if (pysft_job_end(&call->job, code) == 0) return pysft_text_take(&call->text);
+    sft_buffer_free(&call->text);
+    return pysft_storage_raise(call->state, call->object, &call->err);
+}
+
+static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", "path", "deep", "progress", NULL };
+    care_call call = { .progress = NULL };
+    bool whole = false;
+    sft_code code;
+    int deep = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|pO:dataset_verify", words, &call.object,
+                                     &call.path, &deep, &call.progress) ||
+        care_begin(&call, module) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, NULL, &call.sink, &whole,
+                                   &call.job.job, &call.err);
+    code = end_text(&call.sink, code, &call.err);
+    Py_END_ALLOW_THREADS
+    return care_end(&call, code);
+}
+
+static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", "path", "grace", "delete", NULL };
+    care_call call = { .progress = NULL };
+    unsigned long long grace = 24 * 60 * 60;
+    sft_code code;
+    int remove = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|Kp:dataset_gc", words, &call.object,
+                                     &call.path, &grace, &remove) ||
+        care_begin(&call, module) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, NULL, &call.sink,
+                               &call.err);
+    code = end_text(&call.sink, code, &call.err);
+    Py_END_ALLOW_THREADS
+    return care_end(&call, code);
+}
+
+static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress", NULL };
+    care_call call = { .progress = NULL };
+    unsigned long long target = 0;
+    PyObject *warnings;
+    sft_code code;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KO:dataset_compact", words, &call.object,
+                                     &call.path, &warnings, &target, &call.progress))
+        return NULL;
+    if (!PyList_Check(warnings)) {
+        PyErr_SetString(PyExc_TypeError, "warnings: expected a list");
+        return NULL;
+    }
+    if (care_begin(&call, module) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_dataset_compact(call.storage, target, call.path, NULL, &call.sink,
+                               pysft_warn_note, warnings, &call.job.job, &call.err);
+    code = end_text(&call.sink, code, &call.err);
+    Py_END_ALLOW_THREADS
+    return care_end(&call, code);
+}
+
+static PyMethodDef care_methods[] = {
+    { "dataset_verify", (PyCFunction)(void (*)(void))dataset_verify,
+      METH_VARARGS | METH_KEYWORDS, "What `dataset verify --json` prints." },
+    { "dataset_gc", (PyCFunction)(void (*)(void))dataset_gc, METH_VARARGS | METH_KEYWORDS,
+      "What `dataset gc --json` prints." },
+    { "dataset_compact", (PyCFunction)(void (*)(void))dataset_compact,
+      METH_VARARGS | METH_KEYWORDS, "What `dataset compact --json` prints." },
+    { NULL, NULL, 0, NULL },
+};
+
+int pysft_dataset_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.Dataset", sizeof(dataset_object), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
+    };
+    if (pysft_arrow_add(module) < 0 || pysft_options_add(module) < 0 ||
+        pysft_storage_add(module) < 0 || pysft_shard_add(module) < 0 ||
+        pysft_commit_add(module) < 0 || pysft_functions_add(module, care_methods) < 0)
+        return -1;
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->dataset_type);
+}

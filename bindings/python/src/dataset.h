@@ -1,0 +1,48 @@
+/* What the files of datasets share; conventions as in core.h. */
+#ifndef PYSFT_DATASET_H
+#define PYSFT_DATASET_H
+
+#include "core.h"
+#include "safetensors_dataset.h"
+
+int pysft_arrow_add(PyObject *module);   /* ArrowStream */
+int pysft_options_add(PyObject *module); /* DatasetOptions, DATASET_OPTIONS */
+int pysft_storage_add(PyObject *module); /* Storage */
+int pysft_shard_add(PyObject *module);   /* ShardWriter */
+int pysft_commit_add(PyObject *module);  /* Commit */
+
+/* ── Arrow by PyCapsules (arrow.c) ── */
+
+/* Schema of a capsule "arrow_schema", or of an object with __arrow_c_schema__. *keep holds it:
+ * Py_XDECREF it. NULL with an exception. */
+const struct ArrowSchema *pysft_schema_of(PyObject *object, PyObject **keep);
+/* Move an array out of a capsule "arrow_array" or of an object with __arrow_c_array__, which
+ * then tells its schema: that must be like `expected` (pysft_schema_like). */
+int pysft_array_of(PyObject *object, PyObject *expected, struct ArrowArray *out);
+/* bytes: formats of all levels, and names of the columns; the same for what may be read alike. */
+PyObject *pysft_schema_like(const struct ArrowSchema *schema);
+/* A new capsule "arrow_array_stream", which has taken over the stream, also on failure. */
+PyObject *pysft_stream_capsule(struct ArrowArrayStream *stream);
+
+/* ── Options and storage: NULL with a TypeError for other objects ── */
+
+const sft_dataset_options *pysft_options_of(pysft_state *state, PyObject *object);
+const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object);
+/* As pysft_raise; when the failure began in a method of the storage's object, what that raised
+ * comes out as it was. Always NULL. */
+PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_error *err);
+/* Path for texts, or NULL. */
+const char *pysft_storage_path(PyObject *storage);
+
+/* ── One call at a time of an object (arrow.c) ── */
+
+/* RuntimeError names `what`. */
+bool pysft_enter(atomic_flag *busy, const char *what);
+void pysft_leave(atomic_flag *busy);
+
+/* ── Warnings ── */
+
+/* sft_warn_fn over a list of str (ctx); no GIL. What cannot be noted is lost. */
+void pysft_warn_note(void *ctx, const sft_error *what);
+
+#endif

@@ -1,0 +1,128 @@
+/* DatasetOptions: checked options of a write. */
+#include "dataset.h"
+
+#include <string.h>
+
+typedef struct options_object {
+    PyObject_HEAD
+    sft_dataset_options *options;
+} options_object;
+
+const sft_dataset_options *pysft_options_of(pysft_state *state, PyObject *object) {
+    if (PyObject_TypeCheck(object, state->options_type))
+        return ((options_object *)object)->options;
+    PyErr_Format(PyExc_TypeError, "expected DatasetOptions, found %R", Py_TYPE(object));
+    return NULL;
+}
+
+static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "options", NULL };
+    PyObject *mapping;
+    pysft_pairs pairs;
+    sft_error err = SFT_ERROR_INIT;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:DatasetOptions", words, &mapping))
+        return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    options_object *self = (options_object *)alloc(type, 0);
+    if (!self) return NULL;
+    if (pysft_pairs_of(mapping, "options", &pairs) == 0) {
+        sft_code code = sft_dataset_options_new(pairs.at, pairs.count, NULL, &self->options, &err);
+        if (code) (void)pysft_raise(pysft_state_from((PyObject *)self), &err, NULL);
+        pysft_pairs_free(&pairs);
+    }
+    if (self->options) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void options_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    sft_dataset_options_free(((options_object *)object)->options);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *options_check(PyObject *object, PyObject *given) {
+    options_object *self = (options_object *)object;
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text;
+    PyObject *keep = NULL;
+    memset(&text, 0, sizeof text);
+    sft_sink sink = sft_sink_memory(&text);
+    const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
+    sft_code code = SFT_OK;
+    if (schema) {
+        code = sft_dataset_check_schema(self->options, schema, &sink, &err);
+        if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
+        else sink.abandon(sink.ctx);
+    }
+    Py_XDECREF(keep);
+    if (schema && code == SFT_OK) return pysft_text_take(&text);
+    sft_buffer_free(&text);
+    return schema ? pysft_raise(pysft_state_from(object), &err, NULL) : NULL;
+}
+
+static PyObject *options_mode(PyObject *object, void *unused) {
+    sft_dataset_mode mode = sft_dataset_options_mode(((options_object *)object)->options);
+    (void)unused;
+    return PyUnicode_FromString(mode == SFT_DATASET_BATCH ? "batch" : "kv");
+}
+
+static PyObject *options_indexed(PyObject *object, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(sft_dataset_options_indexed(((options_object *)object)->options));
+}
+
+static PyMethodDef options_methods[] = {
+    { "check", options_check, METH_O,
+      "Whether rows of an Arrow schema can be written so; JSON of the columns." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef options_fields[] = {
+    { "mode", options_mode, NULL, "\"batch\" or \"kv\"", NULL },
+    { "indexed", options_indexed, NULL, "Whether an index was asked for.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot options_slots[] = {
+    { Py_tp_doc, "Checked options of a write; immutable." },
+    { Py_tp_new, options_new },
+    { Py_tp_dealloc, options_dealloc },
+    { Py_tp_methods, options_methods },
+    { Py_tp_getset, options_fields },
+    { 0, NULL },
+};
+
+/* Steals value. */
+static int put_row(PyObject *table, const char *name, PyObject *value) {
+    int status = value ? PyDict_SetItemString(table, name, value) : -1;
+    Py_XDECREF(value);
+    return status;
+}
+
+static PyObject *options_table(void) {
+    PyObject *table = PyDict_New();
+    const sft_dataset_option *row;
+    for (size_t i = 0; table && (row = sft_dataset_option_at(i)) != NULL; i++) {
+        bool batch = row->modes >> SFT_DATASET_BATCH & 1, kv = row->modes >> SFT_DATASET_KV & 1;
+        PyObject *facts = Py_BuildValue("(szss)", row->values, row->by_default,
+                                        batch && kv ? "both" : batch ? "batch" : "kv",
+                                        row->sentence);
+        if (put_row(table, row->name, facts) < 0) Py_CLEAR(table);
+    }
+    return table;
+}
+
+int pysft_options_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.DatasetOptions", sizeof(options_object), 0, Py_TPFLAGS_DEFAULT,
+        options_slots,
+    };
+    PyObject *table = options_table();
+    int status = table ? PyModule_AddObjectRef(module, "DATASET_OPTIONS", table) : -1;
+    Py_XDECREF(table);
+    if (status < 0) return -1;
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->options_type);
+}

@@ -1,0 +1,441 @@
+/* Storage: a local folder, or a Python object with the methods of one. */
+#include "dataset.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RAISED_MOST 16
+
+typedef struct storage_object {
+    PyObject_HEAD
+    sft_storage storage;
+    PyObject *target; /* NULL of a local folder */
+    PyObject *raised; /* dict: text of an error -> what a method of the target raised */
+    pysft_path path;  /* for texts */
+} storage_object;
+
+/* ── The two ways over the border ── */
+
+/* A call into Python from the library, which may be in the middle of undoing things because
+ * of an exception that is set: that one is kept. */
+typedef struct border {
+    PyGILState_STATE gil;
+    PyObject *type, *value, *trace;
+} border;
+
+static border border_begin(void) {
+    border v = { .gil = PyGILState_Ensure() };
+    PyErr_Fetch(&v.type, &v.value, &v.trace);
+    return v;
+}
+
+static void border_end(const border *v) {
+    PyErr_Restore(v->type, v->value, v->trace);
+    PyGILState_Release(v->gil);
+}
+
+/* New reference to the exception that was set, and is no more. */
+static PyObject *caught(void) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value && trace) (void)PyException_SetTraceback(value, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+}
+
+static sft_code code_of(PyObject *exception, sft_code usual) {
+    if (PyErr_GivenExceptionMatches(exception, PyExc_FileNotFoundError)) return SFT_NOT_FOUND;
+    if (PyErr_GivenExceptionMatches(exception, PyExc_FileExistsError)) return SFT_EXISTS;
+    return usual;
+}
+
+/* Text of the error, by which pysft_storage_raise finds the exception again. */
+static sft_code told(storage_object *self, PyObject *exception, sft_code code, sft_error *err) {
+    PyObject *text = PyUnicode_FromFormat("%S", exception), *key = NULL;
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    PyErr_Clear();
+    (void)sft_error_set(err, code, 0, utf8 ? utf8 : "the storage raised an exception");
+    if (code != SFT_NOT_FOUND && self->raised) {
+        if (PyDict_Size(self->raised) >= RAISED_MOST) PyDict_Clear(self->raised);
+        key = pysft_text(sft_span_cstr(err->message));
+        if (key) (void)PyDict_SetItem(self->raised, key, exception);
+        Py_XDECREF(key);
+        PyErr_Clear();
+    }
+    Py_XDECREF(text);
+    return code;
+}
+
+static sft_code failed(storage_object *self, sft_code usual, sft_error *err) {
+    sft_error none = SFT_ERROR_INIT;
+    PyObject *exception = caught();
+    if (!exception) return sft_error_set(err, usual, 0, "the storage failed");
+    sft_code code = told(self, exception, code_of(exception, usual), err ? err : &none);
+    Py_DECREF(exception);
+    return code;
+}
+
+PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_error *err) {
+    storage_object *self = (storage_object *)storage;
+    if (PyErr_Occurred()) return NULL;
+    PyObject *key = self->raised ? pysft_text(sft_span_cstr(err->message)) : NULL;
+    PyObject *exception = key ? PyDict_GetItemWithError(self->raised, key) : NULL;
+    Py_XINCREF(exception);
+    if (exception) {
+        PyDict_Clear(self->raised);
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    }
+    Py_XDECREF(exception);
+    Py_XDECREF(key);
+    return pysft_raise(state, err, self->path.text);
+}
+
+const char *pysft_storage_path(PyObject *storage) {
+    return ((storage_object *)storage)->path.text;
+}
+
+const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
+    if (PyObject_TypeCheck(object, state->storage_type))
+        return &((storage_object *)object)->storage;
+    PyErr_Format(PyExc_TypeError, "expected a Storage, found %R", Py_TYPE(object));
+    return NULL;
+}
+
+void pysft_warn_note(void *ctx, const sft_error *what) {
+    border v = border_begin();
+    PyObject *text = pysft_text(sft_span_cstr(what->message));
+    if (text) (void)PyList_Append(ctx, text);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    border_end(&v);
+}
+
+/* ── Writing ── */
+
+typedef struct object_piece {
+    storage_object *storage; /* both held */
+    PyObject *object;
+    sft_source source; /* of a reader */
+} object_piece;
+
+static object_piece *piece_new(storage_object *storage, PyObject *object) {
+    object_piece *piece = PyMem_Calloc(1, sizeof *piece);
+    if (!piece) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    piece->storage = (storage_object *)Py_NewRef((PyObject *)storage);
+    piece->object = Py_NewRef(object);
+    return piece;
+}
+
+static void piece_free(object_piece *piece) {
+    Py_DECREF((PyObject *)piece->storage);
+    Py_DECREF(piece->object);
+    PyMem_Free(piece);
+}
+
+static sft_code sink_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                           sft_error *err) {
+    object_piece *piece = ctx;
+    sft_code code = SFT_OK;
+    (void)offset;
+    border v = border_begin();
+    PyObject *data = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
+    PyObject *answer = data ? PyObject_CallMethod(piece->object, "write", "O", data) : NULL;
+    if (!answer) code = failed(piece->storage, SFT_IO_WRITE, err);
+    Py_XDECREF(answer);
+    Py_XDECREF(data);
+    border_end(&v);
+    return code;
+}
+
+static sft_code sink_finish(void *ctx, sft_error *err) {
+    object_piece *piece = ctx;
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *answer = PyObject_CallMethod(piece->object, "close", NULL);
+    if (!answer) code = failed(piece->storage, SFT_IO_PUBLISH, err);
+    Py_XDECREF(answer);
+    piece_free(piece);
+    border_end(&v);
+    return code;
+}
+
+static void sink_abandon(void *ctx) {
+    object_piece *piece = ctx;
+    border v = border_begin();
+    PyObject *answer = PyObject_CallMethod(piece->object, "abort", NULL);
+    if (!answer) (void)failed(piece->storage, SFT_IO_WRITE, NULL);
+    Py_XDECREF(answer);
+    piece_free(piece);
+    border_end(&v);
+}
+
+/* The target's answer to a call, or NULL with an exception: it may be gone, when the collector
+ * takes all apart. */
+static PyObject *ask_target(storage_object *self, const char *method, const char *format, ...) {
+    va_list values;
+    PyObject *function = NULL, *arguments = NULL, *answer = NULL;
+    if (!self->target) {
+        PyErr_SetString(PyExc_ValueError, "expected a storage, found one that is gone");
+        return NULL;
+    }
+    va_start(values, format);
+    arguments = Py_VaBuildValue(format, values);
+    va_end(values);
+    if (arguments) function = PyObject_GetAttrString(self->target, method);
+    if (function) answer = PyObject_CallObject(function, arguments);
+    Py_XDECREF(function);
+    Py_XDECREF(arguments);
+    return answer;
+}
+
+static sft_code object_create(void *ctx, const char *name, bool replace, sft_sink *out,
+                              sft_error *err) {
+    storage_object *self = ctx;
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *object = ask_target(self, "create", "(sO)", name, replace ? Py_True : Py_False);
+    object_piece *piece = object ? piece_new(self, object) : NULL;
+    if (piece)
+        *out = (sft_sink){ piece, false, NULL, sink_write, sink_finish, sink_abandon };
+    else code = failed(self, SFT_IO_WRITE, err);
+    Py_XDECREF(object);
+    border_end(&v);
+    return code;
+}
+
+/* ── Reading ── */
+
+static sft_code piece_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    object_piece *piece = ctx;
+    border v = border_begin();
+    sft_code code = piece->source.read_at(piece->source.ctx, offset, into, len, got, err);
+    if (PyErr_Occurred()) code = failed(piece->storage, SFT_IO_READ, err);
+    border_end(&v);
+    return code;
+}
+
+static void piece_close(void *ctx) {
+    object_piece *piece = ctx;
+    border v = border_begin();
+    piece->source.close(piece->source.ctx);
+    piece_free(piece);
+    border_end(&v);
+}
+
+static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
+    storage_object *self = ctx;
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *object = ask_target(self, "open", "(s)", name);
+    object_piece *piece = object ? piece_new(self, object) : NULL;
+    if (piece && pysft_source_of(object, &piece->source) == 0) {
+        *out = (sft_source){ piece, piece->source.size, NULL, piece_read, piece_close };
+    } else {
+        code = failed(self, SFT_IO_OPEN, err);
+        if (piece) piece_free(piece);
+    }
+    Py_XDECREF(object);
+    border_end(&v);
+    return code;
+}
+
+/* One (name, bytes, seconds, whether a folder); 0 when told, 1 when that is enough. */
+static int tell_one(PyObject *row, sft_stored_fn each, void *each_ctx) {
+    const char *name;
+    unsigned long long bytes;
+    long long mtime;
+    int folder;
+    sft_stored one;
+    PyObject *tuple = PySequence_Tuple(row);
+    if (!tuple) return -1;
+    bool right = PyArg_ParseTuple(tuple, "sKLp:list", &name, &bytes, &mtime, &folder);
+    int status = right ? 0 : -1;
+    if (right) {
+        one = (sft_stored){ name, bytes, mtime, folder != 0 };
+        if (!each(each_ctx, &one)) status = 1;
+    }
+    Py_DECREF(tuple);
+    return status;
+}
+
+static int tell_all(PyObject *rows, sft_stored_fn each, void *each_ctx) {
+    PyObject *all = PySequence_List(rows);
+    int status = all ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < PyList_Size(all); i++)
+        status = tell_one(PyList_GetItem(all, i), each, each_ctx);
+    Py_XDECREF(all);
+    return status < 0 ? -1 : 0;
+}
+
+static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
+                            sft_error *err) {
+    storage_object *self = ctx;
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *rows = ask_target(self, "list", "(s)", folder);
+    if (!rows || tell_all(rows, each, each_ctx) < 0) {
+        code = failed(self, SFT_IO_READ, err);
+        if (code == SFT_NOT_FOUND) code = SFT_OK;
+    }
+    Py_XDECREF(rows);
+    border_end(&v);
+    return code;
+}
+
+/* ── The rest: methods that answer nothing ── */
+
+/* Steals answer. */
+static sft_code answered(storage_object *self, PyObject *answer, sft_error *err) {
+    if (!answer) return failed(self, SFT_IO_WRITE, err);
+    Py_DECREF(answer);
+    return SFT_OK;
+}
+
+static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
+    border v = border_begin();
+    sft_code code = answered(ctx, ask_target(ctx, "move", "(ss)", from, to), err);
+    border_end(&v);
+    return code;
+}
+
+static sft_code object_settle(void *ctx, const char *folder, sft_error *err) {
+    border v = border_begin();
+    sft_code code = answered(ctx, ask_target(ctx, "settle", "(s)", folder), err);
+    border_end(&v);
+    return code;
+}
+
+static sft_code object_remove(void *ctx, const char *name, bool folder, sft_error *err) {
+    PyObject *whole = folder ? Py_True : Py_False;
+    border v = border_begin();
+    sft_code code = answered(ctx, ask_target(ctx, "remove", "(sO)", name, whole), err);
+    border_end(&v);
+    return code == SFT_NOT_FOUND ? SFT_OK : code;
+}
+
+/* TimeoutError: another one holds it. */
+static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
+    border v = border_begin();
+    PyObject *answer = ask_target(ctx, "lock", "(d)", (double)wait_ms / 1000);
+    bool busy = !answer && PyErr_ExceptionMatches(PyExc_TimeoutError);
+    sft_code code = SFT_OK;
+    Py_XDECREF(answer);
+    if (!answer) code = failed(ctx, busy ? SFT_DATASET_BUSY : SFT_IO_OPEN, err);
+    border_end(&v);
+    return code;
+}
+
+static void object_unlock(void *ctx) {
+    border v = border_begin();
+    PyObject *answer = ask_target(ctx, "unlock", "()");
+    if (!answer) (void)failed(ctx, SFT_IO_WRITE, NULL);
+    Py_XDECREF(answer);
+    border_end(&v);
+}
+
+/* ── The type ── */
+
+/* 1 when the target has the method (None: it has not), -1 with an exception. */
+static int has_method(PyObject *target, const char *name) {
+    PyObject *value = PyObject_GetAttrString(target, name);
+    if (!value) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    int there = value != Py_None;
+    Py_DECREF(value);
+    return there;
+}
+
+static int storage_over(storage_object *self, PyObject *target) {
+    int move = has_method(target, "move"), settle = has_method(target, "settle");
+    int lock = has_method(target, "lock"), label = has_method(target, "path");
+    if (move < 0 || settle < 0 || lock < 0 || label < 0) return -1;
+    self->target = Py_NewRef(target);
+    self->raised = PyDict_New();
+    self->storage = (sft_storage){
+        self, object_create, object_open, object_list, move ? object_move : NULL,
+        settle ? object_settle : NULL, object_remove, lock ? object_lock : NULL,
+        lock ? object_unlock : NULL, NULL };
+    if (!self->raised || !label) return self->raised ? 0 : -1;
+    PyObject *path = PyObject_GetAttrString(target, "path");
+    int status = path ? pysft_path_of(path, &self->path) : -1;
+    Py_XDECREF(path);
+    return status;
+}
+
+static int storage_local(storage_object *self, PyObject *target, bool sync) {
+    sft_error err = SFT_ERROR_INIT;
+    if (pysft_path_of(target, &self->path) < 0) return -1;
+    if (!sft_storage_local(self->path.text, !sync, NULL, &self->storage, &err)) return 0;
+    (void)pysft_raise(pysft_state_from((PyObject *)self), &err, self->path.text);
+    return -1;
+}
+
+static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "target", "sync", NULL };
+    PyObject *target;
+    int sync = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p:Storage", words, &target, &sync))
+        return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    storage_object *self = (storage_object *)alloc(type, 0);
+    if (!self) return NULL;
+    bool object = !PyUnicode_Check(target) && !PyBytes_Check(target)
+                  && PyObject_HasAttrString(target, "create");
+    int status = object ? storage_over(self, target) : storage_local(self, target, sync != 0);
+    if (status == 0) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static int storage_traverse(PyObject *object, visitproc visit, void *arg) {
+    storage_object *self = (storage_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->target);
+    Py_VISIT(self->raised);
+    return 0;
+}
+
+static int storage_clear(PyObject *object) {
+    storage_object *self = (storage_object *)object;
+    Py_CLEAR(self->target);
+    Py_CLEAR(self->raised);
+    return 0;
+}
+
+static void storage_dealloc(PyObject *object) {
+    storage_object *self = (storage_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    if (self->storage.close) self->storage.close(self->storage.ctx);
+    (void)storage_clear(object);
+    pysft_path_free(&self->path);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyType_Slot storage_slots[] = {
+    { Py_tp_doc, "Where a dataset lies: a folder, or an object with the methods of one." },
+    { Py_tp_new, storage_new },
+    { Py_tp_dealloc, storage_dealloc },
+    { Py_tp_traverse, storage_traverse },
+    { Py_tp_clear, storage_clear },
+    { 0, NULL },
+};
+
+int pysft_storage_add(PyObject *module) {
+    static PyType_Spec spec = {
+        "libsafetensors._core.Storage", sizeof(storage_object), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, storage_slots,
+    };
+    return pysft_type_add(module, &spec, &pysft_state_of(module)->storage_type);
+}

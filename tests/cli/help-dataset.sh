@@ -1,0 +1,2 @@
+$SFT help dataset
+$SFT dataset --help | head -3

@@ -1,0 +1,252 @@
+/* Datasets on the platform in memory: commits as a program makes them, every step of which
+ * may fail, and what may be there afterwards. */
+#ifndef DATASET_WORLD_H
+#define DATASET_WORLD_H
+
+#include "faults.h"
+
+#include "dataset/dataset.h"
+#include "safetensors_hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DS "/ds"
+
+/* ── One task ── */
+
+static const uint64_t world_two[1] = { 2 };
+static const sfti_ds_column world_column = { .name = { "v", 1 }, .has_dtype = true,
+                                             .dtype = SFT_F32, .has_shape = true, .rank = 1,
+                                             .shape = world_two };
+
+static inline sft_code world_fill(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                                  sft_error *err) {
+    (void)offset, (void)err, (void)ctx;
+    memset(into, 1, len);
+    *got = len;
+    return SFT_OK;
+}
+
+/* A shard with a tensor "<letter>__v" for each letter. */
+static inline sft_code world_file(const sft_storage *s, const char *stored, const char *letters,
+                                  sft_error *err) {
+    char keys[8][8], samples[4];
+    sft_part parts[8];
+    sft_sink sink;
+    sft_source source = { NULL, UINT64_MAX / 2, NULL, world_fill, NULL };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    size_t count = strlen(letters);
+    sft_pair metadata[] = { { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
+                            { sft_span_cstr("mode"), sft_span_cstr("kv") },
+                            { sft_span_cstr("samples"), { samples, 1 } } };
+    options.alloc = &fault_alloc;
+    samples[0] = (char)('0' + count);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(keys[i], sizeof keys[0], "%c__v", letters[i]);
+        parts[i] = (sft_part){ .spec = { .name = sft_span_cstr(keys[i]), .dtype = SFT_F32,
+                                         .rank = 1, .shape = world_two }, .source = &source };
+    }
+    sft_code code = s->create(s->ctx, stored, false, &sink, err);
+    return code ? code : sft_save_parts(parts, count, metadata, 3, &options, sink, NULL, err);
+}
+
+static inline sft_code world_facts(const sft_storage *s, const char *stored, sfti_ds_receipt *r,
+                                   sft_error *err) {
+    static char bytes[1 << 14];
+    size_t got = 0;
+    sft_source source;
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    sft_code code = s->open(s->ctx, stored, &source, err);
+    if (code) return code;
+    r->bytes = source.size;
+    code = sfti_ds_header_bytes(&source, &r->header_bytes, err);
+    if (!code) code = source.read_at(source.ctx, 0, bytes, (size_t)source.size, &got, err);
+    if (!code) code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &fault_alloc, &hasher, err);
+    if (!code) {
+        sft_hasher_update(hasher, bytes, got);
+        sft_hasher_result(hasher, &hashes);
+        memcpy(r->sha256, hashes.text[SFT_HASH_SHA256], 65);
+    }
+    sft_hasher_free(hasher);
+    source.close(source.ctx);
+    return code;
+}
+
+static inline sft_code world_receipt(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
+    sft_buffer text = { .alloc = fault_alloc };
+    sft_code code = sfti_buffer_put(&text, "[", 1) ? SFT_OK
+                                                    : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "[");
+    if (!code) code = sfti_ds_receipt_write(r, sft_commit_job(c), &text, err);
+    if (!code && !sfti_buffer_put(&text, "]", 1))
+        code = sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "]");
+    if (!code) code = sft_commit_add(c, (sft_span){ text.data, text.len }, err);
+    sft_buffer_free(&text);
+    return code;
+}
+
+static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t partition,
+                                  const char *letters, sft_error *err) {
+    char name[SFTI_DATASET_NAME], stored[160], uuid[37];
+    sfti_ds_job job;
+    size_t count = strlen(letters);
+    sfti_ds_receipt r = { .partition = partition, .samples = count, .valid_samples = count,
+                          .tensors = count, .columns = &world_column, .column_count = 1 };
+    sft_code code = sfti_ds_job_parse(sft_commit_job(c), &job, err);
+    if (!code) code = sfti_ds_uuid(uuid, err);
+    if (code) return code;
+    sfti_ds_shard_name(job.first + partition, 0, uuid, name);
+    (void)snprintf(stored, sizeof stored, "%s/%s", sft_commit_job_folder(c), name);
+    r.name = sft_span_cstr(name);
+    r.stored = sft_span_cstr(stored);
+    code = world_file(s, stored, letters, err);
+    if (!code) code = world_facts(s, stored, &r, err);
+    return code ? code : world_receipt(c, &r, err);
+}
+
+/* ── One commit ── */
+
+typedef struct world_commit {
+    const char *mode; /* of duplicates: "fail", "lastWin" */
+    sft_commit_how how;
+    const char *letters; /* of the shards, '|' between */
+    bool index, adopt;
+} world_commit;
+
+static size_t world_warned;
+static sft_code world_aborted; /* what giving up came to */
+
+static inline void world_warn(void *ctx, const sft_error *what) {
+    (void)ctx;
+    world_warned += what->message[0] != '\0';
+}
+
+static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_error *err) {
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema = { .release = NULL };
+    struct ArrowArray batch;
+    char name[80];
+    sft_code code = sft_commit_index(c, &stream, err);
+    if (code) return code;
+    int failed = stream.get_schema(&stream, &schema);
+    if (schema.release) schema.release(&schema);
+    for (bool more = failed == 0; more;) {
+        failed = stream.get_next(&stream, &batch);
+        more = failed == 0 && batch.release;
+        if (more) batch.release(&batch);
+    }
+    /* The stream tells a number and a text; codes do not go through it. */
+    if (failed) code = sft_error_set(err, failed == 12 ? SFT_OUT_OF_MEMORY : SFT_IO_READ, failed,
+                                     "the index");
+    stream.release(&stream);
+    (void)snprintf(name, sizeof name, "%s/index", sft_commit_job_folder(c));
+    return code ? code : sfti_ds_put(s, name, sft_span_cstr("index"), err);
+}
+
+static inline sft_code world_tasks(sft_commit *c, const sft_storage *s, const char *letters,
+                                   sft_error *err) {
+    sft_code code = SFT_OK;
+    uint64_t partition = 0;
+    for (const char *at = letters; !code && at && *at; partition++) {
+        char one[8];
+        const char *bar = strchr(at, '|');
+        (void)snprintf(one, sizeof one, "%.*s", (int)(bar ? bar - at : (long)strlen(at)), at);
+        code = world_task(c, s, partition, one, err);
+        at = bar ? bar + 1 : NULL;
+    }
+    return code;
+}
+
+/* Begin to publish; what fails is aborted, as far as that goes. */
+static inline sft_code world_run(const world_commit *w, sft_error *err) {
+    sft_pair pairs[] = { { sft_span_cstr("name_col"), sft_span_cstr("id") },
+                         { sft_span_cstr("duplicatesStrategy"), sft_span_cstr(w->mode) },
+                         { sft_span_cstr("generate_index"),
+                           sft_span_cstr(w->index ? "true" : "false") } };
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_dataset_options *options = NULL;
+    sft_storage s = { .ctx = NULL };
+    sft_commit *c = NULL;
+    how.how = w->how;
+    how.adopt_listing = w->adopt;
+    how.lock_wait_ms = 1;
+    how.open.alloc = &fault_alloc;
+    sft_code code = sft_dataset_options_new(pairs, 3, &fault_alloc, &options, err);
+    if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
+    if (!code) code = sft_commit_begin(options, &s, NULL, &how, &c, err);
+    if (!code) code = world_tasks(c, &s, w->letters, err);
+    if (!code) code = sft_commit_prepare(c, NULL, err);
+    bool index = !code && sft_commit_indexed(c);
+    if (index) code = world_index(c, &s, err);
+    if (!code) code = sft_commit_publish(c, index ? "index" : NULL, world_warn, NULL, NULL, err);
+    if (code && c) {
+        sft_error ignored = SFT_ERROR_INIT;
+        world_aborted = sft_commit_abort(c, &ignored);
+    }
+    sft_commit_close(c);
+    if (s.close) s.close(s.ctx);
+    sft_dataset_options_free(options);
+    return code;
+}
+
+/* ── What is there ── */
+
+/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: it is
+ * damaged, *why tells. */
+static inline const char *world_letters(const char **why) {
+    static char letters[64], message[600];
+    sft_error err = SFT_ERROR_INIT;
+    sft_storage s;
+    sft_dataset *d = NULL;
+    size_t used = 0;
+    *why = message;
+    if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
+    sft_code code = sft_dataset_open(&s, NULL, NULL, NULL, &d, &err);
+    for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
+        sft_file *file = NULL;
+        code = sft_dataset_shard_open(d, i, NULL, &file, &err);
+        for (size_t k = 0; !code && k < sft_file_count(file); k++) {
+            char letter = sft_file_tensor(file, k)->name.data[0];
+            char *before = memchr(letters, letter, used);
+            if (before) memmove(before, before + 1, used-- - (size_t)(before - letters) - 1);
+            letters[used++] = letter;
+        }
+        sft_close(file);
+    }
+    letters[used] = '\0';
+    sft_dataset_close(d);
+    s.close(s.ctx);
+    if (code == SFT_MANIFEST_MISSING) return "-";
+    (void)snprintf(message, sizeof message, "%s", err.message);
+    return code ? NULL : letters;
+}
+
+/* NULL, or what is wrong; with gc before it, nothing may be left besides. */
+static inline const char *world_verify(bool gc) {
+    static char result[1 << 14];
+    sft_error err = SFT_ERROR_INIT;
+    sft_buffer text = { .alloc = { NULL, NULL } };
+    sft_storage s;
+    bool whole = false;
+    if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
+    sft_sink sink = sft_sink_memory(&text);
+    sft_code code = SFT_OK;
+    if (gc) code = sft_dataset_gc_json(&s, 0, true, DS, NULL, &sink, &err);
+    if (!code) code = sink.finish(sink.ctx, &err);
+    sink = sft_sink_memory(&text);
+    if (!code) code = sft_dataset_verify_json(&s, true, DS, NULL, &sink, &whole, NULL, &err);
+    if (!code) code = sink.finish(sink.ctx, &err);
+    (void)snprintf(result, sizeof result, "%s %.*s", err.message, (int)text.len,
+                   text.data ? text.data : "");
+    sft_buffer_free(&text);
+    s.close(s.ctx);
+    /* An index that no manifest names does no harm, and gc leaves it. */
+    bool index = strstr(result, "\"orphan_count\":1,\"orphans\":[{\"code\":\"dataset_shard\","
+                                "\"shard\":\"_tensor_index.parquet\"") != NULL;
+    bool litter = gc && !index && !strstr(result, "\"orphan_count\":0");
+    return code || !whole || litter ? result : NULL;
+}
+
+#endif

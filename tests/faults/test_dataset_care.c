@@ -1,0 +1,95 @@
+/* `dataset` over a system of which the nth allocation or call fails. */
+#include "cli.h"
+#include "dataset_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define WORDS_MOST 16
+
+static size_t keep_output(int fd, char *text, size_t room, bool *overflow) {
+    size_t len;
+    const char *bytes = os_fake_output(fd, &len);
+    *overflow = *overflow || len >= room;
+    if (len >= room) len = room;
+    if (len) memcpy(text, bytes, len);
+    text[len] = '\0';
+    return len;
+}
+
+static void run_line(const fault_scene *scene, fault_seen *seen) {
+    static char words[200];
+    char *argv[WORDS_MOST + 1] = { 0 };
+    int argc = 0;
+    memcpy(words, scene->line, strlen(scene->line) + 1);
+    for (char *at = words; at && argc < WORDS_MOST; argc++) {
+        argv[argc] = at;
+        at = strchr(at, ' ');
+        if (at) *at++ = '\0';
+    }
+    seen->status = sft_cli_main(argc, argv);
+    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
+    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
+}
+
+#define ORPHAN DS "/part-00009-0000-01234567-89ab-4def-8123-456789abcdef.safetensors"
+#define JOB DS "/_job-01234567-89ab-4def-8123-456789abcdef"
+
+static void set_dataset(const fault_scene *scene) {
+    static const world_commit first = { "lastWin", SFT_COMMIT_NEW, "ab|bc|d", false, false };
+    sft_error err = SFT_ERROR_INIT;
+    size_t len;
+    static char copy[1 << 12];
+    (void)scene;
+    if (world_run(&first, &err)) fail_msg("%s", err.message);
+    os_fake_add_file(JOB "/x", "dead", 4);
+    os_fake_add_file(DS "/mine.safetensors", "mine", 4);
+    const void *model = fault_model(&len);
+    assert_true(len <= sizeof copy);
+    memcpy(copy, model, len);
+    os_fake_add_file(ORPHAN, copy, len); /* named as ours, but another's */
+}
+
+/* Whatever failed: the dataset is whole, and what is not ours is there. */
+static const char *judge(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    const char *why, *letters;
+    (void)scene, (void)seen, (void)lasting;
+    os_fake_heal();
+    letters = world_letters(&why);
+    if (!letters) return why;
+    if (strcmp(letters, "abcd") != 0) return letters;
+    if (!os_fake_exists(DS "/mine.safetensors") || !os_fake_exists(ORPHAN))
+        return "another's file is gone";
+    const char *wrong = world_verify(false);
+    return wrong;
+}
+
+#define LINE(words, changes) { .command = true, .line = "safetensors " words, .run = run_line, \
+                               .set = set_dataset, .after = judge, .writes = changes, \
+                               .believes = true }
+
+static const fault_scene scenes[] = {
+    LINE("dataset info " DS, false),
+    LINE("dataset info --json " DS, false),
+    LINE("dataset ls " DS, false),
+    LINE("dataset ls --jsonl --match b* " DS, false),
+    LINE("dataset verify " DS, false),
+    LINE("dataset verify --deep --json " DS, false),
+    LINE("dataset gc --grace 0 " DS, false),
+    LINE("dataset gc --json --grace 0 --delete " DS, true),
+    LINE("dataset compact --target 1MB " DS, true),
+    LINE("dataset compact --jsonl --no-sync " DS, true),
+};
+
+static void commands(void **state) {
+    (void)state;
+    assert_true(fault_play(scenes, sizeof scenes / sizeof *scenes, 300, 300));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(commands) };
+    return cmocka_run_group_tests_name("faults of dataset", tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+"""Datasets in an object store: moto's server in a process of its own."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from libsafetensors import SafetensorError, dataset
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("moto.server")
+fs = pytest.importorskip("pyarrow.fs")
+if not hasattr(fs, "S3FileSystem"):
+    pytest.skip("pyarrow without S3", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    env = dict(os.environ, MOTO_EC2_LOAD_DEFAULT_AMIS="false")
+    running = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p",
+                                str(port)], env=env, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    url = "http://127.0.0.1:%d" % port
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(url + "/moto-api/", timeout=5).close()
+                break
+            except OSError:
+                assert running.poll() is None, "moto's server did not start"
+                time.sleep(0.2)
+        yield "127.0.0.1:%d" % port
+    finally:
+        running.terminate()
+        running.wait()
+
+
+@pytest.fixture
+def s3(server, request):
+    """(URL of a folder in a new bucket, storage options, the bucket's filesystem)."""
+    options = {"endpoint_override": server, "scheme": "http", "access_key": "key",
+               "secret_key": "very-secret", "region": "us-east-1",
+               "allow_bucket_creation": "true"}
+    store = fs.S3FileSystem(**{**options, "allow_bucket_creation": True})
+    bucket = "b%d" % abs(hash(request.node.name))
+    store.create_dir(bucket)
+    return ("s3://%s/a folder/100%%25" % bucket,
+            {"storage." + key: value for key, value in options.items()},
+            fs.SubTreeFileSystem(bucket + "/a folder/100%25", store))
+
+
+def table(*values):
+    return pa.table({"c": pa.array(values, pa.int64())})
+
+
+def values(url, storage, **options):
+    with dataset.open(url, **storage, **options) as found:
+        return [row["c"].item() for row in found]
+
+
+def names(store):
+    selector = fs.FileSelector("", recursive=True, allow_not_found=True)
+    return sorted(one.path for one in store.get_file_info(selector)
+                  if one.type == fs.FileType.File)
+
+
+def test_write_append_overwrite(s3):
+    url, storage, store = s3
+    made = dataset.write(table(1, 2, 3), url, batch_size=2, **storage)
+    assert made["total_samples"] == 3 and values(url, storage) == [1, 2, 3]
+    with pytest.raises(FileExistsError):
+        dataset.write(table(1), url, batch_size=2, **storage)
+    dataset.write(table(4), url.replace("s3:", "s3a:"), batch_size=2, mode="append",
+                  generate_index=True, **storage)
+    assert values(url, storage) == [1, 2, 3, 4]
+    assert "_tensor_index.parquet" in names(store) and len(names(store)) == 5
+    found = dataset.open(url, **storage)
+    assert found.take([3, 0])["c"].tolist() == [4, 1]
+    assert dataset.verify(url, deep=True, **storage)["ok"]
+    dataset.write(table(5), url, batch_size=2, mode="overwrite", **storage)
+    assert values(url, storage) == [5] and len(names(store)) == 2
+    assert json.loads(store.open_input_file("dataset_manifest.json").read())["version"] == 3
+
+
+def test_rows_by_name_and_their_index(s3):
+    url, storage, store = s3
+    rows = pa.table({"k": ["a", "b", "c"], "v": [[1.0], [2.0], [3.0]]})
+    dataset.write(rows, url, name_col="k", generate_index=True, **storage)
+    dataset.write(rows[1:2], url, name_col="k", mode="append", duplicatesStrategy="lastWin",
+                  **storage)
+    found = dataset.open(url, **storage)
+    assert sorted(row["k"] for row in found) == ["a", "b", "c"]
+    assert [row["k"] for row in dataset.open(url, keys="b__v", **storage)] == ["b"]
+
+
+def test_large_shards(s3):
+    """More than is held back, so that it goes in parts."""
+    url, storage, store = s3
+    rows = pa.table({"c": range(3_000_000)})
+    dataset.write(rows, url, batch_size=2_500_000, **storage)
+    assert len(names(store)) == 3
+    with dataset.open(url, **storage) as found:
+        assert found.take([2_999_999, 0, 2_499_999])["c"].tolist() == [2_999_999, 0, 2_499_999]
+
+
+def test_a_failure_leaves_the_old_one(s3):
+    url, storage, store = s3
+    dataset.write(table(1), url, batch_size=1, **storage)
+    before = names(store)
+
+    def batches():
+        yield pa.table({"c": range(2_000_000)}).to_batches()[0]
+        raise LookupError("the source is gone")
+    with pytest.raises(LookupError):
+        dataset.write(batches(), url, batch_size=1_500_000, mode="overwrite", **storage)
+    assert values(url, storage) == [1] and names(store) == before
+
+
+def test_a_shard_that_is_gone(s3):
+    url, storage, store = s3
+    made = dataset.write(table(1, 2), url, batch_size=1, **storage)
+    found = dataset.open(url, **storage)
+    store.delete_file(made["shards"][1]["shard_path"])
+    assert found[0]["c"] == 1
+    with pytest.raises(SafetensorError, match="found none") as caught:
+        found[1]
+    assert caught.value.code == "dataset_shard"
+    assert not dataset.verify(url, **storage)["ok"]
+
+
+def test_secrets_are_not_shown(s3):
+    url, storage, store = s3
+    bad = {**storage, "storage.endpoint_override": "127.0.0.1:1",
+           "storage.request_timeout": 1, "storage.connect_timeout": 1}
+    bad["storage.retry_strategy"] = fs.AwsStandardS3RetryStrategy(max_attempts=1)
+    with pytest.raises(OSError) as caught:
+        dataset.open(url, **bad)
+    assert "very-secret" not in str(caught.value) and "very-secret" not in repr(caught.value)
+    dataset.write(table(1), url, batch_size=1, **storage)
+    assert "very-secret" not in repr(dataset.open(url, **storage))
+    with pytest.raises(TypeError, match="unexpected"):
+        dataset.open(url, **storage, **{"storage.nonsense": "very-secret"})
+
+
+def test_for_torch_in_processes(s3):
+    torch = pytest.importorskip("torch")
+    url, storage, store = s3
+    dataset.write(pa.table({"c": range(40)}), url, batch_size=7, **storage)
+    batches = dataset.TorchBatches(url, 4, shuffle="shards", seed=1, **storage)
+    want = torch.cat([batch["c"] for batch in batches]).tolist()
+    batches.set_epoch(0)
+    got = torch.cat([batch["c"] for batch in batches.loader(num_workers=1)]).tolist()
+    assert got == want and sorted(got) == list(range(40))

@@ -1,0 +1,646 @@
+/* Care of datasets: verify, gc, compact, info and ls. */
+#define _GNU_SOURCE
+#include "dataset_case.h"
+
+#include <inttypes.h>
+#include <sys/time.h>
+#include <time.h>
+
+static sft_error err;
+static sft_buffer out; /* the last result, with NUL */
+static bool whole;
+
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, ds_make, ds_remove)
+
+/* ── Results ── */
+
+static void finish(sft_sink *sink, sft_code code) {
+    if (code) {
+        sink->abandon(sink->ctx);
+        fail_msg("%s", err.message);
+    }
+    assert_int_equal(sink->finish(sink->ctx, &err), SFT_OK);
+    assert_true(sfti_buffer_put(&out, "", 1));
+}
+
+static void verify(bool deep) {
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", "dataset verify", &sink, &whole,
+                                          NULL, &err));
+    assert_int_equal(whole, strstr(out.data, "\"ok\":true") != NULL);
+}
+
+static void has(const char *part) {
+    if (!strstr(out.data, part)) fail_msg("expected %s\nin %s", part, out.data);
+}
+
+static void has_not(const char *part) {
+    if (strstr(out.data, part)) fail_msg("unexpected %s\nin %s", part, out.data);
+}
+
+static void verify_finds(bool deep, const char *message) {
+    verify(deep);
+    assert_false(whole);
+    has(message);
+    has("\"finding_count\":1,");
+}
+
+static void verify_whole(bool deep) {
+    verify(deep);
+    if (!whole) fail_msg("%s", out.data);
+    has("\"findings\":[]");
+}
+
+static void gc(uint64_t grace, bool remove) {
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", "dataset gc", &sink, &err));
+}
+
+static void compact(uint64_t target) {
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", "dataset compact", &sink, ds_warn,
+                                      NULL, NULL, &err));
+}
+
+/* ── Damage ── */
+
+static char manifest[1 << 16];
+
+static void read_manifest(void) {
+    memset(manifest, 0, sizeof manifest);
+    assert_true(temp_read(SFTI_DATASET_MANIFEST, manifest, sizeof manifest - 1) > 0);
+}
+
+/* The first place where one stands in the manifest becomes the other. */
+static void edit(const char *from, const char *to) {
+    static char text[1 << 16];
+    read_manifest();
+    char *at = strstr(manifest, from);
+    if (!at) fail_msg("no %s in %s", from, manifest);
+    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - manifest), manifest, to,
+                   at + strlen(from));
+    temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+}
+
+static char shard[4][200]; /* names, in the order of samples */
+
+static void keep_names(void) {
+    sft_dataset *d = ds_open();
+    for (size_t i = 0; i < 4 && i < sft_dataset_shard_count(d); i++)
+        (void)snprintf(shard[i], sizeof shard[0], "%s", sft_dataset_shard_at(d, i)->name);
+    sft_dataset_close(d);
+}
+
+static void age(const char *name, time_t seconds) {
+    time_t then = time(NULL) - seconds;
+    struct timeval times[2] = { { then, 0 }, { then, 0 } };
+    assert_int_equal(utimes(temp_path(name), times), 0);
+}
+
+static void make_batch(void) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+    ds_batch(c, 0, 0, 4, 4);
+    ds_batch(c, 1, 0, 4, 3);
+    ds_end(c);
+    sft_dataset_options_free(o);
+    keep_names();
+}
+
+static void make_kv(void) {
+    sft_dataset_options *o = ds_options("name_col=id", "duplicatesStrategy=lastWin", NULL);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
+    ds_kv_on(c, &ds_storage, 0, 0, "a,b,c", 1);
+    ds_kv_on(c, &ds_storage, 1, 0, "d,b", 2);
+    ds_kv_on(c, &ds_storage, 2, 0, "e,f", 3);
+    ds_end(c);
+    sft_dataset_options_free(o);
+    keep_names();
+}
+
+/* ── verify ── */
+
+static void a_whole_one(void **state) {
+    (void)state;
+    make_batch();
+    verify_whole(false);
+    has("\"schema\":1,\"command\":\"dataset verify\",\"path\":\"d\",\"ok\":true,\"deep\":false,"
+        "\"digests\":0,\"shards\":2,");
+    has("\"samples\":8,");
+    has("\"index\":null,\"finding_count\":0,\"findings\":[],\"orphan_count\":0,\"orphans\":[]}");
+    verify_whole(true);
+    has("\"deep\":true,\"digests\":2,");
+    make_kv();
+    verify_whole(true);
+    has("\"samples\":6,");
+}
+
+static void no_manifest(void **state) {
+    (void)state;
+    verify_finds(false,
+                 "{\"code\":\"manifest_missing\",\"shard\":\"dataset_manifest.json\","
+                 "\"message\":\"expected dataset_manifest.json in the folder, found none\"}");
+    temp_write(SFTI_DATASET_MANIFEST, "{\"format_version\":", 18);
+    verify_finds(false, "\"code\":\"manifest_type\"");
+}
+
+static void shards_gone(void **state) {
+    (void)state;
+    make_batch();
+    assert_int_equal(unlink(temp_path(shard[0])), 0);
+    verify_finds(false, "expected the shard that the manifest names, found none");
+    temp_write(shard[0], "short", 5);
+    verify_finds(false, "bytes by the manifest, found 5");
+    has("\"code\":\"dataset_shard\"");
+    make_batch();
+    assert_int_equal(unlink(temp_path(shard[0])), 0);
+    assert_int_equal(unlink(temp_path(shard[1])), 0);
+    verify(true);
+    has("\"finding_count\":2,");
+}
+
+static void flip(const char *name, long at) {
+    FILE *file = fopen(temp_path(name), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    int byte = fgetc(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void damaged_bytes(void **state) {
+    (void)state;
+    make_kv();
+    flip(shard[1], -1);
+    verify_whole(false);
+    verify_finds(true, "sha256: expected ");
+    has(shard[1]);
+    flip(shard[1], -1);
+    verify_whole(true);
+    flip(shard[2], 8);
+    verify(false);
+    assert_false(whole);
+    has(shard[2]);
+}
+
+static void wrong_numbers(void **state) {
+    static const struct {
+        const char *from, *to, *message;
+    } rows[] = {
+        { "\"tensors\":1,", "\"tensors\":2,", "tensors: expected 2 by the manifest, found 1" },
+        { "\"total_bytes\":", "\"total_bytes\":1", "total_bytes: expected 1" },
+        { "\"total_samples\":8", "\"total_samples\":9",
+          "total_samples: expected 9 by the manifest, found 8" },
+        { "\"total_valid_samples\":7", "\"total_valid_samples\":6",
+          "total_valid_samples: expected 6 by the manifest, found 7" },
+        { "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}}", "\"x\":{\"dtype\":\"F16\",\"shape\":null}}",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"x\":{\"dtype\":\"F32\",\"shape\":[3]}}", "\"x\":{\"dtype\":null,\"shape\":[4]}}",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"columns\":{\"x\"", "\"columns\":{\"y\"",
+          "tensor x: expected dtype and shape of a column of the manifest" },
+        { "\"columns\":{", "\"columns\":{\"z\":{\"dtype\":null,\"shape\":null},",
+          "columns: expected 2 by the manifest, found 1" },
+        { "\"samples_count\":4", "\"samples_count\":5",
+          "samples in its metadata: expected 5 by the manifest" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make_batch();
+        edit(rows[i].from, rows[i].to);
+        verify(false);
+        assert_false(whole);
+        has(rows[i].message);
+    }
+    make_batch();
+    edit("\"index\":null", "\"index\":\"_tensor_index.parquet\"");
+    verify_finds(false, "expected the index that the manifest names, found none");
+    temp_write(SFTI_DATASET_INDEX, "x", 1);
+    verify_whole(false);
+    edit("\"index\":\"_tensor_index.parquet\"", "\"index\":null");
+    verify_whole(false);
+    has("\"message\":\"the manifest names no index\"");
+}
+
+static void duplicates(void **state) {
+    (void)state;
+    make_kv();
+    edit("\"shadowed\":1", "\"shadowed\":0");
+    verify(false);
+    assert_false(whole);
+    has("tensors that a later shard has again: expected 0 by the manifest, found 1");
+    has(shard[0]);
+}
+
+static void a_connectors(void **state) {
+    ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 };
+    sfti_ds_receipt facts;
+    char text[600];
+    (void)state;
+    memset(&facts, 0, sizeof facts);
+    ds_put(&ds_storage, "part-0.safetensors", &tensor, 1, NULL, NULL, &facts);
+    (void)snprintf(text, sizeof text,
+                   "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
+                   "\"total_samples\":4,\"total_bytes\":%" PRIu64 ",\"shards\":["
+                   "{\"shard_path\":\"part-0.safetensors\","
+                   "\"samples_count\":4,\"bytes\":%" PRIu64 "}]}", facts.bytes, facts.bytes);
+    temp_write(SFTI_DATASET_MANIFEST, text, strlen(text));
+    temp_write(SFTI_DATASET_INDEX, "whatever", 8);
+    verify_whole(true);
+    has("\"commit\":null");
+    has("\"orphan_count\":0");
+}
+
+static void orphans(void **state) {
+    (void)state;
+    make_batch();
+    temp_write("part-00009-0000-01234567-89ab-4def-8123-456789abcdef.safetensors", "x", 1);
+    temp_write("mine.safetensors", "x", 1);
+    assert_int_equal(mkdir(temp_path("_job-01234567-89ab-4def-8123-456789abcdef"), 0777), 0);
+    assert_int_equal(mkdir(temp_path("_job-mine"), 0777), 0);
+    verify_whole(false);
+    has("\"orphan_count\":2,");
+    has("\"message\":\"the manifest does not name this shard\"");
+    has("\"message\":\"a job's folder\"");
+    has_not("mine");
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)total;
+    return done == 0;
+}
+
+static void stopped(void **state) {
+    sft_sink sink = sft_sink_memory(&out);
+    sft_job job = SFT_JOB_INIT;
+    (void)state;
+    make_batch();
+    job.tick = stop;
+    for (int deep = 0; deep < 2; deep++)
+        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", NULL, &sink, &whole, &job,
+                                                 &err), SFT_CANCELLED);
+    sink.abandon(sink.ctx);
+    assert_false(whole);
+}
+
+/* ── gc ── */
+
+#define UUID "01234567-89ab-4def-8123-456789abcdef"
+#define ORPHAN "part-00009-0000-" UUID ".safetensors"
+
+static void orphan(const char *name, bool marked) {
+    ds_tensor tensor = { "x", SFT_F32, 1, { 3 }, 1 };
+    ds_put(&ds_storage, name, &tensor, 1, "kv", marked ? "1" : NULL, NULL);
+}
+
+static void dead_job(time_t seconds) {
+    orphan("_job-" UUID "/" ORPHAN, true);
+    age("_job-" UUID "/" ORPHAN, seconds);
+    age("_job-" UUID, seconds);
+}
+
+static void foreign(void) {
+    orphan("mine.safetensors", false);
+    orphan("model-00001-of-00002.safetensors", true); /* marked, but not named as ours */
+    orphan("part-00008-0000-" UUID ".safetensors", false); /* named as ours, but not marked */
+    temp_write("part-00007-0000-" UUID ".safetensors", "not one", 7);
+    temp_write("README", "x", 1);
+    assert_int_equal(mkdir(temp_path("_job-mine"), 0777), 0);
+    assert_int_equal(mkdir(temp_path("sub"), 0777), 0);
+    temp_write("sub/" ORPHAN, "x", 1);
+    static const char *const all[] = { "mine.safetensors", "model-00001-of-00002.safetensors",
+                                       "part-00008-0000-" UUID ".safetensors",
+                                       "part-00007-0000-" UUID ".safetensors", "README",
+                                       "_job-mine", "sub" };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) age(all[i], 1000000);
+}
+
+static void foreign_there(void) {
+    assert_true(ds_exists("mine.safetensors") && ds_exists("README") && ds_exists("_job-mine"));
+    assert_true(ds_exists("model-00001-of-00002.safetensors") && ds_exists("sub/" ORPHAN));
+    assert_true(ds_exists("part-00008-0000-" UUID ".safetensors"));
+    assert_true(ds_exists("part-00007-0000-" UUID ".safetensors"));
+    assert_true(ds_exists(SFTI_DATASET_MANIFEST));
+}
+
+static void collected(void **state) {
+    (void)state;
+    make_batch();
+    foreign();
+    orphan(ORPHAN, true);
+    dead_job(100000);
+    age(ORPHAN, 100000);
+    gc(86400, false);
+    has("\"name\":\"" ORPHAN "\"");
+    has("\"name\":\"_job-" UUID "\"");
+    has_not("mine");
+    has_not("\"removed\":true");
+    has("\"young\":false,\"removed\":false}");
+    assert_true(ds_exists(ORPHAN) && ds_exists("_job-" UUID));
+    gc(86400, true);
+    has("\"removed\":true");
+    has_not("\"removed\":false");
+    assert_false(ds_exists(ORPHAN) || ds_exists("_job-" UUID));
+    foreign_there();
+    verify_whole(true);
+    gc(0, true);
+    has("\"garbage\":[],\"bytes\":0}");
+    foreign_there();
+}
+
+static void the_young(void **state) {
+    (void)state;
+    make_batch();
+    orphan(ORPHAN, true);
+    dead_job(100000);
+    age("_job-" UUID "/" ORPHAN, 0); /* still at work */
+    gc(86400, true);
+    has_not("\"young\":false");
+    has("\"bytes\":0}");
+    assert_true(ds_exists(ORPHAN) && ds_exists("_job-" UUID "/" ORPHAN));
+    gc(0, true);
+    assert_false(ds_exists(ORPHAN) || ds_exists("_job-" UUID));
+}
+
+static void kept_for_readers(void **state) {
+    char keep[80];
+    (void)state;
+    make_batch();
+    orphan(ORPHAN, true);
+    age(ORPHAN, 1000000);
+    (void)snprintf(keep, sizeof keep, "\"index\":null,\"keep_until\":%ld", (long)time(NULL) + 100);
+    edit("\"index\":null", keep);
+    gc(0, true);
+    has("\"young\":true");
+    assert_true(ds_exists(ORPHAN));
+    (void)snprintf(manifest, sizeof manifest, "\"keep_until\":%ld", (long)time(NULL) - 1);
+    edit(keep + strlen("\"index\":null,"), "\"keep_until\":1");
+    gc(0, true);
+    assert_false(ds_exists(ORPHAN));
+}
+
+static void a_lost_manifest(void **state) {
+    (void)state;
+    make_batch();
+    foreign();
+    dead_job(100000);
+    age(shard[0], 1000000);
+    age(shard[1], 1000000);
+    assert_int_equal(rename(temp_path(SFTI_DATASET_MANIFEST), temp_path("kept")), 0);
+    gc(0, true);
+    assert_true(ds_exists(shard[0]) && ds_exists(shard[1]));
+    assert_false(ds_exists("_job-" UUID));
+    /* One that cannot be understood: nothing at all. */
+    dead_job(100000);
+    temp_write(SFTI_DATASET_MANIFEST, "{", 1);
+    sft_sink sink = sft_sink_memory(&out);
+    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", NULL, &sink, &err),
+                     SFT_MANIFEST_TYPE);
+    sink.abandon(sink.ctx);
+    assert_true(ds_exists(shard[0]) && ds_exists(shard[1]) && ds_exists("_job-" UUID));
+    assert_int_equal(rename(temp_path("kept"), temp_path(SFTI_DATASET_MANIFEST)), 0);
+    verify_whole(true);
+    foreign_there();
+}
+
+/* Nothing is made where there is nothing. */
+static void no_folder(void **state) {
+    sft_storage none;
+    char path[600];
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", temp_path("none"));
+    assert_int_equal(sft_storage_local(path, true, NULL, &none, &err), SFT_OK);
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", NULL, &sink, &err));
+    has("\"garbage\":[]");
+    none.close(none.ctx);
+    assert_false(ds_exists("none"));
+}
+
+/* A job's folder may lead elsewhere: the link goes, what it leads to stays. */
+static void links(void **state) {
+    char target[600];
+    (void)state;
+    make_batch();
+    assert_int_equal(mkdir(temp_path("precious"), 0777), 0);
+    temp_write("precious/file", "x", 1);
+    (void)snprintf(target, sizeof target, "%s", temp_path("precious"));
+    assert_int_equal(symlink(target, temp_path("_job-" UUID)), 0);
+    gc(0, true);
+    assert_true(ds_exists("precious/file"));
+    sft_error e = SFT_ERROR_INIT;
+    assert_int_equal(ds_storage.remove(ds_storage.ctx, "_job-" UUID, true, &e), SFT_OK);
+    assert_true(ds_exists("precious/file"));
+    static const char *const out_of_it[] = { "../x", "/x", "a/../b", "", "a//b", "." };
+    for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
+        if (!*out_of_it[i]) continue;
+        assert_int_equal(ds_storage.remove(ds_storage.ctx, out_of_it[i], true, &e),
+                         SFT_BAD_ARGUMENT);
+    }
+}
+
+/* ── compact ── */
+
+static void key_is(const sft_dataset *d, const char *key, char fill, size_t in) {
+    size_t found = 0;
+    for (size_t i = 0; i < sft_dataset_shard_count(d); i++) {
+        sft_file *file;
+        char bytes[8] = { 0 };
+        size_t got = 0;
+        assert_int_equal(sft_dataset_shard_open(d, i, NULL, &file, &err), SFT_OK);
+        const sft_tensor *t = sft_file_find_cstr(file, key);
+        if (t) {
+            sft_source source = sft_file_source(file);
+            assert_int_equal(source.read_at(source.ctx, t->offset, bytes, 8, &got, &err), SFT_OK);
+            for (int k = 0; k < 8; k++) assert_int_equal(bytes[k], fill);
+            assert_int_equal(i, in);
+            found++;
+        }
+        sft_close(file);
+    }
+    assert_int_equal(found, 1);
+}
+
+static void compacted(void **state) {
+    (void)state;
+    make_kv();
+    foreign();
+    temp_write(SFTI_DATASET_INDEX, "x", 1);
+    edit("\"index\":null", "\"index\":\"_tensor_index.parquet\"");
+    compact(0); /* only shards with losers */
+    has("\"shards_before\":3,\"shards_after\":3,\"rewritten\":1,\"tensors_dropped\":1,");
+    has("\"index_removed\":true");
+    foreign_there();
+    assert_false(ds_exists(SFTI_DATASET_INDEX));
+    assert_false(ds_exists(shard[0]));
+    assert_true(ds_exists(shard[1]) && ds_exists(shard[2]));
+    assert_int_equal(ds_count("_job-"), 1); /* the foreign one */
+    verify_whole(true);
+    read_manifest();
+    assert_non_null(strstr(manifest, "\"version\":2,"));
+    assert_non_null(strstr(manifest, "\"total_samples\":6,"));
+    sft_dataset *d = ds_open();
+    assert_int_equal(sft_dataset_shard_at(d, 0)->samples, 2);
+    assert_int_equal(sft_dataset_shard_at(d, 1)->first_sample, 2);
+    assert_int_equal(sft_dataset_shard_at(d, 2)->first_sample, 4);
+    key_is(d, "a__v", 1, 0);
+    key_is(d, "b__v", 2, 1);
+    key_is(d, "f__v", 3, 2);
+    sft_dataset_close(d);
+    compact(0);
+    has("\"rewritten\":0,");
+    read_manifest();
+    assert_non_null(strstr(manifest, "\"version\":2,"));
+}
+
+static void put_together(void **state) {
+    (void)state;
+    make_kv();
+    uint64_t bytes = 0;
+    sft_dataset *d = ds_open();
+    for (size_t i = 0; i < 2; i++) bytes += sft_dataset_shard_at(d, i)->bytes;
+    sft_dataset_close(d);
+    compact(bytes); /* two fit */
+    has("\"shards_before\":3,\"shards_after\":2,\"rewritten\":2,\"tensors_dropped\":1,");
+    verify_whole(true);
+    d = ds_open();
+    assert_int_equal(sft_dataset_shard_at(d, 0)->samples, 4);
+    assert_int_equal(sft_dataset_shard_at(d, 0)->tensors, 4);
+    key_is(d, "b__v", 2, 0);
+    key_is(d, "e__v", 3, 1);
+    sft_dataset_close(d);
+    compact(UINT64_MAX);
+    has("\"shards_after\":1,");
+    verify_whole(true);
+    assert_int_equal(ds_count("part-"), 1);
+    compact(UINT64_MAX);
+    has("\"rewritten\":0,");
+    assert_int_equal(ds_warn_count, 0);
+}
+
+/* A shard of which nothing is left. */
+static void all_lost(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", "duplicatesStrategy=lastWin", NULL);
+    (void)state;
+    sft_commit *c = ds_begin(o, SFT_COMMIT_NEW);
+    ds_kv_on(c, &ds_storage, 0, 0, "a,b", 1);
+    ds_kv_on(c, &ds_storage, 1, 0, "b,a", 2);
+    ds_end(c);
+    compact(0);
+    has("\"shards_before\":2,\"shards_after\":1,\"rewritten\":1,\"tensors_dropped\":2,");
+    verify_whole(true);
+    sft_dataset *d = ds_open();
+    assert_int_equal(sft_dataset_samples(d), 2);
+    key_is(d, "a__v", 2, 0);
+    sft_dataset_close(d);
+    sft_dataset_options_free(o);
+}
+
+static void not_compacted(void **state) {
+    sft_sink sink = sft_sink_memory(&out);
+    (void)state;
+    make_batch();
+    read_manifest();
+    compact(UINT64_MAX);
+    has("\"shards_before\":2,\"shards_after\":2,\"rewritten\":0,");
+    static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
+                               "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
+    temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+                     SFT_MANIFEST_TYPE);
+    assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+                     SFT_MANIFEST_MISSING);
+    sink.abandon(sink.ctx);
+}
+
+/* Another commit comes in while files are written. */
+static sft_code late_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
+    read_manifest();
+    edit("\"version\":1", "\"version\":9");
+    return ds_storage.lock(ctx, wait_ms, e);
+}
+
+static void changed_meanwhile(void **state) {
+    sft_sink sink = sft_sink_memory(&out);
+    sft_storage late = ds_storage;
+    (void)state;
+    make_kv();
+    late.lock = late_lock;
+    assert_int_equal(sft_dataset_compact(&late, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+                     SFT_DATASET_CHANGED);
+    sink.abandon(sink.ctx);
+    assert_int_equal(ds_count("_job-"), 0);
+    assert_int_equal(ds_count("part-"), 3);
+    verify_whole(true);
+}
+
+static bool never(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)done, (void)total;
+    return false;
+}
+
+static void compact_stopped(void **state) {
+    sft_sink sink = sft_sink_memory(&out);
+    sft_job job = SFT_JOB_INIT;
+    (void)state;
+    make_kv();
+    job.tick = never;
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, &job, &err),
+                     SFT_CANCELLED);
+    sink.abandon(sink.ctx);
+    assert_int_equal(ds_count("_job-"), 0);
+    verify_whole(true);
+}
+
+/* ── info and ls ── */
+
+static bool named_b(void *ctx, const sft_tensor *t) {
+    (void)ctx;
+    return t->name.len == 4 && t->name.data[0] == 'b';
+}
+
+static void shown(void **state) {
+    (void)state;
+    make_kv();
+    sft_dataset *d = ds_open();
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_info_json(d, "d", "dataset info", &sink, &err));
+    has("{\"schema\":1,\"command\":\"dataset info\",\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
+    has("\"name_col\":\"id\",\"kv_separator\":\"__\",\"tail_strategy\":null,\"index\":null,"
+        "\"samples\":6,\"valid_samples\":6,\"padded_samples\":0,");
+    has("\"shards\":3,\"tensors\":7,\"shadowed\":1,"
+        "\"columns\":{\"v\":{\"dtype\":\"F32\",\"shape\":[2]}}}");
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_ls_json(d, "d", NULL, named_b, NULL, &sink, &err));
+    has("\"name\":\"b__v\"");
+    has(shard[1]);
+    has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
+    has_not("a__v");
+    sft_dataset_close(d);
+    make_batch();
+    d = ds_open();
+    sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_info_json(d, "d", NULL, &sink, &err));
+    has("\"mode\":\"batch\"");
+    has("\"batch_size\":4,");
+    has("\"samples\":8,\"valid_samples\":7,\"padded_samples\":1,");
+    sft_dataset_close(d);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        FOLDER_TEST(a_whole_one),  FOLDER_TEST(no_manifest),      FOLDER_TEST(shards_gone),
+        FOLDER_TEST(damaged_bytes), FOLDER_TEST(wrong_numbers),   FOLDER_TEST(duplicates),
+        FOLDER_TEST(a_connectors), FOLDER_TEST(orphans),          FOLDER_TEST(stopped),
+        FOLDER_TEST(collected),    FOLDER_TEST(the_young),        FOLDER_TEST(kept_for_readers),
+        FOLDER_TEST(a_lost_manifest), FOLDER_TEST(no_folder),     FOLDER_TEST(links),
+        FOLDER_TEST(compacted),    FOLDER_TEST(put_together),     FOLDER_TEST(all_lost),
+        FOLDER_TEST(not_compacted), FOLDER_TEST(changed_meanwhile), FOLDER_TEST(compact_stopped),
+        FOLDER_TEST(shown),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sft_buffer_free(&out);
+    return failed;
+}

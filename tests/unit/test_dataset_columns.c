@@ -1,0 +1,201 @@
+/* Options meet an Arrow schema: which columns, their form, dtype and shape, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "dataset/dataset.h"
+#include "unit/arrow_make.h"
+
+static sft_error err;
+
+static int set_up(void **unused) {
+    (void)unused;
+    am_reset();
+    return 0;
+}
+
+/* Options as "name=value" words that end with NULL. */
+static sft_dataset_options *options_of(const char *const *words) {
+    sft_pair pairs[8];
+    size_t count = 0;
+    sft_dataset_options *options = NULL;
+    for (; words[count]; count++) {
+        const char *mark = strchr(words[count], '=');
+        pairs[count].key = (sft_span){ words[count], (size_t)(mark - words[count]) };
+        pairs[count].value = sft_span_cstr(mark + 1);
+    }
+    assert_int_equal(sft_dataset_options_new(pairs, count, NULL, &options, &err), SFT_OK);
+    return options;
+}
+
+static void told_as(const struct ArrowSchema *schema, const char *text, const char *const *words) {
+    sft_dataset_options *options = options_of(words);
+    sft_buffer buffer = { NULL, 0, 0, { NULL, NULL } };
+    sft_sink sink = sft_sink_memory(&buffer);
+    sft_code code = sft_dataset_check_schema(options, schema, &sink, &err);
+    if (code) fail_msg("%s", err.message);
+    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(buffer.len, strlen(text));
+    assert_memory_equal(buffer.data, text, buffer.len);
+    sft_buffer_free(&buffer);
+    assert_int_equal(sft_dataset_check_schema(options, schema, NULL, &err), SFT_OK);
+    sft_dataset_options_free(options);
+}
+
+static void refused_as(const struct ArrowSchema *schema, sft_code code, const char *why,
+                       const char *const *words) {
+    sft_dataset_options *options = options_of(words);
+    sft_buffer buffer = { NULL, 0, 0, { NULL, NULL } };
+    sft_sink sink = sft_sink_memory(&buffer);
+    assert_int_equal(sft_dataset_check_schema(options, schema, &sink, &err), code);
+    if (!strstr(err.message, why)) fail_msg("%s", err.message);
+    assert_int_equal(buffer.len, 0);
+    sink.abandon(sink.ctx);
+    sft_dataset_options_free(options);
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define TOLD(schema, text, ...) told_as(schema, text, WORDS(__VA_ARGS__))
+#define REFUSED(schema, code, why, ...) refused_as(schema, code, why, WORDS(__VA_ARGS__))
+
+static struct ArrowSchema *table(void) {
+    struct ArrowSchema *schema = am_type("+s", "");
+    am_of(schema, am_type("u", "id"));
+    am_of(schema, am_type("l", "n"));
+    am_of(schema, am_list("+l", "v", am_type("f", "item")));
+    am_of(schema, am_list("+w:6", "w", am_type("g", "item")));
+    return am_of(schema, am_tensor_type("t"));
+}
+
+#define N "{\"name\":\"n\",\"dtype\":\"I64\",\"shape\":[],\"arrow\":\"int64\"}"
+#define V "{\"name\":\"v\",\"dtype\":\"F32\",\"shape\":null,\"arrow\":\"list<float>\"}"
+#define T(dtype, shape) "{\"name\":\"t\",\"dtype\":" dtype ",\"shape\":" shape \
+    ",\"arrow\":\"struct<data: binary, shape: list<int32>, dtype: string>\"}"
+#define W(dtype, shape) "{\"name\":\"w\",\"dtype\":\"" dtype "\",\"shape\":" shape \
+    ",\"arrow\":\"fixed_size_list<double>[6]\"}"
+#define BATCH(columns) "{\"mode\":\"batch\",\"name_col\":null,\"columns\":[" columns "]}"
+#define KEYED(columns) "{\"mode\":\"kv\",\"name_col\":\"id\",\"columns\":[" columns "]}"
+
+static void test_which(void **unused) {
+    (void)unused;
+    TOLD(table(), BATCH(N), "batch_size=2", "columns=n");
+    TOLD(table(), BATCH(N "," V), "batch_size=2", "columns= v , n, v");
+    TOLD(table(), KEYED(N "," V "," W("F64", "[6]") "," T("null", "null")), "name_col=id");
+    TOLD(table(), KEYED(V), "name_col=id", "columns=v");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\" (string): text and bytes", "batch_size=2");
+    REFUSED(table(), SFT_COLUMN_UNKNOWN,
+            "option columns: expected one of the columns (id, n, v, w, t), found \"x\"",
+            "batch_size=2", "columns=n,x");
+    REFUSED(table(), SFT_COLUMN_UNKNOWN, "option name_col", "name_col=ID");
+    REFUSED(table(), SFT_COLUMN_TYPE, "expected strings, for it is name_col, found int64",
+            "name_col=n");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\"", "name_col=id", "columns=id,n");
+}
+
+static void test_keys(void **unused) {
+    static const char *const texts[] = { "U", "vu" };
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        struct ArrowSchema *schema = am_type("+s", "");
+        am_of(schema, i < 2 ? am_type(texts[i], "id") : am_dictionary("c", am_type("u", "id")));
+        TOLD(am_of(schema, am_type("l", "n")), KEYED(N), "name_col=id");
+    }
+    struct ArrowSchema *alone = am_of(am_type("+s", ""), am_type("u", "id"));
+    REFUSED(alone, SFT_COLUMN_UNKNOWN, "expected a column to write, found none", "name_col=id");
+    REFUSED(am_type("+s", ""), SFT_COLUMN_UNKNOWN, "found none", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("z", "id")), SFT_COLUMN_TYPE, "found binary",
+            "name_col=id");
+}
+
+static void test_wishes(void **unused) {
+    (void)unused;
+    TOLD(table(), BATCH(W("F16", "[2,3]")), "batch_size=2", "columns=w", "dtype=f16",
+         "shapes={\"w\":[2,3]}");
+    TOLD(table(), BATCH(W("U64", "[6]")), "batch_size=2", "columns=w",
+         "dtype={\"w\":\"U64\",\"n\":\"BOOL\"}");
+    TOLD(table(), BATCH(T("\"BF16\"", "[2,2]")), "batch_size=2", "columns=t", "dtype=BF16",
+         "shapes={\"t\":[2,2]}");
+    TOLD(table(), BATCH(T("\"C64\"", "null")), "batch_size=2", "columns=t", "dtype=C64");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"n\": there is no cast from int64 to C64",
+            "batch_size=2", "columns=n", "dtype=C64");
+    REFUSED(table(), SFT_COLUMN_TYPE,
+            "column \"w\": expected a shape of 6 elements, found one of 4",
+            "batch_size=2", "columns=w", "shapes={\"w\":[2,2]}");
+    REFUSED(table(), SFT_COLUMN_TYPE,
+            "column \"n\": expected a shape of 1 elements, found one of 2",
+            "batch_size=2", "columns=n", "shapes={\"n\":[2]}");
+    REFUSED(table(), SFT_COLUMN_TYPE, "a shape within 64 bits", "batch_size=2", "columns=v",
+            "shapes={\"v\":[4294967296,4294967296]}");
+    REFUSED(table(), SFT_COLUMN_UNKNOWN, "option shapes", "batch_size=2", "columns=v",
+            "shapes={\"x\":[2]}");
+    REFUSED(table(), SFT_COLUMN_UNKNOWN, "option dtype", "batch_size=2", "columns=v",
+            "dtype={\"x\":\"F32\"}");
+}
+
+static void test_fixed_shape(void **unused) {
+    char room[512];
+    struct ArrowSchema *column = am_extension(am_list("+w:6", "w", am_type("g", "item")),
+                                              "arrow.fixed_shape_tensor", "{\"shape\":[3,2]}",
+                                              room);
+    (void)unused;
+    struct ArrowSchema *schema = am_of(am_type("+s", ""), column);
+    TOLD(schema, BATCH(W("F64", "[3,2]")), "batch_size=2");
+    TOLD(schema, BATCH(W("F64", "[1,6]")), "batch_size=2", "shapes={\"w\":[1,6]}");
+}
+
+static void test_bad_schemas(void **unused) {
+    (void)unused;
+    REFUSED(am_type("l", "n"), SFT_COLUMN_TYPE, "expected a struct of columns", "batch_size=1");
+    struct ArrowSchema *twice = am_of(am_of(am_type("+s", ""), am_type("l", "n")),
+                                      am_type("f", "n"));
+    REFUSED(twice, SFT_COLUMN_TYPE, "column \"n\": expected each name once", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("l", NULL)), SFT_BAD_ARGUMENT, "found one without",
+            "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("l", "\xff")), SFT_COLUMN_TYPE, "UTF-8",
+            "batch_size=1");
+    struct ArrowSchema *reserved = am_of(am_type("+s", ""), am_type("l", "__metadata__"));
+    REFUSED(reserved, SFT_COLUMN_TYPE, "no tensor can have this name", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("tsu:UTC", "at")), SFT_COLUMN_TYPE,
+            "column \"at\" (timestamp): values of this type have no dtype (Arrow format "
+            "\"tsu:UTC\")", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("+s", "s")), SFT_COLUMN_TYPE,
+            "column \"s\" (struct<>): expected struct<data", "batch_size=1");
+    struct ArrowSchema *gone = table();
+    gone->release = NULL;
+    REFUSED(gone, SFT_BAD_ARGUMENT, "expected a schema", "batch_size=1");
+    assert_int_equal(sft_dataset_check_schema(NULL, table(), NULL, NULL), SFT_BAD_ARGUMENT);
+}
+
+/* Three hundred columns: the message names as many as fit. */
+static void test_many(void **unused) {
+    static struct ArrowSchema *children[300];
+    static char names[300][8];
+    struct ArrowSchema *schema = am_type("+s", "");
+    (void)unused;
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(names[i], sizeof names[i], "c%d", 299 - i);
+        children[i] = am_type("l", names[i]);
+    }
+    schema->children = children;
+    schema->n_children = 300;
+    REFUSED(schema, SFT_COLUMN_UNKNOWN, "(c299, c298, ", "batch_size=1", "columns=c300");
+    assert_non_null(strstr(err.message, ", …), found \"c300\""));
+    TOLD(schema, BATCH("{\"name\":\"c299\",\"dtype\":\"I64\",\"shape\":[],\"arrow\":\"int64\"},"
+                       "{\"name\":\"c0\",\"dtype\":\"I64\",\"shape\":[],\"arrow\":\"int64\"}"),
+         "batch_size=1", "columns=c0,c299");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_which, set_up),
+        cmocka_unit_test_setup(test_keys, set_up),
+        cmocka_unit_test_setup(test_wishes, set_up),
+        cmocka_unit_test_setup(test_fixed_shape, set_up),
+        cmocka_unit_test_setup(test_bad_schemas, set_up),
+        cmocka_unit_test_setup(test_many, set_up),
+    };
+    return cmocka_run_group_tests_name("dataset_columns", tests, NULL, NULL);
+}

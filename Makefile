@@ -8,6 +8,7 @@
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
+#   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make coverage            lines and branches, per folder
 #   make install [PREFIX=/usr/local] [DESTDIR=]
@@ -18,7 +19,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo build check test python tsan-python bench-python asan msan tsan m32 s390x \
+.PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x \
         fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross
 
 all: build
@@ -47,6 +48,9 @@ tsan-python: python
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write
+
+bench-dataset: python
+	@build/venv/bin/python bench/dataset.py --write
 
 asan msan tsan: setup-build setup-test
 	@tools/python.sh tests/run.py $@

@@ -137,3 +137,17 @@ def test_an_index_that_is_a_folder_is_replaced(tmp_path):
     assert table.schema.metadata[b"commit"].decode() == made["commit"]
     dataset.write(pa.table({"a": [1]}), tmp_path, mode="overwrite", batch_size=1)
     assert not (tmp_path / "_tensor_index.parquet").exists()
+
+
+@pytest.mark.parametrize("shards", [[], connector.batches(), connector.rows()],
+                         ids=["empty", "batch", "kv"])
+def test_its_manifests_are_of_our_schema(tmp_path, root, shards):
+    import jsonschema
+    text = (root / "docs/dataset_manifest.schema.json").read_text()
+    check = jsonschema.Draft202012Validator(json.loads(text))
+    connector.write(tmp_path, shards)
+    told = json.loads((tmp_path / "dataset_manifest.json").read_text())
+    assert [str(one) for one in check.iter_errors(told)] == []
+    for broken in ({**told, "shards": [{"shard_path": "a/b.safetensors", "samples_count": 1,
+                                        "bytes": 9}]}, {**told, "total_samples": -1}):
+        assert not check.is_valid(broken)

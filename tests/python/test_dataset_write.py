@@ -1,6 +1,8 @@
 """What is written is what was given, and the official package opens it."""
 import json
 import pathlib
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -36,11 +38,9 @@ def only(folder, column="c"):
 
 @pytest.fixture(scope="module")
 def manifest_schema(root):
-    path = root / "docs/dataset_manifest.schema.json"
-    if not path.exists():
-        return None
     import jsonschema
-    return jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    text = (root / "docs/dataset_manifest.schema.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
 
 
 @pytest.fixture
@@ -55,8 +55,7 @@ def write(tmp_path, manifest_schema):
             [path.name for path in shards(tmp_path / "d")]
         for path in shards(tmp_path / "d"):
             official(path)
-        if manifest_schema is not None:
-            assert [str(one) for one in manifest_schema.iter_errors(made)] == []
+        assert [str(one) for one in manifest_schema.iter_errors(made)] == []
         assert dataset.verify(tmp_path / "d", deep=True)["findings"] == []
         return made
     return call
@@ -459,3 +458,40 @@ def test_the_table_of_options():
 def test_options_of_any_case(write, tmp_path):
     write(pa.table({"c": [1]}), BATCH_SIZE=1, Tail_Strategy="PAD")
     assert rows(dataset.open(tmp_path / "d")) == [1]
+
+
+# ── What is imported ──
+
+WITHOUT = """
+import sys
+from libsafetensors import dataset
+assert not {"numpy", "torch", "pyarrow", "polars"} & set(sys.modules)
+for name in ("pyarrow", "pandas"):
+    sys.modules[name] = None
+import polars as pl
+frame = pl.DataFrame({"k": ["a", "b"], "c": [1, 2]})
+dataset.write(frame, sys.argv[1], name_col="k")
+assert dataset.open(sys.argv[1])["b"]["c"] == 2
+for options in ({"generate_index": True, "mode": "overwrite"},
+                {"duplicatesStrategy": "lastWin", "mode": "append"}):
+    try:
+        dataset.write(frame, sys.argv[1], name_col="k", **options)
+    except ImportError as error:
+        assert "pyarrow" in str(error)
+    else:
+        raise AssertionError(options)
+assert len(dataset.open(sys.argv[1])) == 2
+try:
+    dataset.open("s3://bucket/x")
+except ImportError as error:
+    assert "pyarrow" in str(error)
+print("ok")
+"""
+
+
+def test_without_pyarrow(tmp_path):
+    """It is needed for an index and for URLs only."""
+    pytest.importorskip("polars")
+    done = subprocess.run([sys.executable, "-c", WITHOUT, tmp_path / "d"], capture_output=True,
+                          text=True, timeout=120)
+    assert done.stdout == "ok\n", done.stderr

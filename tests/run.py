@@ -76,7 +76,7 @@ SUITES = [
     ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
     ("python", "test", 400,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
-    ("package", "test", 400, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
+    ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

@@ -4,6 +4,7 @@
 #   make check               the working loop: 90 seconds, no network once set up
 #   make test                everything: at most 30 minutes
 #   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
+#   make kill                thousands of runs of commands that are killed while they write
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make coverage            lines and branches, per folder
@@ -15,7 +16,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo build check test asan msan tsan m32 s390x fuzz bench coverage install \
+.PHONY: all demo build check test asan msan tsan m32 s390x kill fuzz bench coverage install \
         bundle clean setup-build setup-test setup-bench setup-cross
 
 all: build
@@ -36,7 +37,7 @@ check: setup-build setup-test
 test: setup-build setup-test
 	@tools/python.sh tests/run.py test
 
-asan msan tsan: setup-build setup-test
+asan msan tsan kill: setup-build setup-test
 	@tools/python.sh tests/run.py $@
 
 m32 s390x: setup-build setup-test setup-cross

@@ -83,6 +83,9 @@ int os_lock(int fd);
 /* Bytes to the disk past the page cache: offset, length and memory then in whole units.
  * EOPNOTSUPP where the file system does not. */
 int os_set_direct(int fd, bool direct);
+/* Let the disk begin with bytes that were written, and do not wait: a hint to a later os_sync,
+ * which alone tells of failures. */
+void os_write_back(int fd, uint64_t offset, uint64_t len);
 int os_set_mtime(int fd, int64_t mtime_ns);
 int os_make_folder(const char *path, uint32_t mode);
 int os_remove_folder(const char *path); /* an empty one */

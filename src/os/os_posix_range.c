@@ -124,6 +124,15 @@ int os_set_direct(int fd, bool direct) {
 #endif
 }
 
+void os_write_back(int fd, uint64_t offset, uint64_t len) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    if (offset > INT64_MAX || len > INT64_MAX - offset) return;
+    (void)sync_file_range(fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd, (void)offset, (void)len;
+#endif
+}
+
 int os_set_mtime(int fd, int64_t mtime_ns) {
     int64_t seconds = mtime_ns / 1000000000, rest = mtime_ns % 1000000000;
     if (rest < 0) {

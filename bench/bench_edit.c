@@ -46,6 +46,7 @@ static uint64_t run_copy(void *ctx) {
 static uint64_t next_value(void *ctx) {
     editing *e = ctx;
     e->value[0] = e->value[0] == 'a' ? 'b' : 'a';
+    sync(); /* what others wrote before is not ours to wait for */
     return 0;
 }
 

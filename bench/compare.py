@@ -363,6 +363,7 @@ class Bench(Writing):
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "hash",
             "convert", "save", "edit", "reshape")
+WRITING = SECTIONS[-3:]
 
 
 def main():
@@ -388,7 +389,11 @@ def main():
     for name in SECTIONS:
         if name not in args.only.split(","):
             continue
+        load = os.getloadavg()[0]
         text = getattr(bench, name)()
+        if name in WRITING:
+            text += ("\nOther work on the machine: load average %.1f before, %.1f after.\n"
+                     % (load, os.getloadavg()[0]))
         print("## %s\n\n%s" % (name, text), flush=True)
         if args.write:
             command = "`bench/compare.py --only %s%s`" % (name, " --cpu" * args.cpu)

@@ -129,7 +129,7 @@ class Writing:
         return self.edit_table(got, processes)
 
     def edit_processes(self, ours, others, repeats):
-        commands = {"ours": [self.command(), "meta", "set", "--quiet", ours, "modelspec.title", ""],
+        commands = {"ours": [self.command(), "meta", "set", ours, "modelspec.title", ""],
                     "official": [sys.executable, "-c", REWRITE, others, ""]}
         if not self.official:
             del commands["official"]
@@ -171,13 +171,13 @@ class Writing:
     def reshape(self):
         whole, parts = self.whole(), self.scratch("parts")
         self.forget("out", "parts")
-        subprocess.run([self.command(), "split", whole, "-o", parts, "--count", "4", "--quiet"],
-                       check=True)
+        subprocess.run([self.command(), "split", whole, "-o", parts, "--count", "4"],
+                       stdout=subprocess.DEVNULL, check=True)
         index = next(os.path.join(parts, name) for name in os.listdir(parts)
                      if name.endswith(".index.json"))
         out, ours = self.scratch("out"), self.command()
-        split = [ours, "split", whole, "-o", out, "--count", "4", "--quiet"]
-        merge = [ours, "merge", index, "-o", out, "--quiet"]
+        split = [ours, "split", whole, "-o", out, "--count", "4"]
+        merge = [ours, "merge", index, "-o", out]
         commands = {
             "`cp`": ["cp", whole, out], "`split`, `--no-sync`": split + ["--no-sync"],
             "`merge`, `--no-sync`": merge + ["--no-sync"],
@@ -191,7 +191,7 @@ class Writing:
         got = {name: wall for name, (wall, _) in
                take_turns(commands, max(5, self.args.repeats // 2), before).items()}
         before(None)
-        subprocess.run(merge, check=True)
+        subprocess.run(merge, stdout=subprocess.DEVNULL, check=True)
         if subprocess.run(["cmp", "-s", whole, out], check=False).returncode:
             self.missed.append("reshape: split and merged is not what it was")
         self.forget("out", "parts")

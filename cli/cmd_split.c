@@ -65,6 +65,9 @@ static const cli_option split_writing[] = {
       "do not wait until the disk has it; a power cut may then lose it" },
     { 0, "keep-mtime", NULL, CLI_FLAG, 1, offsetof(cli_settings, keep_mtime),
       "give each file the time of the last change of what its tensors come from" },
+    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, offsetof(cli_settings, in_place_unsafe),
+      "where the file system cannot rename (mounted object stores): write each file "
+      "where it belongs; a crash may leave one that is not whole" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

@@ -146,6 +146,7 @@ static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error 
     sft_code code = cli_make_folder(folder, &made, err);
     if (code) return code;
     code = write_folder(r, folder, index, err);
+    if (!code) code = cli_settle_folder(r->c, folder, made, err);
     if (!code) return code;
     (void)os_unlink(index);
     cli_fresh_undo(&r->fresh);

@@ -212,3 +212,17 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     }
     return fresh_os_fail(err, SFT_IO_OPEN, error, "make the folder");
 }
+
+/* Some file systems know no syncing of folders, and say so. */
+sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err) {
+    char parent[4096] = ".";
+    size_t len = strlen(path);
+    if (!made || c->set.no_sync || len >= sizeof parent) return SFT_OK;
+    while (len > 0 && path[len - 1] == '/') len--;
+    while (len > 0 && path[len - 1] != '/') len--;
+    if (len > 0) memcpy(parent, path, len);
+    parent[len > 0 ? len : 1] = '\0';
+    int error = os_sync_folder(parent);
+    if (!error || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS) return SFT_OK;
+    return fresh_os_fail(err, SFT_IO_SYNC, error, "sync the folder");
+}

@@ -44,6 +44,8 @@ void cli_fresh_undo(const cli_fresh *fresh);
 
 /* A folder that is new or empty. */
 sft_code cli_make_folder(const char *path, bool *made, sft_error *err);
+/* When all is in it: wait until the disk knows a folder that was made. */
+sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err);
 
 /* Write the model of parts, which has an index, back to where it is: its shards in `touched`
  * anew, each of the parts it has now, or not at all if there are none. With --dry-run tell. */

@@ -48,7 +48,7 @@ const cli_option cli_writing_options[] = {
       "give the result the time of the last change of its input" },
     { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, AT(in_place_unsafe),
       "where the file system cannot rename (mounted object stores): remove the old file, then "
-      "write the new one in its place; a crash between may leave neither whole" },
+      "write the new one in its place; a crash between leaves it whole as a hidden file only" },
     END,
 };
 

@@ -48,6 +48,7 @@ static const char *keep_path(cli_parts *p, const char *path) {
 static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
     sft_set *set;
     p->path = keep_path(p, input->path);
+    if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = input->kind == CLI_FILE || input->kind == CLI_INDEX;
     if (!model) return no_model(input, err);
     sft_code code = cli_open_model(c, input, &set, err);

@@ -206,7 +206,7 @@ static sft_code open_files(repair_model *m, sft_error *err) {
         *m->path = model_join(m, m->folder, m->names[i]);
         if (!*m->path) return model_memory(err);
         sft_code code = sft_repair_open(*m->path, &options.open, &m->repairs[i], err);
-        if (code == SFT_NOT_FOUND) code = err->code = SFT_INDEX_SHARD_MISSING;
+        if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
         if (code) return code;
         m->tensors.count += sft_repair_tensor_count(m->repairs[i]);
     }
@@ -479,6 +479,7 @@ static sft_code write_model_anew(repair_model *m, sft_error *err) {
     if (code) return code;
     code = write_files(m, err);
     if (!code) code = write_index(m, err);
+    if (!code) code = cli_settle_folder(m->c, m->c->set.output, made, err);
     if (!code) return SFT_OK;
     cli_fresh_undo(&m->fresh);
     if (made) (void)os_remove_folder(m->c->set.output);

@@ -997,12 +997,13 @@ typedef struct sft_edit_options {
     uint64_t insert_from; /* bytes a file must have for `insert`; 0 = 16 MiB */
     uint64_t place_most;  /* bytes of tensors that change in place, else by a new file: the
                              journal holds them twice; 0 = 64 MiB */
+    bool in_place_unsafe; /* of a new file: as in sft_path_options */
     sft_open_options open; /* mode is not used; stays last */
 } sft_edit_options;
 
 #define SFT_EDIT_OPTIONS_INIT \
     { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, 0, \
-      SFT_OPEN_OPTIONS_INIT }
+      false, SFT_OPEN_OPTIONS_INIT }
 
 /* What a change does to the file, or did. @since 0.1 */
 typedef struct sft_edit_report {

@@ -128,6 +128,7 @@ sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_ne
     uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
     bool unable = false;
     options.no_sync = edit->options.no_sync;
+    options.in_place_unsafe = edit->options.in_place_unsafe;
     renewing r = { edit->path, &options, target->fd, head, false, true };
     r.insert = head->grown > 0 && !edit->options.safe && !edit->is_link &&
                edit->info.size >= from && edit->patch_count == 0;

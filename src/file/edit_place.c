@@ -8,7 +8,8 @@ typedef struct placing {
     const sfti_target *target;
     const sfti_new_head *head;
     sfti_journal_file journal; /* open for the patches' bytes, if there are any */
-    bool may_undo; /* nothing has come in: the old bytes can be put back */
+    bool may_undo; /* the old bytes can be put back */
+    uint64_t came_in; /* bytes before them, which go again then */
 } placing;
 
 static int place_sync(const placing *p) {
@@ -31,10 +32,27 @@ static int place_time(const placing *p) {
     return edit->options.keep_mtime ? os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
 }
 
+/* Where nothing could be written at all, not even what was there can be written. */
+static bool is_untouched(const placing *p) {
+    static const sft_span own = { NULL, 0 };
+    sfti_journal_verdict v;
+    if (p->edit->patch_count == 0 || p->journal.state != SFTI_JOURNAL_SOUND) return false;
+    return sfti_journal_compare(&p->journal, p->target->fd, p->edit->info.size, own, &v) == 0 &&
+           v.is_old;
+}
+
+static bool put_back(const placing *p) {
+    int fd = p->target->fd;
+    if (!p->may_undo) return false;
+    if (p->came_in == 0)
+        return (place_bytes(p, true) == 0 && place_sync(p) == 0) || is_untouched(p);
+    return sfti_write_all(fd, p->target->old_head, p->target->old_len, p->came_in) == 0 &&
+           place_sync(p) == 0 && os_collapse_range(fd, 0, p->came_in) == 0 && place_sync(p) == 0;
+}
+
 /* After a failure: the old bytes back, and only when the disk has them the journal goes. */
 static void place_undo(const placing *p, sft_error *err) {
-    bool undone = p->may_undo && place_bytes(p, true) == 0 && place_sync(p) == 0;
-    if (undone) {
+    if (put_back(p)) {
         (void)place_time(p);
         (void)sfti_journal_remove(p->edit->path);
     } else if (err) {
@@ -68,6 +86,8 @@ static sft_code place_insert(placing *p, bool *unable, sft_error *err) {
     p->may_undo = false;
     if (!error) {
         error = place_sync(p);
+        p->came_in = p->head->grown;
+        p->may_undo = !error && p->edit->patch_count == 0;
         if (!error) return SFT_OK;
         sft_code code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
         place_undo(p, err);

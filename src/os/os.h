@@ -71,6 +71,8 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
 /* Make room of whole blocks before offset at: what was there moves up, zeros come in.
  * EOPNOTSUPP where the file system cannot. */
 int os_insert_range(int fd, uint64_t at, uint64_t len);
+/* Take whole blocks out again: what is behind them moves down. */
+int os_collapse_range(int fd, uint64_t at, uint64_t len);
 /* First byte at or after `at` that no block holds; the file's length when there is none.
  * EOPNOTSUPP where nobody knows. */
 int os_find_hole(int fd, uint64_t at, uint64_t *out);

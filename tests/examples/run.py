@@ -186,11 +186,14 @@ def readme():
         blocks = re.findall(r"^```(\w+)\n(.*?)^```$", file.read(), re.M | re.S)
     kinds = [kind for kind, _ in blocks]
     check("c" in kinds and "console" in kinds, "README has a C and a console block")
-    for kind, text in blocks:
-        if kind == "c":
-            readme_c(text)
-        elif kind == "console":
-            readme_console(text)
+    with tempfile.TemporaryDirectory(prefix="sft-readme-") as folder:
+        for name in ("examples", "tests"):
+            os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+        for kind, text in blocks:
+            if kind == "c":
+                readme_c(text)
+            elif kind == "console":
+                readme_console(text, folder)
 
 
 def readme_c(text):
@@ -201,7 +204,7 @@ def readme_c(text):
     check(len(said.splitlines()) == 22, "README's C block lists the example", said)
 
 
-def readme_console(text):
+def readme_console(text, folder):
     sessions = re.split(r"^\$ ", text, flags=re.M)[1:]
     for session in sessions:
         command, _, wanted = session.partition("\n")
@@ -210,7 +213,7 @@ def readme_console(text):
                  for w in shlex.split(command)]
         if words[0] == "make":
             continue
-        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
         expect(done.stdout.decode(), wanted.rstrip("\n") + "\n" if wanted.strip() else "",
                "README: $ " + command)

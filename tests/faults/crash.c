@@ -146,6 +146,12 @@ static void disk_do(crash_disk *disk, const crash_op *op) {
                 file->len - op->len - (size_t)op->at);
         memset(file->bytes + op->at, 0, op->len);
         break;
+    case OS_DID_COLLAPSE:
+        if (op->at + op->len > file->len) break; /* of what the disk never had */
+        memmove(file->bytes + op->at, file->bytes + op->at + op->len,
+                file->len - op->len - (size_t)op->at);
+        file_resize(file, file->len - op->len);
+        break;
     case OS_DID_NAME: disk_name(disk, op->path, op->inode); break;
     case OS_DID_UNNAME: disk_unname(disk, op->path); break;
     case OS_DID_RENAME:

@@ -104,6 +104,7 @@ static const struct plausible {
     { "os_open_write", { EACCES, EROFS, ETXTBSY, EMFILE, EIO } },
     { "os_clone_range", { EOPNOTSUPP, EIO, ENOSPC } },
     { "os_insert_range", { EOPNOTSUPP, EIO, ENOSPC } },
+    { "os_collapse_range", { EOPNOTSUPP, EIO } },
     { "os_find_hole", { EOPNOTSUPP, EIO } },
     { "os_lease", { EAGAIN, EOPNOTSUPP } },
     { "os_lock", { EAGAIN, EOPNOTSUPP } },

@@ -803,6 +803,19 @@ int os_insert_range(int fd, uint64_t at, uint64_t len) {
     return 0;
 }
 
+int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    fake_node *node = open->node;
+    if (!fake.can_insert || at % 64 || len % 64 || at + len >= node->len) return EOPNOTSUPP;
+    size_t left = node->len - (size_t)(at + len);
+    memmove(node->data + at, node->data + at + len, left);
+    int error = node_resize(node, (size_t)at + left);
+    did(OS_DID_COLLAPSE, node->inode, at, NULL, (size_t)len, NULL, NULL);
+    return error;
+}
+
 int os_find_hole(int fd, uint64_t at, uint64_t *out) {
     FAKE_CALL();
     (void)fd, (void)at, (void)out;

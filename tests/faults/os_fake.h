@@ -77,6 +77,7 @@ typedef enum os_fake_did {
     OS_DID_WRITE,   /* bytes[len] at `at` of inode */
     OS_DID_RESIZE,  /* inode is len bytes long */
     OS_DID_INSERT,  /* len zeros at `at` of inode */
+    OS_DID_COLLAPSE, /* len bytes at `at` of inode are gone */
     OS_DID_MODE,    /* of inode: at */
     OS_DID_NAME,    /* path is inode */
     OS_DID_UNNAME,  /* path is no more */

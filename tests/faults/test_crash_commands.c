@@ -109,6 +109,8 @@ static const crash_scene edits[] = {
     NAME("rename " INDEX " --add-prefix y."),
     LINE("rename " INDEX " --add-prefix y. -o /out/new"),
     NAME("rename " INDEX " --add-prefix y. -o /out/empty"),
+    LINE("add " INDEX " n=/w/x.npy"),    NAME("add " INDEX " n=/w/x.npy a=/w/x.npy --force"),
+    LINE("select " INDEX " --in-place --drop b"),
 };
 
 /* ── What they write anew ── */
@@ -122,6 +124,7 @@ static const crash_scene rewrites[] = {
     LINE("repair /w/bad.safetensors -o " OUT),
     NAME("repair /w/bad.safetensors -o " OVER),
     LINE("merge " INDEX " -o " OUT),     NAME("merge " INDEX " -o " OVER),
+    LINE("convert " M " --dtype F16 --in-place"), LINE("select " M " --in-place --drop a"),
     LINE("select " M " --keep b -o " OUT), NAME("select " M " --drop b -o " M " --force"),
 };
 
@@ -131,6 +134,7 @@ static const crash_scene sets[] = {
     NAME("convert " INDEX " --dtype F16 -o /out/empty"),
     LINE("select " INDEX " --drop b -o /out/new"),
     NAME("select " INDEX " --drop b -o /out/empty"),
+    LINE("repair " INDEX " -o /out/new"),        NAME("repair " INDEX " -o /out/empty"),
 };
 
 #define COUNT(scenes) (sizeof scenes / sizeof *scenes)

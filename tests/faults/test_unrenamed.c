@@ -1,7 +1,6 @@
 /* Where the file system gives no file another's name: sft_sink_path says so, and with
  * in_place_unsafe writes over the file; again and again while something else fails. */
-#include "os_fake.h"
-#include "safetensors.h"
+#include "faults.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,11 +168,46 @@ static void test_failures(void **state) {
     assert_true(points > 400);
 }
 
+/* The commands: refused with the hint, done with --in-place-unsafe. */
+static void test_commands(void **state) {
+    static const char *const lines[] = {
+        "safetensors merge /m/a.safetensors -o /dir/o.safetensors",
+        "safetensors merge /m/a.safetensors -o /m/many.safetensors --force",
+        "safetensors select /m/a.safetensors --in-place --drop w",
+        "safetensors convert /m/a.safetensors -o /dir/o.safetensors --dtype F64 --threads 1",
+        "safetensors split /m/a.safetensors -o /dir/new --count 2",
+        "safetensors meta set /m/a.safetensors key value --safe",
+        "safetensors rename /set/m.safetensors.index.json --add-prefix x.",
+        "safetensors repair /m/twice.safetensors -o /dir/o.safetensors",
+    };
+    char line[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        os_fake_reset();
+        fault_world();
+        os_fake_no_rename(EPERM);
+        size_t len, files = os_fake_count_files();
+        (void)snprintf(line, sizeof line, "%s", lines[i]);
+        assert_int_equal(fault_command(line), 2);
+        const char *said = os_fake_output(2, &len);
+        assert_non_null(said);
+        (void)snprintf(line, sizeof line, "%.*s", len < 250 ? (int)len : 250, said);
+        assert_non_null(strstr(line, "lets a file take another's name"));
+        assert_int_equal(os_fake_count_files(), files);
+        (void)snprintf(line, sizeof line, "%s --in-place-unsafe", lines[i]);
+        int status = fault_command(line);
+        said = os_fake_output(2, &len);
+        if (status) print_error("%s: %.*s\n", lines[i], (int)len, said);
+        assert_int_equal(status, 0);
+        assert_int_equal(os_fake_open_fds(), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_other_failure),
         cmocka_unit_test(test_written_over), cmocka_unit_test(test_renamed),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_failures),      cmocka_unit_test(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,9 @@ SCENES = [
     ("select", "m.", ["select", M, "--drop", "b", "-o", "out/new.safetensors"], b""),
     ("repair", "bad", ["repair", "bad.safetensors", "-o", "out/new.safetensors"], b""),
     ("add", "m. x.npy", ["add", M, "n=x.npy"], b""),
+    ("add-set", "set x.npy", ["add", INDEX, "n=x.npy"], b""),
+    ("select-set", "set", ["select", INDEX, "--in-place", "--drop", "b"], b""),
+    ("repair-set", "set", ["repair", INDEX, "-o", "out/new"], b""),
     ("put", "m.", ["put", M, "c"], bytes(range(250)) * 400),
 ]
 

@@ -93,7 +93,7 @@ static uint64_t run_put(void *ctx) {
     sft_spec specs[MOST_TENSORS];
     sft_plan *plan;
     sft_sink sink;
-    sft_writer *writer;
+    sft_writer *writer = NULL;
     for (size_t i = 0; i < s->count; i++) specs[i] = s->parts[i].spec;
     if (sft_plan_new(specs, s->count, NULL, 0, NULL, &plan, &err)
         || sft_sink_path(s->path, &s->options, &sink, &err)

@@ -19,10 +19,7 @@ import sys
 import time
 import zlib
 
-try:
-    from contest import Result, cell, compete, few, machine, put, ratio, run_process, table
-except ImportError:
-    from compare import Result, cell, compete, few, machine, put, ratio, run_process, table
+from contest import Result, cell, compete, few, machine, put, ratio, run_process, table
 from worker import serve
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -10,10 +10,10 @@ the best; so for ratios. All contestants of bytes and slices return a checksum o
 every byte, and must agree. Floors (exit status 1 when missed), by the best: header ten times
 as fast as the official package at 92,000 tensors; memory at most twice the header; sha256
 and autov3 together as fast as OpenSSL's sha256 alone, but for a twentieth of noise; casts to
-BF16 twice as fast as torch on one core, or within three tenths of memcpy. By the median, for
-a disk is not steady: a durable save 1.5 times as fast as the official one with fsync; an edit
-in place 1,000 times as fast as a rewrite by the official package, a growing one of a file
-that is not cached 100 times. Torch is compared with where Python has it.
+BF16 twice as fast as torch on one core, or within three tenths of memcpy; a durable save 1.5
+times as fast as the official one with fsync; an edit in place 1,000 times as fast as a
+rewrite by the official package, a growing one of a file that is not cached 100 times. Torch
+is compared with where Python has it.
 --cpu takes processor time instead of wall time: for machines that do other things too.
 --write puts each table between its markers in FILE (default docs/measured.md).
 """

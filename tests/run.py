@@ -183,7 +183,15 @@ def environment(target):
     return env
 
 
+def hear_signals():
+    """A run in the background is started deaf to some; suites test what they do."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--only", default="")

@@ -5,6 +5,7 @@
 #   make test                everything: at most 30 minutes
 #   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
+#   make kill                thousands of runs of commands that are killed while they write
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
@@ -19,7 +20,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
-.PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x \
+.PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross
 
 all: build
@@ -52,7 +53,7 @@ bench-python: python
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write
 
-asan msan tsan: setup-build setup-test
+asan msan tsan kill: setup-build setup-test
 	@tools/python.sh tests/run.py $@
 
 m32 s390x: setup-build setup-test setup-cross

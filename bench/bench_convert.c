@@ -6,7 +6,6 @@
 
 #include "safetensors_convert.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct casting {
@@ -65,19 +64,6 @@ static const struct mode {
     { "convert-2", run_convert, 2 },
 };
 
-/* In large pages where the system has them, as numpy and torch have it. */
-static char *big_room(uint64_t bytes) {
-    const size_t page = (size_t)2 << 20;
-    size_t whole = ((size_t)bytes + page) / page * page;
-    char *at = aligned_alloc(page, whole);
-    if (!at) bench_die("bench_convert", "out of memory");
-#ifdef MADV_HUGEPAGE
-    (void)madvise(at, whole, MADV_HUGEPAGE);
-#endif
-    memset(at, 1, whole);
-    return at;
-}
-
 static void prepare(casting *c, const char *path, const char *dtype) {
     sft_error err = SFT_ERROR_INIT;
     if (!sft_dtype_parse(sft_span_cstr(dtype), &c->to)) bench_die(dtype, "is no dtype");
@@ -86,8 +72,8 @@ static void prepare(casting *c, const char *path, const char *dtype) {
     c->in_bytes = c->tensor->end - c->tensor->begin;
     if (sft_shape_size(c->to, c->tensor->shape, c->tensor->rank, &c->count, &c->out_bytes, &err))
         bench_die(path, err.message);
-    c->in = big_room(c->in_bytes);
-    c->out = big_room(c->out_bytes + (1 << 16));
+    c->in = bench_room(c->in_bytes);
+    c->out = bench_room(c->out_bytes + (1 << 16));
     if (sft_read_into(sft_set_shard(c->set, 0), c->tensor, c->in, (size_t)c->in_bytes, &err))
         bench_die(path, err.message);
 }

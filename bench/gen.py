@@ -59,6 +59,10 @@ def write(path, text, size, data=None):
     os.rename(path + ".part", path)
 
 
+def rows(count, size):
+    return [("layer.%05d.weight" % i, "F32", (size // 4,), size) for i in range(count)]
+
+
 def pattern():
     """4 MiB in which no two pages are the same."""
     return b"".join(struct.pack("<Q", i * 0x9E3779B97F4A7C15 % 2**64) for i in range(1 << 19))
@@ -91,8 +95,6 @@ def files():
     for name in ("field", "dims", "empty", "arrays", "pairs", "nested"):
         yield "hostile-" + name, lambda name=name: (hostile()[name], 0, None)
 
-    def rows(count, size):
-        return [("layer.%05d.weight" % i, "F32", (size // 4,), size) for i in range(count)]
     yield "large", lambda: (*entries(rows(291, 1843200)), pattern())
     yield "small", lambda: (*entries(rows(18867, 4096)), pattern())
     yield "matrix", lambda: (*entries([("w", "F32", (4096, 4096), 1 << 26)]), pattern())

@@ -5,7 +5,7 @@
               [--data DIR] [--write [FILE]]
 
 Run it by build/venv/bin/python (make bench-python), which has both packages. Cells, ratios and
---write as in compare.py; --cpu takes processor time for all but saving and importing. Floors,
+--write as in compare.py; --cpu takes processor time for all but saving. Floors,
 by the best (exit status 1 when missed): many small tensors 5 times as fast with torch and 4
 times with numpy, a slice 10 times where the official package reads the whole tensor, nothing
 slower than 0.9 times.
@@ -19,10 +19,7 @@ import sys
 import time
 import zlib
 
-try:
-    from contest import Result, cell, compete, few, machine, put, ratio, run_process, table
-except ImportError:
-    from compare import Result, cell, compete, few, machine, put, ratio, run_process, table
+from contest import Result, cell, compete, few, machine, put, ratio, run_process, table
 from worker import serve
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -260,7 +257,7 @@ class Bench:
                          ratio(official, ours)])
         rows.append(["Python alone", cell(bare), "", ""])
         return table(["", "ours, ms", "official, ms", "official ÷ ours"], rows) + (
-            "\nWhole processes, wall time; numpy and torch are imported by the modules of that "
+            "\nWhole processes; numpy and torch are imported by the modules of that "
             "name only.\n")
 
 
@@ -283,7 +280,7 @@ def main():
     for name in SECTIONS:
         if name not in chosen:
             continue
-        cpu = args.cpu and name not in ("save", "import")
+        cpu = args.cpu and name != "save"
         os.environ.pop("BENCH_CPU", None)
         if cpu:
             os.environ["BENCH_CPU"] = "1"

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* Runs once and returns the checksum. */
@@ -93,6 +94,49 @@ static inline void bench_serve(bench_run run, void *ctx) {
         printf("%.1f %" PRIu64 "\n", (double)(bench_now() - start) / (double)loops, sum);
         fflush(stdout);
     }
+}
+
+/* Contestants that share memory or a file are modes of one process: a line names the mode that
+ * runs once. `prepare` (may be NULL) comes before the clock starts. */
+typedef struct bench_mode {
+    const char *name;
+    bench_run prepare, run;
+} bench_mode;
+
+static inline const bench_mode *bench_mode_of(const bench_mode *modes, size_t count,
+                                              char *line) {
+    line[strcspn(line, "\n")] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(modes[i].name, line)) return &modes[i];
+    }
+    bench_die(line, "unknown mode");
+    return NULL;
+}
+
+static inline void bench_serve_modes(const bench_mode *modes, size_t count, void *ctx) {
+    char line[64];
+    printf("memory 0 0\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        const bench_mode *mode = bench_mode_of(modes, count, line);
+        if (mode->prepare) (void)mode->prepare(ctx);
+        uint64_t start = bench_now(), sum = mode->run(ctx);
+        printf("%.1f %" PRIu64 "\n", (double)(bench_now() - start), sum);
+        fflush(stdout);
+    }
+}
+
+/* Memory in large pages where the system has them, as numpy and torch have it. */
+static inline char *bench_room(uint64_t bytes) {
+    const size_t page = (size_t)2 << 20;
+    size_t whole = ((size_t)bytes + page) / page * page;
+    char *at = aligned_alloc(page, whole);
+    if (!at) bench_die("bench", "out of memory");
+#ifdef MADV_HUGEPAGE
+    (void)madvise(at, whole, MADV_HUGEPAGE);
+#endif
+    memset(at, 1, whole);
+    return at;
 }
 
 #endif

@@ -1,6 +1,7 @@
 """A contestant in Python, told what to do as worker.h has it:
 worker.py open|json|get FILE, worker.py slice FILE EXPRESSION,
-worker.py cast|torch FILE DTYPE [OUT]."""
+worker.py cast|torch FILE DTYPE [OUT], worker.py save OUT BYTES, worker.py rewrite FILE;
+the last two answer to the name of a mode (bench_serve_modes)."""
 import json
 import os
 import struct
@@ -113,6 +114,86 @@ def make_torch(path, dtype, out=None):
     return run_file if out else run
 
 
+def sync_file(path):
+    """What makes a file durable: its bytes, then its name."""
+    for name, flags in ((path, os.O_RDONLY), (os.path.dirname(path) or ".", os.O_DIRECTORY)):
+        fd = os.open(name, flags)
+        os.fsync(fd)
+        os.close(fd)
+    return 0
+
+
+def make_save(path, size):
+    """Tensors of 32 MiB in memory, as bench_save has them."""
+    import numpy
+    from safetensors.numpy import save_file
+    whole = numpy.random.default_rng(1).integers(0, 2**63, int(size) // 8).view(numpy.float32)
+    tensors = {"layer.%03d.weight" % i: part
+               for i, part in enumerate(whole.reshape(-1, 8 << 20))}
+    modes = {"numpy": lambda: numpy.save(path + ".npy", whole)}
+    try:
+        import torch
+        from safetensors.torch import save_file
+        tensors = {name: torch.from_numpy(part) for name, part in tensors.items()}
+        modes["torch"] = lambda: torch.save(tensors, path)
+    except ImportError:
+        pass
+    modes["official"] = lambda: save_file(tensors, path)
+
+    def fresh(mode):
+        for name in (path, path + ".npy"):
+            if os.path.exists(name):
+                os.unlink(name)
+        os.sync()
+        if mode:
+            with open(path, "wb", buffering=0) as f:  # as bench_save's remove_old, and why
+                for part in whole.reshape(-1, 2 << 20):
+                    f.write(part)
+            os.unlink(path)
+    for name, run in list(modes.items()):
+        at = path + ".npy" if name == "numpy" else path
+        modes[name + "-synced"] = lambda run=run, at=at: (run(), sync_file(at))
+    serve_modes(modes, fresh)
+    fresh("")
+
+
+def make_rewrite(path):
+    """One key of the metadata changed by the official package: load all, save all."""
+    from safetensors import safe_open
+    try:
+        from safetensors.torch import load_file, save_file
+    except ImportError:
+        from safetensors.numpy import load_file, save_file
+
+    def prepare(mode):
+        os.sync()
+        with open(path, "rb") as f:
+            if mode.startswith("uncached"):
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            while not mode.startswith("uncached") and f.read(1 << 20):
+                pass
+
+    def run(sync):
+        with safe_open(path, "np") as f:
+            metadata = dict(f.metadata() or {})
+        metadata["modelspec.title"] = "b" if metadata.get("modelspec.title") == "a" else "a"
+        save_file(load_file(path), path, metadata)
+        return sync_file(path) if sync else 0
+    serve_modes({"cached": lambda: run(False), "cached-synced": lambda: run(True),
+                 "uncached": lambda: run(False), "uncached-synced": lambda: run(True)}, prepare)
+
+
+def serve_modes(modes, prepare):
+    """bench_serve_modes of worker.h."""
+    print("memory 0 0", flush=True)
+    for line in sys.stdin:
+        mode = line.strip()
+        prepare(mode)
+        start = now()
+        modes[mode]()
+        print("%.1f 0" % (now() - start), flush=True)
+
+
 def serve(run):
     before, start = peak_rss(), now()
     run()
@@ -129,4 +210,8 @@ def serve(run):
 if __name__ == "__main__":
     make = {"open": make_open, "json": make_json, "get": make_get, "slice": make_slice,
             "cast": make_cast, "torch": make_torch}
-    serve(make[sys.argv[1]](*sys.argv[2:]))
+    many = {"save": make_save, "rewrite": make_rewrite}
+    if sys.argv[1] in many:
+        many[sys.argv[1]](*sys.argv[2:])
+    else:
+        serve(make[sys.argv[1]](*sys.argv[2:]))

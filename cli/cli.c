@@ -102,10 +102,10 @@ static void json_path_bytes(sfti_json_writer *w, const char *path) {
 }
 
 void cli_json_path(sfti_json_writer *w, const char *path) {
-    size_t len = strlen(path);
+    size_t len = path ? strlen(path) : 0;
     sfti_json_key(w, "path");
     sfti_json_cstr(w, path);
-    if (sfti_utf8_check(path, len) < len) json_path_bytes(w, path);
+    if (path && sfti_utf8_check(path, len) < len) json_path_bytes(w, path);
 }
 
 void cli_results_begin(cli *c) {

@@ -1,4 +1,5 @@
 /* add: more tensors, from NumPy's files. */
+#include "fresh.h"
 #include "npy.h"
 #include "output.h"
 #include "parts.h"
@@ -10,6 +11,7 @@ typedef struct adding {
     cli_parts parts;
     cli_npy *arrays;
     size_t array_count;
+    bool *touched; /* shards that change */
     const char *path; /* of what failed */
 } adding;
 
@@ -44,17 +46,36 @@ static sft_code add_part(adding *a, sft_span name, const cli_npy *npy, sft_error
         err->hint = "--force replaces it";
         return SFT_EXISTS;
     }
-    a->parts.count += at == a->parts.count;
+    if (at == a->parts.count) {
+        size_t shards = sft_set_shard_count(a->parts.sets[0]);
+        a->parts.shard[a->parts.count++] = (uint32_t)(shards - 1);
+    }
     a->parts.parts[at] = part;
+    a->touched[a->parts.shard[at]] = true;
+    return SFT_OK;
+}
+
+/* For so many more tensors. */
+static sft_code take_room(adding *a, size_t more, sft_error *err) {
+    cli_parts *p = &a->parts;
+    size_t shards = sft_set_shard_count(p->sets[0]);
+    sft_part *parts = sfti_arena_array(&p->arena, p->count + more, sizeof *parts);
+    uint32_t *shard = sfti_arena_array(&p->arena, p->count + more, sizeof *shard);
+    a->arrays = sfti_arena_array(&p->arena, more, sizeof *a->arrays);
+    a->touched = sfti_arena_array(&p->arena, shards, sizeof *a->touched);
+    if (!parts || !shard || !a->arrays || !a->touched)
+        return sfti_fail_memory(err, more * sizeof *a->arrays);
+    if (p->count > 0) memcpy(parts, p->parts, p->count * sizeof *parts);
+    if (p->count > 0) memcpy(shard, p->shard, p->count * sizeof *shard);
+    if (shards > 0) memset(a->touched, 0, shards * sizeof *a->touched);
+    p->parts = parts;
+    p->shard = shard;
     return SFT_OK;
 }
 
 static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err) {
-    sft_part *parts = sfti_arena_array(&a->parts.arena, a->parts.count + count, sizeof *parts);
-    a->arrays = sfti_arena_array(&a->parts.arena, count, sizeof *a->arrays);
-    if (!parts || !a->arrays) return sfti_fail_memory(err, count * sizeof *a->arrays);
-    if (a->parts.count > 0) memcpy(parts, a->parts.parts, a->parts.count * sizeof *parts);
-    a->parts.parts = parts;
+    sft_code grown = take_room(a, count, err);
+    if (grown) return grown;
     for (size_t i = 0; i < count; i++) {
         sft_span name;
         const char *path;
@@ -67,28 +88,21 @@ static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err
     return SFT_OK;
 }
 
-static sft_code need_output(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a model in one file, or -o OUT, found a model in several");
-    err->hint = "-o OUT writes all of it as one file";
-    return SFT_BAD_ARGUMENT;
-}
-
+/* To -o, or to where the model is: one file, or one with an index. */
 static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, operands[0], CLI_TARGET_EDIT, err);
+    sft_code code = cli_parts_open_one(c, operands, &a->parts, err);
+    const char *input = a->path = a->parts.path; /* the model, not its folder */
+    if (code) return code;
+    code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);
     a->path = out.blame;
-    if (code) return code;
-    code = cli_parts_open(c, operands, 1, &a->parts, err);
-    a->path = a->parts.path;
-    if (code) return code;
-    bool single = a->parts.set_count == 1 && sft_set_shard_count(a->parts.sets[0]) == 1 &&
-                  !sft_set_index_path(a->parts.sets[0]);
-    if (!single && (out.in_place || a->parts.set_count != 1)) return need_output(err);
-    code = add_arrays(a, operands + 1, count - 1, err);
+    if (!code) code = cli_output_youngest(c, &a->parts, &out, err);
+    if (!code) code = add_arrays(a, operands + 1, count - 1, err);
     if (code) return code;
     a->path = out.path;
+    if (out.in_place && sft_set_index_path(a->parts.sets[0]))
+        return cli_rewrite_set(c, &a->parts, a->touched, err);
     cli_parts_tell(c, &a->parts);
     return cli_output_parts(&out, c, a->parts.parts, a->parts.count, a->parts.metadata,
                             a->parts.metadata_count, a->parts.has_metadata, err);
@@ -97,9 +111,11 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
 static int run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     adding a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-    if (add_to_model(&a, operands, count, &err)) cli_complain(c, a.path, &err);
+    cli_results_begin(c);
+    if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
     for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
     cli_parts_free(&a.parts);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -115,9 +131,12 @@ const cli_command cli_add_command = {
     "Writes the model anew with the arrays as tensors (little-endian, in C order, of a dtype that "
     "safetensors has) and puts it in FILE's place, at once and whole; with -o it goes to OUT "
     "instead. A name that is there already is refused, or replaced with --force. Mode, metadata "
-    "and all other tensors are kept.",
+    "and all other tensors are kept.\n"
+    "Of a model with an index the last shard takes what is new (and each shard what it has and is "
+    "replaced): it is written under a fresh name, then the index, then the old file is removed if "
+    "no index in the folder names it. With -o all of the model becomes one file.",
     add_examples,
-    { cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result not be written, or the usage was wrong" },
     2, SIZE_MAX, run_add,

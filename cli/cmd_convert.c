@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "safetensors_convert.h"
 #include "words.h"
+#include "written.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static sft_code decide_fates(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
-    options.scaled = set->force != 0;
+    options.scaled = set->cast_scaled != 0;
     options.alloc = &run->c->alloc;
     if (set->match) options.match = is_matched;
     options.match_ctx = run;
@@ -99,22 +100,64 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_printf(err, ": %zu tensor%s of scaled values and their scales (the first is ", count,
                count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor(set, first)->name);
-    cli_printf(err, ") %s\n", overruled ? "are cast all the same, for --force was given"
-                                        : "stay as they are; --force casts them");
+    cli_printf(err, ") %s\n", overruled ? "are cast all the same, as --cast-scaled asks"
+                                        : "stay as they are; --cast-scaled casts them");
     cli_flush(err);
 }
 
-static void tell_plan(const convert_run *run) {
-    cli_out *out = &run->c->out;
-    char before[CLI_NUMBER_ROOM], after[CLI_NUMBER_ROOM];
+static sft_code name_shards(convert_run *run, const char *folder, cli_written_file *files,
+                            size_t count, sft_error *err) {
+    char stem[CLI_STEM_ROOM];
+    const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
+    size_t len = strlen(folder), room = len + CLI_STEM_ROOM + 64;
+    for (size_t i = 0; i < count; i++) {
+        char *path = sfti_arena_take(&run->parts.arena, room);
+        if (!path) return sfti_fail_memory(err, room);
+        size_t at = len;
+        memcpy(path, folder, len);
+        if (len > 0 && path[len - 1] != '/') path[at++] = '/';
+        (void)sft_shard_name(begin, (uint32_t)i, (uint32_t)count, path + at, room - at);
+        files[i].path = path;
+    }
+    return SFT_OK;
+}
+
+/* Of a set the shards; tensors keep theirs, and those without any are not written. */
+static sft_code list_written(convert_run *run, bool folder, const char *path,
+                             cli_written *out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    sfti_arena *arena = &run->parts.arena;
+    size_t shards = folder ? sft_set_shard_count(set) : 1;
+    cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    memset(files, 0, shards * sizeof *files);
+    for (size_t i = 0; i < sft_set_count(set); i++) {
+        cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
+        file->tensors++;
+        file->bytes += sft_conversion_bytes(run->conversion, i);
+    }
+    out->files = files;
+    for (size_t s = 0; s < shards; s++)
+        if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
+    if (folder) return name_shards(run, path, files, out->file_count, err);
+    files[0].path = path;
+    return SFT_OK;
+}
+
+static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
+    cli_written written = CLI_WRITTEN_INIT;
     sft_convert_totals totals;
     sft_conversion_totals(run->conversion, &totals);
-    uint64_t cast = totals.tensors[SFT_CONVERT_CAST], all = sft_set_count(run->parts.sets[0]);
-    cli_escaped(out, sft_span_cstr(run->c->set.output));
-    cli_printf(out, ": would be written, %" PRIu64 " of %" PRIu64 " tensor%s cast to %s, ", cast,
-               all, all == 1 ? "" : "s", sft_dtype_describe(run->to)->name);
-    cli_printf(out, "%s instead of %s\n", cli_size_text(totals.bytes_after, after),
-               cli_size_text(totals.bytes_before, before));
+    sft_code code = list_written(run, folder, path, &written, err);
+    if (code) return code;
+    written.input = run->input;
+    written.output = path;
+    written.is_set = folder;
+    written.dtype = run->to;
+    written.cast = totals.tensors[SFT_CONVERT_CAST];
+    written.bytes_before = totals.bytes_before;
+    cli_say_written(run->c, &written);
+    return SFT_OK;
 }
 
 /* ── Writing ── */
@@ -126,25 +169,34 @@ static sft_code write_file(convert_run *run, const cli_output *out, const sft_jo
     return code ? code : sft_conversion_save(run->conversion, sink, job, err);
 }
 
-#define STEM_ROOM 256
-
-/* How the index of the input begins: the shards keep it. */
-static const char *stem_of(const char *index, char room[STEM_ROOM]) {
-    const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
-    const char *end = name ? strstr(name, ".safetensors.index") : NULL;
-    if (!end || end == name || end - name >= STEM_ROOM) return NULL;
-    memcpy(room, name, (size_t)(end - name));
-    room[end - name] = '\0';
-    return room;
+/* Of the shards that have tensors, for the others are not written, and of the index. */
+static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    size_t shards = sft_set_shard_count(set), count = 0;
+    int64_t *times = sfti_arena_array(&run->parts.arena, shards + 1, sizeof *times);
+    sft_code code = SFT_OK;
+    if (!times) return sfti_fail_memory(err, shards * sizeof *times);
+    for (size_t i = 0; !code && i < shards; i++)
+        if (sft_file_count(sft_set_shard(set, i)) > 0)
+            code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
+    if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
+    *out = times;
+    return code;
 }
 
 static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) {
     sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
     const cli *c = run->c;
-    char stem[STEM_ROOM];
-    options.stem = stem_of(sft_set_index_path(run->parts.sets[0]), stem);
+    const sft_set *set = run->parts.sets[0];
+    char stem[CLI_STEM_ROOM];
+    sft_code code = SFT_OK;
+    options.stem = cli_index_stem(sft_set_index_path(set), stem);
     options.no_sync = c->set.no_sync != 0;
-    sft_code code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.index_metadata = sft_set_index_metadata(set);
+    if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
+    if (code) return code;
+    code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
     if (code == SFT_EXISTS && err)
         err->hint = "a model of several files is never overwritten file by file: name a new "
                     "folder";
@@ -154,44 +206,47 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
 /* out NULL: a set into a folder. */
 static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
     cli_progress progress;
-    sft_job job = cli_progress_begin(&progress, run->c, run->c->set.output);
+    sft_job job = cli_progress_begin(&progress, run->c, out ? out->path : run->c->set.output);
     job.threads = run->threads;
     sft_code code = out ? write_file(run, out, &job, err) : write_set(run, &job, err);
     cli_progress_end(&progress);
     return code;
 }
 
-static bool ends_with(const char *path, const char *end) {
-    size_t len = strlen(path), tail = strlen(end);
-    return len > tail && strcmp(path + len - tail, end) == 0;
+static bool is_folder_asked(const convert_run *run) {
+    return sft_set_index_path(run->parts.sets[0]) && run->c->set.output
+           && !cli_output_is_file(run->c);
 }
 
-static bool is_folder_asked(const convert_run *run) {
-    const char *output = run->c->set.output;
-    return sft_set_shard_count(run->parts.sets[0]) > 1 && output
-           && !ends_with(output, ".safetensors") && !ends_with(output, ".sft");
+static sft_code no_set_in_place(sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected -o DIR for a model in several files, found --in-place");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
 }
 
 static sft_code convert_opened(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
     bool folder = is_folder_asked(run);
-    run->parts.path = c->set.output;
+    if (c->set.in_place && sft_set_index_path(run->parts.sets[0])) return no_set_in_place(err);
     sft_code code = folder ? SFT_OK
-                           : cli_output_begin(&out, c, run->input, CLI_TARGET_NEW, err);
-    if (code) return code;
+                           : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
+    if (!folder && !code) code = cli_output_youngest(c, &run->parts, &out, err);
+    const char *output = folder ? c->set.output : out.path;
+    if (code) {
+        run->parts.path = out.blame;
+        return code;
+    }
     run->parts.path = run->input;
     code = decide_fates(run, err);
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
-    if (c->set.dry_run) {
-        tell_plan(run);
-        return SFT_OK;
-    }
-    code = write_model(run, folder ? NULL : &out, err);
+    if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
+    if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
-    if (!of_input) run->parts.path = c->set.output;
+    if (!of_input) run->parts.path = output;
     return code;
 }
 
@@ -199,12 +254,10 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     run->input = operands[0];
     sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
     if (code) return code;
-    code = cli_parts_open(run->c, operands, 1, &run->parts, err);
+    code = cli_parts_open_one(run->c, operands, &run->parts, err);
     if (code) return code;
-    if (run->parts.set_count == 1) return convert_opened(run, err);
-    run->parts.path = operands[0];
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected one model, found a folder with several, or none");
+    run->input = run->parts.path; /* the model, not its folder */
+    return convert_opened(run, err);
 }
 
 static int run_convert(cli *c, char **operands, size_t count) {
@@ -214,11 +267,13 @@ static int run_convert(cli *c, char **operands, size_t count) {
     run.parts.arena.alloc = c->alloc;
     if (!cli_parse_threads(c, &run.threads)) return c->status;
     if (!c->set.threads) run.threads = 1;
+    cli_results_begin(c);
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
-    else if (code) cli_complain(c, run.parts.path, &err);
+    else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -230,6 +285,8 @@ static const cli_option convert_options[] = {
       "? one character, [a-z] [!a-z]" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "what is too large becomes the greatest value there is, NaN in an integer 0" },
+    { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
+      "cast tensors with a scale beside them, and the scales, too" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "so many that read and cast while one writes, which seldom pays; 1 is the default, 0: one "
       "per processor" },
@@ -250,19 +307,21 @@ static const cli_example convert_examples[] = {
 };
 
 const cli_command cli_convert_command = {
-    "convert", "IN -o OUT --dtype DTYPE", "write a model with its tensors in another dtype",
+    "convert", "IN -o OUT|--in-place --dtype DTYPE",
+    "write a model with its tensors in another dtype",
     "Without --match all floating-point tensors become DTYPE if that is one (and all integer "
     "tensors, if it is an integer); the others stay as they are. Values are rounded to the "
     "nearest, once; docs/convert.md has a table for every dtype. A value that has no place in an "
     "integer dtype is an error, unless --saturate is given; so is a NaN for F4 and F6, always.\n"
     "Tensors with a scale beside them (weight_scale_inv, scale_weight, ...) and these scales stay "
-    "as they are, with a warning: without their scale the values would mean nothing. --force "
-    "casts them, too.\n"
+    "as they are, with a warning: without their scale the values would mean nothing. "
+    "--cast-scaled casts them, too (--force only says that OUT may be replaced).\n"
     "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
     "a new or empty folder for its shards and their index. Metadata are kept. A few MiB of memory "
     "do, whatever the tensors are; OUT appears whole or not at all.",
     convert_examples,
-    { convert_options, cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { convert_options, cli_in_place_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
       "IN could not be read or a value has no place in DTYPE, OUT not be written, or the usage "
       "was wrong" },

@@ -12,6 +12,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         return code;
     }
     code = cli_parts_open(c, operands, count, parts, err);
+    if (!code) code = cli_output_youngest(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;
     cli_parts_tell(c, parts);
@@ -26,8 +27,10 @@ static int run_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
-    if (merge_models(c, operands, count, &out, &parts, &err)) cli_complain(c, parts.path, &err);
+    cli_results_begin(c);
+    if (merge_models(c, operands, count, &out, &parts, &err)) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -47,7 +50,7 @@ const cli_command cli_merge_command = {
     "several have, the first file's value is kept, and a note says so.\n"
     "OUT appears whole or not at all.",
     merge_examples,
-    { cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "OUT was written", NULL, "an input could not be read, OUT not be written, or the usage was "
       "wrong" },
     1, SIZE_MAX, run_merge,

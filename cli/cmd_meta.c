@@ -118,21 +118,43 @@ typedef struct meta_change {
     bool is_scrub, is_rm;
     sft_span *listed; /* keys removed from the file in hand */
     size_t listed_count, missing;
+    sft_span *rewritten; /* keys that scrub has left something of */
+    size_t rewritten_count;
+    const char **reasons, **rewritten_reasons; /* of scrub */
 } meta_change;
+
+static sft_code scrub_room(meta_change *change, size_t count, sft_error *err) {
+    sfti_arena *arena = &change->arena;
+    change->listed = sfti_arena_array(arena, count, sizeof *change->listed);
+    change->rewritten = sfti_arena_array(arena, count, sizeof *change->rewritten);
+    change->reasons = sfti_arena_array(arena, count, sizeof(char *));
+    change->rewritten_reasons = sfti_arena_array(arena, count, sizeof(char *));
+    bool fine = change->listed && change->rewritten && change->reasons
+                && change->rewritten_reasons;
+    return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *change->listed);
+}
 
 static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error *err) {
     const sft_file *file = sft_edit_file(edit);
     size_t count = sft_file_metadata_count(file);
-    change->listed = sfti_arena_array(&change->arena, count, sizeof *change->listed);
-    if (!change->listed) return sfti_fail_memory(err, count);
-    for (size_t i = 0; i < count; i++) {
+    sft_code code = scrub_room(change, count, err);
+    for (size_t i = 0; !code && i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
-        if (!meta_is_scrubbed(c, pair.key, pair.value)) continue;
-        sft_code code = sft_edit_remove(edit, pair.key, err);
-        if (code) return code;
-        change->listed[change->listed_count++] = pair.key;
+        cli_scrubbed found;
+        if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found))
+            return sfti_fail_memory(err, pair.value.len);
+        if (!found.reason) continue;
+        if (found.value.data) {
+            code = sft_edit_set(edit, pair.key, found.value, err);
+            change->rewritten_reasons[change->rewritten_count] = found.reason;
+            change->rewritten[change->rewritten_count++] = pair.key;
+        } else {
+            code = sft_edit_remove(edit, pair.key, err);
+            change->reasons[change->listed_count] = found.reason;
+            change->listed[change->listed_count++] = pair.key;
+        }
     }
-    return SFT_OK;
+    return code;
 }
 
 static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
@@ -162,8 +184,12 @@ static sft_code say_change(cli *c, const char *path, const meta_change *change,
         sft_code code = meta_sha256(c, c->set.output ? c->set.output : path, sha256, err);
         if (code) return code;
     }
-    cli_edit_result result = { path, report, changed, NULL, change->listed,
-                               change->listed_count, *sha256 ? sha256 : NULL };
+    cli_edit_result result = { .path = path, .report = report, .changed = changed,
+                               .listed = change->listed, .listed_count = change->listed_count,
+                               .reasons = change->reasons, .rewritten = change->rewritten,
+                               .rewritten_count = change->rewritten_count,
+                               .rewritten_reasons = change->rewritten_reasons,
+                               .sha256 = *sha256 ? sha256 : NULL };
     if (change->is_scrub || change->listed_count > 0) result.what = "removed";
     cli_edit_say(c, &result);
     return SFT_OK;
@@ -173,7 +199,7 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     meta_change *change = ctx;
     sft_edit *edit;
     sft_edit_report report;
-    change->listed_count = change->missing = 0;
+    change->listed_count = change->missing = change->rewritten_count = 0;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
@@ -192,13 +218,24 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
     change->pairs = sfti_arena_array(&change->arena, pairs.count, sizeof *change->pairs);
     change->count = 0;
     if (!code && !change->pairs) code = sfti_fail_memory(err, pairs.count);
+    if (!code) code = scrub_room(change, pairs.count, err);
+    change->listed_count = 0;
     for (size_t i = 0; !code && i < pairs.count; i++) {
         sft_pair pair = pairs.items[i];
-        if (!meta_is_scrubbed(c, pair.key, pair.value)) continue;
+        cli_scrubbed found;
+        if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found)) {
+            code = sfti_fail_memory(err, pair.value.len);
+            break;
+        }
+        if (!found.reason) continue;
         char *key = sfti_arena_take(&change->arena, pair.key.len + 1);
         if (!key) code = sfti_fail_memory(err, pair.key.len);
         if (key && pair.key.len) memcpy(key, pair.key.data, pair.key.len);
-        if (key) change->pairs[change->count++] = (sft_pair){ { key, pair.key.len }, { NULL, 0 } };
+        if (!key) break;
+        sft_span name = { key, pair.key.len };
+        change->pairs[change->count++] = (sft_pair){ name, { NULL, 0 } };
+        change->reasons[change->listed_count] = found.reason;
+        change->listed[change->listed_count++] = name;
     }
     meta_free(&pairs);
     return code;
@@ -214,7 +251,13 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     changes.only_look = c->set.dry_run != 0;
     code = cli_edit_index(c, path, &changes, &changed, err);
     if (code) return code;
-    cli_edit_result result = { path, NULL, changed, NULL, NULL, 0, NULL };
+    cli_edit_result result = { .path = path, .changed = changed };
+    if (change->is_scrub) {
+        result.what = "removed";
+        result.listed = change->listed;
+        result.listed_count = change->listed_count;
+        result.reasons = change->reasons;
+    }
     cli_edit_say(c, &result);
     return SFT_OK;
 }
@@ -385,9 +428,10 @@ const cli_command cli_meta_command = {
     "show and change a model's metadata, in place",
     "list shows all pairs (of many files too), get one value, set adds or changes pairs, rm "
     "removes them. scrub removes what may tell of you or your machine: values with absolute "
-    "paths, names of users and folders, session ids, whole configurations and workflows; it "
-    "says which, and the file's new SHA-256. Tensors are not touched, and of the header only "
-    "the text of what changes.\n"
+    "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
+    "configurations and workflows, pictures that carry such things; counts of tags stay, under "
+    "numbers in place of folders. It says what and why, and the file's new SHA-256. Tensors are "
+    "not touched, and of the header only the text of what changes.\n"
     "A change that fits the header's padding is written in place, under a journal beside the "
     "file. Else the header grows: by a new file that shares the data's blocks, by blocks that "
     "come in before the data, or by a copy, whichever the file system can; what was done is "

@@ -251,8 +251,8 @@ static sft_code rename_file(cli *c, const char *path, const renaming *r, sft_err
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     sft_edit_close(edit);
     if (code) return code;
-    cli_edit_result result = { path, &report, report.method != SFT_EDIT_NONE, NULL, NULL, 0,
-                               NULL };
+    cli_edit_result result = { .path = path, .report = &report,
+                               .changed = report.method != SFT_EDIT_NONE };
     cli_edit_say(c, &result);
     return SFT_OK;
 }

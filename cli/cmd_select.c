@@ -1,7 +1,6 @@
 /* select: a model with fewer tensors. */
+#include "fresh.h"
 #include "output.h"
-#include "parts.h"
-#include "progress.h"
 #include "words.h"
 
 #include <string.h>
@@ -24,6 +23,7 @@ static sft_code select_parts(cli *c, cli_parts *parts, sft_error *err) {
     for (size_t i = 0; i < parts->count; i++) {
         if (!is_selected(c, parts->parts[i].spec.name)) continue;
         parts->shard[kept] = parts->shard[i];
+        parts->file[kept] = parts->file[i];
         parts->parts[kept++] = parts->parts[i];
     }
     size_t all = parts->count;
@@ -36,12 +36,6 @@ static sft_code select_parts(cli *c, cli_parts *parts, sft_error *err) {
 }
 
 /* ── A model in several files stays one ── */
-
-static bool names_file(const char *path) {
-    size_t len = strlen(path);
-    return (len > 12 && strcmp(path + len - 12, ".safetensors") == 0) ||
-           (len > 4 && strcmp(path + len - 4, ".sft") == 0);
-}
 
 /* Shards without tensors are gone; the others count from 0. Returns how many. */
 static uint32_t renumber(cli_parts *parts, uint32_t *fresh, size_t shards) {
@@ -59,47 +53,56 @@ static sft_code select_set(cli *c, cli_parts *parts, sft_error *err) {
     size_t shards = sft_set_shard_count(parts->sets[0]);
     uint32_t *fresh = sfti_arena_array(&parts->arena, shards, sizeof *fresh);
     if (!fresh) return sfti_fail_memory(err, shards * sizeof *fresh);
-    return cli_output_set(c, parts->parts, parts->shard, parts->count,
-                          renumber(parts, fresh, shards), parts->metadata, parts->metadata_count,
-                          parts->has_metadata, err);
+    return cli_output_set(c, parts, renumber(parts, fresh, shards), err);
+}
+
+/* The shards that have lost some are written anew. */
+static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
+    const sft_set *set = parts->sets[0];
+    size_t shards = sft_set_shard_count(set);
+    size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
+    bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
+    if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
+    for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
+    for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
+    for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
+    return cli_rewrite_set(c, parts, touched, err);
 }
 
 /* ── The command ── */
 
 static sft_code select_file(cli *c, const char *input, cli_parts *parts, sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_NEW, err);
+    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
+    if (!code) code = cli_output_youngest(c, parts, &out, err);
     if (code) return code;
     return cli_output_parts(&out, c, parts->parts, parts->count, parts->metadata,
                             parts->metadata_count, parts->has_metadata, err);
 }
 
 static sft_code select_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
-    const char *output = c->set.output;
-    sft_code code = cli_parts_open(c, operands, 1, parts, err);
+    sft_code code = cli_parts_open_one(c, operands, parts, err);
+    const char *input = parts->path; /* the model, not its folder */
+    if (!code) code = select_parts(c, parts, err);
     if (code) return code;
-    if (parts->set_count != 1) {
-        parts->path = operands[0];
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected one model, found a folder with several, or none");
-    }
-    code = select_parts(c, parts, err);
-    if (code) return code;
-    parts->path = output;
-    bool several = sft_set_shard_count(parts->sets[0]) > 1;
-    if (several && output && !names_file(output)) return select_set(c, parts, err);
+    bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    if (several && c->set.in_place && !c->set.output) return select_in_place(c, parts, err);
+    parts->path = c->set.output ? c->set.output : input;
+    if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
     cli_parts_tell(c, parts);
-    return select_file(c, operands[0], parts, err);
+    return select_file(c, input, parts, err);
 }
 
 static int run_select(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts;
     (void)count;
+    cli_results_begin(c);
     sft_code code = select_model(c, operands, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
-    else if (code) cli_complain(c, parts.path, &err);
+    else if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -114,20 +117,24 @@ static const cli_option select_options[] = {
 static const cli_example select_examples[] = {
     { "safetensors select model.safetensors -o text.safetensors --keep 'text_model.*'",
       "only the text encoder" },
+    { "safetensors select model.safetensors --in-place --drop 'vae.*'", "away with them" },
     { "safetensors select model.safetensors -o lean.safetensors --drop '*.ema' --drop '*_ema'",
       "without what only training needs" },
     { NULL, NULL },
 };
 
 const cli_command cli_select_command = {
-    "select", "IN -o OUT", "write a model with some of its tensors",
+    "select", "IN -o OUT|--in-place", "write a model with some of its tensors",
     "A tensor goes to OUT if its name matches one of --keep (all do when there is none) and none "
     "of --drop. In a GLOB * stands for any bytes, ? for one character, [a-z] for a set. Bytes "
     "and metadata are kept.\n"
     "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
-    "a new or empty folder for its shards and their index.",
+    "a new or empty folder for its shards and their index. With --in-place the shards that lose "
+    "tensors are written under fresh names, then the index, then the old ones are removed if no "
+    "index in the folder names them.",
     select_examples,
-    { select_options, cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { select_options, cli_in_place_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT not be written, or the usage was wrong" },
     1, 1, run_select,

@@ -25,27 +25,23 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     parts->path = NULL;
     sft_code code = split_usage(c, &max_bytes, &shards, err);
     if (code) return code;
-    code = cli_parts_open(c, operands, 1, parts, err);
+    code = cli_parts_open_one(c, operands, parts, err);
     if (code) return code;
-    if (parts->set_count != 1) {
-        parts->path = operands[0];
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected one model, found a folder with several, or none");
-    }
     code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
     if (code) return code;
     parts->path = c->set.output;
     cli_parts_tell(c, parts);
-    return cli_output_set(c, parts->parts, parts->shard, parts->count, shards, parts->metadata,
-                          parts->metadata_count, parts->has_metadata, err);
+    return cli_output_set(c, parts, shards, err);
 }
 
 static int run_split(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     (void)count;
-    if (split_model(c, operands, &parts, &err)) cli_complain(c, parts.path, &err);
+    cli_results_begin(c);
+    if (split_model(c, operands, &parts, &err)) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -67,6 +63,11 @@ static const cli_option split_writing[] = {
       "say what would be done, write nothing" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
       "do not wait until the disk has it; a power cut may then lose it" },
+    { 0, "keep-mtime", NULL, CLI_FLAG, 1, offsetof(cli_settings, keep_mtime),
+      "give each file the time of the last change of what its tensors come from" },
+    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, offsetof(cli_settings, in_place_unsafe),
+      "where the file system cannot rename (mounted object stores): write each file "
+      "where it belongs; a crash may leave one that is not whole" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -88,7 +89,8 @@ const cli_command cli_split_command = {
     "DIR must be new or empty. The index is written last: where it is, all shards are. On any "
     "failure, and when interrupted, nothing is left.",
     split_examples,
-    { split_options, split_writing, cli_reading_options, cli_common_options, NULL },
+    { split_options, split_writing, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
     { "shards and index were written", NULL,
       "IN could not be read, DIR not be written, or the usage was wrong" },
     1, 1, run_split,

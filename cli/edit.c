@@ -25,8 +25,9 @@ sft_edit_options cli_edit_options(const cli *c) {
     options.safe = c->set.safe != 0;
     options.no_sync = c->set.no_sync != 0;
     options.keep_mtime = c->set.keep_mtime != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
     options.force = c->set.force != 0 || c->set.output != NULL;
-    options.no_recover = c->set.dry_run != 0;
+    options.no_recover = c->set.dry_run != 0 || c->set.output != NULL;
     options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     options.open.level = (sft_level)c->set.level;
     options.open.legacy = c->set.legacy != 0;
@@ -65,10 +66,12 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
 
 /* ── Telling ── */
 
-static void say_list(cli *c, const cli_edit_result *r) {
-    for (size_t i = 0; i < r->listed_count; i++) {
-        cli_printf(&c->out, "%s ", r->what);
-        cli_escaped(&c->out, r->listed[i]);
+static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
+                     const char *const *reasons) {
+    for (size_t i = 0; i < count; i++) {
+        cli_printf(&c->out, "%s ", what);
+        cli_escaped(&c->out, keys[i]);
+        if (reasons) cli_printf(&c->out, ": %s", reasons[i]);
         cli_text(&c->out, "\n");
     }
 }
@@ -125,6 +128,14 @@ void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path) {
     sfti_json_bool(w, true);
 }
 
+static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
+                       size_t count) {
+    sfti_json_key(w, name);
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < count; i++) sfti_json_span(w, keys[i]);
+    sfti_json_close(w, ']');
+}
+
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     cli_edit_result_head(c, w, r->path);
     sfti_json_key(w, "output");
@@ -134,12 +145,8 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     sfti_json_key(w, "dry_run");
     sfti_json_bool(w, c->set.dry_run != 0);
     if (r->report) write_report(w, r->report);
-    if (r->what) {
-        sfti_json_key(w, r->what);
-        sfti_json_open(w, '[');
-        for (size_t i = 0; i < r->listed_count; i++) sfti_json_span(w, r->listed[i]);
-        sfti_json_close(w, ']');
-    }
+    if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
+    if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
     if (r->sha256) sfti_json_key(w, "sha256"), sfti_json_cstr(w, r->sha256);
     sfti_json_close(w, '}');
 }
@@ -149,7 +156,9 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
     sfti_json_writer w;
     sft_sink sink = cli_out_sink(&c->out);
     if (!cli_is_json(c)) {
-        say_list(c, result);
+        say_list(c, result->what, result->listed, result->listed_count, result->reasons);
+        say_list(c, "rewritten", result->rewritten, result->rewritten_count,
+                 result->rewritten_reasons);
         say_result(c, result);
         return;
     }

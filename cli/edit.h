@@ -23,6 +23,10 @@ typedef struct cli_edit_result {
     const char *what;       /* "removed", for the list; NULL: no list */
     const sft_span *listed; /* keys or names */
     size_t listed_count;
+    const char *const *reasons; /* of each, or NULL */
+    const sft_span *rewritten;  /* keys whose values have lost something; NULL: no list */
+    size_t rewritten_count;
+    const char *const *rewritten_reasons;
     const char *sha256; /* of the file, NULL when it was not computed */
 } cli_edit_result;
 

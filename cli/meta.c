@@ -3,7 +3,6 @@
 #include "edit.h"
 #include "progress.h"
 #include "raw.h"
-#include "scrub.h"
 #include "words.h"
 
 #include <string.h>
@@ -197,10 +196,12 @@ sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *o
 
 /* ── Scrubbing ── */
 
-bool meta_is_scrubbed(const cli *c, sft_span key, sft_span value) {
+bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *arena,
+                     cli_scrubbed *out) {
+    *out = (cli_scrubbed){ NULL, { NULL, 0 } };
     for (size_t i = 0; i < c->set.keep.count; i++)
-        if (cli_glob_match(sft_span_cstr(c->set.keep.items[i]), key)) return false;
-    return cli_scrub_reason(key, value) != NULL;
+        if (cli_glob_match(sft_span_cstr(c->set.keep.items[i]), key)) return true;
+    return cli_scrub(key, value, arena, out);
 }
 
 sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_error *err) {

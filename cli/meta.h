@@ -3,6 +3,7 @@
 #define CLI_META_H
 
 #include "cli.h"
+#include "scrub.h"
 #include "safetensors_hash.h"
 
 typedef struct meta_pairs {
@@ -33,8 +34,9 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
 sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *out,
                         sft_error *err);
 
-/* Whether scrub removes a pair; --keep counts. */
-bool meta_is_scrubbed(const cli *c, sft_span key, sft_span value);
+/* What scrub does with a pair; --keep counts. False when out of memory. */
+bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *arena,
+                     cli_scrubbed *out);
 
 /* Digest of a file, with progress. */
 sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_error *err);

@@ -82,6 +82,15 @@ static sft_code open_shards(cli *c, cli_model *model) {
     return code;
 }
 
+/* The listing of its folder spares a look for the journal of an edit. */
+static sft_code open_single(cli *c, cli_model *model) {
+    sft_set_options options = cli_set_options(c);
+    if (model->input->kind != CLI_FILE || !model->folder)
+        return cli_open_model(c, model->input, &model->set, &model->err);
+    options.open.listed_at = sft_info_folder_listed(model->folder, model->input->path);
+    return sft_set_open(model->input->path, &options, &model->set, &model->err);
+}
+
 static sft_code open_model(cli *c, cli_model *model) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     bool piped = model->input->kind == CLI_STDIN;
@@ -90,7 +99,7 @@ static sft_code open_model(cli *c, cli_model *model) {
     options.alloc = &c->alloc;
     if (model->is_pipeline) return open_pipeline(c, model, &options);
     sft_code code = model->inputs ? open_shards(c, model)
-                                  : cli_open_model(c, model->input, &model->set, &model->err);
+                                  : open_single(c, model);
     if (code) return code;
     return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
                          &model->info, &model->err);

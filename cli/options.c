@@ -46,6 +46,14 @@ const cli_option cli_writing_options[] = {
       "do not wait until the disk has it; a power cut may then lose it" },
     { 0, "keep-mtime", NULL, CLI_FLAG, 1, AT(keep_mtime),
       "give the result the time of the last change of its input" },
+    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, AT(in_place_unsafe),
+      "where the file system cannot rename (mounted object stores): remove the old file, then "
+      "write the new one in its place; a crash between leaves it whole as a hidden file only" },
+    END,
+};
+
+const cli_option cli_in_place_options[] = {
+    { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "instead of -o: IN itself is replaced" },
     END,
 };
 

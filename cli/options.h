@@ -30,7 +30,7 @@ typedef struct cli_settings {
     const char *dtype; /* of convert */
     int saturate;
     /* of commands that write, see cli_writing_options */
-    int no_sync, keep_mtime, follow;
+    int no_sync, keep_mtime, follow, in_place, in_place_unsafe, cast_scaled;
     const char *output;
     cli_words keep, drop;
     const char *max_size, *count, *stem, *atol, *rtol, *clean;
@@ -93,6 +93,7 @@ extern const cli_option cli_reading_options[]; /* --level --legacy */
 extern const cli_option cli_input_options[];   /* -r */
 extern const cli_option cli_json_options[];    /* --json --jsonl */
 extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
+extern const cli_option cli_in_place_options[]; /* --in-place */
 
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "os/os.h"
 #include "progress.h"
+#include "written.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,8 +86,15 @@ static sft_code take_input_facts(const cli *c, const char *input, bool fresh,
     return SFT_OK;
 }
 
-static sft_code no_output(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT, found none");
+static sft_code no_output(cli_target target, sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT%s, found none",
+              target == CLI_TARGET_EITHER ? " or --in-place" : "");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code two_outputs(sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
     if (err) err->hint = NULL;
     return SFT_BAD_ARGUMENT;
 }
@@ -96,12 +104,16 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     bool there;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     out->in_place = !c->set.output;
+    out->input = input;
     out->path = out->blame = out->in_place ? input : c->set.output;
-    if (!out->path || (out->in_place && target != CLI_TARGET_EDIT)) return no_output(err);
+    if (c->set.in_place && !out->in_place) return two_outputs(err);
+    bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
+    if (!out->path || (out->in_place && !asked)) return no_output(target, err);
     sft_code code = check_target(c, out->path, out->in_place, &there, err);
     if (code) return code;
     options.alloc = &c->alloc;
     options.no_sync = c->set.no_sync != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
     options.no_clobber = !there;
     options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     code = take_input_facts(c, input, !there, &options, err);
@@ -114,18 +126,14 @@ sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) 
     return sft_sink_path(out->path, &out->options, sink, err);
 }
 
-/* What --dry-run says of a file. */
-static void tell_file(cli *c, const char *path, const sft_part *parts, size_t count) {
-    char room[CLI_NUMBER_ROOM];
-    uint64_t total = 0, bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        const sft_spec *spec = &parts[i].spec;
-        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL))
-            total += bytes;
-    }
-    cli_escaped(&c->out, sft_span_cstr(path));
-    cli_printf(&c->out, ": would be written, %zu tensor%s, %s\n", count, count == 1 ? "" : "s",
-               cli_size_text(total, room));
+static void say_file(cli *c, const cli_output *out, const sft_part *parts, size_t count) {
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_written_parts(out->path, parts, count, NULL, 0);
+    written.input = out->input;
+    written.output = out->path;
+    written.files = &file;
+    written.file_count = 1;
+    cli_say_written(c, &written);
 }
 
 sft_code cli_output_parts(const cli_output *out, cli *c, const sft_part *parts, size_t count,
@@ -135,61 +143,17 @@ sft_code cli_output_parts(const cli_output *out, cli *c, const sft_part *parts, 
     cli_progress progress;
     sft_sink sink;
     options.has_metadata = has_metadata;
+    options.level = (sft_level)c->set.level;
     options.alloc = &c->alloc;
-    if (c->set.dry_run) {
-        tell_file(c, out->path, parts, count);
-        return SFT_OK;
+    sft_code code = SFT_OK;
+    if (!c->set.dry_run) {
+        code = cli_output_sink(out, &sink, err);
+        if (code) return code;
+        sft_job job = cli_progress_begin(&progress, c, out->path);
+        code = sft_save_parts(parts, count, metadata, metadata_count, &options, sink, &job, err);
+        cli_progress_end(&progress);
     }
-    sft_code code = cli_output_sink(out, &sink, err);
-    if (code) return code;
-    sft_job job = cli_progress_begin(&progress, c, out->path);
-    code = sft_save_parts(parts, count, metadata, metadata_count, &options, sink, &job, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
-/* ── A model of several files ── */
-
-static void tell_shards(cli *c, const sft_part *parts, const uint32_t *shard_of, size_t count,
-                        uint32_t shards) {
-    char name[512], room[CLI_NUMBER_ROOM];
-    for (uint32_t s = 0; s < shards; s++) {
-        size_t tensors = 0;
-        uint64_t total = 0, bytes = 0;
-        for (size_t i = 0; i < count; i++) {
-            const sft_spec *spec = &parts[i].spec;
-            if (shard_of[i] != s) continue;
-            tensors++;
-            if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL))
-                total += bytes;
-        }
-        (void)sft_shard_name(c->set.stem, s, shards, name, sizeof name);
-        cli_escaped(&c->out, sft_span_cstr(name));
-        cli_printf(&c->out, ": would be written, %zu tensor%s, %s\n", tensors,
-                   tensors == 1 ? "" : "s", cli_size_text(total, room));
-    }
-}
-
-sft_code cli_output_set(cli *c, const sft_part *parts, const uint32_t *shard_of, size_t count,
-                        uint32_t shards, const sft_pair *metadata, size_t metadata_count,
-                        bool has_metadata, sft_error *err) {
-    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
-    cli_progress progress;
-    if (!c->set.output) return no_output(err);
-    options.stem = c->set.stem;
-    options.no_sync = c->set.no_sync != 0;
-    options.plan.has_metadata = has_metadata;
-    options.plan.alloc = &c->alloc;
-    if (c->set.dry_run) {
-        tell_shards(c, parts, shard_of, count, shards);
-        return SFT_OK;
-    }
-    sft_job job = cli_progress_begin(&progress, c, c->set.output);
-    sft_code code = sft_save_set(c->set.output, parts, shard_of, count, shards, metadata,
-                                 metadata_count, &options, &job, err);
-    cli_progress_end(&progress);
-    if (code == SFT_EXISTS) err->hint = "a model of several files is never overwritten file by "
-                                        "file: name a new folder";
+    if (!code) say_file(c, out, parts, count);
     return code;
 }
 

@@ -5,19 +5,21 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
-#include "cli.h"
+#include "parts.h"
 
 typedef enum cli_target {
-    CLI_TARGET_NEW,  /* -o must be given */
-    CLI_TARGET_EDIT  /* the input itself, unless -o is given */
+    CLI_TARGET_NEW,    /* -o must be given */
+    CLI_TARGET_EITHER, /* or --in-place */
+    CLI_TARGET_EDIT    /* the input itself, unless -o is given */
 } cli_target;
 
 #define CLI_REAL_ROOM 4096
 
 typedef struct cli_output {
     const char *path;  /* as given: to be shown */
+    const char *input; /* likewise; NULL: several */
     const char *blame; /* of a failed beginning: the path it is about */
-    bool in_place;    /* no -o: the input is replaced */
+    bool in_place;     /* no -o: the input is replaced */
     sft_path_options options; /* for sft_sink_path(path): all the rules above */
 } cli_output;
 
@@ -28,16 +30,26 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
 /* The sink; nothing is there until it is finished. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 
-/* Write parts there, with progress; nothing with --dry-run. */
+/* Write parts there, with progress, and say so; with --dry-run only that. */
 sft_code cli_output_parts(const cli_output *out, cli *c, const sft_part *parts, size_t count,
                           const sft_pair *metadata, size_t metadata_count, bool has_metadata,
                           sft_error *err);
 
-/* Write parts as the shards of one model to the folder -o names, which is new or empty; with
- * --dry-run tell the files. Their names begin with --name. */
-sft_code cli_output_set(cli *c, const sft_part *parts, const uint32_t *shard_of, size_t count,
-                        uint32_t shards, const sft_pair *metadata, size_t metadata_count,
-                        bool has_metadata, sft_error *err);
+/* Write parts, by parts->shard, as the shards of one model to the folder -o names, which is new
+ * or empty; with --dry-run tell the files. Their names begin with --name. An index keeps the
+ * metadata of the one that the parts came from. */
+sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err);
+
+/* -o names a file, by how it ends, and no folder for the shards of a model. */
+bool cli_output_is_file(const cli *c);
+/* With --keep-mtime *out becomes the time of the last change of that file. */
+sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
+/* With --keep-mtime the result gets the time of the youngest file that the models are in. */
+sft_code cli_output_youngest(const cli *c, const cli_parts *parts, cli_output *out,
+                             sft_error *err);
+/* Of an index by its path: how its name begins, or NULL. */
+#define CLI_STEM_ROOM 256
+const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);
 
 /* "5GB", "512 MiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024. */
 sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err);

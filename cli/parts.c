@@ -48,6 +48,7 @@ static const char *keep_path(cli_parts *p, const char *path) {
 static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
     sft_set *set;
     p->path = keep_path(p, input->path);
+    if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = input->kind == CLI_FILE || input->kind == CLI_INDEX;
     if (!model) return no_model(input, err);
     sft_code code = cli_open_model(c, input, &set, err);
@@ -76,7 +77,8 @@ static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, 
     return SFT_OK;
 }
 
-static sft_code list_set(cli_parts *p, const sft_set *set, sft_error *err) {
+/* file: how many files the models before it have. */
+static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
     size_t count = sft_set_count(set);
     sft_source *sources;
     uint32_t *order = sfti_arena_array(&p->arena, count, sizeof *order);
@@ -87,19 +89,28 @@ static sft_code list_set(cli_parts *p, const sft_set *set, sft_error *err) {
         const sft_tensor *tensor = sft_set_tensor(set, order[i]);
         size_t shard = sft_set_tensor_shard(set, order[i]);
         p->shard[p->count] = (uint32_t)shard;
+        p->file[p->count] = (uint32_t)(file + shard);
         p->parts[p->count++] = sft_part_of(tensor, &sources[shard]);
     }
     return code;
 }
 
 static sft_code list_tensors(cli_parts *p, sft_error *err) {
-    uint64_t count = 0;
+    uint64_t count = 0, files = 0;
     sft_code code = SFT_OK;
     for (size_t i = 0; i < p->set_count; i++) count += sft_set_count(p->sets[i]);
+    for (size_t i = 0; i < p->set_count; i++) files += sft_set_shard_count(p->sets[i]);
     p->parts = sfti_arena_array(&p->arena, count, sizeof *p->parts);
     p->shard = sfti_arena_array(&p->arena, count, sizeof *p->shard);
-    if (!p->parts || !p->shard) return sfti_fail_memory(err, count * sizeof *p->parts);
-    for (size_t i = 0; !code && i < p->set_count; i++) code = list_set(p, p->sets[i], err);
+    p->file = sfti_arena_array(&p->arena, count, sizeof *p->file);
+    p->paths = sfti_arena_array(&p->arena, files, sizeof *p->paths);
+    if (!p->parts || !p->shard || !p->file || !p->paths)
+        return sfti_fail_memory(err, count * sizeof *p->parts);
+    for (size_t i = 0; !code && i < p->set_count; i++) {
+        code = list_set(p, p->sets[i], p->path_count, err);
+        for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++)
+            p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
+    }
     return code;
 }
 
@@ -167,6 +178,14 @@ sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, s
     if (out->set_count > 1) out->path = NULL;
     code = list_tensors(out, err);
     return code ? code : list_metadata(out, err);
+}
+
+sft_code cli_parts_open_one(cli *c, char **operands, cli_parts *out, sft_error *err) {
+    sft_code code = cli_parts_open(c, operands, 1, out, err);
+    if (code || out->set_count == 1) return code;
+    out->path = operands[0];
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected one model, found a folder with several, or none");
 }
 
 void cli_parts_free(cli_parts *parts) {

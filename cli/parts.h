@@ -12,6 +12,9 @@ typedef struct cli_parts {
     size_t set_count, set_room;
     sft_part *parts;   /* model by model, each in natural order of names */
     uint32_t *shard;   /* which file of its model each stands in */
+    uint32_t *file;    /* and which of all files */
+    const char **paths; /* of all files, model by model */
+    size_t path_count;
     size_t count;
     sft_pair *metadata; /* of all models and shards; of a key in several the first counts */
     size_t metadata_count;
@@ -23,6 +26,8 @@ typedef struct cli_parts {
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards
  * with cli_parts_free, also after a failure. */
 sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
+/* The same of one operand that must be one model. */
+sft_code cli_parts_open_one(cli *c, char **operands, cli_parts *out, sft_error *err);
 void cli_parts_free(cli_parts *parts);
 /* Bytes of the tensors. */
 uint64_t cli_parts_bytes(const cli_parts *parts);

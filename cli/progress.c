@@ -24,6 +24,10 @@ static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64
 static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     cli_progress *p = ctx;
     uint64_t now = os_now_ns();
+    if (p->all) {
+        done += p->before;
+        total = p->all;
+    }
     if (now - p->started >= SECOND && now - p->shown >= SECOND / 5 && os_is_terminal(2)) {
         p->shown = now;
         show_progress(p, done, total, now - p->started);
@@ -33,7 +37,7 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
 
 sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path) {
     sft_job job = SFT_JOB_INIT;
-    *p = (cli_progress){ c, path, os_now_ns(), 0 };
+    *p = (cli_progress){ c, path, os_now_ns(), 0, 0, 0 };
     job.tick = on_tick;
     job.ctx = p;
     return job;

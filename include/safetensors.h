@@ -474,10 +474,17 @@ typedef struct sft_path_options {
     int64_t mtime_ns;           /* since 1970 */
     bool direct;                /* past the page cache where that can be: for large files that
                                    nobody reads next. The sink then takes bytes in order only */
+    /* Where the file system gives no file another's name (object stores that are mounted),
+     * publishing fails with SFT_IO_PUBLISH. With this the old file is then removed and a new
+     * one written in its place, from the finished one beside it (which is always a named one).
+     * What is lost: who looks meanwhile, or after a crash, finds no file or one cut short. If
+     * that writing fails, the hidden .NAME.sft-XXXXXX stays, for it is whole; the message names
+     * it. Where files can be renamed nothing changes. */
+    bool in_place_unsafe;
 } sft_path_options;
 
 #define SFT_PATH_OPTIONS_INIT \
-    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false }
+    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false, false }
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.
@@ -520,16 +527,21 @@ typedef struct sft_open_options {
     uint64_t max_name_bytes;     /* default none; tensor names and metadata keys */
     uint64_t max_metadata;       /* pairs; default none */
     const sft_allocator *alloc;  /* NULL = libc; copied, its ctx must outlive the file */
+    uint64_t listed_at;          /* seconds since 1970 when the caller listed the folder, and saw
+                                    this file, no link, and no journal; 0: did not (sft_open) */
 } sft_open_options;
 
 #define SFT_OPEN_OPTIONS_INIT \
-    { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL }
+    { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL, 0 }
 
 /* Open and validate. On success *out must be closed with sft_close. Cost: one pass
  * over the header; memory at most twice the header for real headers, six times for
  * the worst legal one; no allocation per tensor. Tensor bytes are not read.
  * SFT_MAP and SFT_MAP_COW fail with SFT_IO_MAP where the system refuses to map.
- * @since 0.1 */
+ * SFT_EDIT_INTERRUPTED if the journal of an edit is beside the file, or beside what a link
+ * leads to, and the file is neither the old nor the new one; only sft_open and sft_scan_path,
+ * which know the path, look for it. With listed_at that costs no look at a name, for a file
+ * that was last changed a day or more before. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_open(const char *path, const sft_open_options *options,
                                         sft_file **out, sft_error *err);
 
@@ -817,6 +829,14 @@ typedef struct sft_fix {
     sft_error found;  /* where and what, as in a finding or a note */
 } sft_fix;
 
+/* One tensor to be written. */
+typedef struct sft_spec {
+    sft_span name;
+    sft_dtype dtype;
+    uint32_t rank;
+    const uint64_t *shape;
+} sft_spec;
+
 typedef struct sft_repair sft_repair;
 
 /* Look at a file by sft_scan and see how it can be written anew as a valid one at the level
@@ -830,6 +850,10 @@ SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_
                                                sft_repair **out, sft_error *err);
 SFT_API size_t sft_repair_count(const sft_repair *repair);
 SFT_API const sft_fix *sft_repair_at(const sft_repair *repair, size_t i);
+/* The tensors that sft_repair_write writes; name, dtype and shape live as long as the repair.
+ * Must be in range. @since 0.1 */
+SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
+SFT_API sft_spec sft_repair_tensor(const sft_repair *repair, size_t i);
 /* Write the file anew; takes the sink in every case. Tensor bytes are copied as they are.
  * Ticks the job with the bytes of all tensors. */
 SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
@@ -847,14 +871,6 @@ SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_s
 
 /* ── Writing ─────────────────────────────────────────────────────────────── */
 
-/* One tensor to be written. */
-typedef struct sft_spec {
-    sft_span name;
-    sft_dtype dtype;
-    uint32_t rank;
-    const uint64_t *shape;
-} sft_spec;
-
 /* @since 0.1 */
 typedef struct sft_plan_options {
     size_t size;
@@ -865,9 +881,12 @@ typedef struct sft_plan_options {
     const sft_allocator *alloc;
     uint64_t spare; /* spaces left at the header's end, at least, for later edits */
     uint64_t room;  /* bytes the header has at least, the spaces counted */
+    sft_level level; /* at which the file can be read: DEFAULT refuses rank over SFT_MAX_RANK
+                        (SFT_RANK_TOO_LARGE), STRICT also names with control characters */
 } sft_plan_options;
 
-#define SFT_PLAN_OPTIONS_INIT { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0 }
+#define SFT_PLAN_OPTIONS_INIT \
+    { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0, SFT_LEVEL_DEFAULT }
 
 /* Names, dtypes and shapes turned into order, offsets, header text and total.
  * Holds copies of all it needs. @since 0.1 */
@@ -962,16 +981,16 @@ SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t coun
 
 /* ── Editing ─────────────────────────────────────────────────────────────── */
 
-/* A change of metadata or of tensors' names in a file that is there. Only the header's
- * text changes, and of it only what is meant: every other byte (order, spelling, unknown
- * fields, escapes) stays. docs/editing.md has the pictures. */
+/* A change of metadata, of tensors' names or of tensors' bytes in a file that is there. Only
+ * what is meant changes: every other byte of the header's text (order, spelling, unknown
+ * fields, escapes) and of the data stays. docs/editing.md has the pictures. */
 typedef struct sft_edit sft_edit;
 
 /* How the change reaches the file; which one is the library's choice, in this order.
  * @since 0.1 */
 typedef enum sft_edit_method {
     SFT_EDIT_NONE = 0,    /* there is nothing to change: nothing is written */
-    SFT_EDIT_PLACE = 1,   /* written over the old header, under a journal beside the file */
+    SFT_EDIT_PLACE = 1,   /* written over the old bytes, under a journal beside the file */
     SFT_EDIT_REFLINK = 2, /* a new file that shares the data's blocks takes its name */
     SFT_EDIT_INSERT = 3,  /* blocks come in before the data, under the journal */
     SFT_EDIT_COPY = 4     /* a new file with a copy of the data takes its name */
@@ -987,17 +1006,21 @@ typedef struct sft_edit_options {
     bool no_sync;         /* skip every fsync: a power cut may then tear the file */
     bool keep_mtime;      /* the time of the last change stays */
     bool force;           /* also a file with several names (else SFT_HARD_LINKS), and mend a
-                             file whose journal says another device */
+                             file whose journal says another device or inode (a copy), if
+                             its length and every byte fit */
     bool no_recover;      /* SFT_EDIT_INTERRUPTED instead of mending what was interrupted */
     sft_link_policy link; /* REPLACE: the link becomes a file of its own */
     uint64_t spare;       /* bytes left for later edits when a header grows; 0 = 4096 */
     uint64_t insert_from; /* bytes a file must have for `insert`; 0 = 16 MiB */
+    uint64_t place_most;  /* bytes of tensors that change in place, else by a new file: the
+                             journal holds them twice; 0 = 64 MiB */
+    bool in_place_unsafe; /* of a new file: as in sft_path_options */
     sft_open_options open; /* mode is not used; stays last */
 } sft_edit_options;
 
 #define SFT_EDIT_OPTIONS_INIT \
-    { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, \
-      SFT_OPEN_OPTIONS_INIT }
+    { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, 0, \
+      false, SFT_OPEN_OPTIONS_INIT }
 
 /* What a change does to the file, or did. @since 0.1 */
 typedef struct sft_edit_report {
@@ -1027,6 +1050,15 @@ SFT_API SFT_NODISCARD sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft
  * one name in the end are SFT_TENSOR_DUPLICATE, told by the calls below. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to,
                                                sft_error *err);
+/* Other bytes for a tensor (by the name it has now), as many as it has, as stored: packed,
+ * little-endian. May be asked together with the changes above: all of them are done or none.
+ * The bytes are not kept here: what source reads from must stay until the edit is applied or
+ * closed; it is read from its first byte, forward, once by each apply and save, not by a
+ * plan, and is not closed. Sources of several tensors are read one after another, in file
+ * order. SFT_TENSOR_NOT_FOUND; SFT_BUFFER_SIZE for more or fewer bytes, told by the calls
+ * below where size is SFT_SIZE_UNKNOWN: then nothing was changed. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_put(sft_edit *edit, sft_span tensor,
+                                            const sft_source *source, sft_error *err);
 
 /* What sft_edit_apply would do; nothing is changed. Whether blocks can be shared or come in
  * is tried with an unnamed file in the folder; SFT_EDIT_INSERT turns into SFT_EDIT_COPY if
@@ -1037,8 +1069,9 @@ SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *ou
 /* Change the file; report may be NULL. Done or not done: on failure the file is as it was,
  * but where even putting it back failed; then the journal stays, and err->hint tells how to
  * mend the file. SFT_EDIT_BUSY when another program is changing the file or has changed it
- * since it was opened. Only the copy ticks the job; the others take milliseconds. An edit is
- * applied once. @since 0.1 */
+ * since it was opened. Only copies and the bytes of sft_edit_put tick the job; the rest takes
+ * milliseconds. An edit is applied once. Who has the file open sees bytes that change in
+ * place while they change; `safe` keeps the old file for them. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,
                                               sft_edit_report *report, sft_error *err);
 
@@ -1058,9 +1091,10 @@ typedef enum sft_edit_found {
 } sft_edit_found;
 
 /* Mend a file whose editing was interrupted: its journal, .NAME.sft-journal beside it, is
- * brought to an end and removed. Only if it is this file's and every byte of the header is
- * the old or the new one; else SFT_EDIT_INTERRUPTED, and both are left alone. *found may
- * be NULL. Of the options open, force, no_sync and link are used. @since 0.1 */
+ * brought to an end and removed. Only if it is this file's and every byte of the header, and
+ * of what it says of the data, is the old or the new one; else SFT_EDIT_INTERRUPTED, and both
+ * are left alone. *found may be NULL. Of the options open, force, no_sync and link are used.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_recover(const char *path,
                                                 const sft_edit_options *options,
                                                 sft_edit_found *found, sft_error *err);

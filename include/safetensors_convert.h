@@ -97,6 +97,8 @@ SFT_API void sft_conversion_free(sft_conversion *conversion);
  * SFT_CONVERT_SCALE the tensor it belongs to, else NULL. @since 0.1 */
 SFT_API sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
                                              const sft_tensor **scale);
+/* Bytes tensor i has afterwards; 0 past the last. @since 0.1 */
+SFT_API uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i);
 /* Whether `i` would have been SCALED or SCALE, had not options.scaled been set. */
 SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i);
 

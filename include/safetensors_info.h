@@ -56,6 +56,9 @@ typedef struct sft_info_folder sft_info_folder;
 SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_allocator *alloc,
                                                     sft_info_folder **out, sft_error *err);
 SFT_API void sft_info_folder_close(sft_info_folder *folder);
+/* When the folder was listed, if the name that path ends in was a file there and no edit had
+ * left its journal; else 0. It is what sft_open_options.listed_at wants. @since 0.1 */
+SFT_API uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path);
 
 /* @since 0.1 */
 typedef struct sft_info_options {

@@ -170,11 +170,18 @@ typedef struct sft_save_set_options {
     size_t size;
     const char *stem; /* NULL = "model" */
     bool no_sync;     /* as in sft_path_options */
+    bool in_place_unsafe; /* as in sft_path_options */
+    /* Text of a JSON object whose members the index keeps in its "metadata", each as it is
+     * spelled; total_size is always that of what is written. May be empty. */
+    sft_span index_metadata;
+    /* NULL, or times of the last change, since 1970, for each shard and then the index:
+     * shards + 1 of them (one for a single file). */
+    const int64_t *mtimes_ns;
     sft_plan_options plan; /* of each shard; its alloc serves all; stays last */
 } sft_save_set_options;
 
 #define SFT_SAVE_SET_OPTIONS_INIT \
-    { sizeof(sft_save_set_options), NULL, false, SFT_PLAN_OPTIONS_INIT }
+    { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, SFT_PLAN_OPTIONS_INIT }
 
 /* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
  * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;
@@ -199,7 +206,8 @@ SFT_API SFT_NODISCARD sft_code sft_save_set(const char *folder, const sft_part *
 
 /* What is to change; what is NULL or 0 stays. In "metadata", the value of a key is set as a
  * string, or with data NULL the key goes; the tensors and the shards of "weight_map" get other
- * names: value in place of key. @since 0.1 */
+ * names: value in place of key. Or, instead of these two, tensors of "weight_map" (key) get
+ * another shard (value), come in, or with data NULL go. @since 0.1 */
 typedef struct sft_index_changes {
     size_t size;
     const sft_pair *metadata;
@@ -209,9 +217,14 @@ typedef struct sft_index_changes {
     const sft_pair *shards;
     size_t shard_count;
     bool only_look; /* write nothing: find out whether anything would change */
+    const sft_pair *places;
+    size_t place_count;
+    bool has_total_size; /* "total_size" of "metadata" becomes total_size */
+    uint64_t total_size;
 } sft_index_changes;
 
-#define SFT_INDEX_CHANGES_INIT { sizeof(sft_index_changes), NULL, 0, NULL, 0, NULL, 0, false }
+#define SFT_INDEX_CHANGES_INIT \
+    { sizeof(sft_index_changes), NULL, 0, NULL, 0, NULL, 0, false, NULL, 0, false, 0 }
 
 /* Write the index at path, changed, to `to` (NULL: path), whole or not at all. All text but
  * what changes stays as it is spelled. *changed (or NULL) says whether anything did; if not,

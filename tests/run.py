@@ -35,6 +35,7 @@ TARGETS = {
         "UBSAN_OPTIONS": "print_stacktrace=1"}),
     "msan": ("msan", "build/msan", "all tests fuzzers", {"MSAN_OPTIONS": "allocator_may_return_null=1"}),
     "tsan": ("tsan", "build/tsan", "all tests", {"TSAN_OPTIONS": "halt_on_error=1"}),
+    "kill": ("release", "build", "all", {}),
     "coverage": ("coverage", "build/coverage", "all tests examples fuzzers", {}),
     "m32": ("m32", "build/m32", "all tests fuzzers", {}),
     "s390x": ("s390x", "build/s390x", "all tests fuzzers", {"SFT_EMULATE": QEMU}),
@@ -67,6 +68,8 @@ SUITES = [
     ("warnings", "test", 300, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
     ("faults", "test asan coverage", 600, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
+    ("kill", "test kill", 900, [PY, "tests/kill/run.py"], "tests/kill/run.py"),
+    ("disk", "test", 300, [PY, "tests/disk/run.py"], "tests/disk/run.py"),
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 300, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
@@ -78,7 +81,7 @@ SUITES = [
     ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
     ("python", "test", 400,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
-    ("package", "test", 400, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
+    ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
@@ -182,7 +185,15 @@ def environment(target):
     return env
 
 
+def hear_signals():
+    """A run in the background is started deaf to some; suites test what they do."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--only", default="")

@@ -10,8 +10,10 @@ import copy
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -22,6 +24,25 @@ CALLS = {
     "hash": [["--algo", "all"]],
     "check": [[], ["--deep"], ["--level", "strict"], ["--level", "compat"]],
     "diff": [[], ["--atol", "1"]],
+}
+# Commands that write, each in a folder with a copy of the example models (m: one file, s: the
+# index of another, h: a folder to be cleaned).
+WRITES = {
+    "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x"],
+    "split": ["m -o out --count 2", "m -o one", "s -o dry --dry-run", "m -o out"],
+    "select": ["m -o out.safetensors --keep *f4*", "s -o some --drop *norm*",
+               "s --in-place --drop *layers.1.*", "s --in-place --drop nothing",
+               "s --in-place --keep *norm* --dry-run", "m -o x --keep nothing"],
+    "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --force --dry-run", "m y=m"],
+    "convert": ["m -o out.safetensors -d F32", "s -o half -d F16", "s -o dry -d F16 --dry-run",
+                "m --in-place -d F16", "m -o x -d F33"],
+    "repair": ["m -o out.safetensors", "broken.safetensors -o fixed.safetensors",
+               "broken.safetensors --in-place", "s -o out", "bad/model.safetensors.index.json -o b",
+               "bare -o whole --dry-run", "bare -o whole", "cut.safetensors -o x", "m",
+               "--clean h --dry-run", "--clean h", "--clean nosuch"],
+    "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],
+    "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
+             "rm m k nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
 }
 PAIRS = {"diff"}  # commands of two models
 MOST_PAIRS = 100
@@ -38,7 +59,7 @@ def closed(schema):
     schema = copy.deepcopy(schema)
     for part in list(schema["$defs"].values()):
         if part.get("type") == "object" and "properties" in part:
-            if part is schema["$defs"].get("good") or part is schema["$defs"].get("failed"):
+            if "ok" in part["properties"]:
                 part["properties"].update({"schema": True, "command": True})
             part["additionalProperties"] = False
     return schema
@@ -77,6 +98,53 @@ def parts(name, paths):
             for at in range(0, len(paths), step)] + [[paths[-2], paths[0]], [paths[0], paths[-2]]]
 
 
+def example(folder):
+    """The folder of WRITES."""
+    models = os.path.join(ROOT, "examples", "models")
+    shutil.copytree(models, folder, dirs_exist_ok=True)
+    os.rename(os.path.join(folder, "every-dtype.safetensors"), os.path.join(folder, "m"))
+    with open(os.path.join(folder, "m"), "rb") as f:
+        data = f.read()
+    header = b'{"__metadata__":{"a":"/home/me/x","ss_tag_frequency":"{\\"me\\":{\\"b\\":1}}"}}  '
+    npy = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n"
+    made = {"broken.safetensors": data + b"abc", "cut.safetensors": data[:-1],
+            "private.safetensors": len(header).to_bytes(8, "little") + header,
+            "x.npy": b"\x93NUMPY\1\0" + len(npy).to_bytes(2, "little") + npy + bytes(4),
+            "h/.m.sft-abcdef": b""}
+    os.mkdir(os.path.join(folder, "h"))
+    for name, content in made.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(content)
+    sharded = os.path.join(folder, "sharded")
+    shutil.copytree(sharded, os.path.join(folder, "bad"))
+    shutil.copytree(sharded, os.path.join(folder, "bare"))
+    os.remove(os.path.join(folder, "bare", "model.safetensors.index.json"))
+    with open(os.path.join(folder, "bad", "model.safetensors.index.json"), "r+") as f:
+        index = json.load(f)
+        index["metadata"]["total_size"] = 1
+        del index["weight_map"][sorted(index["weight_map"])[0]]
+        f.seek(0)
+        f.truncate()
+        json.dump(index, f)
+
+
+def written(command, name):
+    """What the calls of WRITES print, each once with --json and once with --jsonl."""
+    for words in WRITES[name]:
+        both = []
+        for form in ("--json", "--jsonl"):
+            with tempfile.TemporaryDirectory(prefix="sft-schema-") as folder:
+                example(folder)
+                index = "sharded/model.safetensors.index.json"
+                line = [index if w == "s" else w for w in words.split()]
+                made = subprocess.run([command, name, *line, form], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, cwd=folder, check=False)
+                if made.returncode not in (0, 1, 2):
+                    sys.exit("schema: %s %s ended with %d" % (name, words, made.returncode))
+                both.append(made.stdout.decode("utf-8"))
+        yield both
+
+
 def main():
     try:
         import jsonschema
@@ -85,26 +153,29 @@ def main():
         return 0
     command = os.path.abspath(sys.argv[1])
     paths, results, manual = inputs(sys.argv[2:]), 0, read("docs", "json.md")
-    for name, calls in CALLS.items():
+    for name, calls in {**CALLS, **{name: [] for name in WRITES}}.items():
         schema = json.loads(read("docs", "schema", name + ".json"))
         jsonschema.Draft202012Validator.check_schema(schema)
         validators = [jsonschema.Draft202012Validator(s) for s in (schema, closed(schema))]
         for field in sorted(fields(schema)):
             if "`%s`" % field not in manual:
                 sys.exit("schema: docs/json.md does not tell of `%s`" % field)
-        for options in calls:
-            for part in parts(name, paths):
-                whole = json.loads(run(command, name, options + ["--json"], part))
-                lines = run(command, name, options + ["--jsonl"], part).splitlines()
-                for value in [whole] + [json.loads(line) for line in lines]:
-                    for validator in validators:
-                        found = jsonschema.exceptions.best_match(validator.iter_errors(value))
-                        if found:
-                            sys.exit("schema: %s: %s: %s"
-                                     % (name, found.json_path, found.message))
-                if len(lines) != len(whole["results"]):
-                    sys.exit("schema: %s: --json and --jsonl differ in number" % name)
-                results += len(lines)
+        said = written(command, name) if name in WRITES else (
+            [run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
+            for options in calls for part in parts(name, paths))
+        for text, lines in said:
+            if not text and not lines:
+                continue  # the usage was wrong
+            whole, lines = json.loads(text), lines.splitlines()
+            for value in [whole] + [json.loads(line) for line in lines]:
+                for validator in validators:
+                    found = jsonschema.exceptions.best_match(validator.iter_errors(value))
+                    if found:
+                        sys.exit("schema: %s: %s: %s: %s"
+                                 % (name, found.json_path, found.message, json.dumps(value)[:500]))
+            if len(lines) != len(whole["results"]):
+                sys.exit("schema: %s: --json and --jsonl differ in number" % name)
+            results += len(lines)
     print("schema: %d files, %d results, all as their schemas say" % (len(paths), results))
     print("%d passed, %d failed" % (results, 0 if results else 1))
     return 0 if results else 1

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define COPY_PIECE ((size_t)256 << 10) /* what stays in a processor's cache */
+#define COPY_LENT ((size_t)8 << 20)    /* what is in memory goes out in large writes */
 #define COPY_PAGE 4096
 #define COPY_PASS ((uint64_t)8 << 20)
 
@@ -57,7 +58,8 @@ static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
 static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     uint64_t at = run->begin + run->done;
     uint64_t left = run->end - at;
-    size_t piece = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
+    size_t most = is_lent(run) ? COPY_LENT : COPY_PIECE;
+    size_t piece = left < most ? (size_t)left : most;
     *got = piece;
     if (piece == 0) return SFT_OK;
     sft_code code = copy_take_room(run, left, err);

@@ -30,7 +30,8 @@ static int direct_plain(sfti_direct *d) {
     return os_set_direct(d->fd, false);
 }
 
-/* The first len bytes of the block. What is refused, or taken in part, goes on plainly. */
+/* The first len bytes of the block. Where one is refused, or taken in part only, the rest of
+ * the file goes on plainly from that byte. */
 static int direct_flush(sfti_direct *d, size_t len) {
     for (size_t done = 0; done < len;) {
         size_t put = 0;
@@ -38,7 +39,7 @@ static int direct_flush(sfti_direct *d, size_t len) {
         if (!error && put == 0) error = EIO;
         if (error && (error != EINVAL || d->plain)) return error;
         done += put;
-        if (!d->plain && (error || put % DIRECT_UNIT != 0)) error = direct_plain(d);
+        if (!d->plain && (error || done < len)) error = direct_plain(d);
         if (error && error != EINVAL) return error;
     }
     d->begin += len;

@@ -20,6 +20,7 @@ typedef struct path_sink {
     bool replaces; /* there was an old file when we began */
     bool failed;   /* bytes are missing: never publish */
     uint64_t preallocated, end;
+    uint64_t fresh, fresh_end; /* written, and the disk has not been told to begin with it */
     sfti_direct direct;
 } path_sink;
 
@@ -27,6 +28,7 @@ typedef struct path_sink {
 #define TEMP_TRIES 64
 #define TEMP_LETTERS 6
 #define TEMP_NAME_MOST 200 /* of NAME in the temporary's name */
+#define WRITE_BACK ((uint64_t)8 << 20)
 
 /* ── Names ── */
 
@@ -118,6 +120,18 @@ static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
     return SFT_OK;
 }
 
+/* The disk works while we do, instead of after us. */
+static void path_written(path_sink *s, uint64_t offset, uint64_t len) {
+    uint64_t end = offset + len;
+    if (end > s->end) s->end = end;
+    if (s->options.no_sync) return;
+    if (offset != s->fresh_end) s->fresh = offset;
+    s->fresh_end = end;
+    if (end - s->fresh < WRITE_BACK) return;
+    os_write_back(s->fd, s->fresh, end - s->fresh);
+    s->fresh = end;
+}
+
 static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t len,
                            sft_error *err) {
     path_sink *s = ctx;
@@ -132,8 +146,8 @@ static sft_code write_path(void *ctx, uint64_t offset, const void *bytes, size_t
             if (err) err->offset = offset + done;
             return code;
         }
+        path_written(s, offset + done, put);
         done += put;
-        if (offset + done > s->end) s->end = offset + done;
     }
     return SFT_OK;
 }
@@ -165,7 +179,7 @@ bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin,
     if (sink->write_at != write_path) return false;
     path_sink *s = sink->ctx;
     if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
-    if (at + *put > s->end) s->end = at + *put;
+    path_written(s, at, *put);
     return true;
 }
 
@@ -179,10 +193,28 @@ bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin
 
 /* ── Publishing ── */
 
+/* What file systems say that have no other names for a file. */
+static bool no_renaming(int error) {
+    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
+}
+
 static sft_code publish_failed(int error, sft_error *err) {
-    if (error != EEXIST) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
-    sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                              "expected no file of that name, found one");
+    sft_code code;
+    if (error == EEXIST) {
+        code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                         "expected no file of that name, found one");
+    } else if (!no_renaming(error)) {
+        return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
+    } else {
+        char room[128];
+        code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
+                         "expected a file system that lets a file take another's name, found one "
+                         "that does not: %s", os_error_text(error, room, sizeof room));
+        if (err) {
+            err->hint = "if this is a mounted object store, write to a local disk and copy the "
+                        "file, or let it be written over with --in-place-unsafe";
+        }
+    }
     if (err) err->os_errno = error;
     return code;
 }
@@ -199,12 +231,98 @@ static int publish_unnamed(path_sink *s) {
     return error;
 }
 
+/* Where a file system has renaming, but none that spares what is there and no hard links, a
+ * look just before is the best there is. */
+static int rename_temp(path_sink *s) {
+    os_info info;
+    int error = os_rename(s->temp, s->target, s->options.no_clobber);
+    if (!s->options.no_clobber || !no_renaming(error)) return error;
+    int there = os_info_path(s->target, false, &info);
+    if (there != ENOENT) return there ? error : EEXIST;
+    return os_rename(s->temp, s->target, false);
+}
+
 static int publish_named(path_sink *s) {
     int error = os_close(s->fd);
     s->fd = -1;
-    if (!error) error = os_rename(s->temp, s->target, s->options.no_clobber);
+    if (!error) error = rename_temp(s);
     if (!error) s->named = false;
     return error;
+}
+
+/* ── Without renaming ── */
+
+#define OVER_ROOM ((size_t)1 << 20)
+
+static int over_write(int to, const char *bytes, size_t len, uint64_t at) {
+    int error = 0;
+    for (size_t put = 0; !error && len > 0; bytes += put, at += put, len -= put) {
+        error = os_pwrite(to, bytes, len, at, &put);
+        if (!error && put == 0) error = EIO;
+    }
+    return error;
+}
+
+static int over_bytes(const path_sink *s, int from, int to, char *room) {
+    for (uint64_t at = 0;;) {
+        size_t got = 0;
+        int error = os_pread(from, room, OVER_ROOM, at, &got);
+        if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
+        error = over_write(to, room, got, at);
+        if (error) return error;
+        at += got;
+    }
+}
+
+/* Not to have its mode makes a file no more open than it should be. */
+static int over_settle(const path_sink *s, int to, uint32_t mode) {
+    int error = os_set_mode(to, mode);
+    if (no_renaming(error)) error = 0;
+    if (!error && s->options.has_mtime) error = os_set_mtime(to, s->options.mtime_ns);
+    return error || s->options.no_sync ? error : os_sync(to);
+}
+
+/* *gone: the old file is no longer there. */
+static int over_copy(const path_sink *s, int from, char *room, bool *gone) {
+    os_info info;
+    int to = -1, error = os_info_fd(from, &info);
+    bool old = s->replaces && !s->options.no_clobber;
+    if (!error && old) error = os_unlink(s->target);
+    *gone = old && !error;
+    if (!error) error = os_open_new(s->target, info.mode & 0600, &to);
+    if (error) return error;
+    error = over_bytes(s, from, to, room);
+    if (!error) error = over_settle(s, to, info.mode & 0777);
+    int closed = os_close(to);
+    if (!error) error = closed;
+    if (error && os_unlink(s->target)) *gone = true;
+    return error;
+}
+
+/* What is there goes, and a new file gets the bytes: object stores take no others. */
+static int over_target(path_sink *s, bool *gone) {
+    int from = -1, error = os_open_read(s->temp, &from);
+    char *room = sfti_take(&s->alloc, OVER_ROOM);
+    if (!error) error = room ? over_copy(s, from, room, gone) : ENOMEM;
+    sfti_release(&s->alloc, room, OVER_ROOM);
+    if (from >= 0) (void)os_close(from);
+    return error;
+}
+
+static sft_code publish_over(path_sink *s, sft_error *err) {
+    char text[128];
+    bool gone = false;
+    int error = over_target(s, &gone);
+    if (!error) return SFT_OK;
+    if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_ROOM);
+    if (error == EEXIST && !gone) return publish_failed(error, err);
+    if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
+    s->named = false; /* it stays */
+    sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
+              "cannot write over the file: %s; what it should be is whole in %s",
+              os_error_text(error, text, sizeof text), s->temp);
+    if (err) err->os_errno = error;
+    return SFT_IO_PUBLISH;
 }
 
 /* Some file systems know no syncing of folders, and say so. */
@@ -233,7 +351,10 @@ static sft_code publish_path(path_sink *s, sft_error *err) {
     sft_code code = settle_path(s, err);
     if (code != SFT_OK) return code;
     int error = s->named ? publish_named(s) : publish_unnamed(s);
-    if (error) return publish_failed(error, err);
+    bool over = no_renaming(error) && s->options.in_place_unsafe;
+    if (over) code = publish_over(s, err);
+    if (code != SFT_OK) return code;
+    if (error && !over) return publish_failed(error, err);
     if (s->options.no_sync) return SFT_OK;
     error = os_sync_folder(s->folder);
     if (error == 0 || no_folder_sync(error)) return SFT_OK;
@@ -291,7 +412,8 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *roo
 /* From here on the file is never open to more people than the old one was. */
 static int open_temp(path_sink *s, uint32_t mode) {
     uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
-    int error = os_open_unnamed(s->folder, first, &s->fd);
+    int error = EOPNOTSUPP;
+    if (!s->options.in_place_unsafe) error = os_open_unnamed(s->folder, first, &s->fd);
     if (error == EOPNOTSUPP) error = temp_make(s, false, first);
     if (error || mode == NO_MODE) return error;
     return os_set_mode(s->fd, mode);

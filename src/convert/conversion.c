@@ -148,6 +148,10 @@ sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
     return row->fate;
 }
 
+uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i) {
+    return i < conversion->count ? conversion->rows[i].bytes : 0;
+}
+
 bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
     return i < conversion->count && conversion->rows[i].overruled;
 }
@@ -173,6 +177,7 @@ static sft_plan_options plan_options_of(const sft_conversion *c) {
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     plan.has_metadata = c->has_metadata;
     plan.align = c->options.align;
+    plan.level = SFT_LEVEL_COMPAT; /* what could be read can be written */
     plan.alloc = c->options.alloc;
     return plan;
 }

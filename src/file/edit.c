@@ -123,12 +123,40 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
                               err);
 }
 
+static void edit_shut(sft_edit *edit) {
+    sft_close(edit->file);
+    if (edit->fd >= 0) (void)os_close(edit->fd);
+    edit->file = NULL;
+    edit->fd = -1;
+}
+
+static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
+    const sft_edit_options *o = &edit->options;
+    sft_code code =
+        sfti_journal_recover(edit->path, o->force, o->no_sync, &edit->alloc, NULL, err);
+    return code == SFT_OK ? edit_open_model(edit, err) : code;
+}
+
+/* What is torn, though it was just seen to be whole, is being changed now, or was until now. */
+static sft_code edit_open_calm(sft_edit *edit, sft_error *err) {
+    sft_code code = edit_open_whole(edit, err);
+    bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
+    if (!torn || edit->fd < 0) return code;
+    int error = os_lock(edit->fd);
+    edit_shut(edit);
+    if (error != EAGAIN) return edit_open_whole(edit, err);
+    sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+              "expected no other program to change the file, found one");
+    if (err) err->os_errno = error;
+    return SFT_EDIT_BUSY;
+}
+
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
     sft_code code = edit_resolve(path, o->link, edit->path, &edit->is_link, err);
-    if (code == SFT_OK && !o->no_recover && !edit->is_link)
-        code = sfti_journal_recover(edit->path, o->force, o->no_sync, &edit->alloc, NULL, err);
-    return code == SFT_OK ? edit_open_model(edit, err) : code;
+    if (code != SFT_OK) return code;
+    return o->no_recover || edit->is_link ? edit_open_model(edit, err)
+                                          : edit_open_calm(edit, err);
 }
 
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
@@ -152,8 +180,7 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
 void sft_edit_close(sft_edit *edit) {
     if (!edit) return;
     sft_allocator alloc = edit->alloc;
-    sft_close(edit->file);
-    if (edit->fd >= 0) (void)os_close(edit->fd);
+    edit_shut(edit);
     sfti_arena_free(&edit->arena);
     sfti_release(&alloc, edit, sizeof *edit);
 }

@@ -1,5 +1,5 @@
-/* What the files of an edit share: opening and asking (edit.c), the new header
- * (edit_head.c), bringing it to the disk (edit_apply.c, edit_grow.c). */
+/* What the files of an edit share: opening and asking (edit.c, edit_put.c), the new header
+ * (edit_head.c), bringing it to the disk (edit_apply.c, edit_place.c, edit_grow.c). */
 #ifndef SFTI_EDIT_H
 #define SFTI_EDIT_H
 
@@ -9,6 +9,7 @@
 
 #define SFTI_EDIT_SPARE UINT64_C(4096)
 #define SFTI_EDIT_INSERT_FROM (UINT64_C(16) << 20)
+#define SFTI_EDIT_PLACE_MOST (UINT64_C(64) << 20)
 
 /* One thing asked for: a metadata key's value (data NULL: none), or a tensor's name. */
 typedef struct sfti_wish {
@@ -21,6 +22,12 @@ typedef struct sfti_wishes {
     size_t count;
 } sfti_wishes;
 
+/* Other bytes for a tensor. */
+typedef struct sfti_put {
+    struct sfti_put *next; /* the one asked for before */
+    sfti_patch patch;
+} sfti_put;
+
 struct sft_edit {
     sft_allocator alloc;
     sfti_arena arena; /* wishes and what they hold */
@@ -28,6 +35,12 @@ struct sft_edit {
     sfti_limits limits;
     uint64_t seed[2];
     sfti_wishes metadata, names;
+    sfti_put *puts;
+    size_t put_count;
+    /* The same in file order, each tensor once; made of so many puts. */
+    sfti_patch *patches;
+    size_t patch_count, patches_of;
+    uint64_t patch_bytes;
     int fd; /* for reading; -1 once it had to be closed */
     os_info info;
     sft_file *file;
@@ -45,6 +58,7 @@ typedef struct sfti_new_head {
     size_t first, last; /* grown 0: bytes [first, last) differ; equal: none do */
 } sfti_new_head;
 
+sft_code sfti_edit_patches(sft_edit *edit, sft_error *err);
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err);
 void sfti_edit_head_free(sft_edit *edit, sfti_new_head *head);
 /* The file's old head into out (8 + N bytes). */
@@ -68,9 +82,11 @@ sft_code sfti_edit_new_file(sft_edit *edit, const char *path, const sft_path_opt
                             sft_edit_method *method, sft_error *err);
 /* Make sure that the path still leads to what was opened. */
 sft_code sfti_edit_same(const sft_edit *edit, sft_error *err);
-/* Put the head's bytes there under a journal, after blocks have come in if it is longer.
- * *unable: they cannot; the file is as it was. */
+/* Put the head's bytes and the patches there under a journal, after blocks have come in if the
+ * head is longer. *unable: they cannot; the file is as it was. Ticks the job for the patches,
+ * before anything changes. */
 sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
-                              const sfti_new_head *head, bool *unable, sft_error *err);
+                              const sfti_new_head *head, const sft_job *job, bool *unable,
+                              sft_error *err);
 
 #endif

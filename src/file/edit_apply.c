@@ -69,113 +69,24 @@ static sft_code target_open(sft_edit *edit, sfti_target *target, sft_error *err)
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing");
 }
 
-/* ── Under the journal ── */
-
-typedef struct placing {
-    const sft_edit *edit;
-    const sfti_target *target;
-    const sfti_new_head *head;
-    bool may_undo; /* nothing has come in: the old bytes can be put back */
-} placing;
-
-static int place_sync(const placing *p) {
-    return p->edit->options.no_sync ? 0 : os_sync(p->target->fd);
-}
-
-/* The bytes that differ, of the old head or the new. */
-static int place_bytes(const placing *p, bool old) {
-    size_t first = p->head->grown ? 0 : p->head->first;
-    size_t last = p->head->grown ? p->head->len : p->head->last;
-    const char *from = old ? p->target->old_head : p->head->data;
-    return sfti_write_all(p->target->fd, from + first, last - first, first);
-}
-
-static int place_time(const placing *p) {
-    const sft_edit *edit = p->edit;
-    return edit->options.keep_mtime ? os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
-}
-
-/* After a failure: the old bytes back, and only when the disk has them the journal goes. */
-static void place_undo(const placing *p, sft_error *err) {
-    bool undone = p->may_undo && place_bytes(p, true) == 0 && place_sync(p) == 0;
-    if (undone) {
-        (void)place_time(p);
-        (void)sfti_journal_remove(p->edit->path);
-    } else if (err) {
-        err->hint = sft_code_describe(SFT_EDIT_INTERRUPTED)->hint;
-    }
-}
-
-static sft_code place_head(const placing *p, sft_error *err) {
-    sft_code code = SFT_IO_WRITE;
-    const char *what = "write the header";
-    int error = place_bytes(p, false);
-    if (!error && (error = place_time(p)) != 0) what = "keep the time of the last change";
-    if (!error && (error = place_sync(p)) != 0) {
-        code = SFT_IO_SYNC;
-        what = "sync the file";
-    }
-    if (!error) {
-        (void)sfti_journal_remove(p->edit->path);
-        return SFT_OK;
-    }
-    code = sfti_io_fail(err, code, error, what);
-    place_undo(p, err);
-    return code;
-}
-
-/* Blocks in before the head. *unable where there is no such thing: all is as it was, the
- * journal gone, and another file may take this one's place. */
-static sft_code place_insert(placing *p, bool *unable, sft_error *err) {
-    os_info now;
-    int error = os_insert_range(p->target->fd, 0, p->head->grown);
-    p->may_undo = false;
-    if (!error) {
-        error = place_sync(p);
-        if (!error) return SFT_OK;
-        sft_code code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
-        place_undo(p, err);
-        return code;
-    }
-    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "make room before the data");
-    if (error != EOPNOTSUPP && (os_info_fd(p->target->fd, &now) != 0 ||
-                                now.size != p->edit->info.size)) {
-        place_undo(p, err);
-        return code;
-    }
-    /* For good: what takes this file's place would not be mended by its journal. */
-    int kept = sfti_journal_remove(p->edit->path);
-    if (!kept && !p->edit->options.no_sync) kept = sfti_journal_settle(p->edit->path);
-    *unable = error == EOPNOTSUPP && !kept;
-    if (kept && error == EOPNOTSUPP)
-        code = sfti_io_fail(err, SFT_IO_PUBLISH, kept, "remove the journal of the edit");
-    return code;
-}
-
-sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
-                              const sfti_new_head *head, bool *unable, sft_error *err) {
-    placing p = { edit, target, head, true };
-    sfti_journal journal = { (uint32_t)(head->grown ? SFT_EDIT_INSERT : SFT_EDIT_PLACE),
-                             edit->info.device, edit->info.inode, edit->info.size, head->grown,
-                             { target->old_head, target->old_len }, { head->data, head->len } };
-    *unable = false;
-    sft_code code = sfti_journal_write(edit->path, &journal, edit->info.mode,
-                                       edit->options.no_sync, &edit->alloc, err);
-    if (code == SFT_OK && head->grown) code = place_insert(&p, unable, err);
-    return code == SFT_OK ? place_head(&p, err) : code;
-}
-
 /* ── Applying ── */
+
+static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
+    uint64_t most = edit->options.place_most ? edit->options.place_most : SFTI_EDIT_PLACE_MOST;
+    if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
+    return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
+}
 
 static sft_code apply_to_target(sft_edit *edit, const sfti_new_head *head, const sft_job *job,
                                 sft_edit_method *method, sft_error *err) {
     sfti_target target;
-    bool unable, in_place = head->grown == 0 && !edit->options.safe && !edit->is_link;
+    bool unable;
     sft_code code = target_open(edit, &target, err);
     if (code == SFT_OK) {
         *method = SFT_EDIT_PLACE;
-        code = in_place ? sfti_edit_journalled(edit, &target, head, &unable, err)
-                        : sfti_edit_grow(edit, &target, head, job, method, err);
+        code = fits_in_place(edit, head)
+                   ? sfti_edit_journalled(edit, &target, head, job, &unable, err)
+                   : sfti_edit_grow(edit, &target, head, job, method, err);
     }
     target_close(edit, &target);
     return code;
@@ -192,11 +103,12 @@ static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     if (edit->applied)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected an edit that was not applied yet, found one that was");
-    return check_names(edit, err);
+    sft_code code = check_names(edit, err);
+    return code == SFT_OK ? sfti_edit_patches(edit, err) : code;
 }
 
-static bool changes_nothing(const sfti_new_head *head) {
-    return head->grown == 0 && head->first >= head->last;
+static bool changes_nothing(const sft_edit *edit, const sfti_new_head *head) {
+    return head->grown == 0 && head->first >= head->last && edit->patch_count == 0;
 }
 
 sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *report,
@@ -206,7 +118,7 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
     sft_code code = begin_apply(edit, err);
     if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;
-    if (!changes_nothing(&head)) {
+    if (!changes_nothing(edit, &head)) {
         edit->applied = true;
         code = apply_to_target(edit, &head, job, &method, err);
     }
@@ -225,7 +137,8 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
                          "expected a path, and an edit that was not applied yet");
     sfti_options_copy(&own, sizeof own, options);
     if (own.mode == 0) own.mode = edit->info.mode & 0777;
-    sft_code code = sfti_edit_head(edit, &head, err);
+    sft_code code = sfti_edit_patches(edit, err);
+    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;
     code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, job, &method, err);
     if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
@@ -248,6 +161,7 @@ static sft_edit_method probe_methods(const sft_edit *edit) {
     folder[len > 0 ? len : 1] = '\0';
     if (os_open_unnamed(folder, 0600, &fd)) return SFT_EDIT_COPY;
     bool insert = !edit->options.safe && !edit->is_link && edit->fd >= 0 &&
+                  edit->patch_count == 0 &&
                   edit->info.size >= (from ? from : SFTI_EDIT_INSERT_FROM);
     if (edit->info.size >= block && os_clone_range(edit->fd, 0, fd, 0, block) == 0)
         method = SFT_EDIT_REFLINK;
@@ -263,8 +177,8 @@ sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out, sft_error *err) {
     sft_code code = begin_apply(edit, err);
     if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;
-    bool in_place = head.grown == 0 && !edit->options.safe && !edit->is_link;
-    if (!changes_nothing(&head)) method = in_place ? SFT_EDIT_PLACE : probe_methods(edit);
+    bool in_place = fits_in_place(edit, &head);
+    if (!changes_nothing(edit, &head)) method = in_place ? SFT_EDIT_PLACE : probe_methods(edit);
     sfti_edit_tell(edit, &head, method, out);
     sfti_edit_head_free(edit, &head);
     return SFT_OK;

@@ -1,8 +1,6 @@
 #include "base/checked.h"
 #include "file/edit.h"
 
-#include <errno.h>
-
 /* ── A new file ── */
 
 /* Where the first whole block of the data begins; the file's end if there is none. */
@@ -13,13 +11,46 @@ static uint64_t first_block(const sft_edit *edit, uint64_t data) {
     return at;
 }
 
-/* The head and, behind it, bytes [data, shared) of the old file; the rest is shared. */
-static sft_code write_front(sft_edit *edit, const sft_sink *sink, const sft_source *source,
-                            const sfti_new_head *head, uint64_t data, uint64_t shared,
-                            const sft_job *job, sft_error *err) {
-    sft_code code = sink->write_at(sink->ctx, 0, head->data, head->len, err);
-    if (code != SFT_OK || shared == data) return code;
-    return sfti_copy_into(source, data, shared, sink, head->len, &edit->alloc, job, err);
+/* A new file being filled from the old one. */
+typedef struct filling {
+    sft_edit *edit;
+    const sft_sink *sink;
+    const sft_source *source;
+    uint64_t grown;  /* bytes that everything moves up by */
+    uint64_t shared; /* from here on the blocks are there already */
+    sfti_stages stages;
+} filling;
+
+/* Bytes [at, end) of the old file, as far as they are not shared. */
+static sft_code fill_old(filling *f, uint64_t at, uint64_t end, sft_error *err) {
+    if (end > f->shared) end = f->shared;
+    if (at >= end) return SFT_OK;
+    sft_code code = sfti_copy_into(f->source, at, end, f->sink, at + f->grown, &f->edit->alloc,
+                                   &f->stages.job, err);
+    f->stages.done += end - at;
+    return code;
+}
+
+static sft_code fill_patch(filling *f, const sfti_patch *patch, sft_error *err) {
+    sft_code code = sfti_patch_write(patch, f->sink, patch->at + f->grown, &f->edit->alloc,
+                                     &f->stages.job, err);
+    f->stages.done += patch->len;
+    return code;
+}
+
+/* Behind the head: patches, and old bytes between them. */
+static sft_code fill_data(filling *f, const sft_job *job, sft_error *err) {
+    const sft_edit *edit = f->edit;
+    uint64_t at = sft_file_data_offset(edit->file), size = edit->info.size;
+    sft_code code = SFT_OK;
+    sfti_stages_begin(&f->stages, job, f->shared - at + (f->shared < size ? edit->patch_bytes : 0));
+    for (size_t i = 0; i < edit->patch_count && code == SFT_OK; i++) {
+        const sfti_patch *patch = &edit->patches[i];
+        code = fill_old(f, at, patch->at, err);
+        if (code == SFT_OK) code = fill_patch(f, patch, err);
+        at = patch->at + patch->len;
+    }
+    return code == SFT_OK ? fill_old(f, at, size, err) : code;
 }
 
 typedef struct renewing {
@@ -43,7 +74,10 @@ static sft_code fill_new_file(sft_edit *edit, const renewing *r, const sft_sink 
     sft_code code = clones ? SFT_OK : sink->expect(sink->ctx, size + r->head->grown, err);
     if (code == SFT_OK) code = sft_source_fd(r->fd, &edit->alloc, &source, err);
     if (code != SFT_OK) return code;
-    code = write_front(edit, sink, &source, r->head, data, clones ? shared : size, job, err);
+    filling f = { .edit = edit, .sink = sink, .source = &source, .grown = r->head->grown,
+                  .shared = clones ? shared : size };
+    code = sink->write_at(sink->ctx, 0, r->head->data, r->head->len, err);
+    if (code == SFT_OK) code = fill_data(&f, job, err);
     sfti_source_close(&source);
     return code;
 }
@@ -83,7 +117,7 @@ static sft_code insert_blocks(sft_edit *edit, const sfti_target *target,
     if (edit->fd >= 0) (void)os_close(edit->fd);
     edit->fd = -1;
     if (os_lease(target->fd, true)) return SFT_IO_WRITE;
-    sft_code code = sfti_edit_journalled(edit, target, head, unable, err);
+    sft_code code = sfti_edit_journalled(edit, target, head, NULL, unable, err);
     (void)os_lease(target->fd, false);
     return code;
 }
@@ -94,8 +128,10 @@ sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_ne
     uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
     bool unable = false;
     options.no_sync = edit->options.no_sync;
+    options.in_place_unsafe = edit->options.in_place_unsafe;
     renewing r = { edit->path, &options, target->fd, head, false, true };
-    r.insert = head->grown > 0 && !edit->options.safe && !edit->is_link && edit->info.size >= from;
+    r.insert = head->grown > 0 && !edit->options.safe && !edit->is_link &&
+               edit->info.size >= from && edit->patch_count == 0;
     sft_code code = renew(edit, &r, job, method, err);
     if (code != SFT_OK || *method != SFT_EDIT_INSERT) return code;
     code = insert_blocks(edit, target, head, &unable, err);

@@ -153,13 +153,20 @@ static sft_code head_cuts(heading *h, sft_error *err) {
 
 /* ── Its place ── */
 
-static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t room) {
-    uint64_t block = edit->info.block, spare = edit->options.spare, out = 0;
-    if (text <= room) return 0;
+static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) {
+    uint64_t block = edit->info.block, out = 0;
     if (block < 4096 || (block & (block - 1)) != 0) block = 4096;
-    if (spare == 0) spare = SFTI_EDIT_SPARE;
-    if (!sfti_add(text - room, spare, &out) || !sfti_align_up(out, block, &out)) return UINT64_MAX;
+    if (!sfti_add(more, spare, &out) || !sfti_align_up(out, block, &out)) return UINT64_MAX;
     return out;
+}
+
+/* With room to spare, or without where a header may not be so long. */
+static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t room, uint64_t most) {
+    uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
+    if (text <= room) return 0;
+    uint64_t out = grown_with(edit, text - room, spare);
+    if (sfti_add(room, out, &all) && all <= most) return out;
+    return grown_with(edit, text - room, 0);
 }
 
 /* The old padding stays where it stood; what the object gave up becomes spaces. */
@@ -188,12 +195,12 @@ static void head_difference(const heading *h, sfti_new_head *head) {
 static sft_code head_make(heading *h, sfti_new_head *head, sft_error *err) {
     sft_edit *edit = h->edit;
     uint64_t text = sfti_cuts_length(&h->cuts, h->end), len;
-    head->grown = grown_by(edit, text, h->old.len);
     uint64_t most = edit->limits.max_header_bytes;
     if (most > SFTI_MOST_HEADER) most = SFTI_MOST_HEADER;
+    head->grown = grown_by(edit, text, h->old.len, most);
     if (!sfti_add(h->old.len, head->grown, &len) || len > most) {
         return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected a header of at most %llu bytes, found %llu and room to spare",
+                         "expected a header of at most %llu bytes, found %llu and whole blocks",
                          (unsigned long long)most, (unsigned long long)text);
     }
     head->len = head->room = (size_t)len + SFTI_PREFIX;

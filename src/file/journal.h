@@ -1,6 +1,7 @@
 /* The journal of an edit: .NAME.sft-journal beside the file, whole on the disk before the
  * first byte of the file changes, gone when the last one is there. It locks out other
- * editors, and holds the header before and after. */
+ * editors, and holds what changes, before and after. Writing it is journal.c, reading it
+ * journal_read.c, what follows for the file edit_mend.c. */
 #ifndef SFTI_JOURNAL_H
 #define SFTI_JOURNAL_H
 
@@ -8,6 +9,39 @@
 #include "os/os.h"
 
 #define SFTI_JOURNAL_PATH 4600
+#define SFTI_JOURNAL_RANGES ((size_t)1 << 20) /* of the data, at most */
+
+/* Path of a file's journal into out; false if it does not fit. */
+bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
+
+/* ── Its bytes: words, the ranges as (at, len), both heads, the old and the new bytes of each
+ *    range, the checksum as a word. The first six words stay where they are for ever. ── */
+
+typedef enum sfti_journal_word {
+    SFTI_JW_MAGIC, SFTI_JW_VERSION, SFTI_JW_METHOD, SFTI_JW_DEVICE, SFTI_JW_INODE, SFTI_JW_SIZE,
+    SFTI_JW_GROWN, SFTI_JW_BEFORE, SFTI_JW_AFTER, SFTI_JW_RANGES, SFTI_JW_DATA,
+    SFTI_JW_COUNT
+} sfti_journal_word;
+#define SFTI_JOURNAL_FIXED ((size_t)SFTI_JW_COUNT * 8)
+#define SFTI_JOURNAL_VERSION 2
+extern const char sfti_journal_magic[8];
+
+/* CRC-32 as of gzip, eight bytes at a time. */
+typedef struct sfti_journal_sum {
+    uint32_t sum;
+    uint32_t table[8][256];
+} sfti_journal_sum;
+void sfti_journal_sum_begin(sfti_journal_sum *s);
+void sfti_journal_sum_add(sfti_journal_sum *s, const void *bytes, size_t len);
+
+/* ── Writing ── */
+
+/* Bytes [at, at + len) of the file become those of a source, len > 0. */
+typedef struct sfti_patch {
+    uint64_t at, len;
+    sft_source source; /* not closed */
+    sft_span tensor;
+} sfti_patch;
 
 /* Heads are a file's first bytes: 8 of length, then the header. The old one is `grown` bytes
  * shorter; before it are zeros once blocks have come in. */
@@ -17,23 +51,87 @@ typedef struct sfti_journal {
     uint64_t size;  /* of the file before */
     uint64_t grown; /* bytes that come in before its first; 0: none */
     sft_span before, after;
+    const sfti_patch *patches; /* ascending, apart from one another; none if grown */
+    size_t patch_count;
+    uint64_t patch_bytes;
+    int fd; /* the file, for the old bytes */
 } sfti_journal;
 
-/* Path of a file's journal into out; false if it does not fit. */
-bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
-
-/* Make it, whole and on the disk; SFT_EDIT_BUSY if there is one. mode: permission bits. */
+/* Make it, whole and on the disk; SFT_EDIT_BUSY if there is one. mode: permission bits. The
+ * sources of the patches are read, and tick the job. */
 sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint32_t mode,
-                            bool no_sync, const sft_allocator *alloc, sft_error *err);
+                            bool no_sync, const sft_allocator *alloc, const sft_job *job,
+                            sft_error *err);
 /* Remove it; the errno. A journal that stays is no harm while the file is one of what it
  * says, and is the file that it says. */
 int sfti_journal_remove(const char *path);
 /* Wait until the disk knows that it is removed; the errno. */
 int sfti_journal_settle(const char *path);
 
+/* All bytes of a patch's source to a sink at `at`; SFT_BUFFER_SIZE if it has more or fewer. */
+sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_t at,
+                          const sft_allocator *alloc, const sft_job *job, sft_error *err);
+
+/* Several copies as one piece of work for a job: give &job to each, and add its bytes to done
+ * after it. */
+typedef struct sfti_stages {
+    sft_job job, outer;
+    uint64_t done, total;
+} sfti_stages;
+void sfti_stages_begin(sfti_stages *stages, const sft_job *outer, uint64_t total);
+
+/* ── Reading ── */
+
+typedef enum sfti_journal_state {
+    SFTI_JOURNAL_NONE,  /* there is none */
+    SFTI_JOURNAL_ALIEN, /* something else is there */
+    SFTI_JOURNAL_ODD,   /* of another version or length, or a wrong checksum: device, inode
+                           and size are known */
+    SFTI_JOURNAL_SOUND
+} sfti_journal_state;
+
+/* A journal open for reading; it is never all in memory. */
+typedef struct sfti_journal_file {
+    sfti_journal_state state;
+    const char *wrong; /* what it is, if neither NONE nor SOUND */
+    int fd;
+    uint64_t len;
+    uint64_t word[SFTI_JW_COUNT];
+    struct sfti_journal_room *room;
+    sft_allocator alloc;
+} sfti_journal_file;
+
+/* Open the journal of the file at path and look at its words. Fails when it cannot be read or
+ * memory runs out; close it in any case. */
+sft_code sfti_journal_open(const char *path, const sft_allocator *alloc, sfti_journal_file *out,
+                           sft_error *err);
+void sfti_journal_close(sfti_journal_file *j);
+/* Read it all: a SOUND one with a wrong sum, or ranges that cannot be, becomes ODD. */
+sft_code sfti_journal_verify(sfti_journal_file *j, sft_error *err);
+/* Whether it was removed since it was opened. */
+bool sfti_journal_is_gone(const sfti_journal_file *j);
+
+/* What the bytes of a file are, held against a journal. */
+typedef struct sfti_journal_verdict {
+    bool came_in;   /* by its length, blocks have come in */
+    bool is_old;    /* as before, where they were */
+    bool is_new;    /* as after */
+    bool is_either; /* each byte one of them, at its place */
+} sfti_journal_verdict;
+
+/* fd is the file's, size its length. header: its text as it was read, or data NULL: the
+ * file's own. The errno. */
+int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_span header,
+                         sfti_journal_verdict *out);
+/* Bring the new head, or the new (else the old) bytes of the data to the file. The errno. */
+int sfti_journal_play_head(const sfti_journal_file *j, int fd);
+int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old);
+
+/* ── What follows (edit_mend.c) ── */
+
 /* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
- * SFT_EDIT_INTERRUPTED. head is its header's text as read, or of data NULL where reading
- * failed. Costs one look at the folder where there is no journal. */
+ * SFT_EDIT_INTERRUPTED. header is its text as read, or of data NULL where reading failed.
+ * Costs two looks at names where there is no journal: for that, and for a link. */
 sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
                             const sft_allocator *alloc, sft_error *err);
 
@@ -42,7 +140,8 @@ sft_code sfti_journal_recover(const char *path, bool force, bool no_sync,
                               const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err);
 
-/* Write all, and read all: the errno. */
+/* Write all, and read all (fewer only at the end): the errno. */
 int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
+int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 
 #endif

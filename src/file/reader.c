@@ -221,10 +221,13 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     return SFT_OK;
 }
 
-static sft_code file_open_fd(sft_source source, int fd, const sfti_open *how, sft_file **out,
-                             sft_error *err) {
+/* info becomes that of after the header was read, if it is given and wanted. */
+static sft_code file_open_fd(sft_source source, int fd, const sfti_open *how, os_info *info,
+                             sft_file **out, sft_error *err) {
     sft_file *file = NULL;
     sft_code code = file_open(source, false, how, &file, err);
+    if (code == SFT_OK && info && how->options.listed_at && os_info_fd(fd, info))
+        info->mtime_ns = INT64_MAX;
     if (code == SFT_OK) code = file_map(file, fd, how->options.mode, err);
     if (code != SFT_OK) {
         sft_close(file);
@@ -243,19 +246,27 @@ static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_
     return sfti_open_settle(options, how, err);
 }
 
-/* Whether what was opened, or failed to, is in the middle of an edit. A failure is looked
- * into also where a link leads. */
+/* No edit has written to the file since the folder was listed without its journal: whoever
+ * writes makes it younger, and makes it old again only when all is written. A day, for clocks
+ * that do not agree. */
+static bool file_is_quiet(const os_info *info, const sfti_open *how) {
+    const uint64_t day = 86400;
+    int64_t seconds = info->mtime_ns / 1000000000;
+    if (how->options.listed_at <= day || seconds < 0) return false;
+    return (uint64_t)seconds < how->options.listed_at - day;
+}
+
+/* Whether what was opened, or failed to, is in the middle of an edit. */
 static sft_code file_unedited(const char *path, const os_info *info, const sfti_open *how,
                               sft_code code, sft_file **file, sft_error *err) {
-    char real[4096];
     sft_span text = { NULL, 0 };
     if (code != SFT_OK && (code < 100 || code >= 180)) return code;
-    if (info->kind != OS_FILE) return code;
+    if (info->kind != OS_FILE || (code == SFT_OK && file_is_quiet(info, how))) return code;
     if (*file) text = sft_file_header(*file);
-    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, err);
-    if (edited == SFT_OK && code != SFT_OK && os_real_path(path, real, sizeof real) == 0)
-        edited = sfti_journal_check(real, info, text, &how->alloc, err);
+    sft_error own = SFT_ERROR_INIT;
+    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, &own);
     if (edited == SFT_OK) return code;
+    if (err) *err = own;
     sft_close(*file);
     *file = NULL;
     return edited;
@@ -273,7 +284,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     code = sfti_source_open(path, &how.alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
-    code = file_open_fd(source, fd, &how, out, err);
+    code = file_open_fd(source, fd, &how, &info, out, err);
     return file_unedited(path, &info, &how, code, out, err);
 }
 
@@ -282,7 +293,7 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
     sft_source source;
     sft_code code = open_begin(options, &how, out, err);
     if (code == SFT_OK) code = sft_source_fd(fd, &how.alloc, &source, err);
-    return code == SFT_OK ? file_open_fd(source, fd, &how, out, err) : code;
+    return code == SFT_OK ? file_open_fd(source, fd, &how, NULL, out, err) : code;
 }
 
 sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,

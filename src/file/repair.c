@@ -17,6 +17,7 @@ struct sft_repair {
     sft_pair *pairs;
     size_t pair_count;
     bool has_metadata;
+    sft_level level;
 };
 
 /* ── What can be made right ── */
@@ -297,6 +298,7 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     if (!r) return sfti_fail_memory(err, sizeof *r);
     memset(r, 0, sizeof *r);
     r->alloc = r->arena.alloc = how.alloc;
+    r->level = how.options.level;
     code = repair_open(r, path, options, err);
     if (code == SFT_OK) *out = r;
     else sft_repair_close(r);
@@ -311,10 +313,19 @@ const sft_fix *sft_repair_at(const sft_repair *repair, size_t i) {
     return i < repair->fix_count ? &repair->fixes[i] : NULL;
 }
 
+size_t sft_repair_tensor_count(const sft_repair *repair) {
+    return repair->count;
+}
+
+sft_spec sft_repair_tensor(const sft_repair *repair, size_t i) {
+    return repair->parts[i].spec;
+}
+
 sft_code sft_repair_write(const sft_repair *repair, sft_sink sink, const sft_job *job,
                           sft_error *err) {
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     options.has_metadata = repair->has_metadata;
+    options.level = repair->level;
     options.alloc = &repair->alloc;
     return sft_save_parts(repair->parts, repair->count, repair->pairs, repair->pair_count,
                           &options, sink, job, err);

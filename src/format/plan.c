@@ -94,9 +94,32 @@ static sft_code check_spec(const sft_spec *spec, sft_error *err) {
     return code;
 }
 
+/* C0, DEL and C1, in UTF-8. */
+static bool has_control(sft_span text) {
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char b = (unsigned char)text.data[i];
+        unsigned char before = i > 0 ? (unsigned char)text.data[i - 1] : 0;
+        if (b < 0x20 || b == 0x7F || (before == 0xC2 && b < 0xA0)) return true;
+    }
+    return false;
+}
+
+/* What a reader of the level would refuse. */
+static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *err) {
+    if (level >= SFT_LEVEL_DEFAULT && spec->rank > SFT_MAX_RANK) {
+        return sfti_fail_tensor(err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, spec->name,
+                                "expected rank of at most %d, found %u", SFT_MAX_RANK,
+                                (unsigned)spec->rank);
+    }
+    if (level < SFT_LEVEL_STRICT || !has_control(spec->name)) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_STRICT_NAME, SFT_NO_OFFSET, spec->name,
+                            "expected a tensor's name without control characters, found some");
+}
+
 static sft_code check_specs(const planning *p, sft_error *err) {
     for (size_t i = 0; i < p->count; i++) {
         sft_code code = check_spec(&p->specs[i], err);
+        if (code == SFT_OK) code = check_level(&p->specs[i], p->options.level, err);
         if (code != SFT_OK) return code;
     }
     return SFT_OK;

@@ -58,6 +58,7 @@ static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *al
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     sft_plan *plan = NULL;
     options.has_metadata = true;
+    options.level = SFT_LEVEL_COMPAT;
     options.alloc = alloc;
     *out = UINT64_MAX;
     sft_code code = sft_plan_new(p->specs, p->spec_count, p->pairs, p->pair_count, &options,

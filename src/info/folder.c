@@ -80,11 +80,14 @@ typedef struct folder_listing {
     folder_node *last;
     size_t count;
     bool full; /* memory ran out */
+    bool journals; /* an edit is being made, or was interrupted */
 } folder_listing;
 
 static int keep_listed(void *ctx, const char *name, os_kind kind) {
     folder_listing *listing = ctx;
     size_t len = strlen(name);
+    if (name[0] == '.' && sfti_ends_with((sft_span){ name, len }, ".sft-journal"))
+        listing->journals = true;
     if (name[0] == '.' && name[1] == '_') return 0;
     if (kind != OS_FILE && kind != OS_LINK && kind != OS_DIR) return 0;
     folder_node *node = sfti_arena_take(listing->arena, sizeof *node);
@@ -203,7 +206,8 @@ static bool folder_names(sft_info_folder *folder, const char *path) {
 
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
     char text[128];
-    folder_listing listing = { &folder->arena, NULL, 0, false };
+    folder_listing listing = { &folder->arena, NULL, 0, false, false };
+    uint64_t now = os_time_s();
     int error = os_list(path, keep_listed, &listing);
     if (listing.full) return sfti_fail_memory(err, folder->arena.bytes);
     if (error)
@@ -212,6 +216,7 @@ static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error
     if (!sort_entries(folder, &listing) || !folder_names(folder, path))
         return sfti_fail_memory(err, folder->arena.bytes);
     count_models(folder);
+    folder->listed_at = listing.journals ? 0 : now;
     return SFT_OK;
 }
 
@@ -236,6 +241,11 @@ void sft_info_folder_close(sft_info_folder *folder) {
     sft_allocator from = folder->alloc;
     sfti_arena_free(&folder->arena);
     sfti_release(&from, folder, sizeof *folder);
+}
+
+uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path) {
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
+    return entry && entry->kind == OS_FILE ? folder->listed_at : 0;
 }
 
 /* ── Finding ── */

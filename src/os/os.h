@@ -71,6 +71,8 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
 /* Make room of whole blocks before offset at: what was there moves up, zeros come in.
  * EOPNOTSUPP where the file system cannot. */
 int os_insert_range(int fd, uint64_t at, uint64_t len);
+/* Take whole blocks out again: what is behind them moves down. */
+int os_collapse_range(int fd, uint64_t at, uint64_t len);
 /* First byte at or after `at` that no block holds; the file's length when there is none.
  * EOPNOTSUPP where nobody knows. */
 int os_find_hole(int fd, uint64_t at, uint64_t *out);
@@ -83,6 +85,9 @@ int os_lock(int fd);
 /* Bytes to the disk past the page cache: offset, length and memory then in whole units.
  * EOPNOTSUPP where the file system does not. */
 int os_set_direct(int fd, bool direct);
+/* Let the disk begin with bytes that were written, and do not wait: a hint to a later os_sync,
+ * which alone tells of failures. */
+void os_write_back(int fd, uint64_t offset, uint64_t len);
 int os_set_mtime(int fd, int64_t mtime_ns);
 int os_make_folder(const char *path, uint32_t mode);
 int os_remove_folder(const char *path); /* an empty one */

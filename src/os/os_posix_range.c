@@ -63,20 +63,35 @@ int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t 
 #endif
 }
 
-int os_insert_range(int fd, uint64_t at, uint64_t len) {
-#ifdef FALLOC_FL_INSERT_RANGE
+#if defined(FALLOC_FL_INSERT_RANGE) && defined(FALLOC_FL_COLLAPSE_RANGE)
+static int shift_blocks(int fd, int how, uint64_t at, uint64_t len) {
     int rc;
     if (at > INT64_MAX || len > INT64_MAX) return EFBIG;
     do {
-        rc = fallocate(fd, FALLOC_FL_INSERT_RANGE, (off_t)at, (off_t)len);
+        rc = fallocate(fd, how, (off_t)at, (off_t)len);
     } while (rc != 0 && errno == EINTR);
     if (rc == 0) return 0;
     return is_no_copy(errno) ? EOPNOTSUPP : errno;
+}
+
+int os_insert_range(int fd, uint64_t at, uint64_t len) {
+    return shift_blocks(fd, FALLOC_FL_INSERT_RANGE, at, len);
+}
+
+int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+    return shift_blocks(fd, FALLOC_FL_COLLAPSE_RANGE, at, len);
+}
 #else
+int os_insert_range(int fd, uint64_t at, uint64_t len) {
     (void)fd, (void)at, (void)len;
     return EOPNOTSUPP;
-#endif
 }
+
+int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+    (void)fd, (void)at, (void)len;
+    return EOPNOTSUPP;
+}
+#endif
 
 int os_find_hole(int fd, uint64_t at, uint64_t *out) {
 #ifdef SEEK_HOLE
@@ -121,6 +136,15 @@ int os_set_direct(int fd, bool direct) {
 #else
     (void)fd;
     return direct ? EOPNOTSUPP : 0;
+#endif
+}
+
+void os_write_back(int fd, uint64_t offset, uint64_t len) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    if (offset > INT64_MAX || len > INT64_MAX - offset) return;
+    (void)sync_file_range(fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd, (void)offset, (void)len;
 #endif
 }
 

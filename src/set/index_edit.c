@@ -13,7 +13,7 @@ typedef struct index_edit {
     sfti_index index;
     sft_index_changes changes;
     uint64_t seed[2];
-    sfti_changes metadata, tensors, shards;
+    sfti_changes metadata, tensors, shards, places;
     sfti_cuts cuts;
     bool met_metadata;
     sft_error *err;
@@ -35,10 +35,21 @@ static bool edit_utf8(const sft_pair *pairs, size_t count) {
     return true;
 }
 
+static sft_span edit_number(uint64_t value, sfti_arena *arena) {
+    char digits[20], *out;
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    out = sfti_arena_take(arena, sizeof digits - at);
+    if (out) memcpy(out, digits + at, sizeof digits - at);
+    return (sft_span){ out, sizeof digits - at };
+}
+
+/* With total, "total_size" is one more, a number. */
 static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
-                           sfti_changes *out) {
+                           const uint64_t *total, sfti_changes *out) {
     sfti_arena *arena = &e->index.arena;
-    sfti_change *items = sfti_arena_array(arena, count, sizeof *items);
+    sfti_change *items = sfti_arena_array(arena, (uint64_t)count + 1, sizeof *items);
     if (!edit_utf8(pairs, count))
         return sfti_fail(e->err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
                          "expected changes in UTF-8, found other bytes");
@@ -49,6 +60,10 @@ static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
         if (!pairs[i].value.data) continue;
         items[i].value = sfti_spell_in(pairs[i].value, arena);
         if (!items[i].value.data) return edit_memory(e);
+    }
+    if (total) {
+        items[count++] = (sfti_change){ { "total_size", 10 }, edit_number(*total, arena) };
+        if (!items[count - 1].value.data) return edit_memory(e);
     }
     return sfti_changes_begin(out, items, count, e->seed, arena) ? SFT_OK : edit_memory(e);
 }
@@ -87,9 +102,11 @@ static sft_code edit_tables(index_edit *e) {
     e->seed[0] = os_now_ns();
     e->seed[1] = e->seed[0] ^ (uint64_t)(uintptr_t)e;
     (void)os_random(e->seed, sizeof e->seed);
-    sft_code code = edit_table(e, c->metadata, c->metadata_count, &e->metadata);
-    if (code == SFT_OK) code = edit_table(e, c->tensors, c->tensor_count, &e->tensors);
-    if (code == SFT_OK) code = edit_table(e, c->shards, c->shard_count, &e->shards);
+    const uint64_t *total = c->has_total_size ? &c->total_size : NULL;
+    sft_code code = edit_table(e, c->metadata, c->metadata_count, total, &e->metadata);
+    if (code == SFT_OK) code = edit_table(e, c->tensors, c->tensor_count, NULL, &e->tensors);
+    if (code == SFT_OK) code = edit_table(e, c->shards, c->shard_count, NULL, &e->shards);
+    if (code == SFT_OK) code = edit_table(e, c->places, c->place_count, NULL, &e->places);
     if (code == SFT_OK && c->tensor_count > 0) code = edit_collisions(e);
     return code;
 }
@@ -110,6 +127,7 @@ static sft_code edit_string(index_edit *e, const sfti_json *json, const sfti_cha
 static sft_code edit_map(index_edit *e, sfti_json *json) {
     sft_code code = SFT_OK;
     (void)sfti_json_next(json);
+    if (e->places.count > 0) return sfti_splice_object(json, &e->places, &e->cuts, e->err);
     while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
         code = edit_string(e, json, &e->tensors);
         (void)sfti_json_next(json);
@@ -208,6 +226,9 @@ sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, c
     if (!path) return sfti_set_path_fail(err);
     if (changes) memcpy(&e.changes, changes, changes->size < sizeof e.changes ? changes->size
                                                                               : sizeof e.changes);
+    if (e.changes.place_count > 0 && (e.changes.tensor_count > 0 || e.changes.shard_count > 0))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected places or other names, found both");
     sft_code code = edit_run(&e, path, to, options, changed);
     sfti_index_release(&e.index);
     return code;

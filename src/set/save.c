@@ -77,10 +77,14 @@ static const char *save_path(set_save *s, uint32_t i) {
 
 /* ── Files ── */
 
-static sft_path_options save_path_options(const set_save *s) {
+/* Of file i; the index is behind the shards. */
+static sft_path_options save_path_options(const set_save *s, uint32_t i) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     options.no_sync = s->options.no_sync;
     options.no_clobber = true;
+    options.in_place_unsafe = s->options.in_place_unsafe;
+    options.has_mtime = s->options.mtimes_ns != NULL;
+    if (options.has_mtime) options.mtime_ns = s->options.mtimes_ns[i];
     options.alloc = &s->alloc;
     return options;
 }
@@ -104,7 +108,7 @@ static uint64_t part_bytes(const sft_part *part) {
 }
 
 static sft_code save_shard(set_save *s, uint32_t shard, sft_error *err) {
-    sft_path_options options = save_path_options(s);
+    sft_path_options options = save_path_options(s, shard);
     sft_job job = SFT_JOB_INIT;
     sft_sink sink;
     size_t count = 0;
@@ -132,10 +136,57 @@ static void save_index_text(sfti_json_writer *w, const char *text) {
     w->comma = false;
 }
 
+static void save_index_total(set_save *s, sfti_json_writer *w) {
+    save_index_text(w, "\"total_size\": ");
+    sfti_json_uint(w, s->total);
+}
+
+typedef struct kept_member {
+    sft_span key, value; /* as spelled, quotes and all */
+} kept_member;
+
+/* The next member of an object that has begun. */
+static bool save_next_member(sfti_json *json, kept_member *out) {
+    if (sfti_json_next(json) != SFTI_JSON_KEY) return false;
+    out->key = (sft_span){ json->begin + json->start, json->text.len + 2 };
+    (void)sfti_json_next(json);
+    const char *begin = json->begin + json->start;
+    (void)sfti_json_skip(json);
+    out->value = (sft_span){ begin, (size_t)(json->at - begin) };
+    return true;
+}
+
+/* The members that are kept, in their order, and total_size in its place or behind them. */
+static void save_index_metadata(set_save *s, sfti_json_writer *w) {
+    sft_span text = s->options.index_metadata;
+    sfti_json json;
+    kept_member member;
+    bool met = false, any = false;
+    sfti_json_begin(&json, text.data ? text.data : "", text.len);
+    bool object = sfti_json_next(&json) == SFTI_JSON_OBJECT;
+    while (object && save_next_member(&json, &member)) {
+        bool total = sft_span_equal(member.key, sft_span_cstr("\"total_size\""));
+        if (total && met) continue;
+        save_index_text(w, any ? ",\n    " : "\n    ");
+        any = true;
+        met = met || total;
+        if (total) {
+            save_index_total(s, w);
+            continue;
+        }
+        sfti_json_raw(w, member.key);
+        save_index_text(w, ": ");
+        sfti_json_raw(w, member.value);
+    }
+    if (met) return;
+    save_index_text(w, any ? ",\n    " : "\n    ");
+    save_index_total(s, w);
+}
+
 static void write_index(set_save *s, sfti_json_writer *w) {
     char name[SAVE_PATH];
-    save_index_text(w, "{\n  \"metadata\": {\n    \"total_size\": ");
-    sfti_json_uint(w, s->total);
+    save_index_text(w, "{\n  \"metadata\": {");
+    save_index_metadata(s, w);
     save_index_text(w, "\n  },\n  \"weight_map\": {");
     for (size_t i = 0; i < s->count && !w->code; i++) {
         uint32_t part = s->order[i];
@@ -149,7 +200,7 @@ static void write_index(set_save *s, sfti_json_writer *w) {
 }
 
 static sft_code save_index(set_save *s, sft_error *err) {
-    sft_path_options options = save_path_options(s);
+    sft_path_options options = save_path_options(s, s->shards);
     sfti_json_writer w;
     sft_sink sink;
     sft_code code = sft_sink_path(save_path(s, s->shards), &options, &sink, err);

@@ -25,7 +25,6 @@ for f in fortran big words record short none nosuch; do $SFT add e.safetensors z
 $SFT add e.safetensors i=f4.npy; echo $?
 $SFT add e.safetensors i=f4.npy --force; $SFT ls --tsv --match i e.safetensors | tail -n 1 | cut -f2-4
 $SFT add e.safetensors -o new.safetensors j=i8.npy; $SFT diff e.safetensors new.safetensors
-$SFT add sharded j=i8.npy; echo $?
 $SFT add sharded j=i8.npy -o one.safetensors; $SFT diff sharded one.safetensors
 $SFT add e.safetensors __metadata__=i8.npy; echo $?
 $SFT add e.safetensors nopath; echo $?

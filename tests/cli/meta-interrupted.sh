@@ -5,7 +5,7 @@ python3 - "$(t aaaa)" "$(t zzzz)" <<'P'
 import os, struct, sys, zlib
 old, new = (struct.pack("<Q", len(t)) + t.encode() for t in sys.argv[1:])
 st = os.stat("m.safetensors")
-b = b"sft-edit" + struct.pack("<8Q", 1, 1, st.st_dev, st.st_ino, len(old) + 4, 0, len(old), len(new)) + old + new
+b = b"sft-edit" + struct.pack("<10Q", 2, 1, st.st_dev, st.st_ino, len(old) + 4, 0, len(old), len(new), 0, 0) + old + new
 open(".m.safetensors.sft-journal", "wb").write(b + struct.pack("<Q", zlib.crc32(b)))
 P
 cp m.safetensors keep; cp .m.safetensors.sft-journal journal
@@ -17,6 +17,6 @@ $SFT ls --tsv m.safetensors; ls -A | grep sft-
 $SFT meta recover m.safetensors; echo $?
 cat keep >m.safetensors; cp journal .m.safetensors.sft-journal
 $SFT rename m.safetensors --map zzzz=yyyy; $SFT ls --tsv m.safetensors; ls -A | grep sft-
-printf X | dd of=journal conv=notrunc bs=1 seek=99 2>/dev/null; cat keep >m.safetensors; cp journal .m.safetensors.sft-journal
+printf X | dd of=journal conv=notrunc bs=1 seek=115 2>/dev/null; cat keep >m.safetensors; cp journal .m.safetensors.sft-journal
 $SFT meta recover m.safetensors; echo $?
 cmp m.safetensors keep; cmp .m.safetensors.sft-journal journal

@@ -8,6 +8,6 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.5)
     child.send_signal(number)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=120)
     print(child.returncode, out, err)
 P

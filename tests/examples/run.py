@@ -116,6 +116,68 @@ def run_first(path):
     program("example_first", path + ".not", status=1)
 
 
+def parsed(path):
+    with open(path, "rb") as file:
+        saved = file.read()
+    size, = struct.unpack("<Q", saved[:8])
+    return size, saved[8:8 + size].decode().rstrip(" "), saved[8 + size:]
+
+
+def run_append(folder):
+    path = os.path.join(folder, "added")
+    program("example_append", path, "3")
+    size, text, data = parsed(path)
+    header = ('{"__metadata__":{"format":"pt"},'
+              '"step.0":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},'
+              '"step.1":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},'
+              '"step.2":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}}')
+    expect(text, header, "added header")
+    check(size >= 4096, "the room that was kept", str(size))
+    check(data == struct.pack("<6f", 0, 10, 11, 20, 21, 22), "added bytes", str(data))
+    program("example_append", path, "1000", status=1)
+    check(parsed(path)[1] == header, "too many tensors leave the old file alone")
+
+
+def run_strided(folder):
+    path = os.path.join(folder, "strided")
+    program("example_strided", path)
+    _, text, data = parsed(path)
+    expect(text, '{"matrix":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},'
+                 '"some":{"dtype":"F32","shape":[2],"data_offsets":[48,56]}}', "strided header")
+    rows = [10 * r + c for r in range(3) for c in range(4)]
+    check(data == struct.pack("<14f", *rows, 0, 2), "strided bytes", str(data))
+    program("example_strided", os.path.join(folder, "no", "such", "folder"), status=1)
+
+
+def run_edit(folder):
+    path = os.path.join(folder, "edited")
+    with open(path, "wb") as file:
+        file.write(SMALL)
+    said = program("example_edit", path, "title", "Neon City")
+    check(re.fullmatch(r"(copy|reflink), header \d+ to \d+ bytes, \d{4,} of them spare\n", said),
+          "the first edit grows the header", said)
+    check('"__metadata__":{"title":"Neon City"}' in parsed(path)[1], "the key is there")
+    said = program("example_edit", path, "title", "Neon City II")
+    check(said.startswith("in place, "), "the second edit finds room", said)
+    check('{"title":"Neon City II"}' in parsed(path)[1], "the key is changed")
+    program("example_edit", path, "title")
+    check("Neon" not in parsed(path)[1], "the key is gone")
+    check(parsed(path)[2] == SMALL[START:], "edits leave the data alone")
+    program("example_edit", path + ".not", "title", "x", status=1)
+
+
+def run_convert(folder):
+    path, out = os.path.join(folder, "edited"), os.path.join(folder, "converted")
+    expect(program("example_convert", path, out, "BF16"), "1 tensors cast, 50 to 26 bytes\n",
+           "converted")
+    _, text, data = parsed(out)
+    check('"m":{"dtype":"BF16","shape":[3,4],"data_offsets":[0,24]}' in text, "new dtype", text)
+    upper = b"".join(MATRIX[i + 2:i + 4] for i in range(0, 48, 4))
+    check(data == upper + b"\x07\x08", "new bytes", str(data))
+    program("example_convert", path + ".not", out, "F16", status=1)
+    program("example_convert", path, out, "bf16", status=2)
+
+
 def readme():
     path = os.path.join(ROOT, "README.md")
     if not os.path.exists(path):
@@ -124,11 +186,14 @@ def readme():
         blocks = re.findall(r"^```(\w+)\n(.*?)^```$", file.read(), re.M | re.S)
     kinds = [kind for kind, _ in blocks]
     check("c" in kinds and "console" in kinds, "README has a C and a console block")
-    for kind, text in blocks:
-        if kind == "c":
-            readme_c(text)
-        elif kind == "console":
-            readme_console(text)
+    with tempfile.TemporaryDirectory(prefix="sft-readme-") as folder:
+        for name in ("examples", "tests"):
+            os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+        for kind, text in blocks:
+            if kind == "c":
+                readme_c(text)
+            elif kind == "console":
+                readme_console(text, folder)
 
 
 def readme_c(text):
@@ -139,7 +204,7 @@ def readme_c(text):
     check(len(said.splitlines()) == 22, "README's C block lists the example", said)
 
 
-def readme_console(text):
+def readme_console(text, folder):
     sessions = re.split(r"^\$ ", text, flags=re.M)[1:]
     for session in sessions:
         command, _, wanted = session.partition("\n")
@@ -148,7 +213,7 @@ def readme_console(text):
                  for w in shlex.split(command)]
         if words[0] == "make":
             continue
-        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
         expect(done.stdout.decode(), wanted.rstrip("\n") + "\n" if wanted.strip() else "",
                "README: $ " + command)
@@ -165,8 +230,13 @@ def main():
         run_slice(path)
         run_pipe()
         run_first(path)
+        run_append(folder)
+        run_strided(folder)
+        run_edit(folder)
+        run_convert(folder)
     tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
-             "example_first"}
+             "example_first", "example_append", "example_strided", "example_edit",
+             "example_convert"}
     for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
         name = os.path.basename(source)[:-2]
         check(name in tried, f"{name} is run here")

@@ -1,6 +1,5 @@
 #include "crash.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,8 @@ typedef struct crash_file {
 typedef struct crash_disk {
     crash_file names[FILES_MOST]; /* path and inode */
     crash_file inodes[FILES_MOST]; /* inode and bytes */
-    size_t name_count, inode_count;
+    char *folders[FILES_MOST];
+    size_t name_count, inode_count, folder_count;
 } crash_disk;
 
 static crash_op ops[OPS_MOST];
@@ -37,7 +37,7 @@ static crash_disk before;
 static uint64_t dice = 88172645463325252u;
 
 static void *need(void *memory) {
-    assert(memory);
+    fault_need(memory);
     return memory;
 }
 
@@ -58,13 +58,14 @@ static uint64_t roll(void) {
 static void disk_clear(crash_disk *disk) {
     for (size_t i = 0; i < disk->name_count; i++) free(disk->names[i].path);
     for (size_t i = 0; i < disk->inode_count; i++) free(disk->inodes[i].bytes);
+    for (size_t i = 0; i < disk->folder_count; i++) free(disk->folders[i]);
     memset(disk, 0, sizeof *disk);
 }
 
 static crash_file *disk_inode(crash_disk *disk, uint64_t inode) {
     for (size_t i = 0; i < disk->inode_count; i++)
         if (disk->inodes[i].inode == inode) return &disk->inodes[i];
-    assert(disk->inode_count < FILES_MOST);
+    fault_need(disk->inode_count < FILES_MOST);
     crash_file *file = &disk->inodes[disk->inode_count++];
     file->inode = inode;
     return file;
@@ -73,7 +74,7 @@ static crash_file *disk_inode(crash_disk *disk, uint64_t inode) {
 static void disk_name(crash_disk *disk, const char *path, uint64_t inode) {
     size_t i = 0;
     while (i < disk->name_count && strcmp(disk->names[i].path, path) != 0) i++;
-    assert(i < FILES_MOST);
+    fault_need(i < FILES_MOST);
     if (i == disk->name_count) disk->names[disk->name_count++].path = copy_text(path);
     disk->names[i].inode = inode;
 }
@@ -83,6 +84,21 @@ static void disk_unname(crash_disk *disk, const char *path) {
         if (strcmp(disk->names[i].path, path) != 0) continue;
         free(disk->names[i].path);
         disk->names[i] = disk->names[--disk->name_count];
+        return;
+    }
+}
+
+static void disk_folder(void *ctx, const char *path) {
+    crash_disk *disk = ctx;
+    fault_need(disk->folder_count < FILES_MOST);
+    disk->folders[disk->folder_count++] = copy_text(path);
+}
+
+static void disk_unfolder(crash_disk *disk, const char *path) {
+    for (size_t i = 0; i < disk->folder_count; i++) {
+        if (strcmp(disk->folders[i], path) != 0) continue;
+        free(disk->folders[i]);
+        disk->folders[i] = disk->folders[--disk->folder_count];
         return;
     }
 }
@@ -97,6 +113,7 @@ static void disk_copy(crash_disk *to, const crash_disk *from) {
         file->bytes = need(malloc(file->len + 1));
         memcpy(file->bytes, from->inodes[i].bytes, file->len);
     }
+    for (size_t i = 0; i < from->folder_count; i++) disk_folder(to, from->folders[i]);
 }
 
 static void keep_file(void *ctx, const char *path, uint64_t inode) {
@@ -129,16 +146,48 @@ static void disk_do(crash_disk *disk, const crash_op *op) {
                 file->len - op->len - (size_t)op->at);
         memset(file->bytes + op->at, 0, op->len);
         break;
+    case OS_DID_COLLAPSE:
+        if (op->at + op->len > file->len) break; /* of what the disk never had */
+        memmove(file->bytes + op->at, file->bytes + op->at + op->len,
+                file->len - op->len - (size_t)op->at);
+        file_resize(file, file->len - op->len);
+        break;
     case OS_DID_NAME: disk_name(disk, op->path, op->inode); break;
     case OS_DID_UNNAME: disk_unname(disk, op->path); break;
     case OS_DID_RENAME:
         disk_unname(disk, op->path);
         disk_name(disk, op->to, op->inode);
         break;
+    case OS_DID_FOLDER: disk_folder(disk, op->path); break;
+    case OS_DID_UNFOLDER: disk_unfolder(disk, op->path); break;
     case OS_DID_MODE:
     case OS_DID_SYNC:
     case OS_DID_SYNC_FOLDER: break;
     }
+}
+
+/* Is the folder of path there? (Those of the folder itself are looked at by themselves.) */
+static bool has_folder(const crash_disk *disk, const char *path) {
+    size_t len = (size_t)(strrchr(path, '/') - path);
+    bool found = len == 0;
+    for (size_t i = 0; i < disk->folder_count && !found; i++)
+        found = strlen(disk->folders[i]) == len && memcmp(disk->folders[i], path, len) == 0;
+    return found;
+}
+
+/* What stands in a folder that the disk has lost is lost. */
+static void disk_prune(crash_disk *disk) {
+    for (size_t i = 0; i < disk->folder_count;) {
+        if (has_folder(disk, disk->folders[i])) {
+            i++;
+            continue;
+        }
+        disk_unfolder(disk, disk->folders[i]);
+        i = 0;
+    }
+    for (size_t i = 0; i < disk->name_count;)
+        if (has_folder(disk, disk->names[i].path)) i++;
+        else disk_unname(disk, disk->names[i].path);
 }
 
 static uint64_t digest(uint64_t sum, const void *bytes, size_t len) {
@@ -155,11 +204,15 @@ static uint64_t disk_digest(crash_disk *disk) {
         uint64_t one = digest(UINT64_C(0xcbf29ce484222325), name->path, strlen(name->path));
         sum += digest(one ^ file->inode, file->bytes, file->len);
     }
+    for (size_t i = 0; i < disk->folder_count; i++)
+        sum += digest(2, disk->folders[i], strlen(disk->folders[i]));
     return sum;
 }
 
 static void disk_mount(crash_disk *disk) {
     os_fake_reset();
+    for (size_t i = 0; i < disk->folder_count; i++)
+        if (!os_fake_exists(disk->folders[i])) os_fake_add_dir(disk->folders[i]);
     for (size_t i = 0; i < disk->name_count; i++) {
         const crash_file *name = &disk->names[i], *file = disk_inode(disk, name->inode);
         os_fake_add_inode(name->path, name->inode, file->len ? (void *)file->bytes : "",
@@ -170,7 +223,7 @@ static void disk_mount(crash_disk *disk) {
 /* ── Recording ── */
 
 static crash_op *op_new(const os_fake_op *from) {
-    assert(op_count < OPS_MOST);
+    fault_need(op_count < OPS_MOST);
     crash_op *op = &ops[op_count++];
     memset(op, 0, sizeof *op);
     op->did = from->did;
@@ -219,8 +272,8 @@ static bool is_missing(const crash_op *op, crash_without without) {
     return false;
 }
 
-static void take_away(crash_without without) {
-    size_t kept = 0;
+static size_t take_away(crash_without without) {
+    size_t kept = 0, all = op_count;
     for (size_t i = 0; i < op_count; i++) {
         if (!is_missing(&ops[i], without)) {
             ops[kept++] = ops[i];
@@ -231,6 +284,7 @@ static void take_away(crash_without without) {
         free(ops[i].to);
     }
     op_count = kept;
+    return all - kept;
 }
 
 /* ── Moments ── */
@@ -271,6 +325,7 @@ static void build(crash_disk *disk, size_t moment, const bool *chosen) {
     disk_copy(disk, &before);
     for (size_t i = 0; i < moment; i++)
         if (ops[i].durable || chosen[at++]) disk_do(disk, &ops[i]);
+    disk_prune(disk);
 }
 
 /* Which of the loose ones: all subsets if they are few; else none, all, beginnings and dice. */
@@ -313,21 +368,22 @@ static void judge_disk(const crash_scene *scene, crash_disk *disk, bool done,
 crash_count crash_play(const crash_scene *scene, crash_without without, size_t most) {
     static bool chosen[OPS_MOST];
     static crash_disk disk;
-    crash_count count = { 0, 0, 0, 0, { 0 } };
+    crash_count count = { 0, 0, 0, 0, 0, { 0 } };
     sft_error err = SFT_ERROR_INIT;
     memset(seen_disks, 0, sizeof seen_disks);
     os_fake_reset();
     scene->set(scene);
     scene->keep(scene, false);
     disk_clear(&before);
+    os_fake_each_folder(disk_folder, &before);
     os_fake_each(keep_file, &before);
     os_fake_watch(record);
     sft_code code = scene->run(scene, &err);
     os_fake_watch(NULL);
     if (code) fprintf(stderr, "%s: %s\n", scene->name, err.message);
-    assert(code == SFT_OK);
+    fault_need(code == SFT_OK);
     scene->keep(scene, true);
-    take_away(without);
+    count.taken = take_away(without);
     for (size_t moment = 0; moment <= op_count; moment++) {
         size_t loose = mark_durable(moment);
         for (size_t nth = 0; choose(chosen, loose, nth, most); nth++) {
@@ -341,4 +397,60 @@ crash_count crash_play(const crash_scene *scene, crash_without without, size_t m
     disk_clear(&before);
     os_fake_reset();
     return count;
+}
+
+/* ── All of them ── */
+
+/* Under a sanitizer each disk takes five times as long. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CRASH_MOST 1000
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CRASH_MOST 1000
+#endif
+#endif
+#ifndef CRASH_MOST
+#define CRASH_MOST SIZE_MAX
+#endif
+
+size_t crash_play_all(const crash_scene *scenes, size_t count, size_t most) {
+    size_t distinct = 0, torn = 0;
+    if (most > CRASH_MOST) most = CRASH_MOST;
+    for (size_t i = 0; i < count; i++) {
+        crash_count c = crash_play(&scenes[i], CRASH_AS_IT_IS, most);
+        printf("# %s: %zu moments, %zu states, %zu distinct, %zu torn %s\n", scenes[i].name,
+               c.moments, c.states, c.distinct, c.torn, c.first);
+        distinct += c.distinct;
+        torn += c.torn;
+    }
+    printf("# %zu scenes: %zu distinct states, %zu torn\n", count, distinct, torn);
+    return torn ? 0 : distinct;
+}
+
+static bool play_control(const crash_scene *scene, crash_without without, size_t most,
+                         size_t *taken) {
+    static const char *const names[] = { "", "fsync of the file", "fsync of the folder",
+                                         "the journal" };
+    crash_count c = crash_play(scene, without, most);
+    bool none = c.taken == 0 && without == CRASH_NO_JOURNAL;
+    bool missed = none ? c.torn == 0 : c.taken > 0 && c.torn > 0;
+    *taken = c.taken;
+    if (!none || !missed)
+        printf("# %s without %s: %zu of %zu states torn: %s%s\n", scene->name, names[without],
+               c.torn, c.distinct, c.first, missed ? "" : " <- NOT AS EXPECTED");
+    return missed;
+}
+
+bool crash_play_controls(const crash_scene *scenes, size_t count, size_t most,
+                         size_t *journals) {
+    bool all = true;
+    size_t with_journal = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t taken = 0;
+        for (int w = CRASH_NO_FILE_SYNC; w <= CRASH_NO_JOURNAL; w++)
+            all = play_control(&scenes[i], (crash_without)w, most, &taken) && all;
+        with_journal += taken > 0;
+    }
+    if (journals) *journals = with_journal;
+    return all;
 }

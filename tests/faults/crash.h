@@ -28,11 +28,28 @@ typedef enum crash_without {
 } crash_without;
 
 typedef struct crash_count {
+    size_t taken; /* operations that were taken away */
     size_t moments, states, distinct, torn;
     char first[256]; /* what was wrong first */
 } crash_count;
 
 /* At most `most` disks a moment: all subsets where there are so few, else some at random. */
 crash_count crash_play(const crash_scene *scene, crash_without without, size_t most);
+
+/* Plays all scenes and prints what came of them: how many disks were left that differ, 0 if
+ * any was wrong. */
+size_t crash_play_all(const crash_scene *scenes, size_t count, size_t most);
+/* Plays all without the syncs of files, without those of folders, and without the journal:
+ * false if something was taken away (or there were no syncs to take) and not missed.
+ * *journals (or NULL): scenes that had one. */
+bool crash_play_controls(const crash_scene *scenes, size_t count, size_t most,
+                         size_t *journals);
+
+/* keep and judge for scenes that write whole files, in any number: each visible file is the one
+ * that stood there before or the one that stands there after (once recovered, if it is told to
+ * be interrupted), an index names whole files, once it is done the new files are there, and
+ * nothing is left but one hidden file that sft_sweep removes. */
+void crash_keep(const crash_scene *scene, bool after);
+const char *crash_judge(const crash_scene *scene, bool done);
 
 #endif

@@ -95,7 +95,7 @@ static const struct plausible {
     { "os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
     { "os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
     { "os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },
-    { "os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT } },
+    { "os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT, EPERM } },
     { "os_pwrite", { ENOSPC, EIO, EDQUOT, EFBIG } },
     { "os_write", { ENOSPC, EIO, EPIPE, EAGAIN, EBADF } },
     { "os_preallocate", { EOPNOTSUPP, ENOSPC, EIO, EFBIG } },
@@ -104,6 +104,7 @@ static const struct plausible {
     { "os_open_write", { EACCES, EROFS, ETXTBSY, EMFILE, EIO } },
     { "os_clone_range", { EOPNOTSUPP, EIO, ENOSPC } },
     { "os_insert_range", { EOPNOTSUPP, EIO, ENOSPC } },
+    { "os_collapse_range", { EOPNOTSUPP, EIO } },
     { "os_find_hole", { EOPNOTSUPP, EIO } },
     { "os_lease", { EAGAIN, EOPNOTSUPP } },
     { "os_lock", { EAGAIN, EOPNOTSUPP } },
@@ -114,7 +115,7 @@ static const struct plausible {
     { "os_set_mode", { EPERM, EIO } },
     { "os_sync", { EIO, ENOSPC, EDQUOT } },
     { "os_sync_folder", { EIO, EINVAL, EACCES } },
-    { "os_rename", { EIO, EACCES, ENOSPC, EROFS } },
+    { "os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
     { "os_unlink", { EIO, EACCES, EBUSY } },
     { "os_random", { EIO, ENOSYS, EAGAIN } },
     { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
@@ -478,7 +479,7 @@ bool fault_play(const fault_scene *scenes, size_t count, size_t least_allocation
                plan.runs);
     }
     os_fake_reset();
-    printf("# %zu scenes: %zu allocations, %zu calls, %zu runs, %zu failures\n", count,
-           allocations, calls, runs, failures);
+    printf("# %zu scenes: %zu points (%zu allocations, %zu calls), %zu runs, %zu failures\n",
+           count, allocations + calls, allocations, calls, runs, failures);
     return failures == 0 && allocations >= least_allocations && calls >= least_calls;
 }

@@ -46,6 +46,18 @@ struct fault_scene {
     const char *(*after)(const fault_scene *scene, const fault_seen *seen, bool lasting);
 };
 
+/* What a test itself cannot do without, also where assert() is nothing: else it aborts. */
+#define fault_need(what) \
+    do { \
+        if (!(what)) fault_die(__FILE__, __LINE__, #what); \
+    } while (0)
+_Noreturn void fault_die(const char *file, int line, const char *what);
+
+/* The command in this process: words with spaces between. Its exit status. */
+int fault_command(const char *line);
+/* A scene's `run`, for its line. */
+void fault_run(const fault_scene *scene, fault_seen *seen);
+
 /* The world of all scenes:
  *   /m/a.safetensors       five tensors, metadata, NaN
  *   /m/many.safetensors    300 tensors

@@ -58,8 +58,9 @@ static struct {
     fake_failure failure;
     size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
-    size_t short_reads, short_writes, disk_room;
+    size_t short_reads, short_writes, disk_room, direct_unit;
     bool no_unnamed, can_clone, can_insert, can_direct;
+    int no_rename; /* errno */
     void (*watch)(const os_fake_op *op);
     size_t stop_at;
     int stop_signal, raised;
@@ -149,6 +150,7 @@ const char *os_fake_call_name(size_t n) {
 void os_fake_short_reads(size_t k) { fake.short_reads = k; }
 void os_fake_short_writes(size_t k) { fake.short_writes = k; }
 void os_fake_no_unnamed(bool none) { fake.no_unnamed = none; }
+void os_fake_no_rename(int error) { fake.no_rename = error; }
 void os_fake_disk_room(size_t room) { fake.disk_room = room; }
 
 void os_fake_can(bool clone, bool insert) {
@@ -157,6 +159,7 @@ void os_fake_can(bool clone, bool insert) {
 }
 
 void os_fake_can_direct(bool can) { fake.can_direct = can; }
+void os_fake_direct_unit(size_t unit) { fake.direct_unit = unit; }
 
 void os_fake_watch(void (*watch)(const os_fake_op *op)) { fake.watch = watch; }
 
@@ -348,7 +351,8 @@ void os_fake_add_pipe(const char *path, const void *bytes, size_t len) {
 
 static fake_node *node_numbered(uint64_t inode) {
     for (size_t i = 0; i < fake.name_count; i++)
-        if (fake.names[i].node->inode == inode) return fake.names[i].node;
+        if (fake.names[i].node->kind == OS_FILE && fake.names[i].node->inode == inode)
+            return fake.names[i].node;
     return NULL;
 }
 
@@ -368,6 +372,11 @@ void os_fake_each(void (*each)(void *ctx, const char *path, uint64_t inode), voi
     for (size_t i = 0; i < fake.name_count; i++)
         if (fake.names[i].node->kind == OS_FILE)
             each(ctx, fake.names[i].path, fake.names[i].node->inode);
+}
+
+void os_fake_each_folder(void (*each)(void *ctx, const char *path), void *ctx) {
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node->kind == OS_DIR) each(ctx, fake.names[i].path);
 }
 
 static fake_node *node_of(const char *path) {
@@ -692,6 +701,7 @@ int os_open_new(const char *path, uint32_t mode, int *fd) {
 int os_link_unnamed(int fd, const char *path) {
     char full[FAKE_PATH];
     FAKE_CALL();
+    if (fake.no_rename) return fake.no_rename;
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     int error = path_free(path, full);
@@ -729,7 +739,8 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     const fake_fd *open = fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind != OS_FILE) return ESPIPE;
-    if (open->direct && (offset % 4096 || len % 4096 || (uintptr_t)from % 4096)) return EINVAL;
+    size_t unit = fake.direct_unit ? fake.direct_unit : 4096;
+    if (open->direct && (offset % unit || len % unit || (uintptr_t)from % 4096)) return EINVAL;
     return node_write(open->node, offset, from, len, put);
 }
 
@@ -792,6 +803,19 @@ int os_insert_range(int fd, uint64_t at, uint64_t len) {
     return 0;
 }
 
+int os_collapse_range(int fd, uint64_t at, uint64_t len) {
+    FAKE_CALL();
+    const fake_fd *open = fd_find(fd);
+    if (!open) return EBADF;
+    fake_node *node = open->node;
+    if (!fake.can_insert || at % 64 || len % 64 || at + len >= node->len) return EOPNOTSUPP;
+    size_t left = node->len - (size_t)(at + len);
+    memmove(node->data + at, node->data + at + len, left);
+    int error = node_resize(node, (size_t)at + left);
+    did(OS_DID_COLLAPSE, node->inode, at, NULL, (size_t)len, NULL, NULL);
+    return error;
+}
+
 int os_find_hole(int fd, uint64_t at, uint64_t *out) {
     FAKE_CALL();
     (void)fd, (void)at, (void)out;
@@ -812,6 +836,10 @@ int os_lock(int fd) {
     if (open->node->locked_by && open->node->locked_by != fd) return EAGAIN;
     open->node->locked_by = fd;
     return 0;
+}
+
+void os_write_back(int fd, uint64_t offset, uint64_t len) {
+    (void)fd, (void)offset, (void)len;
 }
 
 int os_set_direct(int fd, bool direct) {
@@ -855,6 +883,7 @@ int os_make_folder(const char *path, uint32_t mode) {
     fake_node *node = node_new(OS_DIR, NULL, 0);
     node->mode = mode & ~(uint32_t)022;
     name_add(full, node);
+    did(OS_DID_FOLDER, 0, 0, NULL, 0, full, NULL);
     return 0;
 }
 
@@ -872,6 +901,7 @@ int os_remove_folder(const char *path) {
         if (strncmp(at, full, len) == 0 && at[len] == '/') return ENOTEMPTY;
     }
     name_remove(name);
+    did(OS_DID_UNFOLDER, 0, 0, NULL, 0, full, NULL);
     return 0;
 }
 
@@ -909,6 +939,7 @@ int os_sync_folder(const char *folder) {
 int os_rename(const char *from, const char *to, bool no_clobber) {
     char source[FAKE_PATH], target[FAKE_PATH];
     FAKE_CALL();
+    if (fake.no_rename) return fake.no_rename;
     int error = path_resolve(from, false, source);
     if (!error) error = path_resolve(to, false, target);
     if (error) return error;

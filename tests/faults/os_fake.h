@@ -59,11 +59,14 @@ const char *os_fake_call_name(size_t n);
 void os_fake_short_reads(size_t k);
 void os_fake_short_writes(size_t k);
 void os_fake_no_unnamed(bool none); /* EOPNOTSUPP for unnamed files */
+/* As a mounted object store: renaming and giving names fail with this; 0: they work. */
+void os_fake_no_rename(int error);
 /* What the file system can beyond the usual, nothing at first: share blocks, take blocks in.
  * Its blocks are of 64 bytes then. */
 void os_fake_can(bool clone, bool insert);
 /* Write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
+void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
 /* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
 void os_fake_disk_room(size_t room);
 /* os_stop_signal answers `signal` from the nth counted call on. */
@@ -74,10 +77,13 @@ typedef enum os_fake_did {
     OS_DID_WRITE,   /* bytes[len] at `at` of inode */
     OS_DID_RESIZE,  /* inode is len bytes long */
     OS_DID_INSERT,  /* len zeros at `at` of inode */
+    OS_DID_COLLAPSE, /* len bytes at `at` of inode are gone */
     OS_DID_MODE,    /* of inode: at */
     OS_DID_NAME,    /* path is inode */
     OS_DID_UNNAME,  /* path is no more */
     OS_DID_RENAME,  /* path is now to, which is inode */
+    OS_DID_FOLDER,  /* path is a folder */
+    OS_DID_UNFOLDER, /* path is no more */
     OS_DID_SYNC,    /* inode */
     OS_DID_SYNC_FOLDER /* path */
 } os_fake_did;
@@ -95,6 +101,8 @@ void os_fake_add_inode(const char *path, uint64_t inode, const void *bytes, size
 uint64_t os_fake_inode(const char *path); /* 0 when there is none */
 /* Calls each(ctx, path, inode) for every file, in no order. */
 void os_fake_each(void (*each)(void *ctx, const char *path, uint64_t inode), void *ctx);
+/* Folders alike; the root is none. */
+void os_fake_each_folder(void (*each)(void *ctx, const char *path), void *ctx);
 
 /* ── What is left ── */
 size_t os_fake_open_fds(void); /* without 0, 1, 2 */

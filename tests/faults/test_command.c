@@ -1,7 +1,6 @@
 /* Every command, in process, over a system of which the nth allocation or call fails: the
  * same output as ever, or exit status 2 and a message; never half an answer with a good
  * status. */
-#include "cli.h"
 #include "faults.h"
 
 #include <setjmp.h>
@@ -11,36 +10,6 @@
 #include <cmocka.h>
 
 #include <string.h>
-
-#define WORDS_MOST 16
-
-static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
-    size_t len;
-    const void *bytes = os_fake_output(fd, &len);
-    if (len > size) {
-        *overflow = true;
-        return 0;
-    }
-    memcpy(room, bytes, len);
-    return len;
-}
-
-static void run_line(const fault_scene *scene, fault_seen *seen) {
-    static char words[512];
-    char *argv[WORDS_MOST + 1] = { 0 };
-    int argc = 0;
-    memcpy(words, scene->line, strlen(scene->line) + 1);
-    for (char *at = words; at && argc < WORDS_MOST; argc++) {
-        argv[argc] = at;
-        at = strchr(at, ' ');
-        if (at) *at++ = '\0';
-    }
-    seen->status = sft_cli_main(argc, argv);
-    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
-    seen->text[seen->len] = '\0';
-    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
-    seen->err_text[seen->err_len] = '\0';
-}
 
 static void from_file(const fault_scene *scene) {
     size_t len;
@@ -61,10 +30,12 @@ static void page_from_pipe(const fault_scene *scene) {
     os_fake_set_input(OS_PIPE, "<!DOCTYPE html><html>", 21);
 }
 
-#define LINE(text) { .command = true, .run = run_line, .line = "safetensors " text }
+#define LINE(text) { .command = true, .run = fault_run, .line = "safetensors " text }
 /* With a bad file, of which a failure may hide what it really is. */
-#define BAD(text) { .command = true, .run = run_line, .refused = true, .line = "safetensors " text }
-#define FED(how, text) { .command = true, .run = run_line, .set = how, .line = "safetensors " text }
+#define BAD(text) \
+    { .command = true, .run = fault_run, .refused = true, .line = "safetensors " text }
+#define FED(how, text) \
+    { .command = true, .run = fault_run, .set = how, .line = "safetensors " text }
 
 static const fault_scene infos[] = {
     LINE("info /m/a.safetensors"),

@@ -1,7 +1,6 @@
 /* convert over a system of which the nth allocation or call fails, or which is told to stop:
  * what stood there stands there still, or the result is there whole; no hidden file is left,
  * and the exit status tells. */
-#include "cli.h"
 #include "faults.h"
 
 #include <setjmp.h>
@@ -13,38 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WORDS_MOST 16
-
-/* ── Running ── */
-
-static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
-    size_t len;
-    const void *bytes = os_fake_output(fd, &len);
-    if (len > size) {
-        *overflow = true;
-        return 0;
-    }
-    memcpy(room, bytes, len);
-    return len;
-}
-
-static void run_line(const fault_scene *scene, fault_seen *seen) {
-    static char words[512];
-    char *argv[WORDS_MOST + 1] = { 0 };
-    int argc = 0;
-    memcpy(words, scene->line, strlen(scene->line) + 1);
-    for (char *at = words; at && argc < WORDS_MOST; argc++) {
-        argv[argc] = at;
-        at = strchr(at, ' ');
-        if (at) *at++ = '\0';
-    }
-    seen->status = sft_cli_main(argc, argv);
-    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
-    seen->text[seen->len] = '\0';
-    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
-    seen->err_text[seen->err_len] = '\0';
-}
 
 /* ── What stands where results go ── */
 
@@ -142,7 +109,7 @@ static const char *judge_state(const fault_scene *scene, const fault_seen *seen,
 }
 
 #define CONVERT(text, named, bad) \
-    { .command = true, .run = run_line, .line = "safetensors convert " text, .writes = true, \
+    { .command = true, .run = fault_run, .line = "safetensors convert " text, .writes = true, \
       .way = named, .refused = bad, .set = set_world, .after = judge_state }
 #define WRITES(text) CONVERT(text, false, false)
 #define NAMED(text) CONVERT(text, true, false)
@@ -158,7 +125,7 @@ static const fault_scene files[] = {
     WRITES("/m/a.safetensors -o /m/a.safetensors --dtype BF16 --force --keep-mtime"),
     WRITES("/m/a.safetensors -o /dir/o.safetensors --dtype F8_E4M3 --dry-run"),
     WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16"),
-    WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16 --force --saturate"),
+    WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16 --cast-scaled --saturate"),
     WRITES("/m/long.safetensors -o /dir/o.safetensors --dtype F64 --threads 1"),
     WRITES("/m/long.safetensors -o /dir/o.safetensors --dtype F64 --threads 2"),
     NAMED("/m/long.safetensors -o /dir/old.safetensors --dtype F32 --force --threads 3"),

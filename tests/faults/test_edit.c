@@ -17,7 +17,8 @@
 #define OUTPUT "/e/out.safetensors"
 
 /* What a scene does, and over which file system. */
-enum { PLACE, MTIME, RENAME, GROW, SAFE, LINK, SAVE, PLAN, MEND, MEND_INSERT };
+enum { PLACE, MTIME, RENAME, GROW, SAFE, LINK, SAVE, PLAN, PUT, PUT_BOTH, PUT_GROW, PUT_LARGE,
+       PUT_SAVE, PUT_PIPE, MEND, MEND_INSERT, MEND_PUT };
 enum { PLAIN, NAMED, CLONES, INSERTS, REFUSES }; /* REFUSES: asked to insert, and cannot */
 
 #define PAD "                                                                "
@@ -45,7 +46,33 @@ static sft_edit_options options_of(const fault_scene *scene) {
     options.keep_mtime = scene->way == MTIME;
     options.safe = scene->way == SAFE;
     options.insert_from = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
+    options.place_most = scene->way == PUT_LARGE ? 600 : 0;
     return options;
+}
+
+/* ── What is asked ── */
+
+static unsigned char others[600];
+
+/* Ends as its size says, or is found out to. */
+static sft_code read_pipe(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                          sft_error *err) {
+    size_t left = offset < sizeof others ? sizeof others - (size_t)offset : 0;
+    (void)ctx, (void)err;
+    *got = len < left ? len : left;
+    memcpy(into, others + (sizeof others - left), *got);
+    return SFT_OK;
+}
+
+static sft_code ask_bytes(const fault_scene *scene, sft_edit *edit, sft_error *err) {
+    sft_source pipe = { NULL, SFT_SIZE_UNKNOWN, NULL, read_pipe, NULL };
+    for (size_t i = 0; i < sizeof others; i++) others[i] = (unsigned char)(i * 5 + 1);
+    sft_source all = sft_source_memory(others, sizeof others), some = sft_source_memory(others, 8);
+    sft_code code = sft_edit_put(edit, sft_span_cstr("b"), &some, err);
+    if (!code && scene->way == PUT_BOTH)
+        code = sft_edit_rename(edit, sft_span_cstr("a"), sft_span_cstr("other"), err);
+    if (code || scene->way == PUT) return code;
+    return sft_edit_put(edit, sft_span_cstr("a"), scene->way == PUT_PIPE ? &pipe : &all, err);
 }
 
 static sft_code ask(const fault_scene *scene, sft_edit *edit, sft_error *err) {
@@ -53,9 +80,17 @@ static sft_code ask(const fault_scene *scene, sft_edit *edit, sft_error *err) {
                                "has room for sixty-four bytes";
     sft_span key = sft_span_cstr("k"), value = sft_span_cstr("other");
     if (scene->way == RENAME) return sft_edit_rename(edit, sft_span_cstr("a"), key, err);
-    if (scene->way == GROW) value = sft_span_cstr(text);
+    if (scene->way >= PUT && scene->way < MEND) {
+        sft_code code = ask_bytes(scene, edit, err);
+        if (code || scene->way != PUT_GROW) return code;
+    }
+    if (scene->way == GROW || scene->way == PUT_GROW) value = sft_span_cstr(text);
     sft_code code = sft_edit_set(edit, key, value, err);
     return code ? code : sft_edit_set(edit, sft_span_cstr("n"), sft_span_cstr("1"), err);
+}
+
+static bool is_saved(const fault_scene *scene) {
+    return scene->way == SAVE || scene->way == PUT_SAVE;
 }
 
 static sft_code change(const fault_scene *scene, sft_edit *edit, sft_error *err) {
@@ -65,14 +100,14 @@ static sft_code change(const fault_scene *scene, sft_edit *edit, sft_error *err)
     path.alloc = &fault_alloc;
     if (code) return code;
     if (scene->way == PLAN) return sft_edit_plan(edit, &report, err);
-    if (scene->way == SAVE) return sft_edit_save(edit, OUTPUT, &path, NULL, &report, err);
+    if (is_saved(scene)) return sft_edit_save(edit, OUTPUT, &path, NULL, &report, err);
     return sft_edit_apply(edit, NULL, &report, err);
 }
 
 /* Bytes of the file as they should be are known from the run in which nothing failed. */
 static void see_file(const fault_scene *scene, fault_seen *seen) {
     size_t len;
-    const void *bytes = os_fake_file(scene->way == SAVE ? OUTPUT : TARGET, &len);
+    const void *bytes = os_fake_file(is_saved(scene) ? OUTPUT : TARGET, &len);
     if (seen->status == SFT_OK && bytes) fault_see_bytes(seen, bytes, len);
 }
 
@@ -127,12 +162,12 @@ static void break_edit(const fault_scene *scene, size_t nth, fault_seen *seen) {
 
 /* An edit that ended in the middle: the journal is there, and ten bytes of the file. */
 static void set_mend(const fault_scene *scene) {
-    static size_t first[2]; /* write of all that goes to the file itself */
-    size_t *nth = &first[scene->way == MEND_INSERT];
+    static size_t first[3]; /* write of all that goes to the file itself */
+    size_t *nth = &first[scene->way - MEND];
     fault_scene broken = *scene;
     fault_seen *seen = calloc(1, sizeof *seen);
     assert_non_null(seen);
-    broken.way = scene->way == MEND_INSERT ? GROW : PLACE;
+    broken.way = scene->way == MEND_INSERT ? GROW : scene->way == MEND_PUT ? PUT_BOTH : PLACE;
     for (size_t n = 1; *nth == 0; n++) {
         break_edit(&broken, n, seen);
         if (os_fake_exists(JOURNAL)) *nth = n;
@@ -182,7 +217,7 @@ static const char *judge_edit(const fault_scene *scene, const fault_seen *seen, 
     os_fake_heal();
     if (clean) keep_new();
     const char *wrong = judge_file(scene, seen);
-    size_t most = files_before + (scene->way == SAVE && os_fake_exists(OUTPUT));
+    size_t most = files_before + (is_saved(scene) && os_fake_exists(OUTPUT));
     if (wrong) return wrong;
     if (scene->way >= MEND) return NULL;
     return os_fake_count_files() > most + lasting ? "a hidden file is left" : NULL;
@@ -199,11 +234,20 @@ static const fault_scene edits[] = {
     EDIT(PLAN, CLONES),  EDIT(PLAN, INSERTS),
 };
 
+static const fault_scene puts[] = {
+    EDIT(PUT, PLAIN),       EDIT(PUT, NAMED),       EDIT(PUT_BOTH, PLAIN),
+    EDIT(PUT_PIPE, PLAIN),  EDIT(PUT_GROW, PLAIN),  EDIT(PUT_GROW, CLONES),
+    EDIT(PUT_GROW, INSERTS), EDIT(PUT_LARGE, PLAIN), EDIT(PUT_LARGE, CLONES),
+    EDIT(PUT_SAVE, PLAIN),  EDIT(PUT_SAVE, CLONES),
+};
+
 static const fault_scene mends[] = {
     { .name = "mend", .run = run_mend, .way = MEND, .mode = PLAIN, .writes = true,
       .set = set_mend, .after = judge_edit },
     { .name = "mend insert", .run = run_mend, .way = MEND_INSERT, .mode = INSERTS,
       .writes = true, .set = set_mend, .after = judge_edit },
+    { .name = "mend put", .run = run_mend, .way = MEND_PUT, .mode = PLAIN, .writes = true,
+      .set = set_mend, .after = judge_edit },
 };
 
 static void play_edits(void **state) {
@@ -211,14 +255,20 @@ static void play_edits(void **state) {
     assert_true(fault_play(edits, sizeof edits / sizeof *edits, 180, 1800));
 }
 
+static void play_puts(void **state) {
+    (void)state;
+    assert_true(fault_play(puts, sizeof puts / sizeof *puts, 100, 700));
+}
+
 static void play_mends(void **state) {
     (void)state;
-    assert_true(fault_play(mends, sizeof mends / sizeof *mends, 4, 20));
+    assert_true(fault_play(mends, sizeof mends / sizeof *mends, 3, 200));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_edits),
+        cmocka_unit_test(play_puts),
         cmocka_unit_test(play_mends),
     };
     return cmocka_run_group_tests_name("editing over a failing system", tests, NULL, NULL);

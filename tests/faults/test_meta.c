@@ -1,7 +1,6 @@
 /* meta and rename over a system of which the nth allocation or call fails, or which is told
  * to stop: the model is the old one or the new one, at once or once it is mended, and no
  * hidden file is left. */
-#include "cli.h"
 #include "faults.h"
 
 #include <setjmp.h>
@@ -12,38 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define WORDS_MOST 16
-
-/* ── Running ── */
-
-static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
-    size_t len;
-    const void *bytes = os_fake_output(fd, &len);
-    if (len > size) {
-        *overflow = true;
-        return 0;
-    }
-    memcpy(room, bytes, len);
-    return len;
-}
-
-static void run_line(const fault_scene *scene, fault_seen *seen) {
-    static char words[512];
-    char *argv[WORDS_MOST + 1] = { 0 };
-    int argc = 0;
-    memcpy(words, scene->line, strlen(scene->line) + 1);
-    for (char *at = words; at && argc < WORDS_MOST; argc++) {
-        argv[argc] = at;
-        at = strchr(at, ' ');
-        if (at) *at++ = '\0';
-    }
-    seen->status = sft_cli_main(argc, argv);
-    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
-    seen->text[seen->len] = '\0';
-    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
-    seen->err_text[seen->err_len] = '\0';
-}
 
 /* ── A model, whatever files it is in ── */
 
@@ -138,10 +105,40 @@ static const char *judge_model(const fault_scene *scene, const fault_seen *seen,
     return os_fake_count_files() > most && !lasting && !shards_stay ? "a file is left" : NULL;
 }
 
-#define ON(model, text) { .command = true, .run = run_line, .line = "safetensors " text, \
+/* ── The files of a set, each by itself ── */
+
+static uint64_t old_shards[4], new_shards[4]; /* as in edited */
+
+static void set_shards(const fault_scene *scene) {
+    set_world(scene);
+    for (size_t i = 1; i < 4; i++) old_shards[i] = model_sum(edited[i]);
+    os_fake_fail(0, 0, false);
+}
+
+static const char *judge_shards(const fault_scene *scene, const fault_seen *seen, bool lasting) {
+    bool clean = os_fake_failed() == 0 && seen->status == 0;
+    (void)scene;
+    os_fake_heal();
+    const char *wrong = mend_all();
+    for (size_t i = 1; i < 4; i++) {
+        uint64_t sum = model_sum(edited[i]);
+        if (clean) new_shards[i] = sum;
+        if (sum == 0 || (sum != old_shards[i] && sum != new_shards[i]))
+            return "a file that is neither the old nor the new one";
+        if (seen->status == 0 && sum != new_shards[i]) return "success, and not the new file";
+    }
+    hidden = 0;
+    os_fake_each(count_hidden, NULL);
+    return wrong ? wrong : hidden > lasting ? "a hidden file is left" : NULL;
+}
+
+#define ON(model, text) { .command = true, .run = fault_run, .line = "safetensors " text, \
     .writes = true, .set = set_world, .after = judge_model, .path = model }
-#define CLONED(model, text) { .command = true, .run = run_line, .line = "safetensors " text, \
+#define CLONED(model, text) { .command = true, .run = fault_run, .line = "safetensors " text, \
     .writes = true, .set = set_world, .after = judge_model, .path = model, .way = 1 }
+/* File by file: each is the old or the new one. */
+#define EACH(text) { .command = true, .run = fault_run, .line = "safetensors " text, \
+    .writes = true, .set = set_shards, .after = judge_shards, .path = INDEX }
 #define A "/m/a.safetensors"
 #define INDEX "/set/m.safetensors.index.json"
 
@@ -169,6 +166,8 @@ static const fault_scene sets[] = {
     ON(INDEX, "meta get " INDEX " total_size"),
     ON(INDEX, "meta set " INDEX " k v"),
     ON(INDEX, "meta scrub " INDEX),
+    EACH("meta set " INDEX " k v --each-shard"),
+    EACH("meta set " INDEX " k v --each-shard --safe"),
 };
 
 static const fault_scene renames[] = {

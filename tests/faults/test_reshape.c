@@ -1,7 +1,6 @@
 /* The commands that write models anew, over a system of which the nth allocation or call
  * fails, or which is told to stop: what stood there stands there still, or what was to come
  * is there whole; no hidden file is left, and the exit status tells. */
-#include "cli.h"
 #include "faults.h"
 
 #include <setjmp.h>
@@ -12,38 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define WORDS_MOST 16
-
-/* ── Running ── */
-
-static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
-    size_t len;
-    const void *bytes = os_fake_output(fd, &len);
-    if (len > size) {
-        *overflow = true;
-        return 0;
-    }
-    memcpy(room, bytes, len);
-    return len;
-}
-
-static void run_line(const fault_scene *scene, fault_seen *seen) {
-    static char words[512];
-    char *argv[WORDS_MOST + 1] = { 0 };
-    int argc = 0;
-    memcpy(words, scene->line, strlen(scene->line) + 1);
-    for (char *at = words; at && argc < WORDS_MOST; argc++) {
-        argv[argc] = at;
-        at = strchr(at, ' ');
-        if (at) *at++ = '\0';
-    }
-    seen->status = sft_cli_main(argc, argv);
-    seen->len = keep_output(1, seen->text, sizeof seen->text - 1, &seen->overflow);
-    seen->text[seen->len] = '\0';
-    seen->err_len = keep_output(2, seen->err_text, sizeof seen->err_text - 1, &seen->overflow);
-    seen->err_text[seen->err_len] = '\0';
-}
 
 /* ── What stands where results go ── */
 
@@ -159,20 +126,20 @@ static const char *judge_clean(const fault_scene *scene, const fault_seen *seen,
 }
 
 #define SCENE(text, input, named) \
-    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+    { .command = true, .run = fault_run, .line = "safetensors " text, .writes = true, \
       .mode = input, .way = named, .set = set_world, .after = judge_state }
 #define WRITES(text) SCENE(text, OS_FILE, false)
 #define NAMED(text) SCENE(text, OS_FILE, true)
 #define PIPED(text) SCENE(text, OS_PIPE, false)
 #define CLEANS(text) \
-    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+    { .command = true, .run = fault_run, .line = "safetensors " text, .writes = true, \
       .set = set_world, .after = judge_clean }
 /* Refuses a file; of which a failure may hide what it really is. */
 #define REFUSES(text) \
-    { .command = true, .run = run_line, .line = "safetensors " text, .writes = true, \
+    { .command = true, .run = fault_run, .line = "safetensors " text, .writes = true, \
       .refused = true, .set = set_world, .after = judge_state }
 #define READS(text) \
-    { .command = true, .run = run_line, .line = "safetensors " text, .set = set_world, \
+    { .command = true, .run = fault_run, .line = "safetensors " text, .set = set_world, \
       .after = judge_state }
 
 #define INDEX "/set/m.safetensors.index.json"

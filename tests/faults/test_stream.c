@@ -13,7 +13,7 @@
 
 #define TARGET "/dir/target"
 
-enum { ADDED, STRIDED, DIRECT, DIRECT_SHORT, DIRECT_REFUSED };
+enum { ADDED, STRIDED, DIRECT, DIRECT_SHORT, DIRECT_ODD, DIRECT_REFUSED };
 
 static size_t files_before;
 static char data[30000];
@@ -21,7 +21,8 @@ static char data[30000];
 static void set_target(const fault_scene *scene) {
     for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 7 + i / 100);
     if (scene->path) os_fake_add_file(TARGET, "old", 3);
-    os_fake_can_direct(scene->way == DIRECT || scene->way == DIRECT_SHORT);
+    os_fake_can_direct(scene->way >= DIRECT && scene->way < DIRECT_REFUSED);
+    os_fake_direct_unit(scene->way == DIRECT_ODD ? 1 << 20 : 0);
     os_fake_short_writes(scene->way == DIRECT_SHORT ? 5000 : 0);
     files_before = os_fake_count_files();
 }
@@ -114,8 +115,76 @@ static const char *judge_target(const fault_scene *scene, const fault_seen *seen
 static const fault_scene streams[] = {
     STREAM(ADDED, NULL),   STREAM(ADDED, TARGET),  STREAM(STRIDED, TARGET),
     STREAM(DIRECT, NULL),  STREAM(DIRECT, TARGET), STREAM(DIRECT_SHORT, TARGET),
-    STREAM(DIRECT_REFUSED, TARGET),
+    STREAM(DIRECT_ODD, TARGET), STREAM(DIRECT_REFUSED, TARGET),
 };
+
+/* ── Past the page cache, and back ── */
+
+#define LARGE ((size_t)20 << 20)
+#define HEAD 80 /* the length, the text of 67 bytes, spaces */
+
+static size_t count_calls(const char *name) {
+    size_t count = 0;
+    const char *call;
+    for (size_t n = 1; (call = os_fake_call_name(n)); n++) count += strcmp(call, name) == 0;
+    return count;
+}
+
+static char *large_bytes(void) {
+    char *bytes = test_malloc(LARGE);
+    for (size_t i = 0; i < LARGE; i++) bytes[i] = (char)(i * 13 + i / 4096);
+    return bytes;
+}
+
+static void save_large(const char *bytes) {
+    static const uint64_t shape[] = { LARGE };
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink;
+    sft_source source = sft_source_memory(bytes, LARGE);
+    sft_part part = { { { "w", 1 }, SFT_U8, 1, shape }, &source, 0 };
+    options.direct = true;
+    assert_int_equal(sft_sink_path(TARGET, &options, &sink, &err), SFT_OK);
+    assert_int_equal(sft_save_parts(&part, 1, NULL, 0, NULL, sink, NULL, &err), SFT_OK);
+}
+
+/* 20 MiB and a head: two blocks of 8 MiB, what is whole of the rest, and the last bytes. */
+static const struct large_case {
+    const char *what;
+    bool can;
+    size_t most, unit, flags, writes;
+} large_cases[] = {
+    { "taken", true, 0, 0, 2, 4 },
+    { "the file system has no such thing", false, 0, 0, 1, 4 },
+    { "refused from the first byte", true, 0, (size_t)16 << 20, 2, 5 },
+    { "refused from byte 16 Mi", true, 0, (size_t)8 << 20, 2, 5 },
+    { "taken in part, no whole units", true, ((size_t)8 << 20) - 5000, 0, 2, 6 },
+    { "taken in part, whole units", true, ((size_t)8 << 20) - 8192, 0, 2, 6 },
+};
+
+static void play_large(void **state) {
+    (void)state;
+    char *bytes = large_bytes();
+    for (size_t i = 0; i < sizeof large_cases / sizeof *large_cases; i++) {
+        const struct large_case *c = &large_cases[i];
+        size_t len;
+        os_fake_reset();
+        fault_world();
+        os_fake_can_direct(c->can);
+        os_fake_short_writes(c->most);
+        os_fake_direct_unit(c->unit);
+        os_fake_fail(0, 0, false);
+        save_large(bytes);
+        const char *found = os_fake_file(TARGET, &len);
+        if (!found || len != HEAD + LARGE || memcmp(found + HEAD, bytes, LARGE) != 0)
+            fail_msg("%s: the bytes are not those that were given", c->what);
+        if (count_calls("os_set_direct") != c->flags || count_calls("os_pwrite") != c->writes)
+            fail_msg("%s: %zu times set, %zu writes", c->what, count_calls("os_set_direct"),
+                     count_calls("os_pwrite"));
+    }
+    os_fake_reset();
+    test_free(bytes);
+}
 
 static void play_streams(void **state) {
     (void)state;
@@ -123,6 +192,7 @@ static void play_streams(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(play_streams) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(play_streams),
+                                        cmocka_unit_test(play_large) };
     return cmocka_run_group_tests_name("streams over a failing system", tests, NULL, NULL);
 }

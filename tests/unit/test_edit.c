@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "unit/make_file.h"
+#include "unit/make_journal.h"
 #include "unit/temp_dir.h"
 
 #include <fcntl.h>
@@ -537,36 +538,10 @@ static void test_locked(void **state) {
 
 /* ── Interrupted edits ── */
 
-static uint32_t slow_crc(const unsigned char *p, size_t len) {
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < len; i++) {
-        crc ^= p[i];
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-    }
-    return ~crc;
-}
-
-static void put_word(unsigned char *at, uint64_t value) {
-    for (int i = 0; i < 8; i++) at[i] = (unsigned char)(value >> (8 * i));
-}
-
 /* The journal of a change from one header to another. */
 static void put_journal(const char *old, const char *new, uint64_t size, uint64_t inode_more) {
-    static unsigned char text[4096];
-    struct stat st;
-    size_t before = strlen(old) + 8, after = strlen(new) + 8;
-    assert_int_equal(stat(temp_path(FILE_NAME), &st), 0);
-    const uint64_t words[] = { 0, 1, after > before ? SFT_EDIT_INSERT : SFT_EDIT_PLACE,
-                               (uint64_t)st.st_dev, (uint64_t)st.st_ino + inode_more, size,
-                               after - before, before, after };
-    for (size_t i = 0; i < 9; i++) put_word(text + 8 * i, words[i]);
-    memcpy(text, "sft-edit", 8);
-    put_word(text + 72, before - 8);
-    memcpy(text + 80, old, before - 8);
-    put_word(text + 72 + before, after - 8);
-    memcpy(text + 80 + before, new, after - 8);
-    put_word(text + 72 + before + after, slow_crc(text, 72 + before + after));
-    temp_write(JOURNAL, text, 80 + before + after);
+    test_journal journal = { .old = old, .new = new, .size = size, .inode_more = inode_more };
+    (void)make_journal(&journal, FILE_NAME, JOURNAL);
 }
 
 #define OLD "{" TENSOR("aaaa", 0, 4) "}"

@@ -122,6 +122,48 @@ static void test_order(void **state) {
     sft_plan_free(plan);
 }
 
+/* A file of a level can be read at that level. */
+static void test_levels(void **state) {
+    static const struct row {
+        const char *name;
+        uint32_t rank;
+        sft_code codes[3]; /* compat, default, strict */
+    } rows[] = {
+        { "a", SFT_MAX_RANK, { SFT_OK, SFT_OK, SFT_OK } },
+        { "a", SFT_MAX_RANK + 1, { SFT_OK, SFT_RANK_TOO_LARGE, SFT_RANK_TOO_LARGE } },
+        { "a\x1f", 0, { SFT_OK, SFT_OK, SFT_STRICT_NAME } },
+        { "a\x7f", 0, { SFT_OK, SFT_OK, SFT_STRICT_NAME } },
+        { "a\xc2\x80", 0, { SFT_OK, SFT_OK, SFT_STRICT_NAME } },
+        { "a\xc2\xa0\xc3\x80", 0, { SFT_OK, SFT_OK, SFT_OK } },
+    };
+    uint64_t shape[SFT_MAX_RANK + 1];
+    (void)state;
+    for (uint32_t d = 0; d <= SFT_MAX_RANK; d++) shape[d] = 1;
+    for (size_t i = 0; i < 3 * sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i / 3];
+        sft_spec spec = spec_of(row->name, SFT_U8, row->rank, shape);
+        sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+        sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+        sft_error err = SFT_ERROR_INIT;
+        sft_plan *plan;
+        sft_file *file;
+        char bytes[1024];
+        if (i % 3 == 1) assert_int_equal(options.level, SFT_LEVEL_DEFAULT);
+        options.level = open.level = (sft_level)(i % 3);
+        sft_code code = sft_plan_new(&spec, 1, NULL, 0, &options, &plan, &err);
+        assert_int_equal(code, row->codes[i % 3]);
+        assert_int_equal(err.code, code);
+        options.level = SFT_LEVEL_COMPAT; /* what the reader says of it */
+        if (code) plan = plan_of(&spec, 1, NULL, 0, &options);
+        sft_span head = sft_plan_head(plan);
+        memcpy(bytes, head.data, head.len);
+        bytes[head.len] = 0;
+        assert_int_equal(sft_open_memory(bytes, head.len + 1, &open, &file, NULL), code);
+        sft_close(file);
+        sft_plan_free(plan);
+    }
+}
+
 static void test_escapes(void **state) {
     static const char raw[] = "\"\\\b\f\n\r\t/\x01\x1f\x7f\xc3\xa9\xe2\x80\xa8 \xf0\x9f\x98\x80";
     static const char text[] = "\\\"\\\\\\b\\f\\n\\r\\t/\\u0001\\u001f\x7f\xc3\xa9\xe2\x80\xa8 "
@@ -387,6 +429,7 @@ static void test_no_memory_for_large(void **state) {
         pairs[i] = pair_of(name, "");
     }
     specs[0] = (sft_spec){ { text, NAME }, SFT_U8, RANK, shape };
+    options.level = SFT_LEVEL_COMPAT;
     options.alloc = &alloc;
     plan = plan_of(specs, COUNT, pairs, COUNT, &options);
     sft_plan_free(plan);
@@ -435,7 +478,7 @@ int main(void) {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_refused_together),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_refused_long), cmocka_unit_test(test_no_memory_for_large),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many), cmocka_unit_test(test_levels),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "unit/temp_dir.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static const uint64_t side[] = { 6 }, big[] = { 9u << 20 }, none[] = { 0 };
 static char data[64];
@@ -304,6 +305,87 @@ static void test_set(void **state) {
     remove_set(folder, 2);
 }
 
+static void expect_text(const char *path, const char *want) {
+    char text[1024];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(text, want);
+}
+
+/* What an index keeps of another; the times of the files. */
+static void test_set_kept(void **state) {
+    static const char *const kept[][2] = {
+        { "{}", "\n    \"total_size\": 14" },
+        { "{\"a\":[1, {\"b\":null}] , \"total_size\":\"x\",\"z\\u0061\":1.50}",
+          "\n    \"a\": [1, {\"b\":null}],\n    \"total_size\": 14,\n    \"z\\u0061\": 1.50" },
+        { " {\"total_size\": 1, \"total_size\": 2}", "\n    \"total_size\": 14" },
+        { "[1]", "\n    \"total_size\": 14" },
+        { "{\"b\":\"c\"}", "\n    \"b\": \"c\",\n    \"total_size\": 14" },
+    };
+    static const uint32_t shard_of[] = { 0, 1 };
+    static const int64_t times[] = { 1000000000, 2000000000, 3000000000 };
+    sft_source source = sft_source_memory(data, sizeof data);
+    sft_part parts[] = { part_of("b", SFT_U8, side, &source, 3),
+                         part_of("c", SFT_I64, NULL, &source, 8) };
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    char folder[512], path[600], name[64], want[512];
+    (void)state;
+    options.mtimes_ns = times;
+    snprintf(folder, sizeof folder, "%s", temp_path("kept"));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        struct stat st;
+        options.index_metadata = sft_span_cstr(kept[i][0]);
+        assert_int_equal(sft_save_set(folder, parts, shard_of, 2, 2, NULL, 0, &options, NULL, NULL),
+                         SFT_OK);
+        for (uint32_t s = 0; s < 3; s++) {
+            (void)sft_shard_name(NULL, s, 2, name, sizeof name);
+            snprintf(path, sizeof path, "%s/%s", folder, name);
+            assert_int_equal(stat(path, &st), 0);
+            assert_int_equal(st.st_mtim.tv_sec, s + 1);
+        }
+        snprintf(want, sizeof want, "{\n  \"metadata\": {%s\n  },\n  \"weight_map\": {\n"
+                 "    \"b\": \"model-00001-of-00002.safetensors\",\n"
+                 "    \"c\": \"model-00002-of-00002.safetensors\"\n  }\n}\n", kept[i][1]);
+        expect_text(path, want);
+        remove_set(folder, 2);
+    }
+}
+
+/* Places of tensors in an index: another, new ones, none; and the total. */
+static void test_index_places(void **state) {
+    static const char text[] = "{\"x\": 1, \"metadata\": {\"total_size\": 5, \"k\": \"v\"},\n"
+                               " \"weight_map\": {\"a\": \"1\", \"b\":\"1\", \"c\": \"2\"}}";
+    const sft_pair places[] = { { sft_span_cstr("a"), { NULL, 0 } },
+                                { sft_span_cstr("b"), { NULL, 0 } },
+                                { sft_span_cstr("d\"e"), sft_span_cstr("1-f") },
+                                { sft_span_cstr("b"), sft_span_cstr("1-f") },
+                                { sft_span_cstr("never"), { NULL, 0 } } };
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    const char *path = temp_path("p.safetensors.index.json");
+    bool changed = false;
+    (void)state;
+    temp_write("p.safetensors.index.json", text, sizeof text - 1);
+    changes.places = places;
+    changes.place_count = 5;
+    changes.has_total_size = true;
+    changes.total_size = UINT64_MAX;
+    changes.only_look = true;
+    assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
+    assert_true(changed);
+    expect_text(path, text);
+    changes.only_look = false;
+    assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
+    expect_text(path, "{\"x\": 1, \"metadata\": {\"total_size\": 18446744073709551615, "
+                      "\"k\": \"v\"},\n \"weight_map\": {\"b\":\"1-f\", \"c\": \"2\","
+                      "\"d\\\"e\":\"1-f\"}}");
+    changes.shards = places;
+    changes.shard_count = 1;
+    assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL),
+                     SFT_BAD_ARGUMENT);
+}
+
 /* One shard is a file without an index; an empty folder may be there. */
 static void test_set_of_one(void **state) {
     static const uint32_t shard_of[] = { 0 };
@@ -405,6 +487,7 @@ int main(void) {
         cmocka_unit_test(test_cut),         cmocka_unit_test(test_names),
         cmocka_unit_test(test_set),         cmocka_unit_test(test_set_of_one),
         cmocka_unit_test(test_set_refused), cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_set_kept),    cmocka_unit_test(test_index_places),
     };
     fill();
     return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);

@@ -8,11 +8,14 @@ convert, edit_metadata, rename_tensors, recover, slice_byte_ranges.
 Importing this imports no framework.
 """
 from ._core import DTYPES, File, Tensor, Writer, __version__, build_info, open
-from ._install import install
 from ._official import (SafetensorError, TensorSpec, _safe_open_handle, deserialize, safe_open,
                         serialize, serialize_file)
-from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
-                     rename_tensors, slice_byte_ranges)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._install import install
+    from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
+                         rename_tensors, slice_byte_ranges)
 
 __all__ = [
     "DTYPES", "File", "SafetensorError", "Tensor", "TensorSpec", "Writer", "__version__",
@@ -20,3 +23,22 @@ __all__ = [
     "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open", "serialize",
     "serialize_file", "slice_byte_ranges",
 ]
+
+# Imported when first asked for: the import of a loader is counted in microseconds.
+_LATER = {"install": "_install"}
+_LATER.update(dict.fromkeys((
+    "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
+    "rename_tensors", "slice_byte_ranges"), "_tools"))
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from importlib import import_module
+    value: object = getattr(import_module("." + _LATER[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -203,6 +203,7 @@ static int base_order(const void *ctx, uint32_t a, uint32_t b) {
 
 static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     size_t n = c->base.shard_count;
+    uint64_t before = *samples;
     uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
     if (!order) return sfti_fail_memory(err, n * sizeof *order);
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
@@ -212,16 +213,28 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
         to->shard = c->base.shards[order[i]];
         to->stored = to->shard.facts.name;
         to->receipt = NULL;
+        to->shard.facts.first_sample += before;
         uint64_t end = to->shard.facts.first_sample + to->shard.facts.samples;
         if (end > *samples) *samples = end;
     }
     return SFT_OK;
 }
 
-static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples) {
+static int forgotten_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_ds_shard *all = ctx;
+    return strcmp(all[a].facts.name, all[b].facts.name);
+}
+
+/* What an append forgot was there before what it wrote. */
+static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
+                               sft_error *err) {
+    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)l->count, sizeof *order);
+    if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
+    for (size_t i = 0; i < l->count; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + l->count, l->count, forgotten_order, l->shards);
     for (size_t i = 0; i < l->count; i++) {
         commit_shard *to = &c->shards[c->shard_count++];
-        to->shard = l->shards[i];
+        to->shard = l->shards[order[i]];
         to->stored = to->shard.facts.name;
         to->receipt = NULL;
         to->shard.facts.first_sample = *samples;
@@ -274,8 +287,8 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     sft_code code = SFT_OK;
     c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
-    if (append) code = list_base(c, &samples, err);
-    if (append && code == SFT_OK) code = list_forgotten(c, l, &samples);
+    if (append) code = list_forgotten(c, l, &samples, err);
+    if (append && code == SFT_OK) code = list_base(c, &samples, err);
     if (append && code == SFT_OK && c->storage->move)
         code = sfti_commit_first(c, &c->base, &first, err);
     if (first < c->job.first) first = c->job.first;

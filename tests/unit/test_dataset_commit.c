@@ -1095,8 +1095,10 @@ static void adopt_forgotten(void **state) {
     append_is(o, true, true, SFT_OK, "");
     dataset_is(1, 4, 16);
     d = ds_open();
-    assert_string_equal(sft_dataset_shard_at(d, 2)->name, THEIRS(5));
-    assert_int_equal(sft_dataset_shard_at(d, 2)->samples, 4);
+    assert_string_equal(sft_dataset_shard_at(d, 0)->name, THEIRS(5));
+    assert_int_equal(sft_dataset_shard_at(d, 0)->samples, 4);
+    assert_string_equal(sft_dataset_shard_at(d, 1)->name, THEIRS(0));
+    assert_int_equal(sft_dataset_shard_at(d, 1)->first_sample, 4);
     assert_int_equal(strncmp(sft_dataset_shard_at(d, 3)->name, "part-00006-", 11), 0);
     sft_dataset_close(d);
     sft_dataset_options_free(o);

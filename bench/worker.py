@@ -167,6 +167,7 @@ def make_rewrite(path):
 
     def prepare(mode):
         os.sync()
+        time.sleep(2)  # as bench_edit's let_rest
         with open(path, "rb") as f:
             if mode.startswith("uncached"):
                 os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import gen
 from contest import Worker, cell, few, ratio, table, take_modes, take_turns
@@ -142,6 +143,7 @@ class Writing:
         def before(name):
             commands[name][-1] = "%040d" % next(turn)
             os.sync()
+            time.sleep(2)
         return {name: wall for name, (wall, _) in take_turns(commands, repeats, before).items()}
 
     def edit_table(self, got, processes):

@@ -1,6 +1,7 @@
 /* Bytes to a file past the page cache: gathered in a block of aligned memory and written in
  * whole units, front to back. The rest at the end is written plainly, and so is everything
- * from the byte on where the system does not want it otherwise. */
+ * from the byte on where the system does not want it otherwise. Only on request: it was measured
+ * to be slower than the page cache with early write-back (docs/measured.md, Saving). */
 #ifndef SFTI_DIRECT_H
 #define SFTI_DIRECT_H
 

@@ -85,7 +85,7 @@ SUITES = [
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 900, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
+    ("asan", "test", 1800, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
      "tests/run.py"),
 ]
 

@@ -65,14 +65,14 @@ static const scene scenes[] = {
     { "replaced, named", true, false, false, SFT_PATH_OPTIONS_INIT },
     { "link followed", true, true, true,
       { sizeof(sft_path_options), false, false, SFT_LINK_FOLLOW, 0, NULL, false,
-        0, false, false } },
+        0, false, false, false } },
     { "link replaced", true, false, true, SFT_PATH_OPTIONS_INIT },
     { "no_clobber, unnamed", false, true, false,
       { sizeof(sft_path_options), false, true, SFT_LINK_REPLACE, 0600, NULL, false,
-        0, false, false } },
+        0, false, false, false } },
     { "no_clobber, named", false, false, false,
       { sizeof(sft_path_options), true, true, SFT_LINK_REPLACE, 0600, NULL, false,
-        0, false, false } },
+        0, false, false, false } },
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 

@@ -27,6 +27,7 @@ MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]"}
 # Enough for a test of a few megabytes, and nothing of a network.
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
@@ -120,3 +121,8 @@ def pytest_generate_tests(metafunc):
 def pytest_configure(config):
     for kind, master in MASTERS.items():
         config.addinivalue_line("markers", "%s: only on %s" % (kind, master))
+
+
+@pytest.fixture(scope="session")
+def root_of_docs():
+    return pathlib.Path(__file__).resolve().parents[2] / "docs"

@@ -82,4 +82,9 @@ def swept(path):
 
 def snapshot(path):
     """Names and bytes of all that the manifest names, and the manifest's own."""
-    return {name: open(os.path.join(path, name), "rb").read() for name in expected_files(path)}
+    return {name: contents(path, name) for name in expected_files(path)}
+
+
+def contents(path, name):
+    with open(os.path.join(path, name), "rb") as file:
+        return file.read()

@@ -67,10 +67,12 @@ def kill_reader():
 
 
 def kill_writer():
-    """The Python workers of this executor but this one: the writer is among them."""
-    for pid in children(os.getppid()):
-        if pid != os.getpid():
-            os.kill(pid, signal.SIGKILL)
+    """The Python workers of this JVM but this one: the writer is among them, maybe under a
+    daemon of its own."""
+    for daemon in children(parent(os.getppid())):
+        for pid in children(daemon):
+            if pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)
 
 
 def kill_executor():

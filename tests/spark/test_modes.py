@@ -297,8 +297,8 @@ def test_the_same_as_one_process(spark, out, tmp_path):
                      "n": pa.array(table["n"].tolist(), pa.int64())})
     dataset.write(rows, other, batch_size=30)
     write(frame(spark, 100, 1), out, batch_size=30, columns="x,n")
-    mine, theirs = ([open(os.path.join(folder, name), "rb").read()
-                     for name in holding.shards(folder)] for folder in (out, other))
+    mine, theirs = ([holding.contents(folder, name) for name in holding.shards(folder)]
+                    for folder in (out, other))
     assert mine == theirs
     same = ("mode", "schema", "columns", "total_samples", "total_bytes")
     assert json.dumps([holding.manifest(out)[key] for key in same]) == \

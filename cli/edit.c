@@ -97,7 +97,8 @@ static void say_result(cli *c, const cli_edit_result *r) {
         cli_printf(&c->out, ": %s %s", c->set.dry_run ? "would be changed" : "changed",
                    said_method(r));
     if (r->report && (r->changed || c->set.output))
-        cli_printf(&c->out, "; %" PRIu64 " bytes of the header to spare", r->report->spare);
+        cli_printf(&c->out, "; %" PRIu64 " byte%s of the header to spare", r->report->spare,
+                   r->report->spare == 1 ? "" : "s");
     cli_text(&c->out, "\n");
     if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
 }

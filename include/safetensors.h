@@ -482,10 +482,13 @@ typedef struct sft_path_options {
      * that writing fails, the hidden .NAME.sft-XXXXXX stays, for it is whole; the message names
      * it. Where files can be renamed nothing changes. */
     bool in_place_unsafe;
+    bool no_sync_folder; /* the bytes are synced, the name is not: a power cut may lose it. For
+                            many files whose folder is synced once, when all are there */
 } sft_path_options;
 
-#define SFT_PATH_OPTIONS_INIT \
-    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false, false }
+#define SFT_PATH_OPTIONS_INIT                                                                  \
+    { sizeof(sft_path_options), false, false, SFT_LINK_REPLACE, 0, NULL, false, 0, false, false, \
+      false }
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.

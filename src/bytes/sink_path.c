@@ -355,7 +355,7 @@ static sft_code publish_path(path_sink *s, sft_error *err) {
     if (over) code = publish_over(s, err);
     if (code != SFT_OK) return code;
     if (error && !over) return publish_failed(error, err);
-    if (s->options.no_sync) return SFT_OK;
+    if (s->options.no_sync || s->options.no_sync_folder) return SFT_OK;
     error = os_sync_folder(s->folder);
     if (error == 0 || no_folder_sync(error)) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");

@@ -111,6 +111,8 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     char *path = NULL;
     options.no_sync = s->no_sync;
     options.no_clobber = !replace;
+    /* A name in a job's folder says nothing: that which it gets by a commit is settled. */
+    options.no_sync_folder = strchr(name, '/') != NULL;
     options.alloc = &s->alloc;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;

@@ -3,6 +3,7 @@ our own readers, and by the names in the folder."""
 import json
 import os
 
+import ml_dtypes  # noqa: F401  bfloat16 and the like, for the official package
 import numpy as np
 from safetensors import safe_open
 

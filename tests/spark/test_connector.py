@@ -56,12 +56,6 @@ def test_index_contents(spark, out):
         assert data == frames.xs(1, i).tobytes()
 
 
-def test_index_is_read_by_spark(spark, out):
-    write(frames.frame(spark, 10), out, batch_size=5, columns="x,n", generate_index=True)
-    df = spark.read.parquet(os.path.join(out, "_tensor_index.parquet"))
-    assert df.count() == 2 * len(holding.shards(out))
-
-
 def test_index_routes_keys(spark, out):
     write(frames.frame(spark), out, name_col="name", columns="x", generate_index=True)
     rows = read(spark, out, layout="tensors", keys="row42__x").collect()

@@ -14,11 +14,8 @@ _KINDS = {"float": "float", "double": "double", "bigint": "bigint", "int": "int"
 
 def _arrow_udf() -> Any:
     """Spark 4.1's, or None."""
-    try:
-        from pyspark.sql.functions import arrow_udf
-    except ImportError:
-        return None
-    return arrow_udf
+    from pyspark.sql import functions
+    return getattr(functions, "arrow_udf", None)
 
 
 def source_name() -> str:
@@ -118,6 +115,7 @@ def _unpacked_row(tensor: Any, kind: str) -> Any:
     if tensor is None:
         return None
     import pyarrow as pa
-    row = {"data": tensor["data"], "dtype": tensor["dtype"]}
+    named = hasattr(tensor, "__fields__") or isinstance(tensor, dict)
+    row = {"data": tensor["data" if named else 0], "dtype": tensor["dtype" if named else 2]}
     types = pa.struct([("data", pa.binary()), ("dtype", pa.string())])
     return _unpacked(pa.array([row], types), kind)[0].as_py()

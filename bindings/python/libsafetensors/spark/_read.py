@@ -71,8 +71,8 @@ class Reading:
             raise ValueError("data=false: expected as=tensor, found as=array")
 
     def opened(self, keys: Iterable[str] | None = None) -> Dataset:
-        return dataset.open(self.path, use_manifest=self.use_manifest, keys=keys,
-                            **self.storage)
+        storage: dict[str, Any] = dict(self.storage)
+        return dataset.open(self.path, use_manifest=self.use_manifest, keys=keys, **storage)
 
     # ── Schema ──
 
@@ -147,7 +147,8 @@ class Reading:
 
     def _weighed(self, opened: Dataset, data: bool) -> Iterator[tuple[int, Piece]]:
         """(bytes, piece), large shards cut where rows can be read by themselves."""
-        shards, layout = opened._shards, opened._layout
+        shards = opened._shards
+        layout: Any = opened._layout
         used = layout._used if layout.mode == "kv" else range(len(shards))
         for i in used:
             facts = shards.facts[i]
@@ -358,4 +359,4 @@ def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema:
         if not isinstance(value, (str, bool, int)):
             value = json.dumps(list(value))
         reader = reader.option(name, value)
-    return reader.load(str(path))
+    return reader.load(absolute(str(path)))

@@ -229,6 +229,8 @@ def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     rows, (arrays, shapes, dtypes) = _valid(arrays, shapes, dtypes)
     if not len(rows):
         return pa.nulls(total, kind)
+    if not pa.types.is_list(arrays.type) and not pa.types.is_large_list(arrays.type):
+        raise ValueError("arr_to_st: expected an array of numbers, found %s" % arrays.type)
     lengths = np.asarray(pc.list_value_length(arrays), np.int64)
     for row, (expected, found) in enumerate(zip(_products(shapes), lengths.tolist())):
         if expected != found:
@@ -264,6 +266,8 @@ def st_to_array(tensors: Any, kind: Any, exact: bool = True) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
     total = len(tensors)
+    if tensors.null_count == total:
+        return pa.nulls(total, pa.list_(kind))
     parts = [pc.struct_field(tensors, "data"), pc.struct_field(tensors, "dtype")]
     rows, (data, dtypes) = _valid(*parts)
     if not len(rows):

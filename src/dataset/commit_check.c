@@ -135,24 +135,12 @@ typedef struct forgotten_list {
     bool failed;
 } forgotten_list;
 
-static bool base_names(const sfti_ds_manifest *base, const char *name) {
-    size_t low = 0, high = base->shard_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(base->shards[middle].facts.name, name);
-        if (order == 0) return true;
-        if (order < 0) low = middle + 1;
-        else high = middle;
-    }
-    return false;
-}
-
 static bool forgotten_one(void *ctx, const sft_stored *object) {
     forgotten_list *l = ctx;
     uint64_t file, shard;
     sft_span name = sft_span_cstr(object->name);
     if (object->folder || !sfti_ds_shard_parse(name, &file, &shard) ||
-        base_names(&l->c->base, object->name))
+        sfti_ds_manifest_names(&l->c->base, object->name))
         return true;
     if (l->count == l->room) {
         size_t room = l->room ? 2 * l->room : 16;
@@ -195,19 +183,13 @@ static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
 
 /* ── The list ── */
 
-static int base_order(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_ds_shard *all = ctx;
-    uint64_t x = all[a].facts.first_sample, y = all[b].facts.first_sample;
-    return x < y ? -1 : x > y;
-}
-
 static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     size_t n = c->base.shard_count;
     uint64_t before = *samples;
     uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
     if (!order) return sfti_fail_memory(err, n * sizeof *order);
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, base_order, c->base.shards);
+    sfti_sort(order, order + n, n, sfti_ds_by_sample, c->base.shards);
     for (size_t i = 0; i < n; i++) {
         commit_shard *to = &c->shards[c->shard_count++];
         to->shard = c->base.shards[order[i]];
@@ -220,18 +202,13 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     return SFT_OK;
 }
 
-static int forgotten_order(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_ds_shard *all = ctx;
-    return strcmp(all[a].facts.name, all[b].facts.name);
-}
-
 /* What an append forgot was there before what it wrote. */
 static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
                                sft_error *err) {
     uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)l->count, sizeof *order);
     if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
     for (size_t i = 0; i < l->count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + l->count, l->count, forgotten_order, l->shards);
+    sfti_sort(order, order + l->count, l->count, sfti_ds_by_name, l->shards);
     for (size_t i = 0; i < l->count; i++) {
         commit_shard *to = &c->shards[c->shard_count++];
         to->shard = l->shards[order[i]];

@@ -173,12 +173,6 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
 
 /* ── Giving up ── */
 
-static bool abort_named(const sfti_ds_manifest *now, const char *name) {
-    for (size_t i = 0; i < now->shard_count; i++)
-        if (strcmp(now->shards[i].facts.name, name) == 0) return true;
-    return false;
-}
-
 static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
                              const sft_error *what) {
     if (*code || !next) return;
@@ -192,13 +186,13 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
     sft_error what;
     for (size_t i = 0; i < c->receipt_count; i++) {
         const char *stored = c->receipts[i].stored.data;
-        if (*c->job_folder || abort_named(now, stored)) continue;
+        if (*c->job_folder || sfti_ds_manifest_names(now, stored)) continue;
         abort_keep_first(&code, c->storage->remove(c->storage->ctx, stored, false, &what), err,
                          &what);
     }
     for (size_t i = 0; i < c->shard_count; i++) {
         const char *name = c->shards[i].shard.facts.name;
-        if (!c->shards[i].receipt || abort_named(now, name)) continue;
+        if (!c->shards[i].receipt || sfti_ds_manifest_names(now, name)) continue;
         abort_keep_first(&code, c->storage->remove(c->storage->ctx, name, false, &what), err,
                          &what);
     }

@@ -318,11 +318,6 @@ static void compact_sums(compacting *c) {
     m->total_samples = first;
 }
 
-static int compact_by_name(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_ds_shard *all = ctx;
-    return strcmp(all[a].facts.name, all[b].facts.name);
-}
-
 static sft_code compact_manifest(compacting *c) {
     sfti_ds_manifest *m = &c->next;
     size_t n = c->count;
@@ -332,7 +327,7 @@ static sft_code compact_manifest(compacting *c) {
     *m = *sfti_ds_manifest_of(c->dataset);
     compact_sums(c);
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, compact_by_name, c->shards);
+    sfti_sort(order, order + n, n, sfti_ds_by_name, c->shards);
     for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
     m->shards = sorted;
     m->shard_count = n;

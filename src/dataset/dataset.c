@@ -21,23 +21,11 @@ typedef struct dataset_look {
     char first[SFTI_DATASET_NAME];
 } dataset_look;
 
-static bool dataset_names(const sfti_ds_manifest *m, const char *name) {
-    size_t low = 0, high = m->shard_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(m->shards[middle].facts.name, name);
-        if (order == 0) return true;
-        if (order < 0) low = middle + 1;
-        else high = middle;
-    }
-    return false;
-}
-
 static bool dataset_look_at(void *ctx, const sft_stored *object) {
     dataset_look *l = ctx;
     uint64_t file, shard;
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard) ||
-        dataset_names(&l->dataset->manifest, object->name))
+        sfti_ds_manifest_names(&l->dataset->manifest, object->name))
         return true;
     size_t len = strlen(object->name);
     if (l->strangers++ == 0 && len < sizeof l->first) memcpy(l->first, object->name, len + 1);
@@ -64,18 +52,12 @@ static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_c
 
 /* ── Opening ── */
 
-static int dataset_by_sample(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_ds_shard *all = ctx;
-    uint64_t x = all[a].facts.first_sample, y = all[b].facts.first_sample;
-    return x < y ? -1 : x > y;
-}
-
 static sft_code dataset_order(sft_dataset *d, sft_error *err) {
     size_t n = d->manifest.shard_count;
     d->order = sfti_arena_array(&d->arena, 2 * (uint64_t)n, sizeof *d->order);
     if (!d->order) return sfti_fail_memory(err, n * sizeof *d->order);
     for (size_t i = 0; i < n; i++) d->order[i] = (uint32_t)i;
-    sfti_sort(d->order, d->order + n, n, dataset_by_sample, d->manifest.shards);
+    sfti_sort(d->order, d->order + n, n, sfti_ds_by_sample, d->manifest.shards);
     return SFT_OK;
 }
 

@@ -159,6 +159,12 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err);
 
+/* Whether a shard of this name is among the manifest's, by halving. */
+bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
+/* For sfti_sort over an array of sfti_ds_shard. */
+int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
+int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);
+
 /* ── dataset.c ── */
 
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);

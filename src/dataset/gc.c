@@ -37,12 +37,6 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     return ours;
 }
 
-static bool gc_named(const gc_work *g, const char *name) {
-    for (size_t i = 0; i < g->m.shard_count; i++)
-        if (strcmp(g->m.shards[i].facts.name, name) == 0) return true;
-    return false;
-}
-
 /* Names first: files are opened when the listing is over. */
 static bool gc_each(void *ctx, const sft_stored *object) {
     gc_work *g = ctx;
@@ -52,7 +46,8 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     /* Without a manifest, which may be lost, no shard is known to be garbage. */
     if (part && !g->has_manifest) return true;
-    if ((!part || gc_named(g, object->name)) && !(object->folder && sfti_ds_is_job(name)))
+    bool garbage = part && !sfti_ds_manifest_names(&g->m, object->name);
+    if (!garbage && !(object->folder && sfti_ds_is_job(name)))
         return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);
     g->full = !item;

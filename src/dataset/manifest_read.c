@@ -374,9 +374,27 @@ static sft_code manifest_complete(const manifest_reading *r) {
 
 /* ── Order and sums ── */
 
-static int shard_by_name(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_ds_shard *shards = ctx;
-    return strcmp(shards[a].facts.name, shards[b].facts.name);
+int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b) {
+    const sfti_ds_shard *all = shards;
+    return strcmp(all[a].facts.name, all[b].facts.name);
+}
+
+int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b) {
+    const sfti_ds_shard *all = shards;
+    uint64_t x = all[a].facts.first_sample, y = all[b].facts.first_sample;
+    return x < y ? -1 : x > y;
+}
+
+bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) {
+    size_t low = 0, high = manifest->shard_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(manifest->shards[middle].facts.name, name);
+        if (order == 0) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
 }
 
 static sft_code manifest_sort(manifest_reading *r) {
@@ -387,7 +405,7 @@ static sft_code manifest_sort(manifest_reading *r) {
     sfti_ds_shard *sorted = sfti_arena_array(r->arena, n, sizeof *sorted);
     if (!order || !sorted) return sfti_fail_memory(r->err, n * sizeof *sorted);
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, shard_by_name, m->shards);
+    sfti_sort(order, order + n, n, sfti_ds_by_name, m->shards);
     for (size_t i = 0; i < n; i++) sorted[i] = m->shards[order[i]];
     m->shards = sorted;
     for (size_t i = 1; i < n; i++)

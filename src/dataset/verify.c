@@ -255,8 +255,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     sft_span name = sft_span_cstr(object->name);
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
-    for (size_t i = 0; part && i < v->m->shard_count; i++)
-        if (strcmp(v->m->shards[i].facts.name, object->name) == 0) return true;
+    if (part && sfti_ds_manifest_names(v->m, object->name)) return true;
     v->index = v->index || index;
     /* A connector's manifest names no index. */
     bool stale = index && v->m->ours && !v->m->index.data;

@@ -69,20 +69,6 @@ def test_other_devices(tmp_path):
             load_file(tmp_path / "f", device=bad)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_cuda(tmp_path):
-    tensors = {"a": torch.arange(6.0, device="cuda"), "b": torch.arange(9).to("cuda").reshape(3, 3),
-               "c": torch.zeros(0, device="cuda"), "d": torch.ones(4, dtype=torch.bfloat16)}
-    save_file(tensors, tmp_path / "f", progress=lambda done, total: None)
-    assert (tmp_path / "f").read_bytes() == save(tensors)
-    for device in ("cuda", "cuda:0", 0, torch.device("cuda:0")):
-        got = load_file(tmp_path / "f", device=device)
-        assert all(t.device == torch.device("cuda:0") for t in got.values())
-        assert all(torch.equal(got[k], tensors[k].to("cuda")) for k in tensors)
-    with safe_open(tmp_path / "f", "pt", device="cuda:0") as f:
-        assert torch.equal(f.get_slice("b")[1:, ::2], tensors["b"][1:, ::2])
-
-
 def test_streamed_saving_is_the_same_file(tmp_path):
     tensors = {"b": torch.arange(6.0), "a": torch.arange(4, dtype=torch.uint8),
                "z": torch.zeros(0, 3), "s": torch.tensor(5)}

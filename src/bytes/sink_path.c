@@ -127,7 +127,7 @@ static void path_written(path_sink *s, uint64_t offset, uint64_t len) {
     if (s->options.no_sync) return;
     if (offset != s->fresh_end) s->fresh = offset;
     s->fresh_end = end;
-    if (end - s->fresh < WRITE_BACK) return;
+    if (end - s->fresh < WRITE_BACK && end != s->preallocated) return;
     os_write_back(s->fd, s->fresh, end - s->fresh);
     s->fresh = end;
 }

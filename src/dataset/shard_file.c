@@ -69,7 +69,8 @@ static sft_code file_create(shard_file *f, sft_error *err) {
     sft_code code =
         storage->create(storage->ctx, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
-    code = sfti_shard_sink(sink, beside, f->receipt.sha256, &f->w->alloc, &sink, err);
+    code = sfti_shard_sink(sink, beside, f->receipt.sha256, &f->w->late, &f->w->alloc, &sink,
+                           err);
     return code ? code : sft_writer_new(f->plan, sink, &f->out, err);
 }
 

@@ -9,9 +9,40 @@
 #define SINK_LARGE ((size_t)256 << 10) /* is forwarded as it is */
 #define SINK_BESIDE ((size_t)512 << 10) /* pays for a thread */
 
+/* ── Finishing later ── */
+
+void sfti_shard_late_abandon(shard_late *late) {
+    for (size_t i = 0; i < late->count; i++) late->sink[i].abandon(late->sink[i].ctx);
+    late->count = 0;
+}
+
+sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err) {
+    while (late->count > most) {
+        sft_sink oldest = late->sink[0];
+        late->count--;
+        memmove(late->sink, late->sink + 1, late->count * sizeof oldest);
+        sft_code code = oldest.finish(oldest.ctx, err);
+        if (code == SFT_OK) continue;
+        sfti_shard_late_abandon(late);
+        return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code late_put(shard_late *late, sft_sink sink, sft_error *err) {
+    if (late->most == 0) return sink.finish(sink.ctx, err);
+    sft_code code = sfti_shard_late_finish(late, late->most - 1, err);
+    if (code == SFT_OK) late->sink[late->count++] = sink;
+    else sink.abandon(sink.ctx);
+    return code;
+}
+
+/* ── The sink ── */
+
 typedef struct hash_sink {
     sft_allocator alloc;
     sft_sink inner;
+    shard_late *late;
     sft_hasher *hasher;
     bool beside;
     char *digest;
@@ -102,13 +133,13 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
     }
     sft_hasher_result(s->hasher, &hashes);
     memcpy(s->digest, hashes.text[SFT_HASH_SHA256], 65);
-    code = s->inner.finish(s->inner.ctx, err);
+    code = late_put(s->late, s->inner, err);
     hash_free(s);
     return code;
 }
 
-sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, const sft_allocator *alloc,
-                         sft_sink *out, sft_error *err) {
+sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, shard_late *late,
+                         const sft_allocator *alloc, sft_sink *out, sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
     if (s) {
@@ -117,6 +148,7 @@ sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, const sft_al
         s->inner = inner;
         s->beside = beside;
         s->digest = digest;
+        s->late = late;
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (code == SFT_OK) {

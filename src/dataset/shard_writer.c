@@ -122,6 +122,8 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->kv.arena.alloc = own;
     w->kv.names_arena.alloc = own;
     w->scratch.alloc = own;
+    /* An object store's file costs memory until it is finished. */
+    w->late.most = storage->move ? SHARD_LATE : 0;
     w->partition = partition;
     w->held_end = &w->held;
     return w;
@@ -196,6 +198,7 @@ static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *j
                          "the writer failed before; nothing of it stays");
     sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
                                                       : sfti_batch_end(w, job, err);
+    if (code == SFT_OK) code = sfti_shard_late_finish(&w->late, 0, err);
     return code ? code : close_receipts(w, out, err);
 }
 
@@ -222,6 +225,7 @@ void sft_shard_writer_abandon(sft_shard_writer *writer) {
     const sft_storage *storage = writer->storage;
     sft_error ignored;
     sft_code unused = SFT_OK;
+    sfti_shard_late_abandon(&writer->late);
     for (size_t i = 0; i < writer->receipt_count; i++)
         unused = storage->remove(storage->ctx, writer->receipts[i].stored.data, false, &ignored);
     if (writer->pending) unused = storage->remove(storage->ctx, writer->pending, false, &ignored);

@@ -45,11 +45,23 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
 
 /* ── shard_sink.c ── */
 
+/* Sinks with all their bytes, finished while later files are written: a disk that was told to
+ * begin needs no waiting for then. Oldest first. */
+#define SHARD_LATE 8
+typedef struct shard_late {
+    sft_sink sink[SHARD_LATE];
+    size_t count, most; /* 0: each is finished at once */
+} shard_late;
+
+/* Finish the oldest until `most` are left; abandons all when one fails. */
+sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err);
+void sfti_shard_late_abandon(shard_late *late);
+
 /* Forward sink that gathers small writes and hashes what it forwards, with a second thread at
- * large ones if `beside`. Owns inner, also on failure; *digest (65 bytes) is filled by a
- * finish. */
-sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, const sft_allocator *alloc,
-                         sft_sink *out, sft_error *err);
+ * large ones if `beside`. Owns inner, also on failure; a finish fills *digest (65 bytes) and
+ * leaves inner to `late`. */
+sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, shard_late *late,
+                         const sft_allocator *alloc, sft_sink *out, sft_error *err);
 
 /* ── The writer ── */
 
@@ -127,6 +139,7 @@ struct sft_shard_writer {
     sfti_ds_receipt *receipts;
     size_t receipt_count, receipt_room;
     const char *pending; /* a file that may be there and has no receipt */
+    shard_late late;     /* files with a receipt that may not be there yet */
     sft_buffer scratch; /* of a tensor's shape */
     char *cast_room; /* of both sides of a cast; NULL until needed */
     uint64_t done, ticked;

@@ -390,6 +390,86 @@ static void test_final_names(void **unused) {
     TENSOR("n", SFT_I64, "[7]", int64_t, longs[1], longs[2], longs[3], longs[4], 5, 6, 7);
 }
 
+static bool count_one(void *ctx, const sft_stored *object) {
+    (void)object;
+    ++*(size_t *)ctx;
+    return true;
+}
+
+static size_t stored_count(void) {
+    size_t count = 0;
+    if (storage.list(storage.ctx, FOLDER, count_one, &count, &err)) fail_msg("%s", err.message);
+    return count;
+}
+
+/* The last few files wait for the disk while the next are written, and are there in the end. */
+static void test_finished_later(void **unused) {
+    (void)unused;
+    OPEN(pair_type(), "batch_size=1");
+    for (int i = 0; i < 3; i++) append(pair_rows(0, 7));
+    assert_int_equal(stored_count(), 21 - SHARD_LATE);
+    close_writer(NULL);
+    assert_int_equal(receipt_count, 21);
+    assert_int_equal(stored_count(), 21);
+    for (size_t i = 0; i < 21; i++) open_shard(i);
+    storage.move = NULL;
+    sft_dataset_options_free(options);
+    OPEN(pair_type(), "batch_size=1");
+    append(pair_rows(0, 7));
+    assert_int_equal(temp_dir_count(), 1 + 7); /* under their own names, at once */
+}
+
+static sft_code never_finish(void *ctx, sft_error *error) {
+    sft_sink *inner = ctx;
+    inner->abandon(inner->ctx);
+    error->code = SFT_IO_SYNC;
+    return SFT_IO_SYNC;
+}
+
+static sft_sink real[64];
+static size_t real_count;
+
+static sft_code real_write(void *ctx, uint64_t at, const void *bytes, size_t len, sft_error *e) {
+    sft_sink *inner = ctx;
+    return inner->write_at(inner->ctx, at, bytes, len, e);
+}
+
+static void real_abandon(void *ctx) {
+    sft_sink *inner = ctx;
+    inner->abandon(inner->ctx);
+}
+
+static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink *out,
+                            sft_error *error) {
+    sft_storage local;
+    sft_sink *inner = &real[real_count++];
+    (void)ctx;
+    sft_code code = sft_storage_local(temp_dir, true, NULL, &local, error);
+    if (code == SFT_OK) code = local.create(local.ctx, name, replace, inner, error);
+    local.close(local.ctx);
+    *out = (sft_sink){ inner, false, NULL, real_write, never_finish, real_abandon };
+    return code;
+}
+
+/* A disk that fails when the file is long behind: nothing stays, and the writer is no use. */
+static void test_finish_fails_later(void **unused) {
+    sft_code (*create)(void *, const char *, bool, sft_sink *, sft_error *) = storage.create;
+    (void)unused;
+    storage.create = create_real;
+    real_count = 0;
+    OPEN(pair_type(), "batch_size=1");
+    append(pair_rows(0, 7));
+    assert_int_equal(give(pair_rows(0, 7), NULL), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    sft_dataset_options_free(options);
+    OPEN(pair_type(), "batch_size=1");
+    append(pair_rows(0, 5));
+    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    writer = NULL;
+    assert_int_equal(stored_count(), 0);
+    storage.create = create;
+}
+
 static void test_arguments(void **unused) {
     sft_pair pair = { { "batch_size", 10 }, { "2", 1 } };
     struct ArrowArray gone = { .release = NULL };
@@ -417,7 +497,8 @@ int main(void) {
         TEST(test_casts), TEST(test_cast_value), TEST(test_cast_value_later),
         TEST(test_cast_small), TEST(test_truncated), TEST(test_truncated_wide),
         TEST(test_tensors), TEST(test_tensors_refused), TEST(test_ticks), TEST(test_cancelled),
-        TEST(test_abandoned), TEST(test_final_names), TEST(test_arguments),
+        TEST(test_abandoned), TEST(test_final_names), TEST(test_finished_later),
+        TEST(test_finish_fails_later), TEST(test_arguments),
     };
     return cmocka_run_group_tests_name("dataset_shards", tests, NULL, NULL);
 }

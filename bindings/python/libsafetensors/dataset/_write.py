@@ -111,8 +111,8 @@ def _alike(batch: Any, schema: Any) -> Iterator[Any]:
 
 
 def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
-          progress: Progress = None, sync: bool = True, adopt: Literal["listing"] | None = None,
-          **options: Any) -> dict[str, Any]:
+          progress: Progress = None, sync: bool = True, threads: int = 0,
+          adopt: Literal["listing"] | None = None, **options: Any) -> dict[str, Any]:
     """Writes rows as a dataset, which appears whole when all is written, or not at all.
 
     batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
@@ -120,7 +120,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
     pyarrow has a filesystem for, whose options are given as "storage.…".
     mode "error": FileExistsError where there is a dataset; "append" to it; "overwrite" it.
     adopt="listing": an append takes in shards that a connector's manifest forgot. sync=False:
-    nothing is said to have reached the disk. options: libsafetensors.dataset.OPTIONS, of which
+    nothing is said to have reached the disk. threads 1: digests are taken on this thread, not
+    beside it (0: where there is more than one processor). options: libsafetensors.dataset.OPTIONS, of which
     batch_size or name_col must be given.
 
     Returns the manifest. ValueError for an option, a column or a row that cannot be written;
@@ -137,7 +138,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
                           adopt_listing=adopt == "listing")
     try:
         with watch(progress, "writing") as tick:
-            _run(commit, checked, place, rows, tick)
+            _run(commit, checked, place, rows, threads, tick)
         manifest = commit.manifest
     except BaseException:
         commit.abort()
@@ -150,8 +151,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
 
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
-         tick: Any) -> None:
-    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema)
+         threads: int, tick: Any) -> None:
+    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema, threads)
     try:
         for batch in rows:
             writer.append(batch, tick)

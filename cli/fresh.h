@@ -47,8 +47,20 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err);
 /* When all is in it: wait until the disk knows a folder that was made. */
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err);
 
+typedef struct cli_rewriting {
+    const bool *touched; /* by shard */
+    /* Writes a shard and ends the sink; NULL: its parts and metadata are written. */
+    sft_code (*save)(void *ctx, size_t shard, sft_sink sink, const sft_job *job, sft_error *err);
+    void *ctx;
+    bool same_elements; /* the index's total_parameters still holds */
+    uint32_t dtype;     /* of convert, with the two below: see cli_written */
+    uint64_t cast, bytes_before;
+} cli_rewriting;
+
+#define CLI_REWRITING_INIT { .dtype = SFT_DTYPE_COUNT }
+
 /* Write the model of parts, which has an index, back to where it is: its shards in `touched`
  * anew, each of the parts it has now, or not at all if there are none. With --dry-run tell. */
-sft_code cli_rewrite_set(cli *c, cli_parts *parts, const bool *touched, sft_error *err);
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err);
 
 #endif

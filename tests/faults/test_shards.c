@@ -106,6 +106,9 @@ static const fault_scene here[] = {
     SCENE("select " INDEX " --in-place --keep s1.*", true, judge_place),
     SCENE("rename " INDEX " --add-prefix x.", false, judge_place),
     SCENE("rename " INDEX " --regex s/^s1/t/", true, judge_place),
+    SCENE("convert " INDEX " --in-place --dtype F64", false, judge_place),
+    SCENE("convert " INDEX " --in-place --dtype F16 --match s1.* --keep-mtime", true,
+          judge_place),
     SCENE("add " INDEX " n=/m/x.npy --dry-run --json", false, judge_place),
 };
 

@@ -92,7 +92,7 @@ static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err
 static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    sft_code code = cli_parts_open_one(c, operands, &a->parts, err);
+    sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
     const char *input = a->path = a->parts.path; /* the model, not its folder */
     if (code) return code;
     code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);

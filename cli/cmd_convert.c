@@ -300,7 +300,7 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     run->input = operands[0];
     sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
     if (code) return code;
-    code = cli_parts_open_one(run->c, operands, &run->parts, err);
+    code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     return convert_opened(run, err);

@@ -83,7 +83,7 @@ static sft_code select_file(cli *c, const char *input, cli_parts *parts, sft_err
 }
 
 static sft_code select_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
-    sft_code code = cli_parts_open_one(c, operands, parts, err);
+    sft_code code = cli_parts_open_one(c, operands, c->set.in_place != 0, parts, err);
     const char *input = parts->path; /* the model, not its folder */
     if (!code) code = select_parts(c, parts, err);
     if (code) return code;

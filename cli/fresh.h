@@ -16,6 +16,7 @@ typedef struct cli_fresh {
     size_t count, most;
     char **written;   /* paths */
     size_t written_count;
+    struct fresh_folder *made; /* the last first */
 } cli_fresh;
 
 /* At most so many shards are written or go. */
@@ -27,6 +28,10 @@ void cli_fresh_end(cli_fresh *fresh);
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path);
 /* folder/name in the arena; NULL when out of memory. */
 char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name);
+/* Before folder/name is written, name being that of a shard: the folders in it, which are on the
+ * disk then and go by cli_fresh_undo. */
+sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
+                           sft_error *err);
 /* The next to be written, in place of that shard: its path, or NULL when out of memory. */
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
 /* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */

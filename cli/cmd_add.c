@@ -92,7 +92,7 @@ static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err
 static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
-    sft_code code = cli_parts_open_one(c, operands, &a->parts, err);
+    sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
     const char *input = a->path = a->parts.path; /* the model, not its folder */
     if (code) return code;
     code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);
@@ -101,8 +101,11 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
     if (!code) code = add_arrays(a, operands + 1, count - 1, err);
     if (code) return code;
     a->path = out.path;
-    if (out.in_place && sft_set_index_path(a->parts.sets[0]))
-        return cli_rewrite_set(c, &a->parts, a->touched, err);
+    if (out.in_place && sft_set_index_path(a->parts.sets[0])) {
+        cli_rewriting how = CLI_REWRITING_INIT;
+        how.touched = a->touched;
+        return cli_rewrite_set(c, &a->parts, &how, err);
+    }
     cli_parts_tell(c, &a->parts);
     return cli_output_parts(&out, c, a->parts.parts, a->parts.count, a->parts.metadata,
                             a->parts.metadata_count, a->parts.has_metadata, err);

@@ -1,4 +1,5 @@
 /* convert: the same model with other dtypes. */
+#include "fresh.h"
 #include "hash.h"
 #include "output.h"
 #include "parts.h"
@@ -63,7 +64,7 @@ static sft_code decide_fates(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
-    options.scaled = set->cast_scaled != 0;
+    options.scaled = set->force != 0;
     options.alloc = &run->c->alloc;
     if (set->match) options.match = is_matched;
     options.match_ctx = run;
@@ -100,8 +101,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_printf(err, ": %zu tensor%s of scaled values and their scales (the first is ", count,
                count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor(set, first)->name);
-    cli_printf(err, ") %s\n", overruled ? "are cast all the same, as --cast-scaled asks"
-                                        : "stay as they are; --cast-scaled casts them");
+    cli_printf(err, ") %s\n", overruled ? "are cast all the same, as --force asks"
+                                        : "stay as they are; --force casts them");
     cli_flush(err);
 }
 
@@ -203,6 +204,53 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     return code;
 }
 
+/* ── A set where it is ── */
+
+static sft_code save_converted_shard(void *ctx, size_t shard, sft_sink sink, const sft_job *job,
+                                     sft_error *err) {
+    convert_run *run = ctx;
+    sft_job own = *job;
+    own.threads = run->threads;
+    return sft_conversion_save_shard(run->conversion, shard, sink, &own, err);
+}
+
+static bool is_cast(const convert_run *run, size_t i) {
+    return sft_conversion_fate(run->conversion, i, NULL) == SFT_CONVERT_CAST;
+}
+
+/* What stands in the shards from now on, and in which of them anything changes. */
+static void list_converted(convert_run *run, bool *touched, cli_rewriting *how) {
+    const sft_set *set = run->parts.sets[0];
+    cli_parts *p = &run->parts;
+    memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
+    for (size_t i = 0; i < p->count; i++) {
+        p->parts[i] = sft_part_of(sft_set_tensor(set, i), NULL); /* the conversion has it */
+        p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
+        if (!is_cast(run, i)) continue;
+        p->parts[i].spec.dtype = run->to;
+        touched[p->shard[i]] = true;
+        how->cast++;
+    }
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard(set, s));
+}
+
+static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
+    cli_rewriting how = CLI_REWRITING_INIT;
+    size_t shards = sft_set_shard_count(run->parts.sets[0]);
+    bool *touched = sfti_arena_array(&run->parts.arena, shards, sizeof *touched);
+    if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
+    list_converted(run, touched, &how);
+    how.touched = touched;
+    how.save = save_converted_shard;
+    how.ctx = run;
+    how.same_elements = true;
+    how.dtype = run->to;
+    return cli_rewrite_set(run->c, &run->parts, &how, err);
+}
+
+/* ── All ways ── */
+
 /* out NULL: a set into a folder. */
 static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
     cli_progress progress;
@@ -218,18 +266,15 @@ static bool is_folder_asked(const convert_run *run) {
            && !cli_output_is_file(run->c);
 }
 
-static sft_code no_set_in_place(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected -o DIR for a model in several files, found --in-place");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+static bool is_set_in_place(const convert_run *run) {
+    return sft_set_index_path(run->parts.sets[0]) && run->c->set.in_place
+           && !run->c->set.output;
 }
 
 static sft_code convert_opened(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
-    bool folder = is_folder_asked(run);
-    if (c->set.in_place && sft_set_index_path(run->parts.sets[0])) return no_set_in_place(err);
+    bool folder = is_folder_asked(run), here = is_set_in_place(run);
     sft_code code = folder ? SFT_OK
                            : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
     if (!folder && !code) code = cli_output_youngest(c, &run->parts, &out, err);
@@ -243,6 +288,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
+    if (here) return convert_set_in_place(run, err);
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
@@ -254,7 +300,7 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     run->input = operands[0];
     sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
     if (code) return code;
-    code = cli_parts_open_one(run->c, operands, &run->parts, err);
+    code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     return convert_opened(run, err);
@@ -285,8 +331,6 @@ static const cli_option convert_options[] = {
       "? one character, [a-z] [!a-z]" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
       "what is too large becomes the greatest value there is, NaN in an integer 0" },
-    { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
-      "cast tensors with a scale beside them, and the scales, too" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "so many that read and cast while one writes, which seldom pays; 1 is the default, 0: one "
       "per processor" },
@@ -315,10 +359,12 @@ const cli_command cli_convert_command = {
     "integer dtype is an error, unless --saturate is given; so is a NaN for F4 and F6, always.\n"
     "Tensors with a scale beside them (weight_scale_inv, scale_weight, ...) and these scales stay "
     "as they are, with a warning: without their scale the values would mean nothing. "
-    "--cast-scaled casts them, too (--force only says that OUT may be replaced).\n"
+    "--force casts them, too, and says so (it also allows that an OUT that is there is replaced).\n"
     "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
-    "a new or empty folder for its shards and their index. Metadata are kept. A few MiB of memory "
-    "do, whatever the tensors are; OUT appears whole or not at all.",
+    "a new or empty folder for its shards and their index. With --in-place the shards with "
+    "tensors to be cast are written under fresh names, then the index, then the old ones are "
+    "removed if no index in the folder names them. Metadata are kept. A few MiB of memory do, "
+    "whatever the tensors are; OUT appears whole or not at all.",
     convert_examples,
     { convert_options, cli_in_place_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },

@@ -86,24 +86,28 @@ static size_t find_pair(const meta_pairs *pairs, const char *key) {
 
 static int meta_get(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    meta_pairs pairs;
+    meta_pairs pairs = { .count = 0 };
+    sfti_arena arena = { .alloc = c->alloc };
     cli_input input = { CLI_FILE, operands[0], NULL };
     (void)count;
-    if (sft_is_index_path(operands[0])) input.kind = CLI_INDEX;
-    if (strcmp(operands[0], "-") == 0) input.kind = CLI_STDIN;
     cli_results_begin(c);
-    if (meta_read(c, &input, &pairs, &err)) {
-        cli_fail_input(c, operands[0], &err);
+    sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
+    if (sft_is_index_path(input.path)) input.kind = CLI_INDEX;
+    if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
+    if (!code) code = meta_read(c, &input, &pairs, &err);
+    if (code) {
+        cli_fail_input(c, input.path, &err);
     } else {
         size_t at = find_pair(&pairs, operands[1]);
         meta_pairs one = pairs;
         one.items = pairs.items + at;
         one.count = 1;
-        if (at == pairs.count) no_such_key(c, operands[0], operands[1]);
-        else if (cli_is_json(c)) json_list(c, operands[0], &one);
+        if (at == pairs.count) no_such_key(c, input.path, operands[1]);
+        else if (cli_is_json(c)) json_list(c, input.path, &one);
         else show_value(c, meta_value(&pairs, at));
     }
     meta_free(&pairs);
+    sfti_arena_free(&arena);
     cli_results_end(c);
     return c->status;
 }
@@ -262,8 +266,13 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     return SFT_OK;
 }
 
-static void change_one(cli *c, const char *path, meta_change *change) {
+static void change_one(cli *c, const char *operand, meta_change *change) {
     sft_error err = SFT_ERROR_INIT;
+    const char *path;
+    if (cli_edit_operand(c, &change->arena, operand, &path, &err)) {
+        cli_edit_fail(c, path, &err);
+        return;
+    }
     if (!cli_edits_index(c, path)) {
         cli_edit_each(c, path, change_file, change);
     } else if (change_index(c, path, change, &err)) {
@@ -358,9 +367,26 @@ static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err
     return SFT_OK;
 }
 
+/* One that cannot be mended does not stop the rest. */
+static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err) {
+    if (recover_file(c, path, ctx, err)) cli_edit_fail(c, path, err);
+    return SFT_OK;
+}
+
+static void recover_operand(cli *c, const char *operand) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path;
+    sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
+    if (!code)
+        code = sft_is_index_path(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+                                       : recover_one(c, path, NULL, &err);
+    if (code) cli_edit_fail(c, path, &err);
+    sfti_arena_free(&arena);
+}
+
 static int meta_recover(cli *c, char **operands, size_t count) {
-    for (size_t i = 0; i < count && !cli_is_over(c); i++)
-        cli_edit_each(c, operands[i], recover_file, NULL);
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) recover_operand(c, operands[i]);
     return c->status;
 }
 

@@ -33,6 +33,12 @@ static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *er
 /* ── The command ── */
 
 static void say_put(cli *c, const char *path, const sft_edit_report *report) {
+    cli_edit_result result = { .path = path, .report = report,
+                               .changed = report->method != SFT_EDIT_NONE };
+    if (cli_is_json(c)) {
+        cli_edit_say(c, &result);
+        return;
+    }
     const char *output = c->set.output, *method = sft_edit_method_name(report->method);
     bool place = report->method == SFT_EDIT_PLACE;
     cli_escaped(&c->out, sft_span_cstr(output ? output : path));
@@ -74,7 +80,8 @@ static sft_code find_file(cli *c, const char *path, const char *name, sft_set **
                           const char **file, sft_error *err) {
     size_t shard;
     sft_set_options options = cli_set_options(c);
-    sft_code code = sft_set_open(path, &options, set, err);
+    sft_code code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, set, err);
     if (code) return code;
     if (!sft_set_find(*set, sft_span_cstr(name), &shard))
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, sft_span_cstr(name),
@@ -86,14 +93,19 @@ static sft_code find_file(cli *c, const char *path, const char *name, sft_set **
 static int run_put(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
+    sfti_arena arena = { .alloc = c->alloc };
     const char *file = operands[0];
-    sft_code code = SFT_OK;
     (void)count;
-    if (sft_is_index_path(file)) code = find_file(c, operands[0], operands[1], &set, &file, &err);
+    cli_results_begin(c);
+    sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
+    if (!code && sft_is_index_path(file))
+        code = find_file(c, file, operands[1], &set, &file, &err);
     if (!code) code = put_file(c, file, operands[1], &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code) cli_edit_fail(c, file, &err);
     sft_set_close(set);
+    sfti_arena_free(&arena);
+    cli_results_end(c);
     return c->status;
 }
 
@@ -125,7 +137,8 @@ const cli_command cli_put_command = {
     "Of a model with an index, only the file that holds the tensor is written. The header, mode "
     "and all other bytes are kept.",
     put_examples,
-    { put_options, cli_writing_options, cli_reading_options, cli_common_options, NULL },
+    { put_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
     { "the bytes were replaced", "there is no tensor of that name",
       "FILE could not be read or written, or the usage was wrong" },
     2, 2, run_put,

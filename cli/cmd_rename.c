@@ -261,11 +261,7 @@ static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *e
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sft_code code = rename_begin(r, err);
-    if (!code && !c->set.dry_run && !sft_is_index_path(path)) {
-        sft_edit_options edit = cli_edit_options(c); /* mends what was interrupted */
-        edit.link = SFT_LINK_FOLLOW;
-        code = sft_edit_recover(path, &edit, NULL, err);
-    }
+    if (!code) code = cli_edit_mend(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
     if (!code) code = new_names(r, set, err);
     if (!code) say_names(c, r);
@@ -280,11 +276,13 @@ static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *e
 static int run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     renaming r = { .c = c, .arena.alloc = c->alloc };
+    const char *path;
     (void)count;
     cli_results_begin(c);
-    sft_code code = rename_model(c, operands[0], &r, &err);
-    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
-    else if (code) cli_edit_fail(c, operands[0], &err);
+    sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+    if (!code) code = rename_model(c, path, &r, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
+    else if (code) cli_edit_fail(c, path, &err);
     rename_end(&r);
     cli_results_end(c);
     return c->status;

@@ -129,7 +129,8 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     *path = out.blame;
     if (code) return code;
     *path = input;
-    code = sft_repair_open(input, &options.open, &repair, err);
+    if (out.in_place) code = cli_edit_mend(c, input, err);
+    if (!code) code = sft_repair_open(input, &options.open, &repair, err);
     if (code) return code;
     *path = out.path;
     code = write_repaired(c, &out, repair, err);

@@ -66,7 +66,9 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
     for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
     for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
     for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
-    return cli_rewrite_set(c, parts, touched, err);
+    cli_rewriting how = CLI_REWRITING_INIT;
+    how.touched = touched;
+    return cli_rewrite_set(c, parts, &how, err);
 }
 
 /* ── The command ── */
@@ -81,7 +83,7 @@ static sft_code select_file(cli *c, const char *input, cli_parts *parts, sft_err
 }
 
 static sft_code select_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
-    sft_code code = cli_parts_open_one(c, operands, parts, err);
+    sft_code code = cli_parts_open_one(c, operands, c->set.in_place != 0, parts, err);
     const char *input = parts->path; /* the model, not its folder */
     if (!code) code = select_parts(c, parts, err);
     if (code) return code;

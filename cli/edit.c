@@ -170,7 +170,74 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
     cli_result_end(c);
 }
 
+/* ── Which model ── */
+
+static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const char **path,
+                               sft_error *err) {
+    const cli_input *one = in->count == 1 ? in->items[0] : NULL;
+    if (one && one->err) {
+        if (err) *err = *one->err;
+        return one->err->code;
+    }
+    if (!one || one->kind == CLI_EMPTY)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected one model, found a folder with %s", one ? "none" : "several");
+    size_t len = strlen(one->path) + 1;
+    char *copy = sfti_arena_take(arena, len);
+    if (!copy) return sfti_fail_memory(err, len);
+    *path = memcpy(copy, one->path, len);
+    return SFT_OK;
+}
+
+sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
+                          sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    cli_inputs in;
+    os_info info;
+    *path = operand;
+    if (os_info_path(operand, true, &info) || info.kind != OS_DIR) return SFT_OK;
+    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
+    if (!code) code = folder_operand(&in, arena, path, err);
+    cli_inputs_free(&in);
+    return code;
+}
+
+/* ── What was interrupted ── */
+
+static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    (void)ctx;
+    options.link = SFT_LINK_FOLLOW;
+    sft_code code = sft_edit_recover(path, &options, NULL, err);
+    return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
+}
+
+sft_code cli_edit_mend(cli *c, const char *path, sft_error *err) {
+    if (c->set.dry_run || c->set.output) return SFT_OK;
+    if (!sft_is_index_path(path)) return mend_file(c, path, NULL, err);
+    return cli_edit_each_named(c, path, mend_file, NULL, err);
+}
+
 /* ── Indexes ── */
+
+sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
+                             sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_index_names *names = NULL;
+    const char *slash = strrchr(index, '/');
+    sft_span folder = { index, slash ? (size_t)(slash - index) + 1 : 0 };
+    sft_code code = sft_index_read(index, &options, &names, err);
+    size_t count = code ? 0 : sft_index_shard_count(names);
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *name = sft_index_shard(names, i);
+        char *path = cli_join_path(&arena, folder, name);
+        code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
+    }
+    sft_index_free(names);
+    sfti_arena_free(&arena);
+    return code;
+}
 
 bool cli_edits_index(const cli *c, const char *path) {
     return sft_is_index_path(path) && !c->set.each_shard;
@@ -189,7 +256,8 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
                            sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
-    sft_code code = sft_set_open(path, &options, &set, err);
+    sft_code code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, &set, err);
     if (code) return code;
     for (size_t i = 0; code == SFT_OK && i < sft_set_shard_count(set); i++)
         code = each(c, sft_set_shard_path(set, i), ctx, err);

@@ -44,10 +44,20 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
 /* cli_fail_input, of the input or of -o. */
 void cli_edit_fail(cli *c, const char *path, const sft_error *err);
 
+/* Of a folder the one model in it, else the operand itself; the path is in the arena. */
+sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
+                          sft_error *err);
+/* Before a command changes a model where it is: bring an edit of one of its files that was
+ * interrupted to its end. Not with --dry-run or -o. */
+sft_code cli_edit_mend(cli *c, const char *path, sft_error *err);
+
 /* For each file of a model: the path itself, or with --each-shard the shards of the index. The
  * first failure ends it; those before are changed. */
 typedef sft_code (*cli_edit_fn)(cli *c, const char *path, void *ctx, sft_error *err);
 void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx);
+/* For each file an index names, which need not be there. */
+sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
+                             sft_error *err);
 
 /* Give tensors of a model with an index other names (from, to): the shards that have them are
  * written under fresh names, then the index, then the old shards go. With -o DIR all of the

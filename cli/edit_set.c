@@ -133,6 +133,8 @@ static sft_code write_folder(set_renaming *r, const char *folder, const char *in
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
         const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
         char *path = cli_fresh_join(&r->fresh, folder, name);
+        code = cli_fresh_folders(&r->fresh, folder, name, err);
+        if (code) break;
         code = path ? save_shard(r, i, path, &job, err) : sfti_fail_memory(err, strlen(name));
     }
     cli_progress_end(&r->progress);

@@ -5,6 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+typedef struct fresh_folder {
+    struct fresh_folder *before;
+    char path[];
+} fresh_folder;
+
 static sft_code fresh_os_fail(sft_error *err, sft_code code, int error, const char *what) {
     char room[128];
     return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
@@ -172,6 +177,7 @@ static void remove_old(cli_fresh *f) {
 
 void cli_fresh_undo(const cli_fresh *fresh) {
     for (size_t i = 0; i < fresh->written_count; i++) (void)os_unlink(fresh->written[i]);
+    for (fresh_folder *f = fresh->made; f; f = f->before) (void)os_remove_folder(f->path);
 }
 
 /* After a failure: whether the new index is there, only not synced. It may be the old one
@@ -225,4 +231,28 @@ sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error 
     int error = os_sync_folder(parent);
     if (!error || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS) return SFT_OK;
     return fresh_os_fail(err, SFT_IO_SYNC, error, "sync the folder");
+}
+
+static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, sft_error *err) {
+    fresh_folder *folder = sfti_arena_take(&fresh->arena, sizeof *folder + len + 1);
+    if (!folder) return sfti_fail_memory(err, len);
+    memcpy(folder->path, path, len);
+    folder->path[len] = '\0';
+    int error = os_make_folder(folder->path, 0777);
+    if (error == EEXIST) return SFT_OK;
+    if (error) return fresh_os_fail(err, SFT_IO_OPEN, error, "make the folder of a shard");
+    folder->before = fresh->made;
+    fresh->made = folder;
+    return cli_settle_folder(fresh->c, folder->path, true, err);
+}
+
+sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
+                           sft_error *err) {
+    sft_code code = SFT_OK;
+    const char *path = cli_fresh_join(fresh, folder, name);
+    if (!path) return sfti_fail_memory(err, strlen(name));
+    const char *at = path + strlen(path) - strlen(name);
+    for (const char *slash = strchr(at, '/'); !code && slash; slash = strchr(slash + 1, '/'))
+        code = make_one_folder(fresh, path, (size_t)(slash - path), err);
+    return code;
 }

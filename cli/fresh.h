@@ -16,6 +16,7 @@ typedef struct cli_fresh {
     size_t count, most;
     char **written;   /* paths */
     size_t written_count;
+    struct fresh_folder *made; /* the last first */
 } cli_fresh;
 
 /* At most so many shards are written or go. */
@@ -27,6 +28,10 @@ void cli_fresh_end(cli_fresh *fresh);
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path);
 /* folder/name in the arena; NULL when out of memory. */
 char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name);
+/* Before folder/name is written, name being that of a shard: the folders in it, which are on the
+ * disk then and go by cli_fresh_undo. */
+sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
+                           sft_error *err);
 /* The next to be written, in place of that shard: its path, or NULL when out of memory. */
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
 /* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */
@@ -47,8 +52,20 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err);
 /* When all is in it: wait until the disk knows a folder that was made. */
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err);
 
+typedef struct cli_rewriting {
+    const bool *touched; /* by shard */
+    /* Writes a shard and ends the sink; NULL: its parts and metadata are written. */
+    sft_code (*save)(void *ctx, size_t shard, sft_sink sink, const sft_job *job, sft_error *err);
+    void *ctx;
+    bool same_elements; /* the index's total_parameters still holds */
+    uint32_t dtype;     /* of convert, with the two below: see cli_written */
+    uint64_t cast, bytes_before;
+} cli_rewriting;
+
+#define CLI_REWRITING_INIT { .dtype = SFT_DTYPE_COUNT }
+
 /* Write the model of parts, which has an index, back to where it is: its shards in `touched`
  * anew, each of the parts it has now, or not at all if there are none. With --dry-run tell. */
-sft_code cli_rewrite_set(cli *c, cli_parts *parts, const bool *touched, sft_error *err);
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err);
 
 #endif

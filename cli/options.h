@@ -30,7 +30,7 @@ typedef struct cli_settings {
     const char *dtype; /* of convert */
     int saturate;
     /* of commands that write, see cli_writing_options */
-    int no_sync, keep_mtime, follow, in_place, in_place_unsafe, cast_scaled;
+    int no_sync, keep_mtime, follow, in_place, in_place_unsafe;
     const char *output;
     cli_words keep, drop;
     const char *max_size, *count, *stem, *atol, *rtol, *clean;

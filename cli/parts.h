@@ -26,8 +26,10 @@ typedef struct cli_parts {
 /* Open all models the operands name and list their tensors. NULL-safe to free afterwards
  * with cli_parts_free, also after a failure. */
 sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
-/* The same of one operand that must be one model. */
-sft_code cli_parts_open_one(cli *c, char **operands, cli_parts *out, sft_error *err);
+/* The same of one operand that must be one model. Where the command changes that where it is
+ * (in_place), an edit of it that was interrupted is mended first. */
+sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+                            sft_error *err);
 void cli_parts_free(cli_parts *parts);
 /* Bytes of the tensors. */
 uint64_t cli_parts_bytes(const cli_parts *parts);

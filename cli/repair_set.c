@@ -22,6 +22,14 @@ typedef struct repair_list {
     size_t count;
 } repair_list;
 
+/* What is wrong with the index. */
+typedef struct index_fixes {
+    size_t misplaced, unnamed;
+    sft_span first_misplaced, first_unnamed;
+    bool total;
+    sft_span total_found; /* as it stands there */
+} index_fixes;
+
 typedef struct repair_model {
     cli *c;
     sfti_arena *arena;
@@ -35,7 +43,7 @@ typedef struct repair_model {
     uint64_t bytes; /* of all tensors */
     cli_fresh fresh;
     size_t fixes;
-    bool says; /* what it finds in the index */
+    index_fixes found;
     sfti_json_writer *w; /* as objects, or NULL */
 } repair_model;
 
@@ -272,11 +280,60 @@ static sft_code list_claims(repair_model *m, sft_span map, sft_error *err) {
     return sort_list(m, &m->claims, err);
 }
 
+/* Both lists side by side, by name. */
+static sft_code compare_claims(repair_model *m, sft_error *err) {
+    const repair_list *t = &m->tensors, *k = &m->claims;
+    index_fixes *found = &m->found;
+    size_t i = 0, j = 0;
+    while (i < t->count || j < k->count) {
+        const repair_row *a = i < t->count ? &t->rows[t->order[i]] : NULL;
+        const repair_row *b = j < k->count ? &k->rows[k->order[j]] : NULL;
+        int order = !a ? 1 : !b ? -1 : sfti_bytes_compare(a->name, b->name);
+        if (order > 0)
+            return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISSING, SFT_NO_OFFSET, b->name,
+                                    "expected the tensor in a shard, found it in none");
+        if (order < 0 && found->unnamed++ == 0) found->first_unnamed = a->name;
+        if (order == 0 && a->file != b->file && found->misplaced++ == 0)
+            found->first_misplaced = a->name;
+        i++;
+        j += order == 0;
+    }
+    return SFT_OK;
+}
+
+static sft_code check_total(repair_model *m, sft_span text, sft_error *err) {
+    sft_span metadata, value = sft_span_cstr("none");
+    uint64_t total = 0;
+    bool there = cli_raw_member(text, "metadata", &metadata)
+                 && cli_raw_member(metadata, "total_size", &value);
+    if (there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes) return SFT_OK;
+    const char *kept = keep_text(m, value.data, value.len);
+    m->found.total = true;
+    m->found.total_found = (sft_span){ kept, value.len };
+    return kept ? SFT_OK : model_memory(err);
+}
+
+/* Before anything is written; what is found is told afterwards. */
+static sft_code check_index(repair_model *m, sft_error *err) {
+    sft_buffer text;
+    sft_span map;
+    if (!m->index) return SFT_OK;
+    *m->path = m->index;
+    sft_code code = cli_read_file(m->c, m->index, SFT_MAX_INDEX_BYTES, &text, err);
+    sft_span whole = { text.data ? text.data : "", text.len };
+    while (whole.len > 0 && strchr(" \t\r\n", *whole.data)) whole.data++, whole.len--;
+    if (!code && cli_raw_member(whole, "weight_map", &map)) code = list_claims(m, map, err);
+    if (!code) code = compare_claims(m, err);
+    if (!code) code = check_total(m, whole, err);
+    sft_buffer_free(&text);
+    return code;
+}
+
 static void tell_index(repair_model *m, const char *fix, size_t count, sft_span first,
                        const char *what, const char *done) {
     cli_out *out = &m->c->out;
     sft_error found = SFT_ERROR_INIT;
-    if (count == 0 || !m->says) return;
+    if (count == 0) return;
     m->fixes++;
     if (m->w) {
         sfti_error_text(&found, "%zu tensor%s%s", count, count == 1 ? "" : "s", what);
@@ -290,39 +347,9 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
     cli_printf(out, "): %s\n", done);
 }
 
-/* Both lists side by side, by name. */
-static sft_code compare_claims(repair_model *m, sft_error *err) {
-    const repair_list *t = &m->tensors, *k = &m->claims;
-    size_t wrong = 0, fresh = 0, i = 0, j = 0;
-    sft_span first_wrong = { "", 0 }, first_fresh = { "", 0 };
-    while (i < t->count || j < k->count) {
-        const repair_row *a = i < t->count ? &t->rows[t->order[i]] : NULL;
-        const repair_row *b = j < k->count ? &k->rows[k->order[j]] : NULL;
-        int order = !a ? 1 : !b ? -1 : sfti_bytes_compare(a->name, b->name);
-        if (order > 0)
-            return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISSING, SFT_NO_OFFSET, b->name,
-                                    "expected the tensor in a shard, found it in none");
-        if (order < 0 && fresh++ == 0) first_fresh = a->name;
-        if (order == 0 && a->file != b->file && wrong++ == 0) first_wrong = a->name;
-        i++;
-        j += order == 0;
-    }
-    tell_index(m, "misplaced", wrong, first_wrong, " in another shard than the index says",
-               "put right in the index");
-    tell_index(m, "not_in_index", fresh, first_fresh, " that the index does not name",
-               "added to the index");
-    return SFT_OK;
-}
-
-static void check_total(repair_model *m, sft_span text) {
-    sft_span metadata, value;
-    uint64_t total = 0;
-    if (!m->says) return;
-    bool there = cli_raw_member(text, "metadata", &metadata)
-                 && cli_raw_member(metadata, "total_size", &value);
-    if (there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes) return;
+static void tell_total(repair_model *m) {
+    const sft_span value = m->found.total_found;
     m->fixes++;
-    if (!there) value = sft_span_cstr("none");
     if (m->w) {
         sft_error found = SFT_ERROR_INIT;
         sfti_error_text(&found, "expected %" PRIu64 ", found %.*s", m->bytes,
@@ -337,26 +364,20 @@ static void check_total(repair_model *m, sft_span text) {
     cli_text(&m->c->out, "; put right in the index\n");
 }
 
-static sft_code check_index(repair_model *m, sft_error *err) {
-    sft_buffer text;
-    sft_span map;
+static void tell_index_fixes(repair_model *m) {
+    const index_fixes *found = &m->found;
+    const repair_list *t = &m->tensors;
     if (!m->index) {
-        static const sft_span none = { "", 0 };
-        const repair_list *t = &m->tensors;
-        sft_span first = t->count > 0 ? t->rows[t->order[0]].name : none;
+        sft_span first = t->count > 0 ? t->rows[t->order[0]].name : sft_span_cstr("");
         tell_index(m, "no_index", t->count, first, " in shards without an index",
                    "an index is written");
-        return SFT_OK;
+        return;
     }
-    *m->path = m->index;
-    sft_code code = cli_read_file(m->c, m->index, SFT_MAX_INDEX_BYTES, &text, err);
-    sft_span whole = { text.data ? text.data : "", text.len };
-    while (whole.len > 0 && strchr(" \t\r\n", *whole.data)) whole.data++, whole.len--;
-    if (!code && cli_raw_member(whole, "weight_map", &map)) code = list_claims(m, map, err);
-    if (!code) code = compare_claims(m, err);
-    if (!code) check_total(m, whole);
-    sft_buffer_free(&text);
-    return code;
+    tell_index(m, "misplaced", found->misplaced, found->first_misplaced,
+               " in another shard than the index says", "put right in the index");
+    tell_index(m, "not_in_index", found->unnamed, found->first_unnamed,
+               " that the index does not name", "added to the index");
+    if (found->total) tell_total(m);
 }
 
 /* ── Writing ── */
@@ -370,7 +391,8 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     uint64_t bytes;
     if (!old || !path) return model_memory(err);
     *m->path = path;
-    sft_code code = cli_fresh_options(&m->fresh, old, &options, err);
+    sft_code code = cli_fresh_folders(&m->fresh, m->c->set.output, m->names[i], err);
+    if (!code) code = cli_fresh_options(&m->fresh, old, &options, err);
     if (!code) code = sft_sink_path(path, &options, &sink, err);
     if (code) return code;
     code = sft_repair_write(m->repairs[i], sink, job, err);
@@ -504,7 +526,7 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
         const char *path = model_join(m, m->folder, m->names[i]);
         if (path) cli_put_fixes(w, path, m->repairs[i]);
     }
-    (void)check_index(m, NULL); /* which was fine */
+    tell_index_fixes(m);
     sfti_json_close(w, ']');
     m->w = NULL;
 }
@@ -514,7 +536,7 @@ static void print_model_fixes(repair_model *m) {
         const char *path = model_join(m, m->folder, m->names[i]);
         if (path) m->fixes += cli_print_fixes(m->c, path, m->repairs[i]);
     }
-    (void)check_index(m, NULL);
+    tell_index_fixes(m);
     if (m->fixes > 0) return;
     cli_escaped(&m->c->out, sft_span_cstr(m->index ? m->index : m->folder));
     cli_text(&m->c->out, ": nothing to repair\n");
@@ -529,7 +551,6 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
         if (!path) return model_memory(err);
         files[i] = cli_repaired_file(path, m->repairs[i]);
     }
-    m->says = true;
     if (!cli_is_json(m->c)) print_model_fixes(m);
     written.input = operand;
     written.output = m->c->set.output;

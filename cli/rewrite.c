@@ -9,7 +9,7 @@ typedef struct set_rewriting {
     cli *c;
     const cli_parts *parts;
     const sft_set *set;
-    const bool *touched;
+    const cli_rewriting *how;
     cli_fresh fresh;
     sft_part *some;   /* of the shard in hand */
     sft_pair *places; /* what changes in the index */
@@ -26,7 +26,7 @@ static uint64_t spec_bytes(const sft_spec *spec) {
 static uint64_t parts_bytes(const set_rewriting *r, bool all) {
     uint64_t total = 0;
     for (size_t i = 0; i < r->parts->count; i++)
-        if (all || r->touched[r->parts->shard[i]])
+        if (all || r->how->touched[r->parts->shard[i]])
             total += spec_bytes(&r->parts->parts[i].spec);
     return total;
 }
@@ -49,23 +49,33 @@ static sft_code shard_metadata(set_rewriting *r, const sft_file *file, sft_pair 
     return SFT_OK;
 }
 
-static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t count,
-                            const sft_job *job, sft_error *err) {
+/* The parts gathered, with the shard's metadata. */
+static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_sink sink,
+                              const sft_job *job, sft_error *err) {
     const sft_file *file = sft_set_shard(r->set, shard);
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
-    sft_path_options options;
     sft_pair *metadata;
-    sft_sink sink;
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
     plan.alloc = &r->c->alloc;
     sft_code code = shard_metadata(r, file, &metadata, err);
     if (!code)
-        code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options, err);
+        return sft_save_parts(r->some, count, metadata, sft_file_metadata_count(file), &plan,
+                              sink, job, err);
+    sink.abandon(sink.ctx);
+    return code;
+}
+
+static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t count,
+                            const sft_job *job, sft_error *err) {
+    sft_path_options options;
+    sft_sink sink;
+    sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
+                                      err);
     if (!code) code = sft_sink_path(path, &options, &sink, err);
     if (code) return code;
-    code = sft_save_parts(r->some, count, metadata, sft_file_metadata_count(file), &plan, sink,
-                          job, err);
+    code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
+                        : save_gathered(r, shard, count, sink, job, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
     for (size_t i = 0; i < count; i++) r->progress.before += spec_bytes(&r->some[i].spec);
     return code;
@@ -93,7 +103,7 @@ static sft_code rewrite_shards(set_rewriting *r, sft_error *err) {
     sft_job job = cli_progress_begin(&r->progress, r->c, r->fresh.index);
     r->progress.all = parts_bytes(r, false);
     for (size_t s = 0; !code && s < sft_set_shard_count(r->set); s++)
-        if (r->touched[s]) code = rewrite_shard(r, s, &job, err);
+        if (r->how->touched[s]) code = rewrite_shard(r, s, &job, err);
     cli_progress_end(&r->progress);
     return code;
 }
@@ -111,7 +121,7 @@ static sft_code take_places(set_rewriting *r, sft_error *err) {
         return sfti_fail_memory(err, most * sizeof *r->places);
     for (size_t s = 0; s < sft_set_shard_count(r->set); s++) r->written[s] = NULL;
     for (size_t i = 0; i < sft_set_count(r->set); i++) {
-        if (!r->touched[sft_set_tensor_shard(r->set, i)]) continue;
+        if (!r->how->touched[sft_set_tensor_shard(r->set, i)]) continue;
         r->places[r->place_count++] = (sft_pair){ sft_set_tensor(r->set, i)->name, gone };
     }
     return SFT_OK;
@@ -130,8 +140,8 @@ static sft_code rewrite_index_of(set_rewriting *r, sft_error *err) {
     changes.place_count = r->place_count;
     changes.has_total_size = true;
     changes.total_size = parts_bytes(r, true);
-    changes.metadata = &parameters; /* it would be wrong now */
-    changes.metadata_count = 1;
+    changes.metadata = &parameters;
+    changes.metadata_count = r->how->same_elements ? 0 : 1; /* it would be wrong now */
     return sft_index_rewrite(r->fresh.index, &changes, NULL, &options, &changed, err);
 }
 
@@ -144,7 +154,7 @@ static sft_code say_rewriting(set_rewriting *r, sft_error *err) {
     if (!files) return sfti_fail_memory(err, shards * sizeof *files);
     for (size_t s = 0; s < shards; s++) {
         const char *path = sft_set_shard_path(r->set, s);
-        if (!r->touched[s]) continue;
+        if (!r->how->touched[s]) continue;
         files[count] = cli_written_parts(path, r->parts->parts, r->parts->count, r->parts->shard,
                                          (uint32_t)s);
         if (r->written[s]) files[count].path = r->written[s];
@@ -154,17 +164,19 @@ static sft_code say_rewriting(set_rewriting *r, sft_error *err) {
     written.files = files;
     written.file_count = count;
     written.is_set = written.fresh = true;
+    written.dtype = r->how->dtype;
+    written.cast = r->how->cast;
+    written.bytes_before = r->how->bytes_before;
     cli_say_written(r->c, &written);
     return SFT_OK;
 }
 
 static sft_code run_rewriting(set_rewriting *r, sft_error *err) {
     bool any = false;
-    for (size_t s = 0; s < sft_set_shard_count(r->set); s++) any = any || r->touched[s];
+    for (size_t s = 0; s < sft_set_shard_count(r->set); s++) any = any || r->how->touched[s];
     sft_code code = take_places(r, err);
     if (code) return code;
-    if (!any) return say_rewriting(r, err);
-    if (r->c->set.dry_run) return say_rewriting(r, err);
+    if (!any || r->c->set.dry_run) return say_rewriting(r, err);
     code = rewrite_shards(r, err);
     if (code) {
         cli_fresh_undo(&r->fresh);
@@ -175,9 +187,9 @@ static sft_code run_rewriting(set_rewriting *r, sft_error *err) {
     return code ? code : say_rewriting(r, err);
 }
 
-sft_code cli_rewrite_set(cli *c, cli_parts *parts, const bool *touched, sft_error *err) {
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err) {
     const sft_set *set = parts->sets[0];
-    set_rewriting r = { .c = c, .parts = parts, .set = set, .touched = touched };
+    set_rewriting r = { .c = c, .parts = parts, .set = set, .how = how };
     cli_output out;
     sft_code code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
     if (code) return code; /* a link, perhaps: before anything is written */

@@ -86,7 +86,8 @@ static void say_human(cli *c, const cli_written *w) {
         cli_text(&c->out, ": nothing to change\n");
         return;
     }
-    say_line(c, w->output, dry ? "would be written" : w->fresh ? "changed" : "written");
+    if (dry) say_line(c, w->output, w->fresh ? "would be changed" : "would be written");
+    else say_line(c, w->output, w->fresh ? "changed" : "written");
     if (w->fresh && !say_fresh(c, w)) return;
     if (w->is_set && !w->fresh)
         cli_printf(&c->out, "%zu file%s and an index, ", w->file_count,

@@ -1094,6 +1094,12 @@ typedef enum sft_edit_found {
     SFT_EDIT_NEW = 2    /* one was; it is done now */
 } sft_edit_found;
 
+/* Whether a file is in the middle of an edit: SFT_EDIT_INTERRUPTED as from sft_open, for who
+ * reads its bytes without opening it as a model. alloc may be NULL. Costs three looks at names.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_allocator *alloc,
+                                              sft_error *err);
+
 /* Mend a file whose editing was interrupted: its journal, .NAME.sft-journal beside it, is
  * brought to an end and removed. Only if it is this file's and every byte of the header, and
  * of what it says of the data, is the old or the new one; else SFT_EDIT_INTERRUPTED, and both

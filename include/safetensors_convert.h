@@ -129,6 +129,13 @@ SFT_API SFT_NODISCARD sft_code sft_conversion_save_set(sft_conversion *conversio
                                                        const sft_save_set_options *options,
                                                        const sft_job *job, sft_error *err);
 
+/* Write one shard of the set, with its own metadata, into the sink; else as
+ * sft_conversion_save. For who changes a set in place: write the shards that change under fresh
+ * names, then the index (sft_index_rewrite). @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard,
+                                                         sft_sink sink, const sft_job *job,
+                                                         sft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

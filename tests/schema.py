@@ -35,11 +35,14 @@ WRITES = {
                "s --in-place --keep *norm* --dry-run", "m -o x --keep nothing"],
     "add": ["m x=x.npy", "s x=x.npy", "s x=x.npy --force --dry-run", "m y=m"],
     "convert": ["m -o out.safetensors -d F32", "s -o half -d F16", "s -o dry -d F16 --dry-run",
-                "m --in-place -d F16", "m -o x -d F33"],
+                "m --in-place -d F16", "s --in-place -d F64 --dry-run",
+                "s --in-place -d F64", "s --in-place -d F64", "m -o x -d F33"],
     "repair": ["m -o out.safetensors", "broken.safetensors -o fixed.safetensors",
                "broken.safetensors --in-place", "s -o out", "bad/model.safetensors.index.json -o b",
                "bare -o whole --dry-run", "bare -o whole", "cut.safetensors -o x", "m",
                "--clean h --dry-run", "--clean h", "--clean nosuch"],
+    "put": ["m tensor.14.bf16", "m tensor.14.bf16 --dry-run", "m tensor.14.bf16 -o out.safetensors",
+            "m tensor.14.bf16 --safe", "m tensor.19.f64", "m nosuch", "s model.norm.weight"],
     "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],
     "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
              "rm m k nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
@@ -138,7 +141,8 @@ def written(command, name):
                 index = "sharded/model.safetensors.index.json"
                 line = [index if w == "s" else w for w in words.split()]
                 made = subprocess.run([command, name, *line, form], stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, cwd=folder, check=False)
+                                      stderr=subprocess.DEVNULL, cwd=folder, check=False,
+                                      input=bytes(64))
                 if made.returncode not in (0, 1, 2):
                     sys.exit("schema: %s %s ended with %d" % (name, words, made.returncode))
                 both.append(made.stdout.decode("utf-8"))

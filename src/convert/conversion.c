@@ -239,3 +239,44 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     sfti_arena_free(&work);
     return code;
 }
+
+static sft_code shard_parts(const sft_conversion *c, size_t shard, sfti_arena *work,
+                            sft_part **parts, size_t *count, sft_pair **metadata,
+                            sft_error *err) {
+    const sft_file *file = sft_set_shard(c->set, shard);
+    size_t pairs = sft_file_metadata_count(file);
+    *count = 0;
+    *parts = sfti_arena_array(work, sft_file_count(file), sizeof **parts);
+    *metadata = sfti_arena_array(work, pairs, sizeof **metadata);
+    if (!*parts || !*metadata) return sfti_fail_memory(err, pairs * sizeof **metadata);
+    for (size_t i = 0; i < c->count; i++)
+        if (sft_set_tensor_shard(c->set, i) == shard) (*parts)[(*count)++] = part_of_row(c, i);
+    for (size_t i = 0; i < pairs; i++) (*metadata)[i] = sft_file_metadata_at(file, i);
+    return SFT_OK;
+}
+
+sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
+                                   const sft_job *job, sft_error *err) {
+    sft_conversion *c = conversion;
+    sfti_arena work = { .alloc = c->alloc };
+    sft_plan_options plan = plan_options_of(c);
+    const sft_file *file = sft_set_shard(c->set, shard);
+    sft_part *parts;
+    sft_pair *metadata;
+    size_t count;
+    if (!file) {
+        sink.abandon(sink.ctx);
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a shard of the set, found a higher number");
+    }
+    plan.has_metadata = sft_file_has_metadata(file);
+    sft_code code = shard_parts(c, shard, &work, &parts, &count, &metadata, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    if (code == SFT_OK)
+        code = sft_save_parts(parts, count, metadata, sft_file_metadata_count(file), &plan, sink,
+                              job, err);
+    else sink.abandon(sink.ctx);
+    sfti_convert_end(c);
+    sfti_arena_free(&work);
+    return code;
+}

@@ -24,7 +24,8 @@ static sft_code journal_bad(const sfti_journal_file *j, sft_error *err) {
 typedef struct looking {
     const char *path;
     const os_info *info;
-    sft_span header; /* data NULL: it could not be read */
+    sft_span header; /* data NULL: the file's own */
+    bool is_broken;  /* it could not be read as a model */
     sfti_journal_file journal;
 } looking;
 
@@ -77,7 +78,7 @@ static sft_code look_at(looking *l, sft_error *err) {
     sft_code code = sfti_journal_verify(j, err);
     if (code != SFT_OK) return code;
     if (j->state == SFTI_JOURNAL_SOUND) return look_sound(l, ours, err);
-    return ours || !l->header.data ? journal_bad(j, err) : SFT_OK;
+    return ours || l->is_broken ? journal_bad(j, err) : SFT_OK;
 }
 
 /* Who may not look, may not open it either; and where its name is too long, nobody could make
@@ -89,11 +90,11 @@ static bool is_none(int error) {
     return false;
 }
 
-static sft_code look_beside(const char *path, const os_info *info, sft_span header,
-                            const sft_allocator *alloc, sft_error *err) {
+static sft_code look_beside(looking l, const char *path, const sft_allocator *alloc,
+                            sft_error *err) {
     char name[SFTI_JOURNAL_PATH];
     os_info there;
-    looking l = { .path = path, .info = info, .header = header };
+    l.path = path;
     if (!sfti_journal_path(path, name)) return SFT_OK;
     int error = os_info_path(name, false, &there);
     if (error && is_none(error)) return SFT_OK;
@@ -104,14 +105,31 @@ static sft_code look_beside(const char *path, const os_info *info, sft_span head
     return code;
 }
 
-sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
-                            const sft_allocator *alloc, sft_error *err) {
+static sft_code look_for_journal(const looking *l, const sft_allocator *alloc, sft_error *err) {
     char real[4096];
     os_info name;
-    sft_code code = look_beside(path, fd_info, header, alloc, err);
-    if (code != SFT_OK || os_info_path(path, false, &name) || name.kind != OS_LINK) return code;
-    if (os_real_path(path, real, sizeof real)) return SFT_OK;
-    return look_beside(real, fd_info, header, alloc, err);
+    sft_code code = look_beside(*l, l->path, alloc, err);
+    if (code != SFT_OK || os_info_path(l->path, false, &name) || name.kind != OS_LINK)
+        return code;
+    if (os_real_path(l->path, real, sizeof real)) return SFT_OK;
+    return look_beside(*l, real, alloc, err);
+}
+
+sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
+                            const sft_allocator *alloc, sft_error *err) {
+    looking l = { .path = path, .info = fd_info, .header = header, .is_broken = !header.data };
+    return look_for_journal(&l, alloc, err);
+}
+
+sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    os_info info;
+    looking l = { .path = path, .info = &info };
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    int error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    return info.kind == OS_FILE ? look_for_journal(&l, &own, err) : SFT_OK;
 }
 
 /* ── Recovery ── */

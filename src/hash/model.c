@@ -142,6 +142,8 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *openi
         model_os_fail(model, error, "look at this file");
         return;
     }
+    if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
+        return;
     if (model->memo_count > 0) { /* it may be another file since it was looked up */
         sfti_hash_key key = model_key(&info);
         if (!is_same_key(&key, &model->memos[0].key)) {

@@ -9,3 +9,8 @@ $SFT meta set --each-shard $i a b -o out; echo $?
 $SFT meta scrub $i; $SFT meta set $i path /home/me/x; $SFT meta scrub $i; $SFT meta list $i
 ls -A sharded | grep sft-
 true
+# The folder is the model.
+$SFT meta set sharded from folder; $SFT meta get sharded from; $SFT meta rm sharded from; $SFT meta scrub sharded; $SFT meta recover sharded
+mkdir several; st several/a.safetensors "$one" 8; st several/b.safetensors "$one" 8
+for c in "set several k v" "get several k" "rm several k" "scrub several sharded" "recover several"; do $SFT meta $c; echo $?; done
+$SFT rename several --add-prefix x; echo $?; mkdir none; $SFT meta set none k v; echo $?

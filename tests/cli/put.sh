@@ -13,3 +13,7 @@ printf abcd | $SFT put a.safetensors w --dry-run; $SFT cat --as raw a.safetensor
 before=$(stat -c %i sharded/*00001* sharded/*00002*)
 $SFT cat --as raw sharded model.norm.weight | tr '\200' '\100' | $SFT put sharded/model.safetensors.index.json model.norm.weight; echo $?
 [ "$before" = "$(stat -c %i sharded/*00001* sharded/*00002*)" ] && echo untouched; $SFT check sharded
+# A folder with one model is that model, here as everywhere; and as JSON.
+$SFT cat --as raw sharded model.norm.weight | $SFT put sharded model.norm.weight --json
+printf abcd | $SFT put a.safetensors w --jsonl; printf ab | $SFT put a.safetensors w --json; echo $?
+printf abcd | $SFT put . w; echo $?

@@ -125,7 +125,7 @@ static const fault_scene files[] = {
     WRITES("/m/a.safetensors -o /m/a.safetensors --dtype BF16 --force --keep-mtime"),
     WRITES("/m/a.safetensors -o /dir/o.safetensors --dtype F8_E4M3 --dry-run"),
     WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16"),
-    WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16 --cast-scaled --saturate"),
+    WRITES("/m/scaled.safetensors -o /dir/o.safetensors --dtype BF16 --force --saturate"),
     WRITES("/m/long.safetensors -o /dir/o.safetensors --dtype F64 --threads 1"),
     WRITES("/m/long.safetensors -o /dir/o.safetensors --dtype F64 --threads 2"),
     NAMED("/m/long.safetensors -o /dir/old.safetensors --dtype F32 --force --threads 3"),

@@ -17,7 +17,7 @@
 
 typedef struct model {
     uint64_t digest; /* of all tensors, in any order; 0: cannot be opened */
-    size_t files;    /* in the whole system */
+    size_t files;    /* and folders, in the whole system */
 } model;
 
 static uint64_t mix(uint64_t digest, const void *bytes, size_t len) {
@@ -35,8 +35,14 @@ static uint64_t tensor_digest(const sft_file *file, const sft_tensor *tensor) {
     return mix(mix(digest, &tensor->dtype, sizeof tensor->dtype), room, len);
 }
 
+static void count_folder(void *ctx, const char *path) {
+    (void)path;
+    ++*(size_t *)ctx;
+}
+
 static model look(void) {
     model m = { 0, os_fake_count_files() };
+    os_fake_each_folder(count_folder, &m.files);
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_set *set;
     options.open.alloc = &fault_alloc;
@@ -51,12 +57,30 @@ static model look(void) {
 static model before, done;
 static const fault_scene *learned; /* of which `done` is the result */
 
+/* A model with a shard in a folder of its own. */
+static void add_deep(void) {
+    static const char header[] = "{\"%c\":{\"dtype\":\"U8\",\"shape\":[4],"
+                                 "\"data_offsets\":[0,4]}}";
+    static const char index[] = "{\"weight_map\":{\"q\":\"s/t/x.safetensors\","
+                                "\"r\":\"y.safetensors\"}}";
+    char bytes[8 + sizeof header + 8] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        int len = snprintf(bytes + 8, sizeof header, header, 'q' + i);
+        bytes[0] = (char)len;
+        memcpy(bytes + 8 + len, "data", 4);
+        os_fake_add_file(i ? "/deep/y.safetensors" : "/deep/s/t/x.safetensors", bytes,
+                         (size_t)len + 12);
+    }
+    os_fake_add_file("/deep/m.safetensors.index.json", index, sizeof index - 1);
+}
+
 static void set_shards(const fault_scene *scene) {
     static const char head[] = "\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, "
                                "'shape': (2, 3), }          \n";
     char bytes[10 + 70 + 24] = { 0 };
     memcpy(bytes, head, sizeof head - 1);
     os_fake_add_file("/m/x.npy", bytes, sizeof bytes);
+    if (strstr(scene->line, "/deep")) add_deep();
     os_fake_no_unnamed(scene->way);
     before = look();
     fault_need(before.digest != 0);
@@ -106,6 +130,9 @@ static const fault_scene here[] = {
     SCENE("select " INDEX " --in-place --keep s1.*", true, judge_place),
     SCENE("rename " INDEX " --add-prefix x.", false, judge_place),
     SCENE("rename " INDEX " --regex s/^s1/t/", true, judge_place),
+    SCENE("convert " INDEX " --in-place --dtype F64", false, judge_place),
+    SCENE("convert " INDEX " --in-place --dtype F16 --match s1.* --keep-mtime", true,
+          judge_place),
     SCENE("add " INDEX " n=/m/x.npy --dry-run --json", false, judge_place),
 };
 
@@ -117,6 +144,9 @@ static const fault_scene folders[] = {
           judge_folder),
     SCENE("split " INDEX " -o /dir/new --count 2 --keep-mtime", false, judge_folder),
     SCENE("rename " INDEX " --add-prefix x. -o /dir/new", false, judge_folder),
+    SCENE("rename /deep/m.safetensors.index.json --add-prefix x. -o /dir/new", false,
+          judge_folder),
+    SCENE("repair /deep/m.safetensors.index.json -o /dir/new", true, judge_folder),
 };
 
 static void play_here(void **unused) {

@@ -455,6 +455,33 @@ static void decides_before_writing(void **unused) {
     free_file(&f);
 }
 
+/* A shard keeps its own metadata; there is none past the last. */
+static void saves_a_shard(void **unused) {
+    test_file f = make_file(
+        "{\"__metadata__\":{\"k\":\"v\"},\"w\":{\"dtype\":\"F32\",\"shape\":[2],"
+        "\"data_offsets\":[0,8]}}", NULL, 8);
+    sft_set *set = set_of(&f);
+    sft_conversion *conversion;
+    sft_buffer out = { 0 };
+    sft_file *file;
+    sft_span value;
+    (void)unused;
+    assert_int_equal(sft_conversion_new(set, SFT_F16, NULL, &conversion, NULL), SFT_OK);
+    assert_int_equal(sft_conversion_save_shard(conversion, 1, sft_sink_memory(&out), NULL, NULL),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_conversion_save_shard(conversion, 0, sft_sink_memory(&out), NULL, NULL),
+                     SFT_OK);
+    assert_int_equal(sft_open_memory(out.data, out.len, NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_tensor(file, 0)->dtype, SFT_F16);
+    assert_true(sft_file_metadata_get(file, sft_span_cstr("k"), &value));
+    assert_int_equal(sft_file_metadata_count(file), 1);
+    sft_close(file);
+    sft_buffer_free(&out);
+    sft_conversion_free(conversion);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variants_agree),       cmocka_unit_test(f32_variants_agree),
@@ -462,7 +489,7 @@ int main(void) {
         cmocka_unit_test(packs_small),          cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_calls),        cmocka_unit_test(keeps_scaled),
         cmocka_unit_test(streams_the_same),     cmocka_unit_test(names_tensor_and_element),
-        cmocka_unit_test(decides_before_writing),
+        cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),
     };
     return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
 }

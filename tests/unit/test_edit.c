@@ -557,6 +557,7 @@ static void expect_verdict(sft_code wanted) {
     assert_int_equal(sft_open(temp_path(FILE_NAME), NULL, &file, &err), wanted);
     sft_close(file);
     if (wanted != SFT_OK) assert_non_null(strstr(err.hint, "recover"));
+    assert_int_equal(sft_edit_check(temp_path(FILE_NAME), NULL, &err), wanted);
     assert_int_equal(sft_scan_path(temp_path(FILE_NAME), NULL, &scan, &err), SFT_OK);
     const sft_error *verdict = sft_scan_error(scan);
     assert_int_equal(verdict ? verdict->code : SFT_OK, wanted);

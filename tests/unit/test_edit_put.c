@@ -391,6 +391,7 @@ static void expect_verdict_at(const char *path, sft_code wanted) {
         if (wanted != SFT_OK) assert_non_null(strstr(err.hint, "recover"));
         sft_close(file);
     }
+    assert_int_equal(sft_edit_check(path, NULL, &err), wanted);
     assert_int_equal(sft_scan_path(path, NULL, &scan, &err), SFT_OK);
     const sft_error *verdict = sft_scan_error(scan);
     assert_int_equal(verdict ? verdict->code : SFT_OK, wanted);

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+import libsafetensors
 from libsafetensors import _core
 from written import grows, parse, spec_of, tensor_bytes
 
@@ -233,6 +234,26 @@ def test_progress_stops(tmp_path):
         with pytest.raises(KeyError):
             work()
     assert os.listdir(tmp_path) == ["x"]
+
+
+# ── ls ──
+
+def test_ls_is_the_command_s(command, shared, index):
+    for path in samples(shared) + [index]:
+        want = command("ls", path)[0]
+        if want["ok"]:
+            assert libsafetensors.ls(path) == want and want["complete"]
+        else:
+            with pytest.raises(_core.SafetensorError) as caught:
+                libsafetensors.ls(path)
+            assert caught.value.code == want["error"]["code"]
+
+
+def test_ls_of_other_sources(model, index):
+    for source in (model, index.parent, model.read_bytes(), io.BytesIO(model.read_bytes())):
+        assert libsafetensors.ls(source)["complete"]
+    with _core.open(model) as file:
+        assert libsafetensors.ls(file) == libsafetensors.ls(model)
 
 
 # ── diff ──

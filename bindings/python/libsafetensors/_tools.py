@@ -34,7 +34,7 @@ def ls(source: Any, order: Order = "offset") -> dict[str, Any]:
     "safetensors ls --json" has it. source: whatever libsafetensors.open takes, or a File."""
     if isinstance(source, _core.File):
         return _parse(source.ls_json(order))
-    with _core.open(source, header_only=True) as file:
+    with _core.open(source, mode="read") as file:
         return _parse(file.ls_json(order))
 
 
@@ -92,9 +92,11 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   progress: Progress = None) -> dict[str, Any]:
     """Changes the metadata of a file in its place: the data stay where they are when the header
     has room or the file system can make it, else the file is written anew. safe always does
-    the latter; output writes a new file instead; dry_run only tells.
+    the latter; output writes a new file instead; dry_run only tells. Of an index.json, or of a
+    folder with one, the metadata are the index's own.
 
-    Returns {"method", "header_before", "header_after", "spare", "file_after"}."""
+    Returns {"method", "header_before", "header_after", "spare", "file_after"}; of an index
+    {"method"}."""
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,

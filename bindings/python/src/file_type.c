@@ -259,13 +259,15 @@ static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
 static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = { "names", NULL };
-    PyObject *names = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:numpy", keywords, &names)) return NULL;
+    static char *keywords[] = { "names", "progress", NULL };
+    PyObject *names = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:numpy", keywords, &names, &progress))
+        return NULL;
     pysft_store *store = hold(object);
     PyObject *dict = NULL;
     if (store)
-        dict = pysft_batch_numpy(pysft_state_from(object), store, names == Py_None ? NULL : names);
+        dict = pysft_batch_numpy(pysft_state_from(object), store,
+                                 names == Py_None ? NULL : names, progress);
     pysft_store_drop(store);
     return dict;
 }
@@ -378,7 +380,7 @@ static PyMethodDef file_methods[] = {
     { "metadata", file_metadata, METH_NOARGS,
       "metadata() -> dict, or None when there is no __metadata__." },
     { "numpy", WITH_KEYWORDS(file_numpy), METH_VARARGS | METH_KEYWORDS,
-      "numpy(names=None) -> dict of numpy arrays, all or those named." },
+      "numpy(names=None, progress=None) -> dict of numpy arrays, all or those named." },
     { "torch", WITH_KEYWORDS(file_torch), METH_VARARGS | METH_KEYWORDS,
       "torch(names=None, progress=None) -> dict of torch tensors on the CPU." },
     { "ls_json", WITH_KEYWORDS(file_ls_json), METH_VARARGS | METH_KEYWORDS,

@@ -292,6 +292,14 @@ def test_convert(model, tmp_path):
     assert _core.convert(model, out, "I32", names=iter(["n"]), overwrite=True)["cast"] == 1
 
 
+@pytest.mark.parametrize("dtype", ["BF16", "bf16", "bfloat16", np.float16, np.dtype("float16")])
+def test_dtypes_to_convert_to(model, tmp_path, dtype):
+    libsafetensors.convert(model, tmp_path / "out", dtype)
+    assert _core.open(tmp_path / "out")["w"].dtype in ("BF16", "F16")
+    with pytest.raises(ValueError, match="'float99'"):
+        libsafetensors.convert(model, tmp_path / "no", "float99")
+
+
 def test_what_convert_refuses(model, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="F99"):

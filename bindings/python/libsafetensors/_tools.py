@@ -74,13 +74,22 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
                                       metadata=metadata, progress=tick))
 
 
-def convert(path: Path, output: Path, dtype: str, *, names: Iterable[str] | None = None,
+def _header_name(dtype: Any) -> str:
+    """A dtype by its name in a header, or as numpy and torch have it."""
+    from ._official import _HEADER_NAMES
+    name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    upper = name.upper()
+    return _HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
+
+
+def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None) -> dict[str, int]:
-    """Writes the model with its floats in another dtype ("BF16", "F8_E4M3"); names: only those.
-    saturate takes the nearest value where one has no place. Returns counts of what was done."""
+    """Writes the model with its floats in another dtype ("BF16", "F8_E4M3", also one of numpy or
+    torch); names: only those. saturate takes the nearest value where one has no place. Returns
+    counts of what was done."""
     with watch(progress, "converting") as tick:
-        return _core.convert(path, output, dtype, names=names, saturate=saturate,
+        return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick)
 

@@ -62,6 +62,10 @@ static int pick_one(batch *all, PyObject *name) {
 }
 
 static int pick_named(batch *all, PyObject *names) {
+    if (PyUnicode_Check(names)) {
+        PyErr_SetString(PyExc_TypeError, "names: expected several names, found one str");
+        return -1;
+    }
     PyObject *list = PySequence_List(names);
     if (!list) return -1;
     Py_ssize_t count = PyList_Size(list);

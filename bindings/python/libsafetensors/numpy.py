@@ -84,7 +84,7 @@ def _rows(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _is_little_endian(tensor: np.ndarray[Any, Any]) -> bool:
-    return tensor.dtype.newbyteorder("<") == tensor.dtype
+    return bool(tensor.dtype.newbyteorder("<") == tensor.dtype)
 
 
 def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],

@@ -51,6 +51,12 @@ assert "safetensors" in importlib.metadata.packages_distributions()
 assert pickle.loads(pickle.dumps(SafetensorError("x"))).args == ("x",)
 importlib.reload(safetensors)
 assert safetensors.safe_open is safe_open
+star = {}
+exec("from safetensors import *", star)
+assert set(star) - {"__builtins__"} == {"SafetensorError", "TensorSpec", "deserialize",
+                                        "safe_open", "serialize", "serialize_file"}, star.keys()
+exec("from safetensors.numpy import *", star)
+assert star["safe_open"] is safe_open and star["load_file"] is load_file and "open" not in star
 print("ok")
 """
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import libsafetensors
 from libsafetensors import _core
 from written import grows, parse, tensor_bytes
 
@@ -139,6 +140,33 @@ def test_hard_links(model, tmp_path):
     assert caught.value.code == "hard_links"
     _core.edit(model, set={"one": "x"}, force=True)
     assert metadata(model)["one"] == "x"
+
+
+# ── An index ──
+
+def test_metadata_of_an_index(tmp_path):
+    path = tmp_path / "model.safetensors.index.json"
+    text = json.dumps({"metadata": {"total_size": 0, "old": "x"},
+                       "weight_map": {"a": "model.safetensors"}})
+    path.write_text(text)
+    assert _core.edit(path, set={"k": "v"}, remove=["old", "k", "none"], dry_run=True) == \
+        {"method": "copy"}
+    assert path.read_text() == text
+    os.chmod(path, 0o640)
+    os.utime(path, ns=(10**18, 10**18))
+    assert _core.edit(path, set={"k": "v"}, remove=["old", "k"], keep_mtime=True) == \
+        {"method": "copy"}
+    assert json.loads(path.read_text())["metadata"] == {"total_size": 0, "k": "v"}
+    assert path.stat().st_mtime_ns == 10**18 and stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert libsafetensors.edit_metadata(tmp_path, remove=["none"]) == {"method": "none"}
+    out = tmp_path / "out.json"
+    _core.edit(path, set={"k": "w"}, output=out)
+    assert json.loads(out.read_text())["metadata"]["k"] == "w"
+    assert json.loads(path.read_text())["metadata"]["k"] == "v"
+    with pytest.raises(FileExistsError):
+        _core.edit(path, set={"k": "x"}, output=out)
+    with pytest.raises(ValueError, match="found an index"):
+        _core.edit(path, rename={"a": "b"})
 
 
 # ── What is refused ──

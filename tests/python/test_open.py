@@ -79,6 +79,22 @@ def test_names():
         file[3]
 
 
+def test_as_a_mapping(sample):
+    file = _core.open(sample[0])
+    assert [name for name, _ in file.items()] == file.keys() == [t.name for t in file.values()]
+    assert {n: t.tobytes() for n, t in file.items()} == {n: file[n].tobytes() for n in file}
+    name = file.keys()[0]
+    assert file.get(name).tobytes() == file[name].tobytes()
+    assert file.get("none") is None and file.get("none", 3) == 3 and file.get(1) is None
+    for read in (file.numpy, file.torch):
+        with pytest.raises(TypeError, match="found one str"):
+            read(name)
+    file.close()
+    for call in (file.items, file.values, lambda: file.get(name)):
+        with pytest.raises(ValueError, match="File is closed"):
+            call()
+
+
 def test_metadata_none_and_empty():
     assert _core.open(pack({})).metadata() is None
     assert _core.open(pack({}, {})).metadata() == {}

@@ -351,6 +351,23 @@ def test_what_progress_raises_leaves_nothing_behind(tmp_path):
     assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_bytes() == b"old"
 
 
+def test_what_progress_raises_at_the_end_leaves_nothing_behind(tmp_path):
+    def progress(done, total):
+        if done == total:
+            raise Stop
+    for specs in (ONE, ONE + [("y", "U8", [0], b"", None)], endless(1)):
+        with pytest.raises(Stop):
+            _core.save_file(tmp_path / "x", specs, sync=False, progress=progress)
+        assert os.listdir(tmp_path) == []
+
+
+def test_the_end_is_told_once(tmp_path):
+    seen = []
+    specs = ONE + [("z%d" % i, "U8", [0], b"", None) for i in range(5)]
+    _core.save_file(tmp_path / "x", specs, progress=lambda *now: seen.append(now))
+    assert seen == [(3, 3)]
+
+
 def test_a_signal_leaves_nothing_behind(tmp_path):
     def handler(number, frame):
         raise Stop

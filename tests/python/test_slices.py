@@ -1,4 +1,7 @@
 """Slices against numpy's own indexing."""
+import signal
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +178,46 @@ def test_empty_dimensions():
     assert file["y"][1:, :, 2].shape == ((1 << 62) - 1, 0)
     assert file["y"][::2][5].shape == (0, 4)
     assert file["y"][::2][5].tobytes() == b"" and file["y"][::-2].byte_ranges() == []
+
+
+# ── Long slices ──
+
+@pytest.mark.parametrize("shape, index", [
+    ((9 << 20,), (slice(None, None, -1),)), ((9 << 20,), (slice(5, None, 2),)),
+    ((3, 3001, 3001), (slice(None), slice(None), slice(1, None))),
+    ((2, 2, 5 << 20), (slice(None, None, -1), 1, slice(None))),
+    ((200_000, 100), (slice(None), 3)), ((70, 1 << 18), (slice(None, None, 3), slice(7, 9)))])
+def test_slices_that_are_read_in_pieces(tmp_path, shape, index):
+    array = np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
+    path = tmp_path / "x"
+    _core.save_file(path, [("x", "U32", shape, array, None)], sync=False)
+    for mode in ("read", "map"):
+        tensor = _core.open(path, mode=mode)["x"][index]
+        assert tensor.tobytes() == np.ascontiguousarray(array[index]).tobytes()
+
+
+@pytest.mark.parametrize("step, count", [(100, 32 << 20), (5000, 2 << 20)])
+def test_a_signal_ends_a_long_slice(tmp_path, step, count):
+    size = step * count
+    header = b'{"x":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
+    path = tmp_path / "x"
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(header)) + header)
+        out.truncate(8 + len(header) + size)
+    tensor = _core.open(path, mode="read")["x"][::step]
+    got = np.full(count, 255, np.uint8)
+
+    class Stop(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Stop
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Stop):
+            tensor.read_into(got)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert got[0] == 0 and got[-1] == 255, "it was read to the end"

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+import libsafetensors
 from libsafetensors import _core
 from written import grows, parse, spec_of, tensor_bytes
 
@@ -235,6 +236,26 @@ def test_progress_stops(tmp_path):
     assert os.listdir(tmp_path) == ["x"]
 
 
+# ── ls ──
+
+def test_ls_is_the_command_s(command, shared, index):
+    for path in samples(shared) + [index]:
+        want = command("ls", path)[0]
+        if want["ok"]:
+            assert libsafetensors.ls(path) == want and want["complete"]
+        else:
+            with pytest.raises(_core.SafetensorError) as caught:
+                libsafetensors.ls(path)
+            assert caught.value.code == want["error"]["code"]
+
+
+def test_ls_of_other_sources(model, index):
+    for source in (model, index.parent, model.read_bytes(), io.BytesIO(model.read_bytes())):
+        assert libsafetensors.ls(source)["complete"]
+    with _core.open(model) as file:
+        assert libsafetensors.ls(file) == libsafetensors.ls(model)
+
+
 # ── diff ──
 
 def test_diff_and_tolerance(model, tmp_path):
@@ -269,6 +290,14 @@ def test_convert(model, tmp_path):
     with pytest.raises(FileExistsError):
         _core.convert(model, out, "F16")
     assert _core.convert(model, out, "I32", names=iter(["n"]), overwrite=True)["cast"] == 1
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "bf16", "bfloat16", np.float16, np.dtype("float16")])
+def test_dtypes_to_convert_to(model, tmp_path, dtype):
+    libsafetensors.convert(model, tmp_path / "out", dtype)
+    assert _core.open(tmp_path / "out")["w"].dtype in ("BF16", "F16")
+    with pytest.raises(ValueError, match="'float99'"):
+        libsafetensors.convert(model, tmp_path / "no", "float99")
 
 
 def test_what_convert_refuses(model, tmp_path):

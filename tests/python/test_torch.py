@@ -78,7 +78,7 @@ def test_streamed_saving_is_the_same_file(tmp_path):
     assert seen[-1] == (36, 36)
 
 
-INDEXES = ["[:]", "[()]", "[:2]", "[:20]", "[3]", "[-1]", "[:, 1]", "[2:, -5]", "[::3]", "[..., 1]",
+INDEXES = ["[:]", "[..., ...]", "[()]", "[:2]", "[:20]", "[3]", "[-1]", "[:, 1]", "[2:, -5]", "[::3]", "[..., 1]",
            "[[]]", "[[1, 2]]", "[5:2]", "[10:]", "[-3:]", "[:-1]", "[None]", "[1:9:3, ::2]",
            "[torch.tensor([1, 0])]", "[:, [0, 2]]", "[True]"]
 
@@ -130,10 +130,13 @@ def test_writes_never_reach_the_file(tmp_path):
 def test_refusals(tmp_path):
     shared = torch.zeros(6)
     for bad, kind, text in (
-            ({"a": torch.zeros(4, 4).T}, ValueError, "non contiguous"),
+            ({"a": torch.zeros(4, 4).T}, ValueError,
+             "^You are trying to save a non contiguous tensor: `a` which is not allowed"),
             ({"a": torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)}, ValueError,
              "contiguous"),
-            ({"a": shared, "b": shared[1:]}, RuntimeError, "share memory"),
+            ({"a": shared, "b": shared[1:]}, RuntimeError,
+             "Some tensors share memory, this will lead to duplicate memory on disk and potential "
+             "differences when loading them again"),
             ({"a": torch.zeros(2, device="meta")}, RuntimeError, "meta tensor"),
             ({"a": torch.zeros(2, 3).to_sparse()}, ValueError, "sparse"),
             ({"a": [1]}, ValueError, "expected torch.Tensor"),
@@ -194,6 +197,9 @@ def test_names_to_keep():
     assert _remove_duplicate_names({"A": a, "C": a}, discard_names=["A", "C"]) == {"A": ["C"]}
     with pytest.raises(RuntimeError):
         _remove_duplicate_names({"B": a[:1]})
+    with pytest.raises(RuntimeError, match="found no suitable name to keep for saving amongst"):
+        _remove_duplicate_names({"B": a[:1], "C": a[:1]})
+    assert _remove_duplicate_names({"A": a})["A"] == []
 
 
 class Tied(torch.nn.Module):
@@ -248,7 +254,9 @@ def test_names_progress_and_our_own_file(tmp_path):
     save_file({"a": torch.arange(3.0), "b": torch.arange(4.0)}, tmp_path / "f")
     seen = []
     got = load_file(tmp_path / "f", names=["b"], progress=lambda *now: seen.append(now))
-    assert list(got) == ["b"] and (not seen or seen[-1] == (16, 16))
+    assert list(got) == ["b"] and seen == [(16, 16)]
+    load_file(tmp_path / "f", backend="pread", progress=lambda *now: seen.append(now))
+    assert seen[-1] == (28, 28)
     assert list(load_file(tmp_path / "f", "meta", names=["b"])) == ["b"]
     with libsafetensors.open(tmp_path / "f") as f:
         assert set(f.torch()) == {"a", "b"} and torch.equal(f["a"].torch(), torch.arange(3.0))
@@ -261,6 +269,17 @@ def test_names_that_programs_take_from_here(tmp_path):
     data, kept = ours._to_ndarray(torch.arange(6, dtype=torch.bfloat16).reshape(2, 3))
     assert data.tobytes() == bits(kept) and data.shape == (12,)
     assert ours._getdtype("F8_E4M3") is torch.float8_e4m3fn and ours._SIZE[torch.complex64] == 8
+    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(True),
+               "c": torch.zeros(0, 2, dtype=torch.bfloat16),
+               "d": torch.zeros(2, 3, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)}
+    kept = []
+    written = libsafetensors.serialize(ours._flatten_as_ptr(tensors, kept))
+    assert written == save(tensors)
+    for name, tensor in ours._view2torch(libsafetensors.deserialize(written)).items():
+        assert tensor.dtype is tensors[name].dtype and tensor.shape == tensors[name].shape
+        assert bits(tensor) == bits(tensors[name])
+    with pytest.raises(ValueError):
+        ours._evaluate_tensors_for_save([1])
     a = torch.zeros(4)
     assert ours._filter_shared_not_shared([{"a", "b"}, {"c"}], {
         "a": a[:2], "b": a[2:], "c": a}) == [{"a"}, {"b"}, {"c"}]

@@ -57,10 +57,13 @@ class File:
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Tensor: ...
     def keys(self, order: _Order = "offset") -> list[str]: ...
+    def items(self) -> list[tuple[str, Tensor]]: ...
+    def values(self) -> list[Tensor]: ...
+    def get(self, name: str, default: Any = None, /) -> Any: ...
     def metadata(self) -> dict[str, str] | None:
         """None when there is no __metadata__. Of several shards: of a key that several have,
         the first one's value."""
-    def numpy(self, names: Iterable[str] | None = None) -> dict[str, Any]:
+    def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None) -> dict[str, Any]:
         """Tensors as numpy arrays, all or those named; in file order, or as named."""
     def torch(self, names: Iterable[str] | None = None, progress: _Progress = None) -> dict[str, Any]:
         """The same as torch tensors on the CPU."""
@@ -182,7 +185,8 @@ def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
          ) -> dict[str, Any]:
-    """{"method", "header_before", "header_after", "spare", "file_after"}."""
+    """{"method", "header_before", "header_after", "spare", "file_after"}; of an index, whose own
+    metadata are changed, {"method"}."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
 
 # ── Datasets ──

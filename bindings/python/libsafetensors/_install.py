@@ -30,8 +30,10 @@ def forward(name: str, into: dict[str, Any]) -> None:
     from . import _official
     into["__version__"] = _official.__version__
     into["__doc__"] = source.__doc__
-    if hasattr(source, "__all__"):
-        into["__all__"] = source.__all__
+    # The official modules have no __all__: a star takes every public name. Of the package that
+    # must not be ours, open and hash among them.
+    if name == OFFICIAL:
+        into["__all__"] = _official.__all__
 
     def look_up(key: str) -> Any:
         if key.startswith("__") or name == OFFICIAL and "." + key in _MODULES:

@@ -54,6 +54,8 @@ _SENTENCES = {
     "offsets_reversed": _OFFSET, "offsets_gap": _OFFSET, "offsets_overlap": _OFFSET,
     "size_overflow": "overflow computing buffer size from shape and/or element type",
     "size_mismatch": "invalid shape, data type, or offset for tensor",
+    "size_partial_byte": "The slice is slicing for subbytes dtypes, and the slice does not end "
+                         "up at a byte boundary, this is invalid.",
     "data_truncated": _COVER, "data_trailing": _COVER}
 
 
@@ -66,9 +68,25 @@ def _reword(error: SafetensorError, doing: str) -> SafetensorError:
     return error
 
 
+def _check_type(value: Any, kind: type, argument: str) -> None:
+    """TypeError unless value is of the kind, in the official words."""
+    if not isinstance(value, kind):
+        found = "'None'" if value is None else "%r object" % type(value).__name__
+        raise TypeError("argument %r: %s is not an instance of %r"
+                        % (argument, found, kind.__name__))
+
+
+def _check_path(filename: Any) -> None:
+    """TypeError for what is no path."""
+    if not isinstance(filename, (str, bytes, os.PathLike)):
+        raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s"
+                        % type(filename).__name__)
+
+
 def open_file(source: Any, backend: str = "mmap", doing: str = "Error while deserializing header",
               level: Literal["compat", "default", "strict"] = "default") -> _core.File:
     """_core.open with the official backends and words. OSError is the subclass of its errno."""
+    _check_type(backend, str, "backend")
     mode = _MODES.get(backend)
     if mode is None:
         raise SafetensorError(
@@ -165,14 +183,15 @@ class safe_open:
     def __init__(self, filename: Path, framework: str, device: Any = "cpu", *,
                  backend: str = "mmap",
                  level: Literal["compat", "default", "strict"] = "default") -> None:
-        if not isinstance(filename, (str, os.PathLike)):
-            raise TypeError("argument 'filename': expected str or os.PathLike, found %s"
-                            % type(filename).__name__)
+        _check_path(filename)
+        if isinstance(filename, bytes):
+            _check_type(filename, str, "filename")
         self._begin(filename, framework, device, backend, level)
 
     def _begin(self, source: Any, framework: str, device: Any, backend: str,
                level: Literal["compat", "default", "strict"] = "default") -> None:
         self._file: _core.File | None = None
+        _check_type(framework, str, "framework")
         known = _FRAMEWORKS.get(framework)
         if known is None:
             raise SafetensorError("framework %s is invalid" % (framework,))
@@ -301,9 +320,10 @@ class PySafeSlice:
 
 
 def _is_basic(index: Any) -> bool:
-    """Only integers, slices and ellipses: what can be read without the rest."""
+    """Only integers, slices and an ellipsis: what can be read without the rest."""
     parts = index if type(index) is tuple else (index,)
-    return all(type(part) in (int, slice) or part is Ellipsis for part in parts)
+    return (all(type(part) in (int, slice) or part is Ellipsis for part in parts)
+            and parts.count(Ellipsis) < 2)
 
 
 def _fits(index: Any, shape: tuple[int, ...]) -> bool:
@@ -380,7 +400,8 @@ def _beyond(part: Any, axis: int, size: int) -> int | None:
     if isinstance(part, slice):
         if part.stop is None or part.stop <= size or (part.step or 1) < 0:
             return None
-        return int(part.start if (part.start or 0) >= size else part.stop - 1)
+        start: int = part.start or 0
+        return start if start >= size else int(part.stop) - 1
     if part < -size:
         raise SafetensorError("Invalid index %d for dimension %d of size %d" % (part, axis, size))
     return int(part) if part >= size else None
@@ -390,9 +411,10 @@ def _beyond(part: Any, axis: int, size: int) -> int | None:
 
 def header_name(dtype: str) -> str:
     """The header's name of a dtype of numpy or torch. SafetensorError names those there are."""
+    _check_type(dtype, str, "dtype")
     try:
         return _HEADER_NAMES[dtype]
-    except (KeyError, TypeError):
+    except KeyError:
         raise SafetensorError('Unknown dtype "%s". Supported dtypes: %s'
                               % (dtype, ", ".join(_HEADER_NAMES))) from None
 
@@ -411,7 +433,7 @@ class TensorSpec:
         name = header_name(dtype)
         dims = [_size(dim) for dim in shape]
         if name == "F4" and dims:
-            dims[-1] = _size(dims[-1] * 2)
+            dims[-1] = _doubled(dims[-1])
         self._dtype, self._shape = name, dims
         self._ptr, self._len = _size(data_ptr), _size(data_len)
 
@@ -432,6 +454,10 @@ class TensorSpec:
     @property
     def data_len(self) -> int:
         return self._len
+
+    def __reduce__(self) -> Any:
+        # In another process the address would be nothing.
+        raise TypeError("cannot pickle 'TensorSpec' object")
 
     def __repr__(self) -> str:
         return "TensorSpec(dtype='%s', shape=%s, data_ptr=%d, data_len=%d)" % (
@@ -455,33 +481,31 @@ def _size(value: Any) -> int:
     return number
 
 
+def _doubled(size: int) -> int:
+    if size > sys.maxsize:
+        raise SafetensorError(
+            "F4 last-dim %d doubled to logical shape overflows usize" % size)
+    return 2 * size
+
+
 def check_metadata(metadata: Any) -> dict[str, str] | None:
     """A dict of str to str, or None; else TypeError."""
     if metadata is None:
         return None
-    if not isinstance(metadata, dict):
-        raise TypeError("argument 'metadata': expected a dict, found %s"
-                        % type(metadata).__name__)
+    _check_type(metadata, dict, "metadata")
     for pair in metadata.items():
         for text in pair:
-            if not isinstance(text, str):
-                raise TypeError("argument 'metadata': expected str, found %s"
-                                % type(text).__name__)
-    return metadata
+            _check_type(text, str, "metadata")
+    known: dict[str, str] = metadata
+    return known
 
 
 def _rows(tensor_dict: Any) -> list[Any]:
-    if not isinstance(tensor_dict, dict):
-        raise TypeError("argument 'tensor_dict': expected a dict, found %s"
-                        % type(tensor_dict).__name__)
+    _check_type(tensor_dict, dict, "tensor_dict")
     rows = []
     for name, spec in tensor_dict.items():
-        if not isinstance(name, str):
-            raise TypeError("argument 'tensor_dict': expected str as key, found %s"
-                            % type(name).__name__)
-        if not isinstance(spec, TensorSpec):
-            raise TypeError("argument 'tensor_dict': expected a TensorSpec for %r, found %s"
-                            % (name, type(spec).__name__))
+        _check_type(name, str, "tensor_dict")
+        _check_type(spec, TensorSpec, "tensor_dict")
         rows.append((name, spec._dtype, spec._shape, (spec._ptr, spec._len), None))
     return rows
 
@@ -499,6 +523,7 @@ def write_file(rows: Sequence[Any], filename: Any, metadata: Any, *, progress: A
     """_core.save_file with the official words and progress."""
     from ._progress import watch
     metadata = check_metadata(metadata)
+    _check_path(filename)
     try:
         with watch(progress, "saving") as tick:
             _core.save_file(filename, rows, metadata, progress=tick, **options)
@@ -518,10 +543,10 @@ def serialize_file(tensor_dict: Mapping[str, TensorSpec], filename: Path,
     write_file(_rows(tensor_dict), filename, metadata, sync=sync)
 
 
-def deserialize(data: Any) -> list[tuple[str, dict[str, Any]]]:
+def deserialize(bytes: Any) -> list[tuple[str, dict[str, Any]]]:
     """Tensors of a file in memory, in the order of the data: (name, {"shape", "dtype",
-    "data"}), the data a bytearray of its own. data: any object with a buffer."""
-    with open_file(memoryview(data), doing="Error while deserializing") as file:
+    "data"}), the data a bytearray of its own. bytes: any object with a buffer."""
+    with open_file(memoryview(bytes), doing="Error while deserializing") as file:
         found = []
         for name in file:
             tensor = file[name]

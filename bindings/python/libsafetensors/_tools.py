@@ -34,7 +34,7 @@ def ls(source: Any, order: Order = "offset") -> dict[str, Any]:
     "safetensors ls --json" has it. source: whatever libsafetensors.open takes, or a File."""
     if isinstance(source, _core.File):
         return _parse(source.ls_json(order))
-    with _core.open(source, header_only=True) as file:
+    with _core.open(source, mode="read") as file:
         return _parse(file.ls_json(order))
 
 
@@ -74,13 +74,22 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
                                       metadata=metadata, progress=tick))
 
 
-def convert(path: Path, output: Path, dtype: str, *, names: Iterable[str] | None = None,
+def _header_name(dtype: Any) -> str:
+    """A dtype by its name in a header, or as numpy and torch have it."""
+    from ._official import _HEADER_NAMES
+    name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    upper = name.upper()
+    return _HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
+
+
+def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None) -> dict[str, int]:
-    """Writes the model with its floats in another dtype ("BF16", "F8_E4M3"); names: only those.
-    saturate takes the nearest value where one has no place. Returns counts of what was done."""
+    """Writes the model with its floats in another dtype ("BF16", "F8_E4M3", also one of numpy or
+    torch); names: only those. saturate takes the nearest value where one has no place. Returns
+    counts of what was done."""
     with watch(progress, "converting") as tick:
-        return _core.convert(path, output, dtype, names=names, saturate=saturate,
+        return _core.convert(path, output, _header_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,
                              threads=threads, progress=tick)
 
@@ -92,9 +101,11 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   progress: Progress = None) -> dict[str, Any]:
     """Changes the metadata of a file in its place: the data stay where they are when the header
     has room or the file system can make it, else the file is written anew. safe always does
-    the latter; output writes a new file instead; dry_run only tells.
+    the latter; output writes a new file instead; dry_run only tells. Of an index.json, or of a
+    folder with one, the metadata are the index's own.
 
-    Returns {"method", "header_before", "header_after", "spare", "file_after"}."""
+    Returns {"method", "header_before", "header_after", "spare", "file_after"}; of an index
+    {"method"}."""
     with watch(progress, "editing") as tick:
         return _core.edit(path, set=set, remove=remove, output=output, safe=safe, sync=sync,
                           keep_mtime=keep_mtime, force=force, link=link, dry_run=dry_run,

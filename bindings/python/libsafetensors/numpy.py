@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
+_TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64,
+          "U64": np.uint64, "I32": np.int32, "U32": np.uint32, "I16": np.int16,
+          "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": bool, "C64": np.complex64}
+
 # numpy has one element of these in a byte, a file packs them: bits of one.
 _PACKED = {"float4_e2m1fn": (4, "F4"), "float6_e2m3fn": (6, "F6_E2M3"),
            "float6_e3m2fn": (6, "F6_E3M2")}
@@ -79,6 +83,37 @@ def _rows(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     return [row[:5] for row in full], [row[5] for row in full]
 
 
+def _is_little_endian(tensor: np.ndarray[Any, Any]) -> bool:
+    return bool(tensor.dtype.newbyteorder("<") == tensor.dtype)
+
+
+def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
+             keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
+    """What serialize takes; the buffer keeps the memory."""
+    specs = {}
+    for name, array in tensor_dict.items():
+        header_name(array.dtype.name)
+        plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        keep_alive_buffer.append(plain)
+        specs[name] = TensorSpec(dtype=array.dtype.name, shape=array.shape,
+                                 data_ptr=plain.ctypes.data, data_len=plain.nbytes)
+    return specs
+
+
+def _getdtype(dtype_str: str) -> Any:
+    """numpy's own dtype of the header's name; KeyError."""
+    return _TYPES[dtype_str]
+
+
+def _view2np(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays over what deserialize gives."""
+    found = {}
+    for name, facts in safeview:
+        dtype = np.dtype(_getdtype(facts["dtype"])).newbyteorder("<")
+        found[name] = np.frombuffer(facts["data"], dtype).reshape(facts["shape"])
+    return found
+
+
 def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
          metadata: Mapping[str, str] | None = None, **options: Unpack[BytesOptions]) -> bytes:
     """A whole file in memory.
@@ -106,10 +141,11 @@ def load(data: Any) -> dict[str, np.ndarray[Any, Any]]:
         return file.numpy()
 
 
-def load_file(filename: Any, *, backend: str = "mmap",
-              names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+def load_file(filename: Any, *, backend: str = "mmap", names: Iterable[str] | None = None,
+              progress: Any = None) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of a file, or those of names. Mapped, they are the file's memory, private to this
     process: writes never reach the file. filename: also a folder or an index.json, or an
-    object with read and seek."""
-    with open_file(filename, backend) as file:
-        return file.numpy(names)
+    object with read and seek. progress: True or a function of bytes done and in all."""
+    from ._progress import watch
+    with open_file(filename, backend) as file, watch(progress, "loading") as tick:
+        return file.numpy(names, tick)

@@ -41,6 +41,12 @@ def _signed(integer: Any) -> Any:
 
 def _rows(tensors: Mapping[str, paddle.Tensor]) -> tuple[list[Any], list[Any]]:
     """Rows for _core, and what keeps their memory."""
+    if not isinstance(tensors, dict):
+        raise ValueError("Expected a dict of [str, paddle.Tensor] but received %s" % type(tensors))
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, paddle.Tensor):
+            raise ValueError("Key `%s` is invalid, expected paddle.Tensor but received %s"
+                             % (name, type(tensor)))
     rows, kept = [], []
     for name, tensor in tensors.items():
         bits = {called: (header, integer) for header, (integer, called) in _BITS.items()}

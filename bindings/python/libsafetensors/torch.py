@@ -124,8 +124,9 @@ def _keep_one(shared: set[str], tensors: Mapping[str, torch.Tensor], preferred: 
     complete = {name for name in shared if _is_complete(tensors[name])}
     if not complete:
         raise RuntimeError(
-            "Cannot choose one of the tensors %s, which share memory: none covers the whole "
-            "storage, so saving one could lose elements of another. Save a contiguous copy: "
+            "Error while trying to find names to remove to save state dict, but found no suitable "
+            "name to keep for saving amongst: %s. None covers the whole memory that they share, "
+            "so saving one could lose elements of another. Save contiguous copies: "
             "tensor.clone()." % sorted(shared))
     for better in (complete - discard & preferred, complete & preferred, complete - discard):
         if better:
@@ -139,7 +140,7 @@ def _remove_duplicate_names(state_dict: Mapping[str, torch.Tensor], *,
     """Name to keep -> names that are the same memory. RuntimeError when of some memory no name
     covers the whole."""
     preferred, discard = set(preferred_names or ()), set(discard_names or ())
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = defaultdict(list)
     for shared in _find_shared_tensors(state_dict):
         kept = _keep_one(shared, state_dict, preferred, discard)
         if len(shared) > 1:
@@ -157,7 +158,7 @@ def _aliases(state_dict: Mapping[str, Any],
 
 # ── Writing ──
 
-def _check(tensors: Any) -> None:
+def _evaluate_tensors_for_save(tensors: Any) -> None:
     """ValueError for what cannot be written, RuntimeError for memory that would be twice."""
     if not isinstance(tensors, dict):
         raise ValueError("Expected a dict of [str, torch.Tensor] but received %s" % type(tensors))
@@ -177,9 +178,9 @@ def _check(tensors: Any) -> None:
         groups = [sorted(group) for group in _find_shared_tensors(tensors) if len(group) > 1]
         if groups:
             raise RuntimeError(
-                "Some tensors share memory: %s. They would be twice in the file, and no longer "
-                "be shared when loaded. Use `save_model`, which keeps one name of each, or save "
-                "copies (tensor.clone())." % groups)
+                "Some tensors share memory, this will lead to duplicate memory on disk and "
+                "potential differences when loading them again: %s. Use `save_model`, which keeps "
+                "one name of each, or save copies (tensor.clone())." % groups)
 
 
 def _may_share(tensors: Iterable[torch.Tensor]) -> bool:
@@ -222,7 +223,7 @@ def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
     ValueError when it is not contiguous, RuntimeError for a meta tensor."""
     if not tensor.is_contiguous():
         raise ValueError(
-            "You are trying to save a non contiguous tensor: `%s`, which is not allowed. It may "
+            "You are trying to save a non contiguous tensor: `%s` which is not allowed. It may "
             "be a view of another tensor: then save that one and slice it after loading. Else "
             "call `.contiguous()` on it first." % name)
     if not tensor.is_cpu:
@@ -255,7 +256,7 @@ def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None
 
     options: align (8, 64, 256 or 4096: where the data begin), keep_order (of the dict, not by
     dtype and name)."""
-    _check(tensors)
+    _evaluate_tensors_for_save(tensors)
     kept = list(tensors.values())
     return write_bytes([_row(name, tensor, kept) for name, tensor in tensors.items()], metadata,
                        **options)
@@ -272,7 +273,7 @@ def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
     options: sync (True; False does not wait for the disk), align, keep_order as for save,
     spare (bytes of header left for later edits), overwrite (True), link ("replace", "follow"
     or "refuse" when the target is a symbolic link), progress (True or a function)."""
-    _check(tensors)
+    _evaluate_tensors_for_save(tensors)
     if not all(tensor.is_cpu for tensor in tensors.values()):
         return _stream(tensors, filename, metadata, **options)
     kept = list(tensors.values())
@@ -298,6 +299,20 @@ def _stream(tensors: Mapping[str, torch.Tensor], filename: Path, metadata: Any, 
                 tick(done, total)
 
 
+def _flatten_as_ptr(tensors: dict[str, torch.Tensor],
+                    keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
+    """What serialize takes; the buffer keeps the memory."""
+    _evaluate_tensors_for_save(tensors)
+    specs = {}
+    for name, tensor in tensors.items():
+        _dtype_name(name, tensor)
+        plain = _on_cpu(name, tensor)
+        keep_alive_buffer.append(plain)
+        specs[name] = TensorSpec(dtype=str(tensor.dtype).rpartition(".")[2], shape=tensor.shape,
+                                 data_ptr=plain.data_ptr(), data_len=plain.nbytes)
+    return specs
+
+
 def _to_ndarray(tensor: torch.Tensor) -> tuple[Any, torch.Tensor]:
     """The tensor's bytes as a flat numpy array, and what keeps them."""
     kept = _on_cpu("", tensor)
@@ -312,6 +327,23 @@ def _memory(tensor: torch.Tensor) -> Any:
 
 
 # ── Reading ──
+
+def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, torch.Tensor]:
+    """Tensors over what deserialize gives."""
+    found = {}
+    for name, facts in safeview:
+        dtype, shape = _getdtype(facts["dtype"]), facts["shape"]
+        if dtype is _TYPES.get("F4") and shape:
+            shape = [*shape[:-1], shape[-1] // 2]
+        flat = torch.frombuffer(facts["data"], dtype=torch.uint8) if facts["data"] else None
+        if flat is None:
+            found[name] = torch.empty(shape, dtype=dtype)
+        elif sys.byteorder == "little":
+            found[name] = flat.view(dtype).reshape(shape)
+        else:
+            found[name] = _swapped(flat.view(dtype)).view(dtype).reshape(shape)
+    return found
+
 
 def load(data: Any) -> dict[str, torch.Tensor]:
     """CPU tensors of a file in memory: any object with a buffer, whose bytes are copied."""

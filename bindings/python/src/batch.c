@@ -62,6 +62,10 @@ static int pick_one(batch *all, PyObject *name) {
 }
 
 static int pick_named(batch *all, PyObject *names) {
+    if (PyUnicode_Check(names)) {
+        PyErr_SetString(PyExc_TypeError, "names: expected several names, found one str");
+        return -1;
+    }
     PyObject *list = PySequence_List(names);
     if (!list) return -1;
     Py_ssize_t count = PyList_Size(list);
@@ -146,6 +150,16 @@ static int read_blocks(batch *all, const sft_read *reads, uint64_t total, PyObje
     return -1;
 }
 
+/* Nothing is to be read: that is the end. */
+static int tell_all(const batch *all, PyObject *progress) {
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return -1;
+    for (size_t i = 0; i < all->count; i++)
+        job.total += all->picks[i].facts->end - all->picks[i].facts->begin;
+    job.told = false;
+    return pysft_job_end(&job, SFT_OK);
+}
+
 static int copy_what_cannot_be_lent(batch *all, bool want_writable, PyObject *progress) {
     uint64_t total = 0;
     size_t count = 0;
@@ -160,6 +174,7 @@ static int copy_what_cannot_be_lent(batch *all, bool want_writable, PyObject *pr
         total += one->facts->end - one->facts->begin;
     }
     if (rc == 0 && count) rc = read_blocks(all, reads, total, progress);
+    else if (rc == 0 && progress && progress != Py_None) rc = tell_all(all, progress);
     PyMem_Free(reads);
     return rc;
 }
@@ -248,9 +263,10 @@ static PyObject *batch_run(pysft_state *state, pysft_store *store, PyObject *nam
     return dict;
 }
 
-PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names) {
+PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names,
+                            PyObject *progress) {
     if (!pysft_numpy_get(state)) return NULL;
-    return batch_run(state, store, names, false, NULL);
+    return batch_run(state, store, names, false, progress);
 }
 
 PyObject *pysft_batch_torch(pysft_state *state, pysft_store *store, PyObject *names,

@@ -104,11 +104,64 @@ static PyObject *run_edit(edit_call *call, PyObject *progress) {
     return done;
 }
 
+/* ── An index ── */
+
+/* Of what is set, then of what is removed and not set; NULL with an exception. */
+static sft_pair *index_pairs(const edit_call *call, size_t *count) {
+    size_t removed = call->removed ? (size_t)PyTuple_Size(call->removed) : 0;
+    sft_pair *pairs = PyMem_Calloc(call->set.count + removed + 1, sizeof *pairs);
+    if (!pairs) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (call->set.count) memcpy(pairs, call->set.at, call->set.count * sizeof *pairs);
+    *count = call->set.count;
+    for (size_t i = 0; i < removed; i++) {
+        sft_pair *gone = &pairs[*count];
+        bool is_set = false;
+        PyObject *key = PyTuple_GetItem(call->removed, (Py_ssize_t)i);
+        if (pysft_span_of(key, "remove", &gone->key) < 0) {
+            PyMem_Free(pairs);
+            return NULL;
+        }
+        for (size_t k = 0; k < *count; k++) is_set |= sft_span_equal(pairs[k].key, gone->key);
+        if (!is_set) ++*count;
+    }
+    return pairs;
+}
+
+static PyObject *run_index(edit_call *call) {
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    bool changed = false;
+    if (call->rename.count)
+        return pysft_raise_code(call->state, SFT_BAD_ARGUMENT,
+                                "expected one file whose tensors get other names, found an index: "
+                                "that is what the command \"safetensors rename\" takes",
+                                call->path.text);
+    const char *target = call->output.text ? call->output.text : call->path.text;
+    if (pysft_inherit(call->path.text, target, call->options.keep_mtime, &call->saving) < 0)
+        return NULL;
+    sft_pair *pairs = index_pairs(call, &changes.metadata_count);
+    if (!pairs) return NULL;
+    changes.metadata = pairs;
+    changes.only_look = call->dry_run;
+    if (!call->output.text) call->saving.no_clobber = false;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_index_rewrite(call->path.text, &changes, call->output.text, &call->saving,
+                             &changed, &err);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(pairs);
+    if (code) return pysft_raise(call->state, &err, target);
+    return Py_BuildValue("{ss}", "method", changed ? "copy" : "none");
+}
+
 /* ── The functions ── */
 
 static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *removed,
                       PyObject *rename, PyObject *output) {
-    if (pysft_path_of(path, &call->path) < 0) return -1;
+    if (pysft_model_path_of(call->state, path, &call->path) < 0) return -1;
     if (output && output != Py_None && pysft_path_of(output, &call->output) < 0) return -1;
     if (pysft_pairs_of(set, "set", &call->set) < 0) return -1;
     if (removed && removed != Py_None && take_removed(call, removed) < 0) return -1;
@@ -148,7 +201,7 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
         /* The file itself stays as it is: its names and links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
-        done = run_edit(&call, progress);
+        done = sft_is_index_path(call.path.text) ? run_index(&call) : run_edit(&call, progress);
     }
     edit_end(&call);
     return done;

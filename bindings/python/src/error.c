@@ -77,7 +77,7 @@ static PyObject *full_text(const sft_error *err, PyObject *path, PyObject *tenso
         more = PyUnicode_FromFormat("byte %llu: %U", (unsigned long long)err->offset, text);
         pysft_replace(&text, more);
     }
-    if (text && path != Py_None) {
+    if (text && path != Py_None && PyUnicode_GetLength(path) > 0) {
         more = PyUnicode_FromFormat("%U: %U", path, text);
         pysft_replace(&text, more);
     }

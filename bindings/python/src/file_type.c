@@ -173,6 +173,51 @@ static PyObject *file_iter(PyObject *object) {
     return iterator;
 }
 
+/* ── As a mapping ────────────────────────────────────────────────────────── */
+
+static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, bool with_name) {
+    const sft_tensor *facts = sft_set_tensor(pysft_store_set(store), number);
+    size_t shard = sft_set_tensor_shard(pysft_store_set(store), number);
+    PyObject *tensor = pysft_tensor_new(state, store, facts, shard, NULL);
+    PyObject *name = tensor && with_name ? pysft_text(facts->name) : NULL;
+    if (!with_name) return tensor;
+    PyObject *pair = name ? PyTuple_Pack(2, name, tensor) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(tensor);
+    return pair;
+}
+
+static PyObject *list_items(PyObject *object, bool with_names) {
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    size_t count = sft_set_count(pysft_store_set(store));
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *item = item_of(pysft_state_from(object), store, i, with_names);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
+    }
+    pysft_store_drop(store);
+    return list;
+}
+
+static PyObject *file_items(PyObject *object, PyObject *none) {
+    (void)none;
+    return list_items(object, true);
+}
+
+static PyObject *file_values(PyObject *object, PyObject *none) {
+    (void)none;
+    return list_items(object, false);
+}
+
+static PyObject *file_get(PyObject *object, PyObject *args) {
+    PyObject *name, *other = Py_None;
+    if (!PyArg_ParseTuple(args, "O|O:get", &name, &other)) return NULL;
+    int there = file_contains(object, name);
+    if (there < 0) return NULL;
+    return there ? file_subscript(object, name) : Py_NewRef(other);
+}
+
 /* ── Header ──────────────────────────────────────────────────────────────── */
 
 /* Of a key that is there already, the value stays. */
@@ -259,13 +304,15 @@ static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
 static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = { "names", NULL };
-    PyObject *names = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:numpy", keywords, &names)) return NULL;
+    static char *keywords[] = { "names", "progress", NULL };
+    PyObject *names = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:numpy", keywords, &names, &progress))
+        return NULL;
     pysft_store *store = hold(object);
     PyObject *dict = NULL;
     if (store)
-        dict = pysft_batch_numpy(pysft_state_from(object), store, names == Py_None ? NULL : names);
+        dict = pysft_batch_numpy(pysft_state_from(object), store,
+                                 names == Py_None ? NULL : names, progress);
     pysft_store_drop(store);
     return dict;
 }
@@ -375,10 +422,14 @@ static PyGetSetDef file_getset[] = {
 static PyMethodDef file_methods[] = {
     { "keys", WITH_KEYWORDS(file_keys), METH_VARARGS | METH_KEYWORDS,
       "keys(order='offset') -> list of names: by 'offset', 'name', 'natural' or 'header'." },
+    { "items", file_items, METH_NOARGS,
+      "items() -> list of (name, Tensor), in the order of the data." },
+    { "values", file_values, METH_NOARGS, "values() -> list of Tensors, in the same order." },
+    { "get", file_get, METH_VARARGS, "get(name, default=None) -> Tensor, or default." },
     { "metadata", file_metadata, METH_NOARGS,
       "metadata() -> dict, or None when there is no __metadata__." },
     { "numpy", WITH_KEYWORDS(file_numpy), METH_VARARGS | METH_KEYWORDS,
-      "numpy(names=None) -> dict of numpy arrays, all or those named." },
+      "numpy(names=None, progress=None) -> dict of numpy arrays, all or those named." },
     { "torch", WITH_KEYWORDS(file_torch), METH_VARARGS | METH_KEYWORDS,
       "torch(names=None, progress=None) -> dict of torch tensors on the CPU." },
     { "ls_json", WITH_KEYWORDS(file_ls_json), METH_VARARGS | METH_KEYWORDS,

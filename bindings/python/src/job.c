@@ -27,10 +27,13 @@ static int call_progress(pysft_job *job) {
 static bool tick(void *ctx, uint64_t done, uint64_t total) {
     pysft_job *job = ctx;
     double now = clock_now();
+    bool again = job->told && job->done == done && job->total == total;
+    /* The end is told here, where what is raised can still undo the work. */
+    bool ends = job->progress && done == total && !again;
     job->done = done;
     job->total = total;
-    job->told = false;
-    if (now < job->next && now > job->next - 2 * look_every) return true;
+    job->told = again;
+    if (!ends && now < job->next && now > job->next - 2 * look_every) return true;
     job->next = now + look_every;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = PyErr_CheckSignals();

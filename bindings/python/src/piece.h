@@ -68,6 +68,10 @@ PyObject *pysft_dlpack_versioned(const pysft_piece *piece, pysft_dlpack_dtype ty
 int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor,
                    const sft_slice *whole, sft_slice *out);
 
+/* sft_slice_read with a job, whose tick is called between pieces (slice_read.c). No GIL. */
+sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
+                          void *into, size_t len, const sft_job *job, sft_error *err);
+
 /* ── Tensors ─────────────────────────────────────────────────────────────── */
 
 /* New Tensor: all of one of the store's, or the slice of it. */
@@ -79,8 +83,9 @@ PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank);
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len);
 
-/* dict of arrays: names is an iterable of str, or NULL for all. */
-PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names);
+/* dict of arrays: names is an iterable of str, or NULL for all; progress a callable or None. */
+PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names,
+                            PyObject *progress);
 PyObject *pysft_batch_torch(pysft_state *state, pysft_store *store, PyObject *names,
                             PyObject *progress);
 

@@ -26,7 +26,7 @@ int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *f
     pysft_job job;
     if (pysft_job_begin(&job, NULL) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
-    if (slice) code = sft_slice_read(file, facts, slice, into, (size_t)len, &err);
+    if (slice) code = pysft_slice_read(file, facts, slice, into, (size_t)len, &job.job, &err);
     else code = sft_read_many(file, &all, 1, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return 0;

@@ -1,0 +1,87 @@
+/* A slice read in pieces, so that signals are answered meanwhile. */
+#include "piece.h"
+
+#define PIECE_BYTES (UINT64_C(8) << 20) /* of the result */
+#define PIECE_SPAN (UINT64_C(64) << 20) /* of the tensor, from first to last */
+
+/* The slice is cut along dimension `cut` into stretches of `step` places; those outside of it
+ * are counted through, those inside are whole. */
+typedef struct pieces {
+    const sft_slice *all;
+    sft_slice now;
+    uint32_t cut;
+    uint64_t step;
+    uint64_t at[SFT_MAX_RANK]; /* place in each dimension up to cut */
+} pieces;
+
+/* How many places of dimension d, each of `inner` elements of the result and `far` elements of
+ * the tensor apart from the next, make a piece. */
+static uint64_t places_of(const sft_range *range, uint64_t inner, uint64_t far, uint32_t bits) {
+    uint64_t apart = range->step < 0 ? 0 - (uint64_t)range->step : (uint64_t)range->step;
+    uint64_t most = PIECE_BYTES * 8 / bits / inner;
+    uint64_t span = range->count > 1 ? PIECE_SPAN * 8 / bits / far / apart : most;
+    uint64_t places = most < span ? most : span;
+    return places > 0 ? places : 1;
+}
+
+/* As many inner dimensions as fit, and part of the next. No count is 0. */
+static void cut_slice(pieces *p, const uint64_t *shape, uint32_t bits) {
+    uint64_t inner = 1, far = 1;
+    p->now = *p->all;
+    for (uint32_t d = p->all->rank; d-- > 0;) {
+        const sft_range *range = &p->all->range[d];
+        p->cut = d;
+        p->step = places_of(range, inner, far, bits);
+        if (range->count > p->step) return;
+        p->step = range->count;
+        inner *= range->count;
+        far *= shape[d];
+    }
+}
+
+static sft_range part_of(const sft_range *all, uint64_t from, uint64_t count) {
+    return (sft_range){ all->start + from * (uint64_t)all->step, count, all->step };
+}
+
+static void place_piece(pieces *p) {
+    for (uint32_t d = 0; d < p->cut; d++) p->now.range[d] = part_of(&p->all->range[d], p->at[d], 1);
+    const sft_range *range = &p->all->range[p->cut];
+    uint64_t left = range->count - p->at[p->cut];
+    p->now.range[p->cut] = part_of(range, p->at[p->cut], left < p->step ? left : p->step);
+}
+
+/* On to the next piece; false behind the last. */
+static bool next_piece(pieces *p) {
+    p->at[p->cut] += p->step;
+    for (uint32_t d = p->cut; p->at[d] >= p->all->range[d].count; d--) {
+        if (d == 0) return false;
+        p->at[d] = 0;
+        p->at[d - 1]++;
+    }
+    return true;
+}
+
+sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
+                          void *into, size_t len, const sft_job *job, sft_error *err) {
+    uint32_t bits = sft_dtype_describe(facts->dtype)->bits;
+    pieces p = { .all = slice };
+    size_t done = 0;
+    /* Of elements under a byte, pieces might end inside one. */
+    if (len == 0 || bits < 8 || slice->rank == 0)
+        return sft_slice_read(file, facts, slice, into, len, err);
+    cut_slice(&p, facts->shape, bits);
+    do {
+        uint64_t bytes;
+        place_piece(&p);
+        sft_code code = sft_slice_size(&p.now, facts->dtype, NULL, &bytes, err);
+        if (code == SFT_OK && bytes > len - done)
+            code = sft_error_set(err, SFT_BUFFER_SIZE, 0, "expected a buffer of the slice's bytes");
+        if (code == SFT_OK)
+            code = sft_slice_read(file, facts, &p.now, (char *)into + done, (size_t)bytes, err);
+        if (code) return code;
+        done += (size_t)bytes;
+        if (!job->tick(job->ctx, done, len))
+            return sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
+    } while (next_piece(&p));
+    return SFT_OK;
+}

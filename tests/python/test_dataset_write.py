@@ -1,6 +1,7 @@
 """What is written is what was given, and the official package opens it."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -125,6 +126,33 @@ def test_a_value_without_a_place(tmp_path):
         dataset.write(pa.table({"c": [1, 2, 300]}), tmp_path / "d", batch_size=4, dtype="U8")
     assert caught.value.code == "row_value"
     assert list(tmp_path.glob("d/[!.]*")) == []
+
+
+@pytest.mark.parametrize("values, dtype, found", [
+    ([1.0, 2.0, 2.5], "I32", "2.5"), ([1.0, 2.0, float("nan")], "I64", "NaN"),
+    ([1.0, 2.0, float("inf")], "U8", "inf"), ([1.0, 2.0, -1.0], "U16", "-1"),
+    ([1.0, 2.0, 3e9], "I32", "3e+09"), ([1.0, 0.0, 2.0], "BOOL", "2"),
+    ([1.0, float("inf"), 1e6], "F16", "1000000"), ([1.0, 448.0, 500.0], "F8_E4M3", "500")])
+@pytest.mark.parametrize("rows", [list, lambda values: [[value] for value in values]])
+@pytest.mark.parametrize("mode", [{"batch_size": 2}, {"name_col": "k"}])
+def test_values_that_do_not_fit(tmp_path, values, dtype, found, rows, mode):
+    table = pa.table({"k": ["a", "b", "c"], "x": rows(values)})
+    with pytest.raises(ValueError, match=r'"x", row 2: .*found %s ' % re.escape(found)) as caught:
+        dataset.write(table, tmp_path / "d", columns="x", dtype=dtype, **mode)
+    assert caught.value.code == "row_value"
+    assert list(tmp_path.glob("d/[!.]*")) == []
+
+
+def test_whole_numbers_become_integers(write, tmp_path):
+    write(pa.table({"c": [1.0, -0.0, -3e9]}), batch_size=3, dtype="I64", rounding="truncate")
+    assert only(tmp_path / "d") == (np.array([1, 0, -3 * 10**9], np.int64).tobytes(), "I64")
+
+
+def test_too_large_is_infinite_for_the_connector(write, tmp_path):
+    """In F16, and only with rounding=truncate."""
+    write(pa.table({"c": np.float32([65535.9, 65536, -1e9])}), batch_size=3, dtype="F16",
+          rounding="truncate")
+    assert only(tmp_path / "d")[0] == np.float16([65504, np.inf, -np.inf]).tobytes()
 
 
 # ── Shapes ──

@@ -1,7 +1,9 @@
 """What is written is what was given, and the official package opens it."""
 import json
+import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -153,6 +155,25 @@ def test_too_large_is_infinite_for_the_connector(write, tmp_path):
     write(pa.table({"c": np.float32([65535.9, 65536, -1e9])}), batch_size=3, dtype="F16",
           rounding="truncate")
     assert only(tmp_path / "d")[0] == np.float16([65504, np.inf, -np.inf]).tobytes()
+
+
+# ── README.md ──
+
+def test_ten_lines(tmp_path, root):
+    section = (root / "README.md").read_text().split("\n## A dataset in ten lines\n")[1]
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section.split("\n## ")[0], re.M | re.S)
+    assert [kind for kind, _ in blocks] == ["python", "sh"]
+    assert sum(bool(line) for _, text in blocks for line in text.splitlines()) == 10
+    done = subprocess.run([sys.executable, "-c", blocks[0][1]], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    for words in ("array([6.       , 4.6666665], dtype=float32)", "'label': array(42)", "[0 1 2]"):
+        assert words in done.stdout
+    command = shlex.split(os.environ.get("SFT_COMMAND") or str(root / "build/safetensors"))
+    words = shlex.split(blocks[1][1])
+    assert words[0] == "safetensors"
+    done = subprocess.run(command + words[1:], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "whole" in done.stdout
 
 
 # ── Shapes ──

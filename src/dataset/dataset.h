@@ -97,7 +97,8 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err);
 
 /* ── receipt.c ── */
 
-/* One shard that a task wrote. */
+/* One shard that a task wrote; or, of a task that wrote none, what it dropped: then `name` and
+ * `stored` are NULL. */
 typedef struct sfti_ds_receipt {
     sft_span name;   /* final name, bare */
     sft_span stored; /* where it is now: "_job-<uuid>/" and name, or name */
@@ -141,6 +142,7 @@ typedef struct sfti_ds_manifest {
     sft_span index; /* file name; data NULL: null or absent */
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* seconds since 1970: gc leaves replaced shards till then; 0: none */
+    uint64_t dropped;    /* rows that tails were, with tail_strategy=drop */
     size_t shard_count;
     sfti_ds_shard *shards; /* sorted by name */
     bool has_schema;

@@ -77,6 +77,19 @@ static void test_dropped(void **unused) {
     assert_int_equal(receipts[0].dropped, 2);
 }
 
+/* A task that wrote nothing tells all the same. */
+static void test_all_dropped(void **unused) {
+    (void)unused;
+    OPEN(pair_type(), "batch_size=4", "tail_strategy=drop");
+    append(pair_rows(0, 3));
+    close_writer(NULL);
+    assert_int_equal(receipt_count, 1);
+    assert_null(receipts[0].name.data);
+    assert_int_equal(receipts[0].partition, 3);
+    assert_int_equal(receipts[0].dropped, 3);
+    assert_int_equal(temp_dir_count(), 0);
+}
+
 static void test_nothing(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=4");
@@ -503,6 +516,7 @@ static void test_arguments(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_batches), TEST(test_one_large_batch), TEST(test_tails), TEST(test_dropped),
+        TEST(test_all_dropped),
         TEST(test_nothing), TEST(test_loose), TEST(test_ragged), TEST(test_bad_batches),
         TEST(test_casts), TEST(test_cast_value), TEST(test_cast_value_later),
         TEST(test_unfit), TEST(test_fit), TEST(test_unfit_later),

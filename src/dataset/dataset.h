@@ -184,6 +184,22 @@ sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 
+/* ── index_look.c: what an index tells of itself ── */
+
+#define SFTI_INDEX_COLUMNS 15u /* tensor_key, file_name, shape, dtype */
+
+typedef struct sfti_ds_index {
+    bool has_rows;
+    uint64_t rows;
+    unsigned columns;     /* bits: those of the four that are there */
+    sft_span commit;      /* data NULL: it tells none */
+    sft_span first, last; /* least and greatest file_name; data NULL: not told */
+} sfti_ds_index;
+
+/* Of a Parquet file, by its footer. SFT_DATASET_SHARD when it is none. Texts from the arena. */
+sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+                            sfti_ds_index *out, sft_error *err);
+
 /* ── merge.c: all headers as one sorted list ── */
 
 typedef struct sfti_ds_row {

@@ -307,6 +307,28 @@ def test_what_tails_dropped_is_told(write, tmp_path):
     assert "dropped_samples" not in write(pa.table({"c": range(8)}), mode="overwrite", **options)
 
 
+def test_verify_looks_at_the_index(write, tmp_path):
+    import pyarrow.parquet as pq
+    table = pa.table({"k": ["a", "b", "c"], "v": [1, 2, 3]})
+    path = tmp_path / "d/_tensor_index.parquet"
+    write(table, name_col="k", generate_index=True)
+    old = path.read_bytes()
+    write(table, name_col="k", mode="overwrite", generate_index=True)
+    rows = pq.read_table(path)
+    for change, message in [
+            (lambda: path.write_bytes(old), "expected the index of this commit, found"),
+            (lambda: path.write_bytes(old[:-9]), "expected a Parquet file"),
+            (lambda: pq.write_table(rows[1:], path), "a row for each of 3 tensors, found 2"),
+            (lambda: pq.write_table(rows.drop_columns("shape"), path), "the columns tensor_key"),
+            (path.unlink, "the index that the manifest names, found none")]:
+        change()
+        told = dataset.verify(tmp_path / "d")
+        assert [one["shard"] for one in told["findings"]] == [path.name] and not told["ok"]
+        assert message in told["findings"][0]["message"]
+    pq.write_table(rows, path, compression="zstd", row_group_size=1, data_page_version="2.0")
+    assert dataset.verify(tmp_path / "d")["ok"]
+
+
 # ── KV ──
 
 def test_rows_by_name(write, tmp_path):

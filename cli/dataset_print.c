@@ -76,9 +76,11 @@ static void info_how(cli_out *out, const cli_node *result) {
 
 static void info_samples(cli_out *out, const cli_node *result) {
     uint64_t padded = number_of(result, "padded_samples");
+    uint64_t dropped = number_of(result, "dropped_samples");
     put_label(out, "samples");
     cli_printf(out, "%" PRIu64, number_of(result, "samples"));
     if (padded) cli_printf(out, ", %" PRIu64 " of them padding", padded);
+    if (dropped) cli_printf(out, "; %" PRIu64 " dropped by tail_strategy", dropped);
     cli_text(out, "\n");
 }
 

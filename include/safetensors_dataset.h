@@ -316,8 +316,8 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, c
                                                    void *ctx, sft_sink *sink, sft_error *err);
 /* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
  * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
- * "message"}]; *whole tells the same. The index is for those who can read Parquet: "index"
- * tells name and commit. */
+ * "message"}]; *whole tells the same. Of the index the Parquet footer is looked at: its commit (a
+ * connector's tells none), columns, number of rows, and which files it names. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
                                                        const char *path, const char *command,
                                                        sft_sink *sink, bool *whole,

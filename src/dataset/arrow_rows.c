@@ -211,7 +211,7 @@ static sft_code list_ragged(uint64_t expected, uint64_t found, sft_error *err) {
 /* All of them. */
 static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *array,
                           uint64_t begin, uint64_t end, list_run *out, sft_error *err) {
-    uint64_t from, to;
+    uint64_t from = 0, to = 0;
     *out = (list_run){ 0, 0, list->fixed ? list->length : 0, false };
     if (list_quick(list, array, begin, end, out)) return SFT_OK;
     for (uint64_t i = begin; i < end; i++) {

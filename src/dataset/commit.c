@@ -194,6 +194,23 @@ static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_
                      (unsigned long long)r->shard, r->name.data);
 }
 
+static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
+    for (const commit_drop *d = c->drops; d; d = d->next)
+        if (d->partition == r->partition) return SFT_OK;
+    commit_drop *drop = sfti_arena_take(&c->arena, sizeof *drop);
+    if (!drop) return sfti_fail_memory(err, sizeof *drop);
+    *drop = (commit_drop){ c->drops, r->partition, r->dropped };
+    c->drops = drop;
+    return SFT_OK;
+}
+
+static sft_code commit_take(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
+    if (!r->name.data) return commit_dropped(c, r, err);
+    sft_code code = commit_place(c, r, err);
+    if (code == SFT_OK) c->receipts[c->receipt_count++] = *r;
+    return code;
+}
+
 sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     sfti_ds_receipt *all = NULL;
     size_t count = 0;
@@ -203,10 +220,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
                                           err);
     if (code == SFT_OK) code = commit_room(c, count, err);
-    for (size_t i = 0; code == SFT_OK && i < count; i++) {
-        code = commit_place(c, &all[i], err);
-        if (code == SFT_OK) c->receipts[c->receipt_count++] = all[i];
-    }
+    for (size_t i = 0; code == SFT_OK && i < count; i++) code = commit_take(c, &all[i], err);
     return code;
 }
 

@@ -19,6 +19,12 @@ typedef struct commit_shard {
     const sfti_ds_receipt *receipt; /* NULL: it was there before */
 } commit_shard;
 
+/* Rows of a task that dropped all it had. */
+typedef struct commit_drop {
+    struct commit_drop *next;
+    uint64_t partition, rows;
+} commit_drop;
+
 struct sft_commit {
     sft_allocator alloc;
     const sft_dataset_options *options;
@@ -37,6 +43,7 @@ struct sft_commit {
     sfti_ds_columns columns; /* of the schema; count 0 when there was none */
     sfti_ds_receipt *receipts;
     size_t receipt_count, receipt_room;
+    commit_drop *drops;
     /* from prepare on; made anew each time */
     sfti_arena work;
     bool has_base;

@@ -161,6 +161,7 @@ static sft_code next_shards(sft_commit *c, sft_error *err) {
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
     uint64_t shadowed = 0, columns = m->column_count ? m->column_count : 1;
+    m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
@@ -169,6 +170,12 @@ static bool next_totals(sft_commit *c) {
             return false;
         shadowed += s->shadowed;
     }
+    for (size_t i = 0; i < c->shard_count; i++)
+        if (c->shards[i].receipt && !sfti_add(m->dropped, c->shards[i].receipt->dropped,
+                                              &m->dropped))
+            return false;
+    for (const commit_drop *d = c->drops; d; d = d->next)
+        if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
     /* Only rows that win count. */
     uint64_t lost = shadowed / columns;
     m->total_samples -= lost < m->total_samples ? lost : m->total_samples;

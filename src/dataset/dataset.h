@@ -97,7 +97,8 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err);
 
 /* ── receipt.c ── */
 
-/* One shard that a task wrote. */
+/* One shard that a task wrote; or, of a task that wrote none, what it dropped: then `name` and
+ * `stored` are NULL. */
 typedef struct sfti_ds_receipt {
     sft_span name;   /* final name, bare */
     sft_span stored; /* where it is now: "_job-<uuid>/" and name, or name */
@@ -141,6 +142,7 @@ typedef struct sfti_ds_manifest {
     sft_span index; /* file name; data NULL: null or absent */
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* seconds since 1970: gc leaves replaced shards till then; 0: none */
+    uint64_t dropped;    /* rows that tails were, with tail_strategy=drop */
     size_t shard_count;
     sfti_ds_shard *shards; /* sorted by name */
     bool has_schema;
@@ -181,6 +183,22 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
+
+/* ── index_look.c: what an index tells of itself ── */
+
+#define SFTI_INDEX_COLUMNS 15u /* tensor_key, file_name, shape, dtype */
+
+typedef struct sfti_ds_index {
+    bool has_rows;
+    uint64_t rows;
+    unsigned columns;     /* bits: those of the four that are there */
+    sft_span commit;      /* data NULL: it tells none */
+    sft_span first, last; /* least and greatest file_name; data NULL: not told */
+} sfti_ds_index;
+
+/* Of a Parquet file, by its footer. SFT_DATASET_SHARD when it is none. Texts from the arena. */
+sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+                            sfti_ds_index *out, sft_error *err);
 
 /* ── merge.c: all headers as one sorted list ── */
 

@@ -312,6 +312,9 @@ static sft_code manifest_tail(manifest_reading *r) {
 static sft_code manifest_keep(manifest_reading *r) {
     return manifest_uint(r, &r->out->keep_until);
 }
+static sft_code manifest_dropped(manifest_reading *r) {
+    return manifest_uint(r, &r->out->dropped);
+}
 static sft_code manifest_version(manifest_reading *r) {
     return manifest_uint(r, &r->out->version);
 }
@@ -347,6 +350,7 @@ static const struct manifest_field {
     { "index", manifest_index, false },
     { "columns", manifest_columns, false },
     { "keep_until", manifest_keep, false },
+    { "dropped_samples", manifest_dropped, false },
     { "total_valid_samples", manifest_valid, false },
 };
 #define FIELD_COUNT (sizeof manifest_fields / sizeof *manifest_fields)

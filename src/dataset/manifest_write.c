@@ -79,6 +79,7 @@ static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     write_text(w, "tail_strategy", m->tail);
     write_text(w, "index", m->index);
     if (m->keep_until) write_uint(w, "keep_until", m->keep_until);
+    if (m->dropped) write_uint(w, "dropped_samples", m->dropped);
 }
 
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_error *err) {

@@ -40,6 +40,11 @@ static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_err
 
 static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_span job) {
     receipt_text(w, "job", job);
+    if (!r->name.data) {
+        receipt_uint(w, "partition", r->partition);
+        receipt_uint(w, "dropped", r->dropped);
+        return;
+    }
     receipt_text(w, "name", r->name);
     receipt_text(w, "stored", r->stored);
     receipt_uint(w, "partition", r->partition);
@@ -201,6 +206,7 @@ static sft_code receipt_field(receipt_reading *r, sfti_ds_receipt *out, bool *of
 /* The names that a shard writer gives, and no others. */
 static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
     uint64_t file, shard;
+    if (!r->name.data && !r->stored.data) return r->dropped && !r->bytes && !r->tensors;
     if (!r->name.data || !r->stored.data || !sfti_ds_shard_parse(r->name, &file, &shard))
         return false;
     if (sft_span_equal(r->name, r->stored)) return true;

@@ -78,6 +78,7 @@ static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_ds_put_uint(w, "samples", m->total_samples);
     sfti_ds_put_uint(w, "valid_samples", m->total_valid);
     sfti_ds_put_uint(w, "padded_samples", padded);
+    sfti_ds_put_uint(w, "dropped_samples", m->dropped);
     sfti_ds_put_uint(w, "bytes", m->total_bytes);
     sfti_ds_put_uint(w, "shards", m->shard_count);
     if (known) sfti_ds_put_uint(w, "tensors", tensors);

@@ -180,9 +180,11 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
 /* ── Ends ── */
 
 static sft_code close_receipts(sft_shard_writer *w, sft_buffer *out, sft_error *err) {
+    const sfti_ds_receipt none = { .partition = w->partition, .dropped = w->dropped };
     sft_code code = SFT_OK;
     if (!sfti_buffer_put(out, "[", 1)) return sfti_fail_memory(err, 1);
     if (w->receipt_count) w->receipts[w->receipt_count - 1].dropped = w->dropped;
+    else if (w->dropped) code = sfti_ds_receipt_write(&none, w->job_text, out, err);
     for (size_t i = 0; code == SFT_OK && i < w->receipt_count; i++) {
         if (i > 0 && !sfti_buffer_put(out, ",", 1)) return sfti_fail_memory(err, 1);
         code = sfti_ds_receipt_write(&w->receipts[i], w->job_text, out, err);

@@ -38,8 +38,10 @@ void sfti_pieces_free(shard_pieces *pieces, const sft_allocator *alloc);
 
 /* ── cast.c ── */
 
-/* As sft_cast; truncate: to F16 and BF16 as the connector rounds (through F32, towards zero,
- * F16 subnormals to zero). */
+/* As sft_cast, but what does not fit is SFT_CAST_VALUE: a fraction in an integer, anything but 0
+ * and 1 in BOOL, a finite number that is too large for a float, an infinity that it has not.
+ * truncate: to F16 and BF16 as the connector rounds (through F32, towards zero, F16 subnormals to
+ * zero, what is too large to an infinity). */
 sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                       bool truncate, uint64_t *element, sft_error *err);
 

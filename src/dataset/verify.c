@@ -21,8 +21,9 @@ typedef struct verifying {
     sft_buffer findings, orphans;
     size_t count, orphan_count;
     uint64_t done, total; /* bytes */
-    uint64_t samples, valid, shadowed, digests;
-    bool opened_all, index; /* the file of that name is there */
+    uint64_t samples, valid, shadowed, digests, tensors;
+    bool opened_all;
+    bool index, index_folder; /* what has that name is there; Spark wrote it */
     sft_code code; /* what ends the work: memory, cancelling */
     sft_error *err;
 } verifying;
@@ -190,6 +191,7 @@ static void verify_shard(verifying *v, size_t i) {
         return;
     }
     if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_count(file));
+    v->tensors += sft_file_count(file);
     verify_marks(v, s, file);
     if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
     sft_close(file);
@@ -257,6 +259,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
     if (part && sfti_ds_manifest_names(v->m, object->name)) return true;
     v->index = v->index || index;
+    v->index_folder = v->index_folder || (index && object->folder);
     /* A connector's manifest names no index. */
     bool stale = index && v->m->ours && !v->m->index.data;
     if (!part && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
@@ -271,13 +274,106 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
 }
 
 static void verify_listing(verifying *v) {
-    sft_error e = SFT_ERROR_INIT;
     sft_code code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
     if (v->code == SFT_OK) v->code = code;
-    if (v->code || v->index || !v->m->index.data) return;
+}
+
+/* ── The index ── */
+
+static void index_find(verifying *v, const char *expected, sft_span found) {
+    sft_error e = SFT_ERROR_INIT;
+    int len = (int)(found.len < 100 ? found.len : 100);
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %.*s", expected, len,
+                    found.data);
+    verify_find(v, SFTI_DATASET_INDEX, &e);
+}
+
+static bool verify_index_name(verifying *v, sft_span name) {
+    char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
+    if (!name.data) return true;
+    if (!copy) {
+        v->code = sfti_fail_memory(v->err, name.len + 1);
+        return true;
+    }
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = '\0';
+    if (sfti_ds_manifest_names(v->m, copy)) return true;
+    index_find(v, "names of the manifest's shards", name);
+    return false;
+}
+
+/* Of one file; false when it was no use. */
+static bool index_file(verifying *v, const char *name, uint64_t *rows) {
+    sft_error e = SFT_ERROR_INIT;
+    sfti_ds_index index;
+    if (sfti_ds_index_look(v->storage, name, &v->arena, &index, &e)) {
+        verify_find(v, SFTI_DATASET_INDEX, &e);
+        return false;
+    }
+    *rows += index.rows;
+    if (index.columns != SFTI_INDEX_COLUMNS) {
+        index_find(v, "the columns tensor_key, file_name, shape and dtype",
+                   sft_span_cstr("others"));
+        return false;
+    }
+    sft_span none = sft_span_cstr("one that tells none");
+    if (v->m->ours && !sft_span_equal(index.commit, sft_span_cstr(v->m->commit))) {
+        index_find(v, "the index of this commit", index.commit.data ? index.commit : none);
+        return false;
+    }
+    return verify_index_name(v, index.first) && verify_index_name(v, index.last);
+}
+
+typedef struct index_parts {
+    verifying *v;
+    size_t count;
+    sft_buffer text; /* their names, each with its NUL */
+} index_parts;
+
+static bool index_part(void *ctx, const sft_stored *object) {
+    static const char ending[] = ".parquet";
+    index_parts *p = ctx;
+    size_t len = strlen(object->name), end = sizeof ending - 1;
+    if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
+        strcmp(object->name + len - end, ending) != 0)
+        return true;
+    p->count++;
+    if (sfti_buffer_put(&p->text, SFTI_DATASET_INDEX "/", sizeof SFTI_DATASET_INDEX) &&
+        sfti_buffer_put(&p->text, object->name, len + 1))
+        return true;
+    p->v->code = sfti_fail_memory(p->v->err, len);
+    return false;
+}
+
+static bool index_folder(verifying *v, uint64_t *rows) {
+    index_parts p = { .v = v, .text = { .alloc = v->alloc } };
+    sft_code code =
+        v->storage->list(v->storage->ctx, SFTI_DATASET_INDEX, index_part, &p, v->err);
+    bool good = true;
+    if (v->code == SFT_OK) v->code = code;
+    const char *name = p.text.data;
+    for (size_t i = 0; good && v->code == SFT_OK && i < p.count; i++) {
+        good = index_file(v, name, rows);
+        name += strlen(name) + 1;
+    }
+    sft_buffer_free(&p.text);
+    return good && v->code == SFT_OK;
+}
+
+/* A connector's manifest does not tell whether there is one. */
+static void verify_index(verifying *v) {
+    sft_span none = sft_span_cstr("none");
+    uint64_t rows = 0;
+    if (v->m->index.data && !v->index) index_find(v, "the index that the manifest names", none);
+    if (!v->index || (v->m->ours && !v->m->index.data)) return;
+    bool good = v->index_folder ? index_folder(v, &rows)
+                                : index_file(v, SFTI_DATASET_INDEX, &rows);
+    if (!good || !v->opened_all || rows == v->tensors || v->code) return;
+    sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "expected the index that the manifest names, found none");
-    verify_find(v, v->m->index.data, &e);
+                    "expected a row for each of %llu tensors, found %llu",
+                    (unsigned long long)v->tensors, (unsigned long long)rows);
+    verify_find(v, SFTI_DATASET_INDEX, &e);
 }
 
 static void verify_all(verifying *v) {
@@ -289,6 +385,7 @@ static void verify_all(verifying *v) {
     if (v->code == SFT_OK) verify_totals(v);
     if (v->code == SFT_OK) verify_duplicates(v);
     if (v->code == SFT_OK) verify_listing(v);
+    if (v->code == SFT_OK) verify_index(v);
 }
 
 /* ── The result ── */

@@ -20,3 +20,10 @@ printf '{"format_version":"\033[31m' >kv/dataset_manifest.json
 $SFT dataset verify kv; echo $?
 rm kv/dataset_manifest.json
 $SFT dataset verify kv; echo $?
+# An index of other shards, and one that is none.
+dataset connector-kv c
+$SFT dataset verify c; echo $?
+mv c/_tensor_index.parquet/part-00001* c/_tensor_index.parquet/part-00000*
+$SFT dataset verify c; echo $?
+rm -r c/_tensor_index.parquet; printf x >c/_tensor_index.parquet
+$SFT dataset verify c; echo $?

@@ -112,6 +112,52 @@ def make_empty(folder):
     ours(folder, "batch", [], {}, {}, batch_size=4, tail_strategy="write")
 
 
+def varint(value):
+    out = b""
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def thrift(fields):
+    """A struct in Thrift's compact protocol: [(number, value)], numbers ascending. int: i64;
+    str; list: of structs (lists of fields) or of str; dict: a struct."""
+    out, last = b"", 0
+    for number, value in fields:
+        kind = {int: 6, str: 8, list: 9, dict: 12}[type(value)]
+        out += bytes([(number - last) << 4 | kind])
+        last = number
+        if kind == 6:
+            out += varint(2 * value)
+        elif kind == 8:
+            out += varint(len(value.encode())) + value.encode()
+        elif kind == 12:
+            out += thrift(list(value.items()))
+        else:
+            of_text = bool(value) and isinstance(value[0], str)
+            inner = 8 if of_text else 12
+            out += bytes([len(value) << 4 | inner]) if len(value) < 15 else \
+                bytes([0xf0 | inner]) + varint(len(value))
+            out += b"".join(varint(len(one.encode())) + one.encode() if of_text else thrift(one)
+                            for one in value)
+    return out + b"\0"
+
+
+def index_file(path, rows, files, commit=None, columns=("tensor_key", "file_name", "shape",
+                                                        "dtype")):
+    """A Parquet file without data: what its footer tells is all that is looked at."""
+    chunks = [[(2, 4), (3, {1: 6, 3: ["file_name"], 5: rows,
+                            12: {3: 0, 5: max(files), 6: min(files)}})]] if files else []
+    footer = [(1, 1), (2, [[(4, "schema"), (5, len(columns))]] + [[(4, name)] for name in columns]),
+              (3, rows), (4, [[(1, chunks), (2, 0), (3, rows)]])]
+    if commit:
+        footer.append((5, [[(1, "other"), (2, "text")], [(1, "commit"), (2, commit)]]))
+    text = thrift(footer)
+    with open(path, "wb") as f:
+        f.write(b"PAR1" + text + struct.pack("<I", len(text)) + b"PAR1")
+
+
 def theirs(folder, parts, samples, forgotten):
     rows, schema, total = [], {}, 0
     for number, tensors in enumerate(parts + [forgotten]):
@@ -125,9 +171,13 @@ def theirs(folder, parts, samples, forgotten):
             schema.setdefault(key, {"dtype": dtype, "shape": shape})
     index = os.path.join(folder, "_tensor_index.parquet")
     os.mkdir(index)
-    for name in ("part-00000-c000.snappy.parquet", "_SUCCESS"):
-        with open(os.path.join(index, name), "wb"):
-            pass
+    half = len(parts) // 2
+    for number, some in enumerate((parts[:half], parts[half:])):
+        names = [row["shard_path"] for row in rows[half * number:][:len(some)]]
+        index_file(os.path.join(index, "part-%05d-c000.snappy.parquet" % number),
+                   sum(map(len, some)), names)
+    with open(os.path.join(index, "_SUCCESS"), "wb"):
+        pass
     publish(folder, {"format_version": "1.0", "safetensors_version": "1.0",
                      "total_samples": samples * len(parts), "total_bytes": total,
                      "shards": rows, "schema": schema}, indent=2, separators=(",", " : "))

@@ -1,6 +1,9 @@
 """What is written is what was given, and the official package opens it."""
 import json
+import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 
@@ -127,6 +130,53 @@ def test_a_value_without_a_place(tmp_path):
     assert list(tmp_path.glob("d/[!.]*")) == []
 
 
+@pytest.mark.parametrize("values, dtype, found", [
+    ([1.0, 2.0, 2.5], "I32", "2.5"), ([1.0, 2.0, float("nan")], "I64", "NaN"),
+    ([1.0, 2.0, float("inf")], "U8", "inf"), ([1.0, 2.0, -1.0], "U16", "-1"),
+    ([1.0, 2.0, 3e9], "I32", "3e+09"), ([1.0, 0.0, 2.0], "BOOL", "2"),
+    ([1.0, float("inf"), 1e6], "F16", "1000000"), ([1.0, 448.0, 500.0], "F8_E4M3", "500")])
+@pytest.mark.parametrize("rows", [list, lambda values: [[value] for value in values]])
+@pytest.mark.parametrize("mode", [{"batch_size": 2}, {"name_col": "k"}])
+def test_values_that_do_not_fit(tmp_path, values, dtype, found, rows, mode):
+    table = pa.table({"k": ["a", "b", "c"], "x": rows(values)})
+    with pytest.raises(ValueError, match=r'"x", row 2: .*found %s ' % re.escape(found)) as caught:
+        dataset.write(table, tmp_path / "d", columns="x", dtype=dtype, **mode)
+    assert caught.value.code == "row_value"
+    assert list(tmp_path.glob("d/[!.]*")) == []
+
+
+def test_whole_numbers_become_integers(write, tmp_path):
+    write(pa.table({"c": [1.0, -0.0, -3e9]}), batch_size=3, dtype="I64", rounding="truncate")
+    assert only(tmp_path / "d") == (np.array([1, 0, -3 * 10**9], np.int64).tobytes(), "I64")
+
+
+def test_too_large_is_infinite_for_the_connector(write, tmp_path):
+    """In F16, and only with rounding=truncate."""
+    write(pa.table({"c": np.float32([65535.9, 65536, -1e9])}), batch_size=3, dtype="F16",
+          rounding="truncate")
+    assert only(tmp_path / "d")[0] == np.float16([65504, np.inf, -np.inf]).tobytes()
+
+
+# ── README.md ──
+
+def test_ten_lines(tmp_path, root):
+    section = (root / "README.md").read_text().split("\n## A dataset in ten lines\n")[1]
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section.split("\n## ")[0], re.M | re.S)
+    assert [kind for kind, _ in blocks] == ["python", "sh"]
+    assert sum(bool(line) for _, text in blocks for line in text.splitlines()) == 10
+    done = subprocess.run([sys.executable, "-c", blocks[0][1]], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    for words in ("array([6.       , 4.6666665], dtype=float32)", "'label': array(42)", "[0 1 2]"):
+        assert words in done.stdout
+    command, words = shlex.split(os.environ.get("SFT_COMMAND", "")), shlex.split(blocks[1][1])
+    assert words[0] == "safetensors"
+    if not command:
+        pytest.skip("SFT_COMMAND is not set")
+    done = subprocess.run(command + words[1:], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "whole" in done.stdout
+
+
 # ── Shapes ──
 
 def test_empty(write, tmp_path):
@@ -245,6 +295,38 @@ def test_tails(write, tmp_path, tail, rows):
     seen = 8 if tail == "drop" else 10
     assert made["total_valid_samples"] == seen == len(dataset.open(tmp_path / "d"))
     assert [int(row["c"]) for row in dataset.open(tmp_path / "d")] == list(range(seen))
+
+
+def test_what_tails_dropped_is_told(write, tmp_path):
+    options = {"batch_size": 4, "tail_strategy": "drop"}
+    assert write(pa.table({"c": range(10)}), **options)["dropped_samples"] == 2
+    assert write(pa.table({"c": range(3)}), mode="append", **options)["dropped_samples"] == 5
+    assert dataset.info(tmp_path / "d")["dropped_samples"] == 5
+    made = write(pa.table({"c": range(3)}), mode="overwrite", **options)
+    assert (made["dropped_samples"], made["shards"], made["total_samples"]) == (3, [], 0)
+    assert "dropped_samples" not in write(pa.table({"c": range(8)}), mode="overwrite", **options)
+
+
+def test_verify_looks_at_the_index(write, tmp_path):
+    import pyarrow.parquet as pq
+    table = pa.table({"k": ["a", "b", "c"], "v": [1, 2, 3]})
+    path = tmp_path / "d/_tensor_index.parquet"
+    write(table, name_col="k", generate_index=True)
+    old = path.read_bytes()
+    write(table, name_col="k", mode="overwrite", generate_index=True)
+    rows = pq.read_table(path)
+    for change, message in [
+            (lambda: path.write_bytes(old), "expected the index of this commit, found"),
+            (lambda: path.write_bytes(old[:-9]), "expected a Parquet file"),
+            (lambda: pq.write_table(rows[1:], path), "a row for each of 3 tensors, found 2"),
+            (lambda: pq.write_table(rows.drop_columns("shape"), path), "the columns tensor_key"),
+            (path.unlink, "the index that the manifest names, found none")]:
+        change()
+        told = dataset.verify(tmp_path / "d")
+        assert [one["shard"] for one in told["findings"]] == [path.name] and not told["ok"]
+        assert message in told["findings"][0]["message"]
+    pq.write_table(rows, path, compression="zstd", row_group_size=1, data_page_version="2.0")
+    assert dataset.verify(tmp_path / "d")["ok"]
 
 
 # ── KV ──

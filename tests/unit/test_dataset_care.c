@@ -217,7 +217,7 @@ static void wrong_numbers(void **state) {
     edit("\"index\":null", "\"index\":\"_tensor_index.parquet\"");
     verify_finds(false, "expected the index that the manifest names, found none");
     temp_write(SFTI_DATASET_INDEX, "x", 1);
-    verify_whole(false);
+    verify_finds(false, "expected a Parquet file, found too few bytes");
     edit("\"index\":\"_tensor_index.parquet\"", "\"index\":null");
     verify_whole(false);
     has("\"message\":\"the manifest names no index\"");

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "unit/shards_case.h"
 
@@ -74,6 +75,19 @@ static void test_dropped(void **unused) {
     close_writer(NULL);
     assert_int_equal(receipt_count, 1);
     assert_int_equal(receipts[0].dropped, 2);
+}
+
+/* A task that wrote nothing tells all the same. */
+static void test_all_dropped(void **unused) {
+    (void)unused;
+    OPEN(pair_type(), "batch_size=4", "tail_strategy=drop");
+    append(pair_rows(0, 3));
+    close_writer(NULL);
+    assert_int_equal(receipt_count, 1);
+    assert_null(receipts[0].name.data);
+    assert_int_equal(receipts[0].partition, 3);
+    assert_int_equal(receipts[0].dropped, 3);
+    assert_int_equal(temp_dir_count(), 0);
 }
 
 static void test_nothing(void **unused) {
@@ -193,6 +207,95 @@ static void test_cast_value_later(void **unused) {
                    am_with(am_make(20000, 0, NULL), am_make(40000, 0, NULL, many))));
     close_fails(SFT_ROW_VALUE, "column \"v\", row 19999: expected values of U8 (0 to 255), found "
                                "-7 in element 1");
+}
+
+/* Rows of x in one batch, of which the last has no place in the dtype. */
+typedef struct unfit {
+    const char *format, *dtype; /* of Arrow, "dtype=…" */
+    const void *values;
+    int64_t rows;
+    const char *said; /* what stands behind "row N: " */
+} unfit;
+
+static void test_unfit(void **unused) {
+    static const double third[] = { -0.0, 3, -7, 2.5 }, nan_too[] = { 1, (double)NAN };
+    static const double exact[] = { 1, 4294967295.5 }, wide[] = { 65519, -65520 };
+    static const double wider[] = { 3.4e38, 3.5e38 };
+    static const float infinite[] = { 1, INFINITY }, seven[] = { -6.5F, 7 };
+    static const float zero[] = { 1, 0 }, half[] = { 0, 1, -0.0F, 0.5F }, e4m3[] = { 448, 480 };
+    static const int64_t two[] = { 0, 1, 2 }, large[] = { 65504, 70000 };
+    static const unfit cases[] = {
+        { "g", "dtype=I64", third, 4, "expected whole numbers, for it becomes I64, found 2.5 in " },
+        { "g", "dtype=U8", nan_too, 2, "expected values of U8 (0 to 255), found NaN in " },
+        { "g", "dtype=U32", exact, 2,
+          "expected whole numbers, for it becomes U32, found 4294967295.5 in " },
+        { "f", "dtype=I8", infinite, 2, "expected values of I8 (-128 to 127), found inf in " },
+        { "f", "dtype=BOOL", half, 4, "expected 0 or 1, for it becomes BOOL, found 0.5 in " },
+        { "l", "dtype=BOOL", two, 3, "expected 0 or 1, for it becomes BOOL, found 2 in " },
+        { "l", "dtype=F16", large, 2,
+          "expected numbers within its range, for it becomes F16, found 70000 in " },
+        { "g", "dtype=F16", wide, 2,
+          "expected numbers within its range, for it becomes F16, found -65520 in " },
+        { "g", "dtype=F32", wider, 2,
+          "expected numbers within its range, for it becomes F32, found 3.5e+38 in " },
+        { "f", "dtype=F8_E4M3", e4m3, 2,
+          "expected numbers within its range, for it becomes F8_E4M3, found 480 in " },
+        { "f", "dtype=F8_E4M3", infinite, 2,
+          "expected numbers within its range, for it becomes F8_E4M3, found inf in " },
+        { "f", "dtype=F8_E8M0", zero, 2,
+          "expected numbers within its range, for it becomes F8_E8M0, found 0 in " },
+        { "f", "dtype=F4", seven, 2,
+          "expected numbers within its range, for it becomes F4, found 7 in " },
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const unfit *c = &cases[i];
+        char said[200];
+        (void)snprintf(said, sizeof said, "column \"x\", row %d: %selement 0", (int)c->rows - 1,
+                       c->said);
+        OPEN(one_type(c->format), "batch_size=100", c->dtype);
+        append(one_rows(c->rows, c->values));
+        close_fails(SFT_ROW_VALUE, said);
+        sft_dataset_options_free(options);
+        options = NULL;
+    }
+}
+
+/* Floats round, infinities and NaN stay, and whole numbers become integers. */
+static void test_fit(void **unused) {
+    static const double whole[] = { -0.0, 9007199254740993.0, -3 };
+    static const float all[] = { 65519, -INFINITY, NAN, 1e-20F };
+    (void)unused;
+    OPEN(one_type("g"), "batch_size=3", "dtype=I64", "rounding=truncate");
+    append(one_rows(3, whole));
+    close_writer(NULL);
+    open_shard(0);
+    TENSOR("x", SFT_I64, "[3]", int64_t, 0, INT64_C(1) << 53, -3);
+    sft_dataset_options_free(options);
+    OPEN(one_type("f"), "batch_size=4", "dtype=F16");
+    append(one_rows(4, all));
+    close_writer(NULL);
+    open_shard(0);
+    TENSOR("x", SFT_F16, "[4]", uint16_t, 0x7bff, 0xfc00, 0x7e00, 0);
+}
+
+/* The last of a chunk that is cast at once, and of a block that is looked at. */
+static void test_unfit_later(void **unused) {
+    static float many[40000];
+    static const int at[] = { 511, 512, 16383, 16384, 39999 };
+    (void)unused;
+    for (int i = 0; i < 5; i++) {
+        char said[120];
+        many[at[i]] = 1e30F;
+        (void)snprintf(said, sizeof said, "column \"x\", row %d: expected numbers within its "
+                       "range, for it becomes F16, found 1.00000002e+30 in element 0", at[i]);
+        OPEN(one_type("f"), "batch_size=50000", "dtype=F16");
+        append(one_rows(40000, many));
+        close_fails(SFT_ROW_VALUE, said);
+        sft_dataset_options_free(options);
+        options = NULL;
+        many[at[i]] = 0;
+    }
 }
 
 /* Elements under a byte: rows that end inside one, in pieces that do not lie together. */
@@ -493,8 +596,10 @@ static void test_arguments(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_batches), TEST(test_one_large_batch), TEST(test_tails), TEST(test_dropped),
+        TEST(test_all_dropped),
         TEST(test_nothing), TEST(test_loose), TEST(test_ragged), TEST(test_bad_batches),
         TEST(test_casts), TEST(test_cast_value), TEST(test_cast_value_later),
+        TEST(test_unfit), TEST(test_fit), TEST(test_unfit_later),
         TEST(test_cast_small), TEST(test_truncated), TEST(test_truncated_wide),
         TEST(test_tensors), TEST(test_tensors_refused), TEST(test_ticks), TEST(test_cancelled),
         TEST(test_abandoned), TEST(test_final_names), TEST(test_finished_later),

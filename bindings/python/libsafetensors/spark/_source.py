@@ -70,8 +70,8 @@ class Writer(DataSourceArrowWriter):
         self.job = job
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        from ._write import partition_id
-        return Receipts(self.job.write(iterator, partition_id()))
+        from ._write import write_rows
+        return Receipts(write_rows(self.job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         self.job.commit(_texts(one for one in messages if one is not None))

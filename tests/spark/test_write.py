@@ -133,7 +133,8 @@ def test_two_appends_both_land(tmp_path):
 
 @pytest.mark.parametrize("options, word", [
     ({"batchsize": "4"}, "batch_size"), ({"batch_size": "0"}, "batch_size"),
-    ({"name_col": "x"}, "name_col"), ({"columns": "y"}, "y"), ({"adopt": "all"}, "listing")])
+    ({"name_col": "x"}, "name_col"), ({"columns": "y"}, "y"), ({"adopt": "all"}, "listing"),
+    ({"sync": "maybe"}, "true or false")])
 def test_refused_before_anything(tmp_path, options, word):
     with pytest.raises(Exception, match=word):
         job(tmp_path / "d", overwrite=True, **options)
@@ -143,6 +144,14 @@ def test_refused_before_anything(tmp_path, options, word):
 def test_options_of_reads_are_passed_over(tmp_path):
     made = job(tmp_path / "d", layout="samples", **{"as": "array"})
     made.commit(written(tmp_path, made, 1))
+
+
+def test_not_synced(tmp_path):
+    """sync=false reaches the storage of every process."""
+    made = pickle.loads(pickle.dumps(job(tmp_path / "d", sync="false")))
+    assert made.place.sync is False and job(tmp_path / "d").place.sync is True
+    made.commit(written(tmp_path, made, 1))
+    assert xs(tmp_path / "d") == [*range(10)]
 
 
 # ── With Spark ──

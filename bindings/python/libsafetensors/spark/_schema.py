@@ -24,7 +24,7 @@ NAME = "safetensors"
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb")
-_WRITE_MORE = ("adopt",)
+_WRITE_MORE = ("adopt", "sync")
 
 
 # ── Options ──

@@ -1,5 +1,9 @@
-"""Frames whose contents are known, and how they are written and read."""
+"""Frames whose contents are known, and how they are written and read: by the data source, and
+by the functions where Spark has no Python data sources, before 4.0."""
 import numpy as np
+import pyspark
+
+SOURCES = int(pyspark.__version__.split(".")[0]) >= 4
 
 WIDTH = 4
 
@@ -22,10 +26,17 @@ def ns(rows=100, start=0):
 
 
 def write(df, path, mode="overwrite", **options):
+    if not SOURCES:
+        from libsafetensors.spark import write_safetensors
+        write_safetensors(df, path, mode=mode, **texts(options))
+        return
     df.write.format("safetensors").mode(mode).options(**texts(options)).save(path)
 
 
 def read(spark, path, **options):
+    if not SOURCES:
+        from libsafetensors.spark import read as by_function
+        return by_function(spark, path, **texts(options))
     reader = spark.read.format("safetensors").option("inferSchema", "true")
     return reader.options(**texts(options)).load(path)
 

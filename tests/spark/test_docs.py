@@ -6,6 +6,7 @@ import pytest
 import holding
 
 
+@pytest.mark.source
 @pytest.mark.cluster
 def test_examples(spark, root_of_docs, tmp_path):
     text = (root_of_docs / "spark.md").read_text(encoding="utf-8")

@@ -82,6 +82,7 @@ def test_overwrite_that_reads_itself(spark, out):
     assert np.array_equal(got["x"][np.argsort(got["n"])], frames.xs())
 
 
+@pytest.mark.source
 def test_other_modes_are_refused(spark, out):
     for mode in ("error", "ignore"):
         with pytest.raises(Exception, match="(?i)mode"):
@@ -176,6 +177,7 @@ def test_columns_option(spark, out):
     assert lss.read(spark, out, columns=["n"]).columns == ["n"]
 
 
+@pytest.mark.source
 def test_a_schema_prunes(spark, out):
     write(frame(spark), out, batch_size=10, columns="x,n")
     df = spark.read.format("safetensors").schema("n %s" % frames.TENSOR).load(out)
@@ -184,6 +186,15 @@ def test_a_schema_prunes(spark, out):
         frames.ns().tolist()
 
 
+def test_a_schema_prunes_by_function(spark, out):
+    write(frame(spark), out, batch_size=10, columns="x,n")
+    df = lss.read(spark, out, schema="n %s" % frames.TENSOR)
+    assert df.columns == ["n"]
+    assert sorted(int(v) for row in df.collect() for v in frames.array(row["n"])) == \
+        frames.ns().tolist()
+
+
+@pytest.mark.source
 def test_a_schema_or_inference_is_asked_for(spark, out):
     write(frame(spark), out, batch_size=10, columns="x")
     with pytest.raises(Exception, match="inferSchema"):

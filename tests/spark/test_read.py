@@ -8,7 +8,6 @@ T = pytest.importorskip("pyspark.sql.types")
 from libsafetensors import dataset  # noqa: E402
 from libsafetensors.spark import _functions, _values  # noqa: E402
 from libsafetensors.spark import _read as reads  # noqa: E402
-from libsafetensors.spark._source import FilteringReader, Reader  # noqa: E402
 
 
 def table(rows=1000, width=2048):
@@ -79,6 +78,7 @@ def test_filters_that_spark_hands_down(keyed):
     filters = pytest.importorskip("pyspark.sql.datasource")
     if not hasattr(filters, "EqualTo"):
         pytest.skip("this Spark hands nothing down")
+    from libsafetensors.spark._source import FilteringReader, Reader
     one = reading(keyed, layout="tensors", pushdown=True)
     reader = FilteringReader(one, one.schema())
     asked = [filters.In(("tensor_key",), ("k1__x", "k2__x")),

@@ -180,6 +180,7 @@ def test_large_rows_come_few_at_a_time(spark, out):
         assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == "8"
 
 
+@pytest.mark.source
 @pytest.mark.parametrize("missing", ["pyspark", "pyarrow", "libsafetensors._core"])
 def test_spark_finds_the_source_and_never_trips(missing):
     text = ("import sys; sys.modules[%r] = None\n"
@@ -191,6 +192,7 @@ def test_spark_finds_the_source_and_never_trips(missing):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.source
 def test_another_name(monkeypatch):
     assert lss.SafetensorsDataSource.name() == "safetensors"
     monkeypatch.setenv("LIBSAFETENSORS_SPARK_NAME", "safetensors_c")

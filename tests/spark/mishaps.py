@@ -1,6 +1,7 @@
 """What goes wrong in tasks: functions for mapInArrow that stand before the writer, in the same
 stage. They run in Python workers of their own, beside the writer's."""
 import glob
+import json
 import os
 import signal
 import time
@@ -53,12 +54,7 @@ def children(pid):
 
 def await_shards(path, seconds=10):
     """Until the job's first shards lie in its folder; False when none came."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if glob.glob(os.path.join(glob.escape(path), "_job-*", "*.safetensors")):
-            return True
-        time.sleep(0.05)
-    return False
+    return waited_for(lambda: shards_there(path), seconds)
 
 
 def kill_reader():
@@ -99,4 +95,82 @@ def mishap(deed, path, flags, *, partition, times=1, after=2):
                         time.sleep(5)  # till it has come through
                         break
             yield batch
+    return run
+
+
+# ── Two attempts of one task ──
+
+def shards_there(path):
+    """Names of the shards that lie in folders of jobs."""
+    return sorted(os.path.basename(name) for name in
+                  glob.glob(os.path.join(glob.escape(path), "_job-*", "*.safetensors")))
+
+
+def old_is_whole(path):
+    """Whether all that the manifest names is there."""
+    with open(os.path.join(path, "dataset_manifest.json"), encoding="utf-8") as file:
+        told = json.load(file)
+    sizes = [os.path.getsize(os.path.join(path, one["shard_path"])) for one in told["shards"]]
+    return sizes == [one["bytes"] for one in told["shards"]]
+
+
+def write_down(folder, name, value):
+    """A value in a file of this name, whole or not at all."""
+    part = os.path.join(folder, ".%s-%d" % (name, os.getpid()))
+    with open(part, "w") as file:
+        json.dump(value, file)
+    os.rename(part, os.path.join(folder, name))
+
+
+def waited_for(found, seconds):
+    """Whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not found():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def stalled(path, flags, *, partition, number, after=2, seconds=120):
+    """For mapInArrow: the first attempt of this partition stops in the middle, once shards of
+    it (part-{number}-…) lie on disk, until it is killed; the second begins then."""
+    def written():
+        return any(name.startswith("part-%05d-" % number) for name in shards_there(path))
+
+    def run(batches):
+        note(flags)
+        mine = _context().partitionId() == partition
+        stalls = mine and first(flags, "stalled")
+        if mine and not stalls:
+            waited_for(lambda: os.path.exists(os.path.join(flags, "seen")), 30)
+        for turn, batch in enumerate(batches):
+            if stalls and turn == after:
+                waited_for(written, 20)
+                write_down(flags, "seen", {"shards": shards_there(path), "pid": os.getpid(),
+                                           "old": old_is_whole(path)})
+                time.sleep(seconds)
+            yield batch
+    return run
+
+
+def side_by_side(path, flags, *, partitions, seconds=60):
+    """For mapInArrow: two attempts of each of these partitions come to their end at the same
+    moment."""
+    def run(batches):
+        note(flags)
+        part = _context().partitionId()
+        yield from batches
+        if part in partitions:
+            number = 0 if first(flags, "end-%d-0" % part) else 1
+            first(flags, "end-%d-1" % part) if number else None
+            if not number:
+                write_down(flags, "seen-%d" % part, old_is_whole(path))
+            end = time.monotonic() + seconds
+            both = os.path.join(flags, "end-%d-1" % part)
+            while not os.path.exists(both) and time.monotonic() < end:
+                time.sleep(0.0005)
+            # Both see the second one's file, and go on at the same time after it.
+            if os.path.exists(both):
+                time.sleep(max(0.0, os.stat(both).st_mtime + 0.3 - time.time()))
     return run

@@ -40,14 +40,17 @@ def test_large_integers_with_dtype(spark, out):
         write(df, out, batch_size=5, dtype="U64")
 
 
-def test_decimals_are_exact_or_refused(spark, out):
-    df = spark.sql("select cast(12345678901234567 as decimal(20, 0)) d")
-    try:
-        write(df, out, batch_size=1)
-    except Exception as error:
-        assert "d" in str(error) and "decimal" in str(error).lower()
-    else:
-        assert holding.stacked(out)["d"].tolist() == [12345678901234567]
+@pytest.mark.parametrize("options", [{}, {"dtype": "I64"}, {"dtype": "F64"}])
+def test_decimals_are_refused(spark, out, options):
+    """What they mean is for the caller to say: a cast to bigint is exact."""
+    df = spark.sql("select cast(12345678901234567 as decimal(20, 0)) d, array(1.5BD) a")
+    for column in ("d", "a"):
+        with pytest.raises(Exception, match="(?s)column %s.*decimal|%s: .*decimal|decimal.*%s"
+                           % (column, column, column)):
+            write(df, out, batch_size=1, columns=column, **options)
+    assert not published(out)
+    write(df.selectExpr("cast(d as bigint) d"), out, batch_size=1)
+    assert holding.stacked(out)["d"].tolist() == [12345678901234567]
 
 
 def test_vectors_of_ml(spark, out):
@@ -117,6 +120,17 @@ def test_null_keys(spark, out):
     df = spark.createDataFrame([("a", 1), (None, 2)], "k string, v int")
     with pytest.raises(Exception, match="(?s)k.*null|null.*k"):
         write(df.coalesce(1), out, name_col="k")
+    assert not published(out)
+
+
+@pytest.mark.parametrize("sql", ["array(1f, 2f)", "array(array(1f), array(2f, 3f))"])
+def test_the_row_is_named(spark, out, sql):
+    """Of the task's rows, as Spark hands them over."""
+    df = spark.range(0, 50, 1, 1).selectExpr(
+        "if(id = 33, %s, %s) x" % (sql, "array(array(1f), array(2f))" if "array(array" in sql
+                                   else "array(1f)"))
+    with pytest.raises(Exception, match="(?s)x.*row 33"):
+        write(df, out, batch_size=50)
     assert not published(out)
 
 

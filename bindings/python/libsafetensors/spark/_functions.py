@@ -25,7 +25,12 @@ def source_name() -> str:
 
 def register(spark: Any) -> None:
     """Makes the data source and the SQL functions known to a session: arr_to_st, st_to_array
-    (array<float>), st_to_array_double, _bigint, _int, _boolean and _decimal."""
+    (array<float>), st_to_array_double, _bigint, _int, _boolean and _decimal. Makes the session
+    the active one of this thread, without which Spark does not find Python sources: a thread
+    that the program starts calls it, too."""
+    from ._session import activate, check_workers
+    check_workers(spark)
+    activate(spark)
     if hasattr(spark, "dataSource"):
         from ._source import SafetensorsDataSource
         spark.dataSource.register(SafetensorsDataSource)

@@ -9,9 +9,7 @@ from .. import dataset
 from ..dataset._shards import Shards
 from ..dataset._storage import place_of
 from ._schema import (
-    NAME,
     ROW_FIELDS,
-    absolute,
     checked_field,
     element_type,
     listed,
@@ -20,6 +18,7 @@ from ._schema import (
     tensor_type,
     truth,
 )
+from ._session import activate, check_workers, path_on_driver
 from ._values import column_of, uniform
 
 TYPE_CHECKING = False
@@ -338,7 +337,7 @@ def _tensor_columns(name: str, tensors: list[Any], kinds: Any) -> list[Any]:
 
 def count(path: str, *, use_manifest: bool = True, **storage: Any) -> int:
     """Rows of a dataset, by its manifest: no shard is read."""
-    return len(dataset.open(absolute(str(path)), use_manifest=use_manifest, **storage))
+    return len(dataset.open(path_on_driver(str(path)), use_manifest=use_manifest, **storage))
 
 
 def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema: Any = None,
@@ -346,17 +345,38 @@ def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema:
     """A DataFrame of a dataset. columns: only these are read. schema: as .schema() takes it,
     else it is inferred. options: those of the data source."""
     import json
+    given: dict[str, Any] = {} if columns is None else {"columns": json.dumps(list(columns))}
+    for name, value in options.items():
+        plain = isinstance(value, (str, bool, int))
+        given[name] = value if plain else json.dumps(list(value))
+    path = path_on_driver(str(path), spark)
+    check_workers(spark)
+    if not hasattr(spark, "dataSource"):
+        return _read_by_tasks(spark, {name: _text(value) for name, value in given.items()},
+                              path, schema)
 
     from ._functions import source_name
-    reader = spark.read.format(source_name() or NAME)
-    if schema is not None:
-        reader = reader.schema(schema)
-    else:
-        reader = reader.option("inferSchema", "true")
-    if columns is not None:
-        reader = reader.option("columns", json.dumps(list(columns)))
-    for name, value in options.items():
-        if not isinstance(value, (str, bool, int)):
-            value = json.dumps(list(value))
-        reader = reader.option(name, value)
-    return reader.load(absolute(str(path)))
+    activate(spark)
+    reader = spark.read.format(source_name()).options(**given)
+    reader = reader.option("inferSchema", "true") if schema is None else reader.schema(schema)
+    return reader.load(path)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_by_tasks(spark: Any, options: dict[str, str], path: str, schema: Any) -> Any:
+    """The same where Spark has no Python data sources: before 4.0."""
+    reading = Reading({**options, "path": path, "inferSchema": "true"})
+    if isinstance(schema, str):
+        schema = spark.createDataFrame([], schema).schema
+    chosen = reading.schema() if schema is None else schema
+    tasks = reading.pieces(chosen)
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from reading.batches(chosen, tasks[number])
+
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(task, chosen)

@@ -7,7 +7,8 @@ import json
 from ..dataset._job import Job
 from ..dataset._storage import place_of
 from ..dataset._write import settled
-from ._schema import absolute, listed, plain_batch, plain_schema, quoted, split_options, truth
+from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
+from ._session import check_workers, path_on_driver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def write_safetensors(df: Any, path: str, *,
     options: those of the data source, values as Python has them; storage options as
     **{"storage.…": …}."""
     from pyspark.sql.pandas.types import to_arrow_schema
+    check_workers(df.sparkSession)
     given, storage = split_options(options, reading=False)
     checked, secret = settled({**given, **storage})
     if mode not in ("error", "append", "overwrite"):
@@ -63,7 +65,7 @@ def write_safetensors(df: Any, path: str, *,
     if adopt not in (None, "listing"):
         raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
     chosen = _selected(df, given, checked.mode)
-    place = place_of(absolute(str(path)), secret, sync)
+    place = place_of(path_on_driver(str(path), df.sparkSession), secret, sync)
     job = Job(given, place, plain_schema(to_arrow_schema(chosen.schema)), mode,
               adopt is not None)
 

@@ -9,6 +9,7 @@
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make test-spark          the Spark suite alone, on Spark 4.1
 #   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
+#   make test-engines        the suites of Ray Data and Daft alone
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
@@ -24,7 +25,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
-        test-spark test-spark-all
+        test-spark test-spark-all test-engines
 
 all: build
 
@@ -59,6 +60,10 @@ test-spark-all: test-spark
 	    echo "Spark $$version"; tools/spark_env.sh $$version && \
 	    build/spark-$$version/bin/python -m pytest -q tests/spark || status=1; \
 	done; exit $$status
+
+test-engines: setup-build
+	@tools/engines_env.sh
+	@build/engines/bin/python -m pytest -q tests/engines
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write

@@ -1,5 +1,8 @@
 """The scenarios of the Scala connector's own tests, with what they leave out: contents. Its
-calls are made as they stand there; the group a scenario is from stands above it."""
+calls are made as they stand there; the group a scenario is from stands above it. What its tests
+of headers ask, tests/corpus and tests/unit ask of every reader and writer here; nulls, ragged
+rows and values that do not fit are in test_values.py. It logs datasets to MLflow; here nothing
+does."""
 import os
 import re
 
@@ -13,6 +16,7 @@ import holding
 from frames import TENSOR, read, write
 
 import libsafetensors.spark as lss
+from libsafetensors import dataset
 
 PART = re.compile(r"^part-\d{5}-\d{4}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.safetensors$")
 ACCEPTED = ["F16", "F32", "F64", "BF16", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"]
@@ -182,12 +186,38 @@ def test_low_precision(spark, out, dtype, tolerance):
         assert np.array_equal(holding.stacked(out)["x"], values.astype(np.float16))
 
 
-def test_truncation_as_the_connector_does(spark, out):
+def truncated(values, dtype):
+    """Bits of the connector's F16 and BF16 of floats that are no subnormals there."""
+    bits = values.view(np.uint32)
+    if dtype == "BF16":
+        return (bits >> 16).astype(np.uint16)
+    exponent = (bits >> 23 & 0xFF).astype(np.int32) - 127 + 15
+    assert ((exponent > 0) & (exponent < 31)).all()
+    return (bits >> 16 & 0x8000 | exponent.astype(np.uint32) << 10
+            | bits >> 13 & 0x3FF).astype(np.uint16)
+
+
+@pytest.mark.parametrize("dtype", ["F16", "BF16"])
+def test_truncation_as_the_connector_does(spark, out, dtype):
     values = np.random.default_rng(8).uniform(-10, 10, (20, 64)).astype(np.float32)
-    write(floats(spark, values), out, batch_size=20, dtype="BF16", rounding="truncate")
+    values[np.abs(values) < 2 ** -14] = 1
+    write(floats(spark, values), out, batch_size=20, dtype=dtype, rounding="truncate")
     row = read(spark, out).collect()[0]["x"]
     got = np.frombuffer(row["data"], np.uint16).reshape(20, 64)
-    assert np.array_equal(got, (values.view(np.uint32) >> 16).astype(np.uint16))
+    assert np.array_equal(got, truncated(values, dtype))
+
+
+def test_bit_for_bit(spark, out):
+    """NaNs of all payloads, infinities, both zeros, subnormals."""
+    bits = np.random.default_rng(10).integers(0, 2 ** 32, (4, 256), np.uint32)
+    bits[0, :8] = [0, 0x80000000, 0x7F800000, 0xFF800000, 0x7F800001, 0x7FC12345, 1, 0x807FFFFF]
+    values = [frames.struct(row.view(np.float32)) for row in bits]
+    df = spark.createDataFrame([(value,) for value in values], "t %s" % TENSOR).coalesce(1)
+    write(df, out, batch_size=4)
+    holding.whole(out)
+    assert np.array_equal(holding.stacked(out)["t"].view(np.uint32), bits)
+    row = read(spark, out).collect()[0]["t"]
+    assert bytes(row["data"]) == bits.tobytes() and list(row["shape"]) == [4, 256]
 
 
 def test_random_f32_is_exact(spark, out):
@@ -254,6 +284,98 @@ def test_skewed_partitions(spark, out):
     assert np.array_equal(got[np.argsort(got[:, 0])], frames.xs(110))
 
 
+def test_reading_back_a_batch(spark, out):
+    write(frames.frame(spark, 10, 1), out, batch_size=10, dtype="F32", columns="x")
+    rows = read(spark, out).collect()
+    assert len(rows) == 1 and np.array_equal(frames.array(rows[0]["x"]), frames.xs(10))
+
+
+def test_reading_back_keys(spark, out):
+    write(frames.frame(spark, 10, 2), out, name_col="name", dtype="F32", columns="x")
+    rows = read(spark, out).collect()
+    assert len(rows) == 2 and sorted(rows[0].asDict()) == sorted("row%d__x" % i for i in range(10))
+    for i in range(10):
+        found = [row["row%d__x" % i] for row in rows if row["row%d__x" % i] is not None]
+        assert len(found) == 1 and np.array_equal(frames.array(found[0]), frames.xs(1, i)[0])
+
+
+# ── Options and schemas of a write ──
+
+def test_defaults():
+    told = {name: default for name, (_, default, _, _) in dataset.OPTIONS.items()}
+    connector = {"batch_size": None, "name_col": None, "dtype": None, "columns": None,
+                 "duplicatesStrategy": "fail", "generate_index": "false",
+                 "target_shard_size_mb": "300", "kv_separator": "__", "tail_strategy": "write",
+                 "shapes": None}
+    assert {name: told[name] for name in connector} == connector
+
+
+BAD = [
+    ({}, "batch_size.*name_col|name_col.*batch_size"),
+    ({"batch_size": 1, "name_col": "name"}, "batch_size.*name_col|name_col.*batch_size"),
+    ({"batch_size": 0}, "batch_size"), ({"batch_size": -1}, "batch_size"),
+    ({"batch_size": "ten"}, "batch_size"), ({"batch_size": 1, "dtype": "F33"}, "dtype.*F33"),
+    ({"batch_size": 1, "tail_strategy": "cut"}, "tail_strategy"),
+    ({"name_col": "name", "duplicatesStrategy": "first"}, "duplicatesstrategy"),
+    ({"name_col": "name", "target_shard_size_mb": "many"}, "target_shard_size_mb"),
+    ({"batch_size": 1, "generate_index": "maybe"}, "generate_index"),
+    ({"batch_size": 1, "shapes": "[4]"}, "shapes"),
+    ({"batch_size": 1, "shapes": '{"x": [5]}', "columns": "x"}, "x.*5"),
+    ({"batch_size": 1, "columns": "x,z"}, "z"), ({"name_col": "z"}, "z"),
+    ({"name_col": "n", "columns": "x"}, "n"), ({"batch_size": 1, "batchsize": 2}, "batch_size")]
+
+
+def test_bad_options_touch_nothing(spark, out):
+    df = frames.frame(spark, 4, 1)
+    write(df, out, batch_size=2, columns="x")
+    before = holding.files(out)
+    for options, words in BAD:
+        with pytest.raises(Exception, match="(?si)" + words):
+            write(df, out, **options)
+        assert holding.files(out) == before
+
+
+@pytest.mark.parametrize("empty", ["name_col", "batch_size"])
+def test_an_empty_option_is_not_given(spark, out, empty):
+    options = {"batch_size": 4, "name_col": "name", empty: ""}
+    write(frames.frame(spark, 4, 1), out, columns="x", **options)
+    assert holding.whole(out)["mode"] == ("kv" if empty == "batch_size" else "batch")
+
+
+def test_options_in_any_case(spark, out):
+    df = frames.frame(spark, 5, 1)
+    write(df, out, BATCH_SIZE=2, Columns="x", Tail_Strategy="DROP", dtype="F64")
+    assert holding.stacked(out)["x"].tolist() == frames.xs(4).tolist()
+
+
+@pytest.mark.parametrize("columns", ["x", "x,n", " x , , n "])
+def test_columns_are_chosen(spark, out, columns):
+    write(frames.frame(spark, 4, 1), out, batch_size=4, columns=columns)
+    names = sorted(filter(None, columns.replace(" ", "").split(",")))
+    assert sorted(holding.stacked(out)) == names
+
+
+def test_an_unknown_dtype_in_a_struct(spark, out):
+    df = spark.sql("select struct(cast('abcd' as binary) data, array(1) shape, 'F33' dtype) t")
+    with pytest.raises(Exception, match="(?s)t.*F33"):
+        write(df, out, batch_size=1)
+    assert not os.path.exists(os.path.join(out, holding.MANIFEST))
+
+
+@pytest.mark.parametrize("dtype", [*ACCEPTED, "BOOL", "C64"])
+def test_structs_of_each_dtype(spark, out, dtype):
+    """The connector knows the first twelve."""
+    width = {"BOOL": 1, "C64": 8, "BF16": 2}.get(dtype) or int(dtype[1:]) // 8
+    data = bytes(i % 2 for i in range(6 * width))
+    df = spark.createDataFrame([({"data": data, "shape": [2, 3], "dtype": dtype},)],
+                               "t %s" % TENSOR)
+    write(df, out, batch_size=1)
+    told = holding.whole(out)
+    assert told["columns"]["t"] == {"dtype": dtype, "shape": [2, 3]} and len(told["shards"]) == 1
+    row = read(spark, out).collect()[0]["t"]
+    assert bytes(row["data"]) == data and row["dtype"] == dtype
+
+
 # ── What is refused and accepted ──
 
 @pytest.mark.parametrize("sql", ["'text' x", "array('text') x", "map('a', 1) x",
@@ -310,6 +432,98 @@ def test_limits_of_shard_size(spark, out, size, good):
             write(df, out, name_col="k", target_shard_size_mb=size)
 
 
+# ── SQL functions ──
+
+@pytest.fixture
+def sql(spark):
+    """Value of an expression."""
+    lss.register(spark)
+    return lambda text: spark.sql("select %s v" % text).collect()[0]["v"]
+
+
+@pytest.mark.parametrize("text", [
+    "arr_to_st('text', array(1), 'F32')", "arr_to_st(array('a'), array(1), 'F32')",
+    "arr_to_st(array(1f), 1, 'F32')", "arr_to_st(array(1f), array(1), 32)",
+    "arr_to_st(array(1f), array(1))", "st_to_array(array(1f))", "st_to_array('text')",
+    "st_to_array(struct(1 a, 2 b))", "st_to_array()"])
+def test_functions_of_wrong_types(sql, text):
+    with pytest.raises(Exception):
+        sql(text)
+
+
+@pytest.mark.parametrize("dtype", ACCEPTED)
+def test_lengths_of_tensors(sql, dtype):
+    row = sql("arr_to_st(array(0f, 1f, 2f, 3f, 4f, 5f), array(2, 3), '%s')" % dtype)
+    width = 2 if dtype == "BF16" else int(dtype[1:]) // 8
+    assert len(row["data"]) == 6 * width
+    assert list(row["shape"]) == [2, 3] and row["dtype"] == dtype
+
+
+@pytest.mark.parametrize("value, dtype, expected", [
+    ("1.5f", "BF16", "c03f"), ("1.5f", "F16", "003e"), ("1.5f", "F32", "0000c03f"),
+    ("-1.5f", "F64", "000000000000f8bf"), ("7f", "I32", "07000000"), ("255f", "U8", "ff"),
+    ("-1", "I64", "ffffffffffffffff")])
+def test_bytes_of_tensors(sql, value, dtype, expected):
+    row = sql("arr_to_st(array(%s), array(1), '%s')" % (value, dtype))
+    assert bytes(row["data"]).hex() == expected
+
+
+@pytest.mark.parametrize("data, dtype, expected", [
+    ("0000C03F000000C0", "F32", [1.5, -2]), ("07000000F9FFFFFF", "I32", [7, -7]),
+    ("00FF", "U8", [0, 255]), ("C03F00C0", "BF16", [1.5, -2]), ("003E00C0", "F16", [1.5, -2]),
+    ("0000000000000080", "U64", [2.0 ** 63])])
+def test_arrays_of_bytes(sql, data, dtype, expected):
+    tensor = "struct(X'%s' data, array(%d) shape, '%s' dtype)" % (data, len(expected), dtype)
+    assert sql("st_to_array(%s)" % tensor) == expected
+
+
+def test_types_of_functions(spark):
+    lss.register(spark)
+    df = spark.sql("select arr_to_st(array(1f), array(1), 'F32') t").selectExpr(
+        "t", "st_to_array(t) v", "ST_TO_ARRAY(t) w")
+    kinds = dict(df.dtypes)
+    assert kinds["t"] == TENSOR.replace(": ", ":").replace(", ", ",")
+    assert kinds["v"] == kinds["w"] == "array<float>"
+
+
+def test_functions_by_every_way(spark):
+    from pyspark.sql import functions as F
+    lss.register(spark)
+    df = spark.sql("select array(1f, 2f) a")
+    df.createOrReplaceTempView("arrays")
+    ways = [df.select(F.expr("st_to_array(arr_to_st(a, array(2), 'F16'))")),
+            df.select(F.call_udf("st_to_array", F.call_udf(
+                "arr_to_st", "a", F.array(F.lit(2)), F.lit("F16")))),
+            df.select(lss.st_to_array(lss.arr_to_st("a", [2], "F16"))),
+            spark.sql("select st_to_array(arr_to_st(a, array(2), 'F16')) from arrays")]
+    assert [way.collect()[0][0] for way in ways] == [[1, 2]] * 4
+    names = {one.name for one in spark.catalog.listFunctions()}
+    assert {"arr_to_st", "st_to_array"} <= names
+
+
+# ── Datasets in Python, where the connector has a package of its own ──
+
+def test_opened_in_python(spark, out):
+    write(frames.frame(spark, 25, 2), out, batch_size=10, columns="x,n", tail_strategy="pad",
+          generate_index=True)
+    data = dataset.open(out)
+    assert len(data) == 25
+    assert {name: (one["dtype"], one["shape"]) for name, one in data.schema.items()} == \
+        {"x": ("F32", [4]), "n": ("I64", [])}
+    assert [int(data[i]["n"]) for i in range(25)] == frames.ns(25).tolist()
+    assert np.array_equal(np.stack([data[i]["x"] for i in range(25)]), frames.xs(25))
+    assert data.manifest["total_valid_samples"] == 25 and dataset.verify(out, deep=True)["ok"]
+
+
+def test_names_in_python(spark, out):
+    write(frames.frame(spark, 20, 2), out, name_col="name", columns="x", generate_index=True)
+    data = dataset.open(out)
+    assert len(data) == 20
+    assert np.array_equal(data["row7"]["x"], frames.xs(1, 7)[0])
+    keys = {one["name"] for one in dataset.ls(out)["tensors"]}
+    assert keys == {"row%d__x" % i for i in range(20)}
+
+
 # ── Python to Spark ──
 
 def saved(path, tensors):
@@ -323,7 +537,14 @@ def test_inference_from_a_file(spark, out):
     name = saved(out, {"b": np.zeros((2, 2), np.float32), "a": np.ones(3, np.int64)})
     df = read(spark, name)
     assert df.columns == ["a", "b"]
-    assert [field.name for field in df.schema["a"].dataType] == ["data", "shape", "dtype"]
+    parts = [(part.name, part.dataType.simpleString(), part.nullable)
+             for part in df.schema["a"].dataType]
+    assert parts == [("data", "binary", False), ("shape", "array<int>", False),
+                     ("dtype", "string", False)]
+    assert not df.schema["a"].dataType["shape"].dataType.containsNull
+    row = df.collect()[0]
+    assert frames.array(row["a"]).tolist() == [1, 1, 1]
+    assert frames.array(row["b"]).tolist() == [[0, 0], [0, 0]]
 
 
 def test_a_folder_without_manifest(spark, out):

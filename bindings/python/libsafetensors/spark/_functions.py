@@ -32,8 +32,15 @@ def register(spark: Any) -> None:
     check_workers(spark)
     activate(spark)
     if hasattr(spark, "dataSource"):
+        from pyspark.errors import AnalysisException
+
         from ._source import SafetensorsDataSource
-        spark.dataSource.register(SafetensorsDataSource)
+        try:
+            spark.dataSource.register(SafetensorsDataSource)
+        except AnalysisException as error:
+            if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+                raise
+            # Spark 4.0 has found it already, by pyspark_libsafetensors.
     spark.udf.register("arr_to_st", _packing())
     for kind in _KINDS:
         name = "st_to_array" if kind == "float" else "st_to_array_" + kind

@@ -7,6 +7,9 @@
 #   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
+#   make test-spark          the Spark suite alone, on Spark 4.1
+#   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
+#   make test-engines        the suites of Ray Data and Daft alone
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
@@ -21,7 +24,8 @@ DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
-        fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross
+        fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+        test-spark test-spark-all test-engines
 
 all: build
 
@@ -46,6 +50,20 @@ python: setup-build
 
 tsan-python: python
 	@tools/tsan_python.sh
+
+test-spark: setup-build
+	@tools/spark_env.sh
+	@build/spark/bin/python -m pytest -q tests/spark
+
+test-spark-all: test-spark
+	@status=0; for version in 4.0 4.2 3.5; do \
+	    echo "Spark $$version"; tools/spark_env.sh $$version && \
+	    build/spark-$$version/bin/python -m pytest -q tests/spark || status=1; \
+	done; exit $$status
+
+test-engines: setup-build
+	@tools/engines_env.sh
+	@build/engines/bin/python -m pytest -q tests/engines
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write

@@ -43,6 +43,10 @@ TARGETS = {
 
 # The environment with this clone's package: tools/venv.sh, which `make python` runs too.
 VENV = "build/venv/bin/python"
+# The one with Spark: tools/spark_env.sh.
+SPARK = "build/spark/bin/python"
+# The one with Ray and Daft: tools/engines_env.sh.
+ENGINES = "build/engines/bin/python"
 
 # cmocka is there neither for MemorySanitizer nor for other machines.
 # name, targets, limit in seconds, command ({build}: the build folder), what must be there
@@ -82,6 +86,10 @@ SUITES = [
     ("python", "test", 400,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
+    ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
+    ("spark", "test", 900, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
+    ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
+    ("engines", "test", 400, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
-# usage: tools/setup.sh GROUP...     groups: build test bench cross python
+# usage: tools/setup.sh GROUP...     groups: build test bench cross python spark
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
@@ -9,6 +9,7 @@ declare -A packages=(
     [test]="strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc libssl-dev"
     [bench]="libjansson-dev libcjson-dev libjson-c-dev"
     [python]="python3-dev python3-venv"
+    [spark]="openjdk-17-jre-headless"
     [cross]="qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross libc6-dev-i386 lib32gcc-12-dev"
 )
 

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Measure Spark writing and reading datasets beside Spark's own Parquet, uncompressed, of the
+same frame: one session of local[2] does both in turns.
+
+    spark.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--memory 6g]
+             [--data DIR] [--write [FILE]]
+
+Run it by build/spark/bin/python (make bench-spark). The frame is held in Spark's memory (2 GB;
+--memory is the session's) before the first turn. --part: a part of the full size. Cells, ratios
+and --write as in compare.py. Floor, by the best (exit status 1 when missed): not slower than
+Parquet that is synced where ours is.
+"""
+import argparse
+import glob
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+from contest import Worker, cell, machine, put, ratio, table, take_modes
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+ROWS, KEYED, WIDTH, BATCH, PARTS = 1_000_000, 200_000, 512, 8192, 8
+
+
+# ── The session: spark.py work ROWS KEYED FOLDER MEMORY ──
+
+def session(memory, scratch):
+    from pyspark.sql import SparkSession
+    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", SPARK_LOCAL_DIRS=scratch,
+                      PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
+    conf = {"spark.driver.memory": memory, "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": "-Djava.io.tmpdir=" + scratch,
+            "spark.sql.warehouse.dir": os.path.join(scratch, "warehouse")}
+    builder = SparkSession.builder.master("local[2]").appName("bench")
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def frame(spark, count):
+    """key, x: floats that no two rows share, held in memory."""
+    def fill(batches):
+        import numpy
+        import pyarrow
+        for batch in batches:
+            ids = batch.column(0).to_numpy()
+            for begin in range(0, len(ids), 4096):
+                some = ids[begin:begin + 4096]
+                x = numpy.random.default_rng(int(some[0])).random((len(some), WIDTH), "f4")
+                ends = numpy.arange(len(some) + 1, dtype="i4") * WIDTH
+                yield pyarrow.RecordBatch.from_arrays(
+                    [pyarrow.array(["sample/%08d" % i for i in some]),
+                     pyarrow.ListArray.from_arrays(ends, x.reshape(-1))], ["key", "x"])
+    made = spark.range(0, count, 1, PARTS).mapInArrow(fill, "key string, x array<float>")
+    made = made.persist()
+    assert made.count() == count
+    held = spark.sparkContext._jsc.sc().getRDDStorageInfo()
+    if any(one.numCachedPartitions() < one.numPartitions() or one.diskSize() for one in held):
+        raise RuntimeError("the frame does not fit into memory: give more with --memory")
+    return made
+
+
+def sync_all(folder):
+    for path in [*glob.glob(os.path.join(folder, "*")), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+
+class Modes:
+    """What a session is told to do, by name: WHAT-WHO[-sync]."""
+
+    def __init__(self, spark, rows, keyed, folder):
+        self.spark, self.folder = spark, folder
+        self.counts = {"write": rows, "rows": keyed}
+        self.frames = {}
+
+    def frame(self, what):
+        if what not in self.frames:
+            self.frames[what] = frame(self.spark, self.counts[what])
+        return self.frames[what] if what == "rows" else self.frames[what].select("x")
+
+    def place(self, mode):
+        return os.path.join(self.folder, mode)
+
+    # ── Writing ──
+
+    def prepare(self, mode):
+        if mode.startswith(("write", "rows")):
+            self.frame(mode.split("-")[0])
+            shutil.rmtree(self.place(mode), ignore_errors=True)
+            os.sync()
+
+    def run(self, mode):
+        what, who, *more = mode.split("-")
+        return getattr(self, ("read_" if what.startswith("read") else "write_") + who)(
+            what, mode, bool(more))
+
+    def options(self, what, sync):
+        chosen = {"name_col": "key"} if what == "rows" else {"batch_size": BATCH}
+        return {**chosen, "sync": sync}
+
+    def write_source(self, what, mode, sync):
+        writer = self.frame(what).write.format("safetensors").mode("overwrite")
+        for name, value in self.options(what, sync).items():
+            writer = writer.option(name, value)
+        writer.save(self.place(mode))
+
+    def write_function(self, what, mode, sync):
+        from libsafetensors.spark import write_safetensors
+        write_safetensors(self.frame(what), self.place(mode), **self.options(what, sync))
+
+    def write_Parquet(self, what, mode, sync):
+        self.frame(what).write.mode("overwrite").option("compression", "none").parquet(
+            self.place(mode))
+        if sync:
+            sync_all(self.place(mode))
+
+    def write_python(self, what, mode, sync):
+        """The way to Python alone: batches arrive, and are let go."""
+        def drop(batches):
+            import pyarrow
+            rows = sum(batch.num_rows for batch in batches)
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([rows])], ["rows"])
+        self.frame(what).mapInArrow(drop, "rows bigint").collect()
+
+    # ── Reading: an exclusive or of hashes of all rows; equal bytes have equal ones ──
+
+    def hashed(self, rows, column):
+        return rows.selectExpr("bit_xor(xxhash64(%s)) h" % column).first()["h"]
+
+    def read_arrays(self, what, mode, sync):
+        rows = self.spark.read.format("safetensors").option("inferSchema", "true")
+        rows = rows.option("layout", "samples").option("as", "array")
+        return self.hashed(rows.load(self.place("write-source")), "x")
+
+    def read_tensors(self, what, mode, sync):
+        rows = self.spark.read.format("safetensors").option("inferSchema", "true")
+        if what == "read":
+            rows = rows.option("layout", "samples").load(self.place("write-source"))
+            return self.hashed(rows, "x.data") * 0
+        rows = rows.option("layout", "tensors").load(self.place("rows-source"))
+        return self.hashed(rows, "tensor_key, data") * 0
+
+    def read_Parquet(self, what, mode, sync):
+        rows = self.spark.read.parquet(
+            self.place("write-Parquet" if what == "read" else "rows-Parquet"))
+        return self.hashed(rows, "x" if what == "read" else "key, x") * (what == "read")
+
+
+def work(rows, keyed, folder, memory):
+    answers, errors = os.dup(1), os.dup(2)
+    scratch = tempfile.mkdtemp(prefix="scratch-", dir=folder)
+    log = os.open(os.path.join(folder, "spark.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    out = os.fdopen(answers, "w", buffering=1)
+    try:
+        spark = session(memory, scratch)
+        modes = Modes(spark, int(rows), int(keyed), folder)
+        out.write("memory 0 0\n")
+        for line in sys.stdin:
+            mode = line.strip()
+            modes.prepare(mode)
+            start = time.perf_counter_ns()
+            total = modes.run(mode)
+            out.write("%.1f %d\n" % (time.perf_counter_ns() - start, total or 0))
+        spark.stop()
+    except Exception:
+        os.write(errors, traceback.format_exc().encode())
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+# ── Tables ──
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.missed = args, []
+        self.rows = max(BATCH, int(ROWS * args.part))
+        self.keyed = max(BATCH, int(KEYED * args.part))
+        self.worker = Worker([sys.executable, os.path.abspath(__file__), "work", str(self.rows),
+                              str(self.keyed), args.data, args.memory])
+
+    def contest(self, modes):
+        """After one turn of each that is not counted: the JVM compiles what runs often."""
+        for mode in modes:
+            self.worker.run(mode)
+        return take_modes({mode: (self.worker, mode) for mode in modes}, self.args.repeats)
+
+    def floor(self, title, got, ours, theirs):
+        best = min(got[theirs].samples) / min(got[ours].samples)
+        if best < 1.0:
+            self.missed.append("%s: %s: %.2f× of Parquet's speed" % (title, ours, best))
+
+    def written(self, what, note):
+        modes = ["%s-%s%s" % (what, who, sync) for sync in ("", "-sync")
+                 for who in ("source", "function", "Parquet")]
+        got = self.contest([*modes, what + "-python"])
+        lines = []
+        for title, sync in (("no sync", ""), ("on disk", "-sync")):
+            source, function, theirs = ("%s-%s%s" % (what, who, sync)
+                                        for who in ("source", "function", "Parquet"))
+            for mode in (source, function):
+                self.floor(title, got, mode, theirs)
+            lines.append([title, *(cell(got[one]) for one in (source, function, theirs)),
+                          ratio(got[theirs], got[source]), ratio(got[theirs], got[function])])
+        return table(["", "data source, ms", "`write_safetensors`, ms", "Parquet, ms",
+                      "Parquet ÷ data source", "Parquet ÷ function"], lines) + (
+            "\n" + note + " Ours also takes a digest of each file and commits a manifest; on "
+            "disk: Parquet is followed by fsync of each file and the folder. The same rows "
+            "through Arrow to Python, and dropped there: %s ms.\n" % cell(got[what + "-python"]))
+
+    def write(self):
+        return self.written("write", "%s rows of %d F32 (%d MB), held in Spark's memory, of %d "
+                            "partitions; `batch_size` %d." % (
+                                format(self.rows, ","), WIDTH, self.rows * WIDTH * 4 // 10**6,
+                                PARTS, BATCH))
+
+    def rows_by_name(self):
+        return self.written("rows", "%s rows of a name and %d F32 (%d MB), each a tensor of its "
+                            "own." % (format(self.keyed, ","), WIDTH,
+                                      self.keyed * WIDTH * 4 // 10**6))
+
+    def read(self):
+        for mode in ("write-source", "write-Parquet", "rows-source", "rows-Parquet"):
+            if not glob.glob(os.path.join(self.args.data, mode, "*")):
+                self.worker.run(mode)
+        modes = ["read-arrays", "read-tensors", "read-Parquet", "readrows-tensors",
+                 "readrows-Parquet"]
+        got = self.contest(modes)
+        if got["read-arrays"].sums != got["read-Parquet"].sums:
+            raise SystemExit("read: what was read differs: %s" % {
+                mode: got[mode].sums for mode in modes})
+        lines = []
+        for title, mine, theirs in (
+                ("samples as arrays", "read-arrays", "read-Parquet"),
+                ("samples as tensors", "read-tensors", "read-Parquet"),
+                ("by name, as tensors", "readrows-tensors", "readrows-Parquet")):
+            self.floor(title, got, mine, theirs)
+            lines.append([title, cell(got[mine]), cell(got[theirs]),
+                          ratio(got[theirs], got[mine])])
+        return table(["", "ours, ms", "Parquet, ms", "Parquet ÷ ours"], lines) + (
+            "\nWhat was written above, warm cache; every byte goes into `xxhash64` of its row. "
+            "Parquet's are arrays of floats throughout; the hashes of the first row agree.\n")
+
+
+SECTIONS = {"write": Bench.write, "rows": Bench.rows_by_name, "read": Bench.read}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--part", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "spark"))
+    parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
+    args = parser.parse_args()
+    chosen = args.only.split(",")
+    if set(chosen) - set(SECTIONS):
+        parser.error("no section " + ", ".join(sorted(set(chosen) - set(SECTIONS))))
+    args.data = os.path.abspath(args.data)
+    shutil.rmtree(args.data, ignore_errors=True)
+    os.makedirs(args.data)
+    before = os.getloadavg()[0]
+    bench = Bench(args)
+    for name in SECTIONS:
+        if name not in chosen:
+            continue
+        text = SECTIONS[name](bench)
+        text += "\nLoad average %.1f before, %.1f after.\n" % (before, os.getloadavg()[0])
+        print("## %s\n\n%s" % (name, text), flush=True)
+        if args.write:
+            put(args.write, "spark-" + name, "Measured on %s, %s, by `bench/spark.py --only "
+                "%s`.\n\n" % (time.strftime("%Y-%m-%d"), machine(), name) + text)
+    bench.worker.close()
+    for line in bench.missed:
+        print("missed: " + line)
+    return 1 if bench.missed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        work(*sys.argv[2:])
+    else:
+        sys.exit(main())

@@ -1,0 +1,113 @@
+"""What the sinks of Ray Data and Daft share: the job, and their columns of tensors, which are
+Arrow extensions of their own."""
+from __future__ import annotations
+
+import math
+import os
+
+from ._job import Job
+from ._storage import place_of, scheme_of
+from ._write import settled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Literal
+
+__all__ = ["job_of", "plain_batches"]
+
+_RAY_FIXED = ("ray.data.arrow_tensor", "ray.data.arrow_tensor_v2")
+_VARYING = ("ray.data.arrow_variable_shaped_tensor", "daft.super_extension")
+
+
+def job_of(path: Any, mode: Literal["error", "append", "overwrite"],
+           adopt: Literal["listing"] | None, sync: bool, options: Mapping[str, Any]) -> Job:
+    """A job whose rows nobody knows yet."""
+    if mode not in ("error", "append", "overwrite"):
+        raise ValueError("mode: expected error, append or overwrite, found %r" % (mode,))
+    if adopt not in (None, "listing"):
+        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+    storage = settled(options)[1]
+    own = {name: value for name, value in options.items()
+           if not name.lower().startswith("storage.")}
+    text = os.fsdecode(path)
+    # The same place for all processes.
+    place = place_of(os.path.abspath(text) if scheme_of(text) is None else text, storage, sync)
+    return Job(own, place, None, mode, adopt is not None)
+
+
+# ── Columns ──
+
+def plain_batches(table: Any, keyed: bool) -> Iterator[Any]:
+    """Batches of a pyarrow table with columns that can be written. keyed: of a KV dataset,
+    where tensors of a column need not be alike."""
+    for batch in table.to_batches():
+        if batch.num_rows:
+            yield _plain(batch, keyed)
+
+
+def _plain(batch: Any, keyed: bool) -> Any:
+    import pyarrow as pa
+    columns = [_plain_column(name, column, keyed)
+               for name, column in zip(batch.schema.names, batch.columns)]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _plain_column(name: str, column: Any, keyed: bool) -> Any:
+    import pyarrow as pa
+    kind = getattr(column.type, "extension_name", None)
+    if kind in _RAY_FIXED:
+        return _fixed(name, column, keyed)
+    if kind in _VARYING:
+        storage = column.storage
+        if not pa.types.is_struct(storage.type):
+            return storage
+        if {field.name for field in storage.type} == {"data", "shape"}:
+            parts = dict(zip((field.name for field in storage.type), storage.flatten()))
+            return _structs(name, parts["data"], parts["shape"].cast(pa.list_(pa.int64())))
+    return column
+
+
+def _fixed(name: str, column: Any, keyed: bool) -> Any:
+    """All of one shape: what they are for Arrow, else a struct for each."""
+    import numpy as np
+    import pyarrow as pa
+    values, shape, count = column.storage, list(column.type.shape), len(column)
+    size = math.prod(shape)
+    if not (keyed or size == 0 or values.null_count or pa.types.is_boolean(values.type.value_type)):
+        rows = pa.FixedSizeListArray.from_arrays(values.flatten(), size)
+        return pa.ExtensionArray.from_storage(
+            pa.fixed_shape_tensor(values.type.value_type, shape), rows)
+    offsets = pa.array(np.arange(count + 1, dtype=np.int32) * len(shape))
+    shapes = pa.ListArray.from_arrays(offsets, pa.array(shape * count, pa.int64()))
+    return _structs(name, values, shapes)
+
+
+def _structs(name: str, data: Any, shapes: Any) -> Any:
+    """Tensor structs of lists of numbers, whose bytes stay where they are."""
+    import numpy as np
+    import pyarrow as pa
+    values = data.values
+    if data.flatten().null_count:
+        raise ValueError("%s: expected no null elements, found %d"
+                         % (name, data.flatten().null_count))
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.uint8())
+    width = values.type.bit_width // 8
+    offsets = (data.offsets.to_numpy().astype(np.int64) + values.offset) * width
+    buffers = [None, pa.py_buffer(offsets), values.buffers()[1]]
+    return pa.StructArray.from_arrays(
+        [pa.Array.from_buffers(pa.large_binary(), len(data), buffers), shapes,
+         pa.repeat(_dtype(name, data.type.value_type), len(data))],
+        ["data", "shape", "dtype"], mask=data.is_null())
+
+
+def _dtype(name: str, kind: Any) -> str:
+    import pyarrow as pa
+    if pa.types.is_boolean(kind):
+        return "BOOL"
+    for letter, fits in (("U", pa.types.is_unsigned_integer), ("I", pa.types.is_integer),
+                         ("F", pa.types.is_floating)):
+        if fits(kind):
+            return letter + str(kind.bit_width)
+    raise ValueError("%s: expected tensors of numbers or booleans, found %s" % (name, kind))

@@ -1,0 +1,131 @@
+"""A write by many tasks: a job that they write for, and that one process commits."""
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+
+from .. import _core
+from ._index import write_index
+from ._write import settled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Literal
+
+    from ._storage import Place
+
+__all__ = ["Job"]
+
+_log = logging.getLogger("libsafetensors.dataset")
+
+
+class Job:
+    """A write: made on the driver, sent to the tasks, committed or aborted on the driver, maybe
+    in another process. Making it checks everything that can be checked, and writes nothing.
+    schema: of the rows, or None where an engine does not know it yet."""
+
+    def __init__(self, options: Mapping[str, Any], place: Place, schema: Any,
+                 how: Literal["error", "append", "overwrite"], adopt: bool) -> None:
+        self.options = dict(options)
+        self.place = place
+        self.schema = schema
+        self.how = how
+        self.adopt = adopt
+        self.before = self._published()
+        commit = self._begun(None)
+        self.job = commit.job
+        commit.close()
+
+    def _settled(self) -> _core.DatasetOptions:
+        return settled(self.options)[0]
+
+    def _begun(self, job: str | None) -> _core.Commit:
+        checked = self._settled()
+        if self.schema is not None:
+            checked.check(self.schema)
+        return _core.Commit(checked, self.place.core, self.schema, how=self.how,
+                            adopt_listing=self.adopt, job=job)
+
+    def _published(self) -> Any:
+        """The commit of the dataset that is there, or what else tells one from another."""
+        if self.how != "overwrite":
+            return None
+        try:
+            text = _core.Dataset(self.place.core).manifest
+        except (FileNotFoundError, _core.SafetensorError):
+            return None
+        told = json.loads(text)
+        return told.get("commit") or text
+
+    # ── Tasks ──
+
+    def write(self, batches: Iterable[Any], partition: int) -> str:
+        """Rows of one task; its receipts, "" for no rows."""
+        writer = None
+        try:
+            for batch in batches:
+                if writer is None:
+                    writer = _core.ShardWriter(self._settled(), self.place.core, self.job,
+                                               partition, batch.schema)
+                writer.append(batch)
+                batch = None
+            return writer.close() if writer is not None else ""
+        except BaseException:
+            if writer is not None:
+                writer.abandon()
+            raise
+
+    # ── The driver ──
+
+    def commit(self, receipts: Iterable[str]) -> str:
+        """Publishes; the manifest. Raises only while the old dataset is whole, and has removed
+        what the tasks wrote then."""
+        commit = self._begun(self.job)
+        try:
+            manifest, told = self._publish(commit, receipts)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                commit.abort()
+            with contextlib.suppress(Exception):
+                commit.close()
+            raise
+        with contextlib.suppress(Exception):
+            for text in told:
+                _log.warning("%s: %s", self.place.text, text)
+            commit.close()
+        return manifest
+
+    def _publish(self, commit: _core.Commit, receipts: Iterable[str]) -> tuple[str, list[str]]:
+        if self._published() != self.before:
+            error = _core.SafetensorError("%s: another job wrote this dataset since this one "
+                                          "began to overwrite it" % self.place.text)
+            error.code = "dataset_changed"
+            error.path = self.place.text
+            raise error
+        for text in receipts:
+            if text:
+                commit.add(text)
+        commit.prepare()
+        index = write_index(commit, self.place) if commit.indexed else None
+        manifest = commit.manifest
+        return manifest, commit.publish(index)
+
+    def abort(self, receipts: Iterable[str | None]) -> None:
+        """Removes what the tasks wrote, unless it is published. Never raises: what stays, no
+        reader looks at, and gc removes it."""
+        known = list(receipts)
+        if self.place.folder is None and None not in known:
+            return  # all tasks were done: commit has failed, and removed what may be removed
+        try:
+            commit = _core.Commit(self._settled(), self.place.core, how="overwrite",
+                                  job=self.job)
+            for text in known:
+                if text:
+                    commit.add(text)
+            commit.abort()
+            commit.close()
+        except Exception as error:
+            _log.warning("%s: files of the job that was aborted are left to gc: %s",
+                         self.place.text, error)

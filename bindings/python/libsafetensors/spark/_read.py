@@ -1,0 +1,382 @@
+"""Datasets as rows of Spark: what there is, how it is split among tasks, and the rows."""
+from __future__ import annotations
+
+import os
+
+from pyspark.sql import types as T
+
+from .. import dataset
+from ..dataset._shards import Shards
+from ..dataset._storage import place_of
+from ._schema import (
+    ROW_FIELDS,
+    checked_field,
+    element_type,
+    listed,
+    path_of,
+    split_options,
+    tensor_type,
+    truth,
+)
+from ._session import activate, check_workers, path_on_driver
+from ._values import column_of, uniform
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    from ..dataset import Dataset
+
+__all__ = ["Piece", "Reading", "count", "read"]
+
+LAYOUTS = ("files", "samples", "tensors")
+_MOST_KEYS = 2000  # columns of layout=files
+_BATCH_BYTES = 32 << 20
+_BATCH_ROWS = 1 << 14
+_HEADER = 1 << 16  # what a shard costs at least
+_LARGEST = (1 << 31) - 1
+
+
+class Piece:
+    """What one task reads of one shard. facts: of the shard; start, stop: rows, only of
+    layout=samples; hidden: tensors that others have replaced."""
+
+    __slots__ = ("facts", "hidden", "start", "stop")
+
+    def __init__(self, facts: dict[str, Any], start: int, stop: int,
+                 hidden: frozenset[str]) -> None:
+        self.facts, self.start, self.stop, self.hidden = facts, start, stop, hidden
+
+
+class Reading:
+    """Checked options of a read."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        own, storage = split_options(options, reading=True)
+        self.path = path_of({name.lower(): value for name, value in options.items()})
+        self.storage = storage
+        self.layout = _choice("layout", own.get("layout", "files"), LAYOUTS)
+        self.columns = listed("columns", own.get("columns"))
+        self.keys = listed("keys", own.get("keys"))
+        self.use_manifest = truth("use_manifest", own.get("use_manifest", "true"))
+        self.data = truth("data", own.get("data", "true"))
+        self.infer = truth("inferSchema", own.get("inferschema", "false"))
+        self.pushdown = truth("pushdown", own.get("pushdown", "false"))
+        self.arrays = _choice("as", own.get("as", "tensor"), ("tensor", "array")) == "array"
+        self.partition_bytes = _megabytes("partition_mb", own.get("partition_mb", "64"))
+        self.files: set[str] | None = None  # by what Spark asked for
+        if self.arrays and not self.data:
+            raise ValueError("data=false: expected as=tensor, found as=array")
+
+    def opened(self, keys: Iterable[str] | None = None) -> Dataset:
+        storage: dict[str, Any] = dict(self.storage)
+        return dataset.open(self.path, use_manifest=self.use_manifest, keys=keys, **storage)
+
+    # ── Schema ──
+
+    def schema(self) -> T.StructType:
+        """What there is to read. Of the whole dataset, never of its first file only."""
+        if not self.infer:
+            raise ValueError("No schema provided for the safetensors format. Give one with "
+                             ".schema(...), or set the option inferSchema to true.")
+        if self.layout == "tensors":
+            return T.StructType([ROW_FIELDS[name] for name in self._chosen(
+                [name for name in ROW_FIELDS if self.data or name != "data"])])
+        with self.opened() as opened:
+            facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
+        return T.StructType([T.StructField(name, self._type(name, *fact), self.layout == "files")
+                             for name, fact in facts.items()])
+
+    def _type(self, name: str, dtype: str | None, plain: bool) -> T.DataType:
+        if not self.arrays:
+            return tensor_type(self.data)
+        element = element_type(name, dtype)
+        return element if plain else T.ArrayType(element, False)
+
+    def _chosen(self, names: list[str]) -> list[str]:
+        if self.columns is None:
+            return names
+        return _known("columns", self.columns, names)
+
+    def _samples(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
+        _need_batches(opened)
+        there = opened.schema
+        names = self._chosen(list(there))
+        if self.keys is not None:
+            names = [name for name in names if name in _known("keys", self.keys, list(there))]
+        return {name: (there[name]["dtype"], there[name]["shape"] == []) for name in names}
+
+    def _files(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
+        wanted = self.columns or self.keys
+        there = _schema_of(opened, wanted)
+        names = sorted(there) if wanted is None else _known(
+            "columns" if self.columns else "keys", wanted, list(there))
+        if self.columns and self.keys:
+            names = [name for name in names if name in self.keys]
+        if len(names) > _MOST_KEYS:
+            raise _too_many(len(names))
+        return {name: there[name] for name in names}
+
+    # ── Parts ──
+
+    def pieces(self, schema: T.StructType) -> list[list[Piece]]:
+        """Shards, or rows of them, for each task."""
+        for field in schema:
+            checked_field(field, self.layout)
+        with self.opened(self._wanted(schema)) as opened:
+            if self.layout == "samples":
+                _need_batches(opened)
+            else:
+                self._check_names(opened, schema)
+            return _packed(self._weighed(opened, _reads_data(schema)), self.partition_bytes)
+
+    def _wanted(self, schema: T.StructType) -> list[str] | None:
+        """Keys that tell which shards are needed."""
+        if self.layout == "tensors":
+            return self.keys
+        names: list[str] = schema.names
+        return names or None
+
+    def _check_names(self, opened: Dataset, schema: T.StructType) -> None:
+        told = (opened.manifest or {}).get("schema")
+        if self.layout == "files" and told is not None and opened.manifest is not None and \
+                "generator" in opened.manifest:
+            _known("schema", schema.names, list(told))
+
+    def _weighed(self, opened: Dataset, data: bool) -> Iterator[tuple[int, Piece]]:
+        """(bytes, piece), large shards cut where rows can be read by themselves."""
+        shards = opened._shards
+        layout: Any = opened._layout
+        used = layout._used if layout.mode == "kv" else range(len(shards))
+        for i in used:
+            facts = shards.facts[i]
+            if self.files is not None and facts["name"] not in self.files:
+                continue
+            size = facts["bytes"] or shards.file(i).nbytes
+            size = size if data else min(size, _HEADER)
+            hidden = frozenset(layout._hidden_in(i)) if layout.mode == "kv" else frozenset()
+            rows = facts["valid_samples"]
+            if self.layout != "samples":
+                yield size + _HEADER, Piece(facts, 0, 0, hidden)
+                continue
+            cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
+            for cut in range(cuts):
+                start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
+                if stop > start:
+                    yield size // cuts + _HEADER, Piece(facts, start, stop, hidden)
+
+    # ── Rows ──
+
+    def batches(self, schema: T.StructType, pieces: list[Piece]) -> Iterator[Any]:
+        """Arrow batches of the columns of the schema."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+        kinds = _nullable(to_arrow_schema(schema))
+        place = place_of(self.path, self.storage)
+        name = ""
+        if place.text.endswith(".safetensors"):
+            folder, name = os.path.split(place.text)
+            if place.folder is None or os.path.isfile(place.folder):
+                place = place_of(folder or ".", self.storage)
+        shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
+            piece.facts["bytes"] for piece in pieces))
+        make = {"files": _file_row, "samples": _sample_rows, "tensors": self._tensor_rows}
+        for i, piece in enumerate(pieces):
+            for columns, rows in make[self.layout](shards, i, piece, kinds):
+                if columns:
+                    yield pa.RecordBatch.from_arrays(columns, schema=kinds)
+                else:
+                    yield pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+        shards.close()
+
+    def _tensor_rows(self, shards: Shards, i: int, piece: Piece,
+                     kinds: Any) -> Iterator[tuple[list[Any], int]]:
+        file = shards.file(i)
+        wanted = None if self.keys is None else set(self.keys)
+        rows: list[Any] = []
+        held = 0
+        data = "data" in kinds.names
+        for key in file.keys():
+            if key in piece.hidden or (wanted is not None and key not in wanted):
+                continue
+            tensor = file[key]
+            if data and tensor.nbytes > _LARGEST:
+                raise ValueError("%s: %s: expected at most %d bytes for one value of Spark, "
+                                 "found %d" % (shards.name(i), key, _LARGEST, tensor.nbytes))
+            if rows and data and held + tensor.nbytes > _BATCH_BYTES:
+                yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
+                rows, held = [], 0
+            rows.append(tensor)
+            held += tensor.nbytes
+            if len(rows) == _BATCH_ROWS:
+                yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
+                rows, held = [], 0
+        if rows:
+            yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
+
+
+# ── Pieces of the above ──
+
+def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value.lower() not in allowed:
+        raise ValueError("%s: expected one of %s, found %r" % (name, ", ".join(allowed), value))
+    return value.lower()
+
+
+def _megabytes(name: str, value: str) -> int:
+    if not value.strip().isdigit() or not 1 <= int(value) <= 65536:
+        raise ValueError("%s: expected a number from 1 to 65536, found %r" % (name, value))
+    return int(value) << 20
+
+
+def _known(what: str, names: list[str], there: list[str]) -> list[str]:
+    missing = [name for name in names if name not in set(there)]
+    if missing:
+        shown = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
+        raise ValueError("%s: expected some of %s, found %s" % (what, shown, missing[0]))
+    return names
+
+
+def _too_many(found: int | str) -> ValueError:
+    return ValueError("layout=files: expected at most %d tensors, each a column, found %s; read "
+                      "with layout=tensors, or name some with keys" % (_MOST_KEYS, found))
+
+
+def _need_batches(opened: Dataset) -> None:
+    if opened.mode != "batch":
+        raise ValueError("layout=samples: expected a dataset in batch mode, found one in KV "
+                         "mode; read it with layout=tensors")
+
+
+def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str | None, bool]]:
+    """Key -> dtype or None where it varies, and whether the shape is []."""
+    manifest = opened.manifest or {}
+    told = manifest.get("schema")
+    if told is not None:
+        return {key: (one["dtype"], one["shape"] == []) for key, one in told.items()}
+    if manifest and wanted is None and "generator" in manifest:
+        raise _too_many("over 10,000")
+    found: dict[str, tuple[str | None, bool]] = {}
+    only = None if wanted is None else set(wanted)
+    for i in range(len(opened._shards)):
+        file = opened._shards.file(i)
+        for key in file.keys() if only is None else only.intersection(file.keys()):
+            tensor = file[key]
+            same = found.get(key, (tensor.dtype,))[0] == tensor.dtype
+            found[key] = (tensor.dtype if same else None, tensor.ndim == 0)
+        if only is None and len(found) > _MOST_KEYS:
+            raise _too_many("%d and more" % len(found))
+    return found
+
+
+def _reads_data(schema: T.StructType) -> bool:
+    return any(field.name == "data" if not isinstance(field.dataType, T.StructType)
+               and field.name in ROW_FIELDS else "data" in field.dataType.names
+               if isinstance(field.dataType, T.StructType) else True for field in schema)
+
+
+def _packed(weighed: Iterable[tuple[int, Piece]], most: int) -> list[list[Piece]]:
+    tasks: list[list[Piece]] = []
+    held = most + 1
+    for size, piece in weighed:
+        if held + size > most:
+            tasks.append([])
+            held = 0
+        tasks[-1].append(piece)
+        held += size
+    return tasks
+
+
+def _nullable(kinds: Any) -> Any:
+    import pyarrow as pa
+    return pa.schema([field.with_nullable(True) for field in kinds])
+
+
+def _file_row(shards: Shards, i: int, piece: Piece,
+              kinds: Any) -> Iterator[tuple[list[Any], int]]:
+    """One row; none of a file that has no tensor of any column."""
+    import pyarrow as pa
+    file = shards.file(i)
+    there = [field.name in file and field.name not in piece.hidden for field in kinds]
+    if not any(there) and there:
+        return
+    yield [column_of(field.name, file[field.name], 1, file[field.name].shape, field.type)
+           if has else pa.nulls(1, field.type) for field, has in zip(kinds, there)], 1
+
+
+def _sample_rows(shards: Shards, i: int, piece: Piece,
+                 kinds: Any) -> Iterator[tuple[list[Any], int]]:
+    file = shards.file(i)
+    for name in kinds.names:
+        if name not in file:
+            raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
+    tensors = [file[name] for name in kinds.names]
+    width = sum(tensor.nbytes // max(1, tensor.shape[0]) for tensor in tensors)
+    step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))
+    for start in range(piece.start, piece.stop, step):
+        stop = min(start + step, piece.stop)
+        yield [column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
+                         field.type) for field, tensor in zip(kinds, tensors)], stop - start
+
+
+def _tensor_columns(name: str, tensors: list[Any], kinds: Any) -> list[Any]:
+    import pyarrow as pa
+    count = len(tensors)
+    make = {"file_name": lambda: pa.repeat(name, count),
+            "tensor_key": lambda: pa.array([tensor.name for tensor in tensors]),
+            "dtype": lambda: pa.array([tensor.dtype for tensor in tensors]),
+            "shape": lambda: pa.array([tensor.shape for tensor in tensors],
+                                      pa.list_(pa.int64())),
+            "data": lambda: uniform(pa.binary(), 1, tensors[0].nbytes, memoryview(tensors[0]))
+            if count == 1 else pa.array([tensor.tobytes() for tensor in tensors], pa.binary())}
+    return [make[field.name]().cast(field.type) for field in kinds]
+
+
+# ── Functions ──
+
+def count(path: str, *, use_manifest: bool = True, **storage: Any) -> int:
+    """Rows of a dataset, by its manifest: no shard is read."""
+    return len(dataset.open(path_on_driver(str(path)), use_manifest=use_manifest, **storage))
+
+
+def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema: Any = None,
+         **options: Any) -> Any:
+    """A DataFrame of a dataset. columns: only these are read. schema: as .schema() takes it,
+    else it is inferred. options: those of the data source."""
+    import json
+    given: dict[str, Any] = {} if columns is None else {"columns": json.dumps(list(columns))}
+    for name, value in options.items():
+        plain = isinstance(value, (str, bool, int))
+        given[name] = value if plain else json.dumps(list(value))
+    path = path_on_driver(str(path), spark)
+    check_workers(spark)
+    if not hasattr(spark, "dataSource"):
+        return _read_by_tasks(spark, {name: _text(value) for name, value in given.items()},
+                              path, schema)
+
+    from ._functions import source_name
+    activate(spark)
+    reader = spark.read.format(source_name()).options(**given)
+    reader = reader.option("inferSchema", "true") if schema is None else reader.schema(schema)
+    return reader.load(path)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_by_tasks(spark: Any, options: dict[str, str], path: str, schema: Any) -> Any:
+    """The same where Spark has no Python data sources: before 4.0."""
+    reading = Reading({**options, "path": path, "inferSchema": "true"})
+    if isinstance(schema, str):
+        schema = spark.createDataFrame([], schema).schema
+    chosen = reading.schema() if schema is None else schema
+    tasks = reading.pieces(chosen)
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from reading.batches(chosen, tasks[number])
+
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(task, chosen)

@@ -1,0 +1,209 @@
+"""Options as Spark carries them, and how tensors look in Spark's types."""
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+
+from pyspark.sql import types as T
+
+from .. import _core
+from ..dataset._storage import scheme_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+__all__ = ["NAME", "READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
+           "listed", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
+           "truth"]
+
+NAME = "safetensors"
+
+READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
+                "pushdown", "partition_mb")
+_WRITE_MORE = ("adopt", "sync")
+
+
+# ── Options ──
+
+def absolute(path: str) -> str:
+    """The same place for all processes."""
+    return os.path.abspath(path) if scheme_of(path) is None else path
+
+
+def path_of(options: Mapping[str, str]) -> str:
+    """The one path among options whose names are small letters."""
+    path = options.get("path")
+    if path is None and "paths" in options:
+        paths = json.loads(options["paths"])
+        if len(paths) != 1:
+            raise ValueError("path: expected one, found %d; read each and union them"
+                             % len(paths))
+        path = paths[0]
+    if not path:
+        raise ValueError("path: expected the folder or URL of a dataset, found none")
+    return absolute(path)
+
+
+def split_options(options: Mapping[str, str], reading: bool) -> tuple[dict[str, str],
+                                                                      dict[str, str]]:
+    """Options of this side by small names, and those of the storage. Those of the other side
+    are passed over: a table has one set for both. ValueError for others."""
+    write = {name.lower() for name in (*_core.DATASET_OPTIONS, *_WRITE_MORE)}
+    read = {name.lower() for name in READ_OPTIONS}
+    own, storage = {}, {}
+    for given, value in options.items():
+        name = given.lower()
+        if name.startswith("storage."):
+            storage[name] = value
+        elif name in (read if reading else write):
+            own[name] = value
+        elif name not in (write if reading else read) and name not in ("path", "paths"):
+            raise ValueError(_unknown(given))
+    return own, storage
+
+
+def _unknown(name: str) -> str:
+    known = [*READ_OPTIONS, *_core.DATASET_OPTIONS, *_WRITE_MORE, "path"]
+    near = difflib.get_close_matches(name.lower(), [one.lower() for one in known], 1, 0.5)
+    hint = next((one for one in known if near and one.lower() == near[0]), None)
+    return "unknown option %s%s" % (name, "; did you mean %s?" % hint if hint else
+                                    "; expected one of " + ", ".join(known))
+
+
+def truth(name: str, value: str) -> bool:
+    if value.strip().lower() not in ("true", "false"):
+        raise ValueError("%s: expected true or false, found %r" % (name, value))
+    return value.strip().lower() == "true"
+
+
+def listed(name: str, value: str | None) -> list[str] | None:
+    """A list with commas, or in JSON where names have commas themselves."""
+    if value is None or not value.strip():
+        return None
+    if value.lstrip().startswith("["):
+        found = json.loads(value)
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise ValueError("%s: expected a list of names, found %r" % (name, value))
+        return found
+    return [one.strip() for one in value.split(",") if one.strip()]
+
+
+# ── Types of what is read ──
+
+_ELEMENTS: dict[str, T.DataType] = {
+    "BOOL": T.BooleanType(), "I8": T.ByteType(), "U8": T.ShortType(), "I16": T.ShortType(),
+    "U16": T.IntegerType(), "I32": T.IntegerType(), "U32": T.LongType(), "I64": T.LongType(),
+    "U64": T.DecimalType(20, 0), "F64": T.DoubleType(),
+    **{name: T.FloatType() for name in ("F32", "F16", "BF16", "F8_E4M3", "F8_E5M2",
+                                        "F8_E4M3FNUZ", "F8_E5M2FNUZ")}}
+
+
+def element_type(column: str, dtype: str | None) -> T.DataType:
+    """Of an array that holds this dtype exactly."""
+    found = _ELEMENTS.get(dtype or "")
+    if found is None:
+        raise ValueError("%s: as=array: expected one dtype that Spark has a type for, found %s; "
+                         "use as=tensor" % (column, dtype or "several"))
+    return found
+
+
+def tensor_type(data: bool = True) -> T.StructType:
+    fields = [T.StructField("data", T.BinaryType(), False)] if data else []
+    return T.StructType([*fields,
+                         T.StructField("shape", T.ArrayType(T.IntegerType(), False), False),
+                         T.StructField("dtype", T.StringType(), False)])
+
+
+ROW_FIELDS = {
+    "file_name": T.StructField("file_name", T.StringType(), False),
+    "tensor_key": T.StructField("tensor_key", T.StringType(), False),
+    "dtype": T.StructField("dtype", T.StringType(), False),
+    "shape": T.StructField("shape", T.ArrayType(T.LongType(), False), False),
+    "data": T.StructField("data", T.BinaryType(), False)}
+
+_INTS = (T.IntegerType, T.LongType)
+_PARTS = {"data": lambda kind: isinstance(kind, T.BinaryType),
+          "dtype": lambda kind: isinstance(kind, T.StringType),
+          "shape": lambda kind: isinstance(kind, T.ArrayType)
+          and isinstance(kind.elementType, _INTS)}
+_NUMBERS = (T.NumericType, T.BooleanType)
+
+
+def checked_field(field: T.StructField, layout: str) -> None:
+    """Whether a column of a schema that was given can be read so."""
+    kind = field.dataType
+    if layout == "tensors":
+        if field.name == "file_name" or field.name == "tensor_key":
+            fits = isinstance(kind, T.StringType)
+        else:
+            fits = field.name in _PARTS and _PARTS[field.name](kind)
+    elif isinstance(kind, T.StructType):
+        fits = len(kind) > 0 and all(part.name in _PARTS and _PARTS[part.name](part.dataType)
+                                     for part in kind)
+    else:
+        while isinstance(kind, T.ArrayType):
+            kind = kind.elementType
+        fits = isinstance(kind, _NUMBERS)
+    if not fits:
+        expected = "file_name, tensor_key, dtype: string, shape: array<bigint>, data: binary" \
+            if layout == "tensors" else "a struct of data: binary, shape: array<int>, dtype: " \
+            "string, or arrays of numbers"
+        raise ValueError("%s: expected %s, found %s"
+                         % (field.name, expected, field.dataType.simpleString()))
+
+
+# ── Vectors of Spark ML, which arrive as structs ──
+
+_VECTOR = ["type", "size", "indices", "values"]
+
+
+def _is_vector(kind: Any) -> bool:
+    import pyarrow as pa
+    return pa.types.is_struct(kind) and [kind.field(i).name for i in range(kind.num_fields)] \
+        == _VECTOR
+
+
+def plain_schema(schema: Any) -> Any:
+    """An Arrow schema with vectors as arrays of doubles."""
+    import pyarrow as pa
+    return pa.schema([field.with_type(pa.list_(pa.float64())) if _is_vector(field.type)
+                      else field for field in schema])
+
+
+def plain_batch(batch: Any) -> Any:
+    """The same of a batch."""
+    if not any(_is_vector(field.type) for field in batch.schema):
+        return batch
+    import pyarrow as pa
+    columns = [_dense(column) if _is_vector(column.type) else column
+               for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=plain_schema(batch.schema))
+
+
+def _dense(column: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    kinds, sizes, indices, values = column.flatten()
+    if not pc.any(pc.equal(kinds, 0)).as_py():
+        return values.cast(pa.list_(pa.float64()))
+    rows: list[Any] = []
+    for kind, size, where, what in zip(kinds.to_pylist(), sizes.to_pylist(), indices, values):
+        if kind is None:
+            rows.append(None)
+        elif kind == 1:
+            rows.append(what.values.to_numpy())
+        else:
+            row = np.zeros(size)
+            row[where.values.to_numpy()] = what.values.to_numpy()
+            rows.append(row)
+    return pa.array(rows, pa.list_(pa.float64()))
+
+
+def quoted(names: Iterable[str]) -> list[str]:
+    """Names of columns as Spark's expressions."""
+    return ["`" + re.sub("`", "``", name) + "`" for name in names]

@@ -1,0 +1,132 @@
+"""The data source: what Spark calls, over _write and _read."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from pyspark.sql.types import StructType
+
+    from ._read import Piece, Reading
+    from ._write import Job
+
+__all__ = ["SafetensorsDataSource"]
+
+
+class SafetensorsDataSource(DataSource):
+    """df.write.format("safetensors") and spark.read.format("safetensors"). Beside the Scala
+    connector, whose short name is the same, LIBSAFETENSORS_SPARK_NAME gives it another one."""
+
+    @classmethod
+    def name(cls) -> str:
+        return os.environ.get("LIBSAFETENSORS_SPARK_NAME") or "safetensors"
+
+    def _given(self) -> dict[str, str]:
+        return {name: value for name, value in self.options.items()}
+
+    def schema(self) -> StructType:
+        from ._read import Reading
+        return Reading(self._given()).schema()
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from ._read import Reading
+        reading = Reading(self._given())
+        if reading.pushdown and reading.layout == "tensors":
+            return FilteringReader(reading, schema)
+        return Reader(reading, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from ._schema import path_of
+        from ._write import job_of
+        given = {name.lower(): value for name, value in self._given().items()}
+        return Writer(job_of(given, path_of(given), to_arrow_schema(schema), overwrite))
+
+
+# ── Writing ──
+
+@dataclass
+class Receipts(WriterCommitMessage):
+    """What a task wrote."""
+
+    text: str
+
+
+class Writer(DataSourceArrowWriter):
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        from ._write import write_rows
+        return Receipts(write_rows(self.job, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.job.commit(_texts(one for one in messages if one is not None))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.job.abort(_texts(messages))
+
+
+def _texts(messages: Iterable[WriterCommitMessage | None]) -> list[Any]:
+    return [one.text if isinstance(one, Receipts) else None for one in messages]
+
+
+# ── Reading ──
+
+class Part(InputPartition):
+    def __init__(self, pieces: list[Piece]) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+
+
+class Reader(DataSourceReader):
+    def __init__(self, reading: Reading, schema: StructType) -> None:
+        self.reading = reading
+        self.schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [Part(pieces) for pieces in self.reading.pieces(self.schema)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[Any]:
+        if isinstance(partition, Part):
+            yield from self.reading.batches(self.schema, partition.pieces)
+
+
+class FilteringReader(Reader):
+    """Of layout=tensors with pushdown=true: tensor_key and file_name = or IN tell what to open.
+    Spark looks at the rows once more."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
+        for one in filters:
+            values = _equals(one)
+            if values is not None and one.attribute == ("tensor_key",):
+                known = self.reading.keys
+                self.reading.keys = [key for key in values if known is None or key in known]
+            elif values is not None and one.attribute == ("file_name",):
+                files = self.reading.files
+                self.reading.files = set(values) if files is None else files & set(values)
+            yield one
+
+
+def _equals(one: Any) -> list[str] | None:
+    kind = type(one).__name__
+    if kind in ("EqualTo", "EqualNullSafe"):
+        values = [one.value]
+    elif kind == "In":
+        values = list(one.value)
+    else:
+        return None
+    return values if all(isinstance(value, str) for value in values) else None

@@ -1,0 +1,47 @@
+"""What the tests of Ray Data and Daft share. tools/engines_env.sh makes their environment;
+build/engines/bin/python -m pytest tests/engines runs them. What a dataset on disk must be is
+told by tests/spark/holding.py."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "spark")]
+
+# Nothing of a network, and no word of it. Workers find what the tests find.
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+                  DAFT_ANALYTICS_ENABLED="0", DO_NOT_TRACK="true",
+                  PYTHONPATH=os.pathsep.join(filter(None, sys.path[:2]
+                                                    + [os.environ.get("PYTHONPATH", "")])))
+
+
+@pytest.fixture(scope="session")
+def ray():
+    """Ray with two processors, whose tasks are processes of their own."""
+    ray = pytest.importorskip("ray")
+    import ray.data
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False,
+             object_store_memory=200 << 20)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where a test's dataset goes."""
+    return str(tmp_path / "data set %41")
+
+
+@pytest.fixture
+def flags(tmp_path):
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def docs():
+    return HERE.parents[1] / "docs"

@@ -1,0 +1,217 @@
+"""What the tests of Spark share: sessions of several processes, and what a dataset must be.
+
+tools/spark_env.sh makes the environment; build/spark/bin/python -m pytest tests/spark runs them.
+The sessions are real ones: "local" is local[2], where tasks share a JVM with the driver;
+"cluster" is local-cluster[2,1,1024], a standalone master and two executors that are processes
+of their own, which see of the driver only what is on disk; "speculating" is a standalone
+master with two workers at addresses of their own, since Spark gives a task no second attempt at
+the host of the first.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+pyspark = pytest.importorskip("pyspark")
+
+import frames  # noqa: E402
+import mishaps  # noqa: E402
+
+# Executors do not see this folder.
+pyspark.cloudpickle.register_pickle_by_value(mishaps)
+
+MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "speculating": None}
+EACH = ("local", "cluster")  # what a test runs in that says nothing
+
+# Enough for a test of a few megabytes, and nothing of a network.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "1g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # An executor that a test has killed is replaced at once, and nobody waits for it.
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.network.timeout": "60s",
+    "spark.executor.heartbeatInterval": "5s",
+}
+
+
+@pytest.fixture(scope="session")
+def spark_home(tmp_path_factory):
+    """The pip package as a Spark home, by links: a local cluster puts its executors' folders
+    into it, whatever SPARK_WORKER_DIR says."""
+    package = pathlib.Path(pyspark.__file__).parent
+    home = pathlib.Path(tempfile.mkdtemp(prefix="spark-home-"))
+    for one in package.iterdir():
+        if one.name != "work":
+            (home / one.name).symlink_to(one)
+    (home / "work").mkdir()
+    os.environ.update(SPARK_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1",
+                      SPARK_WORKER_DIR=str(home / "work"), PYSPARK_PYTHON=sys.executable,
+                      PYSPARK_DRIVER_PYTHON=sys.executable, PYTHONDONTWRITEBYTECODE="1",
+                      SPARK_LOCAL_DIRS=str(home / "work"))
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def start(home, master, **settings):
+    """A session without anything registered: Spark finds the source by itself."""
+    from pyspark.sql import SparkSession
+    builder = SparkSession.builder.master(master).appName("libsafetensors")
+    chosen = {**SETTINGS, "spark.sql.warehouse.dir": str(home / "work" / "warehouse"), **settings}
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+# Second attempts come soon; a denied one is a failure to Spark, of which it forgives few.
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.25",
+    "spark.speculation.minTaskRuntime": "100ms",
+    "spark.task.maxFailures": "16",
+    "spark.executor.memory": "512m",
+    # Results go by way of the executor's store, so that an attempt that has been allowed to
+    # commit is not known to be done at once, and the other one has the time to be denied.
+    "spark.task.maxDirectResultSize": "1",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.rolling.enabled": "false",
+    "spark.eventLog.compress": "false",
+}
+
+
+def until(found, what, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise AssertionError("%s: not in %d s" % (what, seconds))
+
+
+@contextlib.contextmanager
+def standalone(home):
+    """A master and two workers, each a process; yields the master's address."""
+    started = []
+
+    def launch(host, *command):
+        log = home / "work" / ("%s-%d.log" % (command[0].rpartition(".")[2], len(started)))
+        environment = {**os.environ, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m",
+                       "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                       "SPARK_WORKER_DIR": str(home / "work" / host)}
+        with open(log, "w") as file:
+            started.append(subprocess.Popen(
+                [str(home / "bin" / "spark-class"), *command, "--host", host, "--webui-port",
+                 "0"], stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment))
+        return log
+
+    try:
+        log = launch("127.0.0.1", "org.apache.spark.deploy.master.Master", "--port", "0")
+        address = until(lambda: re.search(r"spark://127\.0\.0\.1:\d+", log.read_text()),
+                        "a standalone master")[0]
+        for host in ("127.0.0.2", "127.0.0.3"):
+            launch(host, "org.apache.spark.deploy.worker.Worker", address, "--cores", "2",
+                   "--memory", "1g")
+        until(lambda: log.read_text().count("Registering worker") == 2, "two workers")
+        yield address
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture(scope="session")
+def spark(request, spark_home):
+    kind = request.param
+    with contextlib.ExitStack() as stack:
+        master, more = MASTERS[kind], {}
+        if master is None:
+            master = stack.enter_context(standalone(spark_home))
+            events = spark_home / "work" / "events"
+            events.mkdir()
+            more = {**SPECULATION, "spark.eventLog.dir": events.as_uri()}
+        session = start(spark_home, master, **more)
+        session.master_kind = kind
+        yield session
+        session.stop()
+
+
+@pytest.fixture
+def conf(spark):
+    """Settings of the session for one test."""
+    before = {}
+
+    def change(**values):
+        for name, value in values.items():
+            name = name.replace("__", ".")
+            before.setdefault(name, spark.conf.get(name, None))
+            spark.conf.set(name, value)
+
+    yield change
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where a test's dataset goes; on every process's disk."""
+    return str(tmp_path / "data set %41")
+
+
+@pytest.fixture
+def flags(tmp_path):
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    return str(folder)
+
+
+def pytest_generate_tests(metafunc):
+    """Each test in two kinds of session; a mark of a kind leaves it that one."""
+    kinds = [kind for kind in MASTERS if metafunc.definition.get_closest_marker(kind)]
+    if "spark" in metafunc.fixturenames:
+        metafunc.parametrize("spark", kinds or list(EACH), indirect=True, scope="session")
+
+
+def pytest_configure(config):
+    for kind, master in MASTERS.items():
+        config.addinivalue_line("markers", "%s: only on %s" % (
+            kind, master or "workers at two hosts"))
+    config.addinivalue_line("markers", "source: the data source, not the functions")
+
+
+def pytest_collection_modifyitems(items):
+    """Before Spark 4.0 there are the functions alone (frames.py uses them): what is marked
+    "source" is left out, and speculation, where it is the source's commit that is denied."""
+    for item in items if not frames.SOURCES else ():
+        if item.get_closest_marker("source") or item.get_closest_marker("speculating"):
+            item.add_marker(pytest.mark.skip(reason="no Python data sources before Spark 4.0"))
+
+
+@pytest.fixture(scope="session")
+def root_of_docs():
+    return pathlib.Path(__file__).resolve().parents[2] / "docs"

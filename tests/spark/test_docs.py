@@ -1,0 +1,34 @@
+"""The examples of docs/spark.md run as they stand there, one after the other."""
+import re
+
+import pytest
+
+import holding
+
+
+@pytest.mark.source
+@pytest.mark.cluster
+def test_examples(spark, root_of_docs, tmp_path):
+    text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) >= 5
+    # Relative paths are the JVM's, which has its own folder.
+    blocks = [re.sub(r'"(embeddings|embeddings_2|by_name)"',
+                     lambda m: repr(str(tmp_path / m[1])), block) for block in blocks]
+    names = {"spark": spark}
+    for block in blocks:
+        exec(compile(block, "docs/spark.md", "exec"), names)
+    for name in ("embeddings", "embeddings_2", "by_name"):
+        holding.whole(str(tmp_path / name))
+
+
+def test_every_write_option_is_named(root_of_docs):
+    from libsafetensors import dataset
+    text = (root_of_docs / "dataset.md").read_text(encoding="utf-8")
+    assert [name for name in dataset.OPTIONS if "`%s`" % name not in text] == []
+
+
+def test_every_read_option_is_named(root_of_docs):
+    from libsafetensors.spark._schema import READ_OPTIONS
+    text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
+    assert [name for name in READ_OPTIONS if "| `%s` |" % name not in text] == []

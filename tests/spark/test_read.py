@@ -1,0 +1,214 @@
+"""How a dataset is split among tasks and becomes Arrow, without Spark between; functions."""
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+T = pytest.importorskip("pyspark.sql.types")
+
+from libsafetensors import dataset  # noqa: E402
+from libsafetensors.spark import _functions, _values  # noqa: E402
+from libsafetensors.spark import _read as reads  # noqa: E402
+
+
+def table(rows=1000, width=2048):
+    values = np.arange(rows * width, dtype=np.float32)
+    return pa.table({"x": pa.FixedSizeListArray.from_arrays(values, width),
+                     "n": np.arange(rows, dtype=np.int64)})
+
+
+@pytest.fixture
+def batches(tmp_path):
+    dataset.write(table(), tmp_path / "d", batch_size=600)
+    return str(tmp_path / "d")
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    rows = pa.table({"name": ["k%d" % i for i in range(40)], "x": np.arange(40.0)})
+    for i in range(4):
+        dataset.write(rows.slice(i * 10, 10), tmp_path / "k", name_col="name",
+                      mode="append", generate_index=True)
+    return str(tmp_path / "k")
+
+
+def reading(path, **options):
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value)
+             for name, value in options.items()}
+    return reads.Reading({"path": path, "inferSchema": "true", **texts})
+
+
+def given(**columns):
+    return T.StructType([T.StructField(name, kind) for name, kind in columns.items()])
+
+
+def all_rows(one, schema=None):
+    schema = schema or one.schema()
+    parts = [batch for pieces in one.pieces(schema) for batch in one.batches(schema, pieces)]
+    return pa.Table.from_batches(parts).to_pylist() if parts else []
+
+
+# ── Parts ──
+
+def test_large_shards_are_cut_by_rows(batches):
+    one = reading(batches, layout="samples", partition_mb=1)
+    schema = one.schema()
+    parts = one.pieces(schema)
+    assert len(parts) > 6 and all(len(pieces) == 1 for pieces in parts)
+    assert sum(piece.stop - piece.start for pieces in parts for piece in pieces) == 1000
+    got = all_rows(reading(batches, layout="samples", partition_mb=1, **{"as": "array"}))
+    assert [row["n"] for row in got] == [*range(1000)]
+    assert got[999]["x"][-1] == np.float32(1000 * 2048 - 1)
+
+
+def test_small_shards_are_packed(keyed):
+    one = reading(keyed, layout="tensors")
+    assert [len(pieces) for pieces in one.pieces(one.schema())] == [4]
+    assert len(all_rows(one)) == 40
+
+
+def test_keys_open_only_their_shards(keyed):
+    one = reading(keyed, layout="tensors", keys="k3__x, k25__x")
+    assert sum(map(len, one.pieces(one.schema()))) == 2
+    assert [row["tensor_key"] for row in all_rows(one)] == ["k3__x", "k25__x"]
+    one = reading(keyed, keys='["k25__x"]', **{"as": "array"})
+    assert all_rows(one) == [{"k25__x": 25.0}]
+
+
+def test_filters_that_spark_hands_down(keyed):
+    filters = pytest.importorskip("pyspark.sql.datasource")
+    if not hasattr(filters, "EqualTo"):
+        pytest.skip("this Spark hands nothing down")
+    from libsafetensors.spark._source import FilteringReader, Reader
+    one = reading(keyed, layout="tensors", pushdown=True)
+    reader = FilteringReader(one, one.schema())
+    asked = [filters.In(("tensor_key",), ("k1__x", "k2__x")),
+             filters.EqualTo(("tensor_key",), "k2__x"), filters.IsNotNull(("dtype",))]
+    assert list(reader.pushFilters(asked)) == asked
+    parts = reader.partitions()
+    assert [batch["tensor_key"].to_pylist() for part in parts for batch in reader.read(part)] \
+        == [["k2__x"]]
+    assert list(Reader(one, one.schema()).read(None)) == []
+
+
+def test_losers_are_hidden(tmp_path):
+    for value in (1.0, 2.0):
+        dataset.write(pa.table({"name": ["a", "b%d" % value], "x": [value, value]}),
+                      tmp_path / "d", mode="append", name_col="name",
+                      duplicatesStrategy="lastWin")
+    got = all_rows(reading(str(tmp_path / "d"), layout="tensors"))
+    assert {row["tensor_key"]: np.frombuffer(row["data"])[0] for row in got} == \
+        {"a__x": 2.0, "b1__x": 1.0, "b2__x": 2.0} and len(got) == 3
+    files = all_rows(reading(str(tmp_path / "d"), keys="a__x", **{"as": "array"}))
+    assert files == [{"a__x": 2.0}]
+
+
+# ── Schemas ──
+
+def test_a_schema_converts_exactly_or_raises(batches):
+    one = reading(batches, layout="samples")
+    got = all_rows(one, given(n=T.DecimalType(20, 0), x=T.ArrayType(T.DoubleType())))
+    assert int(got[7]["n"]) == 7 and got[0]["x"][:2] == [0.0, 1.0]
+    with pytest.raises(ValueError, match="n: .*int8"):
+        all_rows(one, given(n=T.ByteType()))
+    with pytest.raises(ValueError, match="n: expected"):
+        all_rows(one, given(n=T.StringType()))
+
+
+def test_nested_arrays(tmp_path):
+    values = np.arange(24, dtype=np.int16)
+    dataset.write(pa.table({"x": values.reshape(4, 6).tolist()},
+                           pa.schema([("x", pa.list_(pa.int16()))])),
+                  tmp_path / "d", batch_size=4, shapes={"x": [2, 3]})
+    one = reading(str(tmp_path / "d"), layout="samples")
+    got = all_rows(one, given(x=T.ArrayType(T.ArrayType(T.IntegerType()))))
+    assert [row["x"] for row in got] == values.reshape(4, 2, 3).tolist()
+
+
+@pytest.mark.parametrize("options, word", [
+    ({"layout": "rows"}, "files, samples, tensors"), ({"laiout": "files"}, "layout"),
+    ({"columns": "y"}, "x, n"), ({"keys": "y"}, "x, n"), ({"data": "no"}, "true or false"),
+    ({"partition_mb": "0"}, "1 to"), ({"inferSchema": "false"}, "No schema provided")])
+def test_refused(batches, options, word):
+    with pytest.raises(ValueError, match=word):
+        reading(batches, **options).schema()
+
+
+def test_too_many_columns(tmp_path):
+    rows = pa.table({"name": ["k%d" % i for i in range(2001)], "x": np.arange(2001.0)})
+    dataset.write(rows, tmp_path / "d", name_col="name")
+    with pytest.raises(ValueError, match="layout=tensors"):
+        reading(str(tmp_path / "d")).schema()
+
+
+# ── Functions ──
+
+DTYPES = {"list": pa.list_(pa.float64()), "shape": pa.list_(pa.int32())}
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_arrays_and_back(fallback):
+    lists = [[1.0, 2.5], None, [3.0], [], [0.5, -1.0]]
+    shapes = [[2], [1], [1, 1], [0], [1, 2]]
+    names = ["f32", "F32", "BF16", "F16", None]
+    arrays = pa.array(lists, DTYPES["list"])
+    if fallback:
+        made = [_functions._packed_row(*row) for row in zip(lists, shapes, names)]
+        assert made == [(np.float32([1, 2.5]).tobytes(), [2], "F32"), None,
+                        (b"\x40\x40", [1, 1], "BF16"), (b"", [0], "F16"), None]
+        return
+    made = _values.arr_to_st(arrays, pa.array(shapes, DTYPES["shape"]), pa.array(names))
+    assert made.is_null().to_pylist() == [False, True, False, False, True]
+    for part in (made, made.slice(1)):
+        got = _values.st_to_array(part, pa.float64()).to_pylist()
+        assert got == [[1.0, 2.5], None, [3.0], [], None][len(made) - len(part):]
+
+
+@pytest.mark.parametrize("values, dtype, kind, good", [
+    ([2 ** 53 + 1], "I64", pa.int64(), True), ([2 ** 53 + 1], "I64", pa.float64(), False),
+    ([2 ** 31], "I64", pa.int32(), False), ([1, 0], "U8", pa.bool_(), True),
+    ([2], "U8", pa.bool_(), False), ([2 ** 63 - 1], "U64", pa.decimal128(20, 0), True),
+    ([300], "U8", pa.int32(), False), ([2], "BOOL", pa.bool_(), False)])
+def test_exact_or_refused(values, dtype, kind, good):
+    def there_and_back():
+        made = _values.arr_to_st(pa.array([values], pa.list_(pa.int64())),
+                                 pa.array([[len(values)]], DTYPES["shape"]), pa.array([dtype]))
+        return _values.st_to_array(made, kind).to_pylist()[0]
+
+    if good:
+        assert [int(one) for one in there_and_back()] == values
+    else:
+        with pytest.raises(ValueError):
+            there_and_back()
+
+
+def test_fractions_are_no_integers():
+    made = _values.arr_to_st(pa.array([[1.5]]), pa.array([[1]], DTYPES["shape"]),
+                             pa.array(["F32"]))
+    with pytest.raises(ValueError):
+        _values.st_to_array(made, pa.int64())
+
+
+def test_every_half_is_decoded():
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    made = pa.array([{"data": bits.tobytes(), "shape": [1 << 16], "dtype": "F16"}])
+    got = _values.st_to_array(made, pa.float32(), exact=False).flatten().to_numpy()
+    np.testing.assert_array_equal(got, bits.view(np.float16).astype(np.float32))
+
+
+@pytest.mark.local
+def test_functions_without_arrow_udf(spark, monkeypatch):
+    monkeypatch.setattr(_functions, "_arrow_udf", lambda: None)
+    df = spark.sql("select array(1.5f, 2.0f) a union all select null")
+    got = df.select(_functions.st_to_array(_functions.arr_to_st("a", [2], "F16"), "double")
+                    .alias("r")).collect()
+    assert sorted(str(row.r) for row in got) == ["None", "[1.5, 2.0]"]
+
+
+@pytest.mark.local
+def test_functions_of_null(spark):
+    from libsafetensors import spark as lss
+    lss.register(spark)
+    row = spark.sql("select st_to_array(null), arr_to_st(null, array(1), 'F32'), "
+                    "st_to_array_bigint(arr_to_st(array(9007199254740993L), array(1), 'i64'))"
+                    ).first()
+    assert list(row) == [None, None, [2 ** 53 + 1]]

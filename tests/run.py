@@ -11,7 +11,8 @@ pytest run. It gets:
   SFT_EMULATE  the emulator alone, or empty: put it before any program of SFT_BUILD
   SFT_SHARED   the folder of shared test data, absolute; it may not exist
   SFT_TARGET   the target's name
-and runs in the repository's root. It is killed at its limit, and then has failed.
+and runs in the repository's root. It is killed at its limit, and then has failed. Suites of
+the environments with third-party packages run one after the other beside the rest.
 """
 import argparse
 import glob
@@ -20,6 +21,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -47,6 +49,11 @@ VENV = "build/venv/bin/python"
 SPARK = "build/spark/bin/python"
 # The one with Ray and Daft: tools/engines_env.sh.
 ENGINES = "build/engines/bin/python"
+
+# Who runs what goes beside the rest: it waits for networks, and starts much that sleeps.
+BESIDE = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES}
+SAYING = threading.Lock()
+RUNNING = set()
 
 # cmocka is there neither for MemorySanitizer nor for other machines.
 # name, targets, limit in seconds, command ({build}: the build folder), what must be there
@@ -83,14 +90,14 @@ SUITES = [
     ("roundtrip", "test asan", 300, [PY, "tests/python/roundtrip.py"],
      "tests/python/roundtrip.py"),
     ("venv", "test", 1200, ["tools/venv.sh", "--count"], "tools/venv.sh"),
-    ("python", "test", 400,
+    ("python", "test", 900,
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
-    ("spark", "test", 900, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
+    ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
     ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
-    ("engines", "test", 400, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
-    ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
+    ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
+    ("official", "test", 900, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
     ("asan", "test", 1800, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
@@ -125,19 +132,25 @@ def run(command, limit, env, log):
         child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
                                  stdout=out,
                                  stderr=subprocess.STDOUT, start_new_session=True)
+        RUNNING.add(child)
         try:
             status = child.wait(limit)
         except subprocess.TimeoutExpired:
             status = None
         finally:
-            # Whatever the suite has left running goes with it.
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            stop(child)
             child.wait()
+            RUNNING.discard(child)
     with open(log, "rb") as text:
         return status, text.read()
+
+
+def stop(child):
+    """A suite, and whatever it has left running."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def judge(status, output):
@@ -200,6 +213,30 @@ def hear_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+def suite(row, env, logs, verbose):
+    """(passed, failed, skipped) of one, which is told."""
+    name, _, limit, command, needs = row
+    if not glob.glob(needs, root_dir=ROOT):
+        with SAYING:
+            print(f"{name:<14}{'':>7}    {'':<4}     1 skipped  (no {needs})", flush=True)
+        return 0, 0, 1
+    started = time.monotonic()
+    log = os.path.join(logs, name + ".log")
+    words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
+    status, output = run(words, limit, env, log)
+    result = judge(status, output)
+    with SAYING:
+        report(name, time.monotonic() - started, limit, result, output, log)
+        if verbose:
+            print(output.decode("utf-8", "replace"), flush=True)
+    return result[:3]
+
+
+def lane(rows, env, logs, verbose, results):
+    for row in rows:
+        results.append(suite(row, env, logs, verbose))
+
+
 def main():
     hear_signals()
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
@@ -224,24 +261,25 @@ def main():
     logs = os.path.join(env["SFT_BUILD"], "logs")
     os.makedirs(logs, exist_ok=True)
     begin = time.monotonic()
-    totals = [0, 0, 0]
+    results = []
     if args.no_build or build(args.target, env, logs):
-        for name, _, limit, command, needs in chosen:
-            if not glob.glob(needs, root_dir=ROOT):
-                print(f"{name:<14}{'':>7}    {'':<4}     1 skipped  (no {needs})", flush=True)
-                totals[2] += 1
-                continue
-            started = time.monotonic()
-            log = os.path.join(logs, name + ".log")
-            words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
-            status, output = run(words, limit, env, log)
-            result = judge(status, output)
-            report(name, time.monotonic() - started, limit, result, output, log)
-            if args.verbose:
-                print(output.decode("utf-8", "replace"))
-            totals = [a + b for a, b in zip(totals, result)]
+        both = [[row for row in chosen if (row[3][0] in BESIDE) is beside]
+                for beside in (False, True)]
+        lanes = [threading.Thread(target=lane, daemon=True,
+                                  args=(rows, env, logs, args.verbose, results)) for rows in both]
+        try:
+            for one in lanes:
+                one.start()
+            for one in lanes:
+                one.join()
+        finally:
+            for child in list(RUNNING):
+                stop(child)
+        if len(results) < len(chosen):
+            results.append((0, 1, 0))
     else:
-        totals[1] += 1
+        results.append((0, 1, 0))
+    totals = [sum(one[i] for one in results) for i in range(3)]
     print(f"{args.target}: {time.monotonic() - begin:.0f} s")
     skipped = f", {totals[2]} skipped" if totals[2] else ""
     print(f"{totals[0]} passed, {totals[1]} failed{skipped}")

@@ -1,6 +1,7 @@
-/* select and rm-tensor: a model with fewer tensors. */
+/* select: a model with fewer tensors. */
 #include "fresh.h"
 #include "output.h"
+#include "select.h"
 #include "words.h"
 
 #include <string.h>
@@ -148,7 +149,7 @@ static int run_select(cli *c, char **operands, size_t count) {
     return run_selection(&s, operands);
 }
 
-static int run_rm_tensor(cli *c, char **operands, size_t count) {
+int cli_select_without(cli *c, char **operands, size_t count) {
     selection s = { c, operands + 1, count - 1 };
     return run_selection(&s, operands);
 }
@@ -185,28 +186,4 @@ const cli_command cli_select_command = {
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT not be written, or the usage was wrong" },
     1, 1, run_select,
-};
-
-static const cli_example rm_tensor_examples[] = {
-    { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
-      "two tensors less" },
-    { "safetensors rm-tensor model.safetensors -o lean.safetensors 'extra[0]'",
-      "the file itself stays as it is; a name is taken letter by letter" },
-    { NULL, NULL },
-};
-
-const cli_command cli_rm_tensor_command = {
-    "rm-tensor", "FILE TENSOR...", "take tensors out of a model",
-    "Tensors are given by their whole names; if one of them is not there nothing is done. \"select "
-    "--drop\" takes patterns. All other bytes, metadata and mode are kept. FILE is replaced, at "
-    "once and whole; with -o it stays as it is.\n"
-    "Of a model with an index, the files that lose tensors are written under fresh names, then the "
-    "index, then the old ones are removed if no index in the folder names them. With -o, OUT is "
-    "one file if it ends in .safetensors or .sft; else a new or empty folder.",
-    rm_tensor_examples,
-    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
-    { "the tensors are gone", "there is no tensor of one of the names, or none would be left; "
-      "nothing was written",
-      "the model could not be read or written, or the usage was wrong" },
-    2, SIZE_MAX, run_rm_tensor,
 };

@@ -118,7 +118,8 @@ static sft_code select_model(const selection *s, char **operands, cli_parts *par
                              sft_error *err) {
     cli *c = s->c;
     bool here = !c->set.output && (s->names || c->set.in_place);
-    sft_code code = cli_parts_open_one(c, operands, here, parts, err);
+    sft_code code = cli_output_agrees(c, err);
+    if (!code) code = cli_parts_open_one(c, operands, here, parts, err);
     const char *input = parts->path; /* the model, not its folder */
     if (!code) code = select_parts(s, parts, err);
     if (code) return code;
@@ -133,7 +134,7 @@ static sft_code select_model(const selection *s, char **operands, cli_parts *par
 static int run_selection(const selection *s, char **operands) {
     cli *c = s->c;
     sft_error err = SFT_ERROR_INIT;
-    cli_parts parts;
+    cli_parts parts = { .arena = { .alloc = c->alloc }, .path = operands[0] };
     cli_results_begin(c);
     sft_code code = select_model(s, operands, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);

@@ -106,7 +106,8 @@ static sft_code no_stream(sft_error *err) {
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code two_outputs(sft_error *err) {
+sft_code cli_output_agrees(const cli *c, sft_error *err) {
+    if (!c->set.in_place || !c->set.output) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
     if (err) err->hint = NULL;
     return SFT_BAD_ARGUMENT;
@@ -119,11 +120,12 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     out->in_place = !c->set.output;
     out->input = input;
     out->path = out->blame = out->in_place ? input : c->set.output;
-    if (c->set.in_place && !out->in_place) return two_outputs(err);
+    sft_code code = cli_output_agrees(c, err);
+    if (code) return code;
     bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
     if (!out->path || (out->in_place && !asked)) return no_output(target, err);
     if (!out->in_place && strcmp(out->path, "-") == 0) return no_stream(err);
-    sft_code code = check_target(c, out->path, out->in_place, &there, err);
+    code = check_target(c, out->path, out->in_place, &there, err);
     if (code) return code;
     options.alloc = &c->alloc;
     options.no_sync = c->set.no_sync != 0;

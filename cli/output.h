@@ -27,6 +27,8 @@ typedef struct cli_output {
  * the result takes, NULL or "-" when there is none. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
+/* -o and --in-place are not given both; cli_output_begin sees to that itself. */
+sft_code cli_output_agrees(const cli *c, sft_error *err);
 /* The sink; nothing is there until it is finished. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 

@@ -212,10 +212,27 @@ static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
     return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
 }
 
+/* Of a model in several files it is told which; the message is escaped already. */
+static sft_code mend_shard(cli *c, const char *path, void *ctx, sft_error *err) {
+    char text[sizeof err->message / 2 + 1];
+    size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
+    sft_code code = mend_file(c, path, ctx, err);
+    if (!code || !err) return code;
+    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t len = strlen(err->message);
+    if (len > kept) len = kept;
+    while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;
+    memmove(err->message + at + 2, err->message, len);
+    memcpy(err->message, text, at);
+    memcpy(err->message + at, ": ", 2);
+    err->message[at + 2 + len] = '\0';
+    return code;
+}
+
 sft_code cli_edit_mend(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
     if (!sft_is_index_path(path)) return mend_file(c, path, NULL, err);
-    return cli_edit_each_named(c, path, mend_file, NULL, err);
+    return cli_edit_each_named(c, path, mend_shard, NULL, err);
 }
 
 /* ── Indexes ── */

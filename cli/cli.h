@@ -43,6 +43,7 @@ extern const cli_command cli_merge_command;
 extern const cli_command cli_select_command;
 extern const cli_command cli_add_command;
 extern const cli_command cli_put_command;
+extern const cli_command cli_rm_tensor_command;
 extern const cli_command cli_repair_command;
 extern const cli_command cli_convert_command;
 extern const cli_command cli_meta_command;

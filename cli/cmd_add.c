@@ -94,6 +94,8 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
     cli_output out;
     sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
     const char *input = a->path = a->parts.path; /* the model, not its folder */
+    bool here = !code && !c->set.output && sft_set_index_path(a->parts.sets[0]);
+    if (here) code = cli_fresh_own_index(input, err);
     if (code) return code;
     code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);
     a->path = out.blame;
@@ -101,7 +103,7 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
     if (!code) code = add_arrays(a, operands + 1, count - 1, err);
     if (code) return code;
     a->path = out.path;
-    if (out.in_place && sft_set_index_path(a->parts.sets[0])) {
+    if (here) {
         cli_rewriting how = CLI_REWRITING_INIT;
         how.touched = a->touched;
         return cli_rewrite_set(c, &a->parts, &how, err);

@@ -271,10 +271,25 @@ static bool is_set_in_place(const convert_run *run) {
            && !run->c->set.output;
 }
 
+/* The casts are decided upon, and nothing is written yet. */
+static sft_code decide_and_warn(convert_run *run, sft_error *err) {
+    sft_code code = decide_fates(run, err);
+    if (code) return code;
+    warn_of_scales(run, false);
+    warn_of_scales(run, true);
+    return SFT_OK;
+}
+
+static sft_code convert_here(convert_run *run, sft_error *err) {
+    sft_code code = cli_fresh_own_index(run->input, err);
+    if (!code) code = decide_and_warn(run, err);
+    return code ? code : convert_set_in_place(run, err);
+}
+
 static sft_code convert_opened(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
-    bool folder = is_folder_asked(run), here = is_set_in_place(run);
+    bool folder = is_folder_asked(run);
     sft_code code = folder ? SFT_OK
                            : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
     if (!folder && !code) code = cli_output_youngest(c, &run->parts, &out, err);
@@ -284,11 +299,8 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
         return code;
     }
     run->parts.path = run->input;
-    code = decide_fates(run, err);
+    code = decide_and_warn(run, err);
     if (code) return code;
-    warn_of_scales(run, false);
-    warn_of_scales(run, true);
-    if (here) return convert_set_in_place(run, err);
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
@@ -300,10 +312,13 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     run->input = operands[0];
     sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
     if (code) return code;
+    run->parts.path = run->input;
+    code = cli_output_agrees(run->c, err);
+    if (code) return code;
     code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
-    return convert_opened(run, err);
+    return is_set_in_place(run) ? convert_here(run, err) : convert_opened(run, err);
 }
 
 static int run_convert(cli *c, char **operands, size_t count) {

@@ -1,6 +1,36 @@
 /* merge: several files, or a model in several files, become one. */
+#include "group.h"
 #include "output.h"
 #include "parts.h"
+
+#include <inttypes.h>
+
+/* By their names; an index says itself what belongs to its model. */
+static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
+    sft_span base, other;
+    uint64_t shard, of, more, count = 0;
+    const char *path = parts->paths[first];
+    if (!cli_shard_of(path, &shard, &of, &base)) return;
+    for (size_t i = 0; i < parts->path_count; i++) {
+        if (!cli_shard_of(parts->paths[i], &shard, &more, &other)) continue;
+        if (more != of || !sft_span_equal(base, other)) continue;
+        if (i < first) return; /* it was told */
+        count++;
+    }
+    if (count >= of) return;
+    cli_text(&c->err, "safetensors: note: ");
+    cli_escaped(&c->err, sft_span_cstr(path));
+    cli_printf(&c->err, ": by this name there are %" PRIu64 " files, of which %" PRIu64
+                        " %s merged\n", of, count, count == 1 ? "is" : "are");
+}
+
+static void tell_all_missing(cli *c, const cli_parts *parts) {
+    size_t at = 0;
+    for (size_t i = 0; i < parts->set_count; i++) {
+        if (!sft_set_index_path(parts->sets[i])) tell_missing(c, parts, at);
+        at += sft_set_shard_count(parts->sets[i]);
+    }
+}
 
 static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *out,
                              cli_parts *parts, sft_error *err) {
@@ -16,6 +46,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     if (code) return code;
     parts->path = out->path;
     cli_parts_tell(c, parts);
+    tell_all_missing(c, parts);
     code = cli_output_parts(out, c, parts->parts, parts->count, parts->metadata,
                             parts->metadata_count, parts->has_metadata, err);
     if (code == SFT_TENSOR_DUPLICATE)

@@ -1,9 +1,17 @@
 /* select: a model with fewer tensors. */
 #include "fresh.h"
 #include "output.h"
+#include "select.h"
 #include "words.h"
 
 #include <string.h>
+
+/* By --keep and --drop, or by names. */
+typedef struct selection {
+    cli *c;
+    char **names; /* that go, or NULL */
+    size_t name_count;
+} selection;
 
 static bool matches_any(const cli_words *globs, sft_span name) {
     for (size_t i = 0; i < globs->count; i++) {
@@ -12,16 +20,39 @@ static bool matches_any(const cli_words *globs, sft_span name) {
     return false;
 }
 
-static bool is_selected(const cli *c, sft_span name) {
+static bool is_named(const selection *s, sft_span name) {
+    for (size_t i = 0; i < s->name_count; i++)
+        if (sft_span_equal(sft_span_cstr(s->names[i]), name)) return true;
+    return false;
+}
+
+static bool is_selected(const selection *s, sft_span name) {
+    const cli *c = s->c;
+    if (s->names) return !is_named(s, name);
     if (c->set.keep.count > 0 && !matches_any(&c->set.keep, name)) return false;
     return !matches_any(&c->set.drop, name);
 }
 
+static sft_code check_named(const selection *s, const cli_parts *parts, sft_error *err) {
+    size_t shard;
+    for (size_t i = 0; i < s->name_count; i++) {
+        sft_span name = sft_span_cstr(s->names[i]);
+        if (sft_set_find(parts->sets[0], name, &shard)) continue;
+        sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                         "expected a tensor of this name, found none");
+        err->hint = "safetensors ls shows the names";
+        return SFT_TENSOR_NOT_FOUND;
+    }
+    return SFT_OK;
+}
+
 /* What is left, in place. */
-static sft_code select_parts(cli *c, cli_parts *parts, sft_error *err) {
+static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *err) {
     size_t kept = 0;
+    sft_code code = check_named(s, parts, err);
+    if (code) return code;
     for (size_t i = 0; i < parts->count; i++) {
-        if (!is_selected(c, parts->parts[i].spec.name)) continue;
+        if (!is_selected(s, parts->parts[i].spec.name)) continue;
         parts->shard[kept] = parts->shard[i];
         parts->file[kept] = parts->file[i];
         parts->parts[kept++] = parts->parts[i];
@@ -73,39 +104,55 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
 
 /* ── The command ── */
 
-static sft_code select_file(cli *c, const char *input, cli_parts *parts, sft_error *err) {
+static sft_code select_file(cli *c, const char *input, cli_target target, cli_parts *parts,
+                            sft_error *err) {
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
+    sft_code code = cli_output_begin(&out, c, input, target, err);
     if (!code) code = cli_output_youngest(c, parts, &out, err);
     if (code) return code;
     return cli_output_parts(&out, c, parts->parts, parts->count, parts->metadata,
                             parts->metadata_count, parts->has_metadata, err);
 }
 
-static sft_code select_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
-    sft_code code = cli_parts_open_one(c, operands, c->set.in_place != 0, parts, err);
+static sft_code select_model(const selection *s, char **operands, cli_parts *parts,
+                             sft_error *err) {
+    cli *c = s->c;
+    bool here = !c->set.output && (s->names || c->set.in_place);
+    sft_code code = cli_output_agrees(c, err);
+    if (!code) code = cli_parts_open_one(c, operands, here, parts, err);
     const char *input = parts->path; /* the model, not its folder */
-    if (!code) code = select_parts(c, parts, err);
+    if (!code) code = select_parts(s, parts, err);
     if (code) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
-    if (several && c->set.in_place && !c->set.output) return select_in_place(c, parts, err);
+    if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
     cli_parts_tell(c, parts);
-    return select_file(c, input, parts, err);
+    return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
 }
 
-static int run_select(cli *c, char **operands, size_t count) {
+static int run_selection(const selection *s, char **operands) {
+    cli *c = s->c;
     sft_error err = SFT_ERROR_INIT;
-    cli_parts parts;
-    (void)count;
+    cli_parts parts = { .arena = { .alloc = c->alloc }, .path = operands[0] };
     cli_results_begin(c);
-    sft_code code = select_model(c, operands, &parts, &err);
+    sft_code code = select_model(s, operands, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
     cli_results_end(c);
     return c->status;
+}
+
+static int run_select(cli *c, char **operands, size_t count) {
+    selection s = { .c = c };
+    (void)count;
+    return run_selection(&s, operands);
+}
+
+int cli_select_without(cli *c, char **operands, size_t count) {
+    selection s = { c, operands + 1, count - 1 };
+    return run_selection(&s, operands);
 }
 
 static const cli_option select_options[] = {

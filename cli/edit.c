@@ -212,10 +212,27 @@ static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
     return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
 }
 
+/* Of a model in several files it is told which; the message is escaped already. */
+static sft_code mend_shard(cli *c, const char *path, void *ctx, sft_error *err) {
+    char text[sizeof err->message / 2 + 1];
+    size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
+    sft_code code = mend_file(c, path, ctx, err);
+    if (!code || !err) return code;
+    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t len = strlen(err->message);
+    if (len > kept) len = kept;
+    while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;
+    memmove(err->message + at + 2, err->message, len);
+    memcpy(err->message, text, at);
+    memcpy(err->message + at, ": ", 2);
+    err->message[at + 2 + len] = '\0';
+    return code;
+}
+
 sft_code cli_edit_mend(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
     if (!sft_is_index_path(path)) return mend_file(c, path, NULL, err);
-    return cli_edit_each_named(c, path, mend_file, NULL, err);
+    return cli_edit_each_named(c, path, mend_shard, NULL, err);
 }
 
 /* ── Indexes ── */
@@ -252,19 +269,6 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
                              err);
 }
 
-static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
-                           sft_error *err) {
-    sft_set_options options = cli_set_options(c);
-    sft_set *set = NULL;
-    sft_code code = cli_edit_mend(c, path, err);
-    if (!code) code = sft_set_open(path, &options, &set, err);
-    if (code) return code;
-    for (size_t i = 0; code == SFT_OK && i < sft_set_shard_count(set); i++)
-        code = each(c, sft_set_shard_path(set, i), ctx, err);
-    sft_set_close(set);
-    return code;
-}
-
 /* Of a failure with -o: the result's path, where it is about that. */
 static const char *blamed(const cli *c, const char *path, sft_code code) {
     bool output = code == SFT_EXISTS || code == SFT_IS_LINK || code == SFT_HARD_LINKS ||
@@ -274,6 +278,37 @@ static const char *blamed(const cli *c, const char *path, sft_code code) {
 
 void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
     cli_fail_input(c, blamed(c, path, err->code), err);
+}
+
+/* Each file is whole, whatever happens; the model of them is not. */
+static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
+    if (done == 0 || c->set.dry_run) return;
+    cli_text(&c->err, "safetensors: note: of the ");
+    cli_printf(&c->err, "%zu files of ", all);
+    cli_escaped(&c->err, sft_span_cstr(index));
+    cli_printf(&c->err, " %zu %s done before; each is whole, but they are not all alike now\n",
+               done, done == 1 ? "was" : "were");
+}
+
+/* Fails as long as no file was begun; afterwards it tells of that file itself. */
+static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
+                           sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_set *set = NULL;
+    size_t done = 0;
+    sft_code code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, &set, err);
+    if (code) return code;
+    while (!code && done < sft_set_shard_count(set)) {
+        code = each(c, sft_set_shard_path(set, done), ctx, err);
+        done += code == SFT_OK;
+    }
+    if (code) {
+        cli_edit_fail(c, sft_set_shard_path(set, done), err);
+        tell_half_done(c, path, done, sft_set_shard_count(set));
+    }
+    sft_set_close(set);
+    return SFT_OK;
 }
 
 void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {

@@ -110,7 +110,9 @@ static sft_code write_fresh(set_renaming *r, sft_error *err) {
 static sft_code rename_here(set_renaming *r, bool *changed, sft_error *err) {
     cli_output out;
     sft_code code = SFT_OK;
-    if (!r->c->set.output) code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
+    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
+    if (!code && !r->c->set.output)
+        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
     if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
     if (code || r->c->set.dry_run || !*changed) return code;
     code = write_fresh(r, err);

@@ -33,6 +33,25 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
     return sfti_fail_memory(err, most * sizeof *fresh->names);
 }
 
+sft_code cli_fresh_own_index(const char *index, sft_error *err) {
+    char real[4096], beside[4096] = ".", folder[4096];
+    size_t len = folder_bytes(index);
+    os_info info;
+    if (os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
+    if (len >= sizeof beside) return SFT_OK;
+    if (len > 0) memcpy(beside, index, len), beside[len] = '\0';
+    int error = os_real_path(index, real, sizeof real);
+    if (!error) error = os_real_path(beside, folder, sizeof folder);
+    if (error) return fresh_os_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    size_t where = folder_bytes(real);
+    if (where > 1) where--; /* its slash */
+    if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected an index beside the files it names, found a symbolic link to %s", real);
+    if (err) err->hint = "give the path it leads to, or a new folder with -o";
+    return SFT_IS_LINK;
+}
+
 void cli_fresh_end(cli_fresh *fresh) { sfti_arena_free(&fresh->arena); }
 
 /* ── Names ── */

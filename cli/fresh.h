@@ -24,6 +24,10 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
                          sft_error *err);
 void cli_fresh_end(cli_fresh *fresh);
 
+/* Before it begins: SFT_IS_LINK for a link to an index in another folder, whatever --follow says.
+ * Shards would be written beside the link, and the index would name files that are not there. */
+sft_code cli_fresh_own_index(const char *index, sft_error *err);
+
 /* Path of a shard as the index has it: beneath the index's folder. */
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path);
 /* folder/name in the arena; NULL when out of memory. */

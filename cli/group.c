@@ -53,6 +53,15 @@ static bool parse_shard(const char *path, shard_name *out) {
     return out->shard > 0 && out->shard <= out->of && out->of <= SFT_MAX_SHARDS;
 }
 
+bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base) {
+    shard_name name;
+    if (!parse_shard(path, &name)) return false;
+    *shard = name.shard;
+    *of = name.of;
+    *base = name.base;
+    return true;
+}
+
 static bool same_shards(const shard_name *a, const shard_name *b) {
     return a->of == b->of && sft_span_equal(a->base, b->base) && sft_span_equal(a->end, b->end);
 }

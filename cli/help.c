@@ -121,7 +121,7 @@ void cli_overview(cli_out *out) {
     examples_text(out, overview_examples);
     heading(out, "Commands:");
     for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
-        two_columns(out, row->name, strlen(row->name), row->summary, 10);
+        two_columns(out, row->name, strlen(row->name), row->summary, 11);
     }
     heading(out, "Options:");
     two_columns(out, "--help", 6, "show this overview", 11);

@@ -13,7 +13,7 @@ static const cli_command *const commands[] = {
     &cli_cat_command,   &cli_hash_command,   &cli_dup_command,   &cli_diff_command,
     &cli_convert_command, &cli_split_command, &cli_merge_command, &cli_select_command,
     &cli_meta_command,  &cli_rename_command, &cli_add_command,   &cli_put_command,
-    &cli_repair_command, &cli_dataset_command, &cli_help_command,
+    &cli_rm_tensor_command, &cli_repair_command, &cli_dataset_command, &cli_help_command,
 };
 
 const cli_command *cli_command_at(size_t i) {

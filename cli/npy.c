@@ -172,10 +172,11 @@ static sft_code npy_check_size(const cli_npy *npy, sft_error *err) {
     uint64_t bytes;
     sft_code code = sft_shape_size(npy->dtype, npy->shape, npy->rank, NULL, &bytes, err);
     if (code || bytes == npy->source.size - npy->begin) return code;
-    return sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
-                     "expected %llu bytes by dtype and shape, found %llu",
-                     (unsigned long long)bytes,
-                     (unsigned long long)(npy->source.size - npy->begin));
+    sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
+              "expected %llu bytes by dtype and shape, found %llu", (unsigned long long)bytes,
+              (unsigned long long)(npy->source.size - npy->begin));
+    if (err) err->hint = "write it again with numpy.save";
+    return SFT_SIZE_MISMATCH;
 }
 
 sft_code cli_npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {

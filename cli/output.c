@@ -63,6 +63,11 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file or nothing at this path, found a folder");
     }
+    if (info.kind != OS_FILE && info.kind != OS_LINK) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file or nothing at this path, found something that is no "
+                         "regular file");
+    }
     if (!in_place && !c->set.force) return refuse_existing(err);
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = os_info_path(path, true, &info);
@@ -93,7 +98,16 @@ static sft_code no_output(cli_target target, sft_error *err) {
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code two_outputs(sft_error *err) {
+/* What is written appears whole, or not at all. */
+static sft_code no_stream(sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a path for -o, found - (standard output)");
+    if (err) err->hint = "./- names a file";
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_output_agrees(const cli *c, sft_error *err) {
+    if (!c->set.in_place || !c->set.output) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
     if (err) err->hint = NULL;
     return SFT_BAD_ARGUMENT;
@@ -106,10 +120,12 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     out->in_place = !c->set.output;
     out->input = input;
     out->path = out->blame = out->in_place ? input : c->set.output;
-    if (c->set.in_place && !out->in_place) return two_outputs(err);
+    sft_code code = cli_output_agrees(c, err);
+    if (code) return code;
     bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
     if (!out->path || (out->in_place && !asked)) return no_output(target, err);
-    sft_code code = check_target(c, out->path, out->in_place, &there, err);
+    if (!out->in_place && strcmp(out->path, "-") == 0) return no_stream(err);
+    code = check_target(c, out->path, out->in_place, &there, err);
     if (code) return code;
     options.alloc = &c->alloc;
     options.no_sync = c->set.no_sync != 0;
@@ -204,13 +220,27 @@ static bool same_unit(const char *a, const char *b) {
     return *a == *b;
 }
 
+/* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
+static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
+    uint64_t bytes, more;
+    if (!sfti_mul(whole, unit, &bytes) || !sfti_mul(part, unit, &more)) return 0;
+    return sfti_add(bytes, more / scale, &bytes) ? bytes : 0;
+}
+
 sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
     const char *at = text;
-    if (!take_digits(&at, out)) return bad_size(text, err);
+    uint64_t whole, part = 0, scale = 1;
+    if (!take_digits(&at, &whole)) return bad_size(text, err);
+    if (*at == '.') {
+        const char *begin = ++at;
+        if (!take_digits(&at, &part) || at - begin > 6) return bad_size(text, err);
+        for (ptrdiff_t i = at - begin; i > 0; i--) scale *= 10;
+    }
     if (*at == ' ') at++;
     for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
         if (!same_unit(at, size_units[i].unit)) continue;
-        return sfti_mul(*out, size_units[i].bytes, out) && *out > 0 ? SFT_OK : bad_size(text, err);
+        *out = size_of(whole, part, scale, size_units[i].bytes);
+        return *out > 0 ? SFT_OK : bad_size(text, err);
     }
     return bad_size(text, err);
 }

@@ -27,6 +27,8 @@ typedef struct cli_output {
  * the result takes, NULL or "-" when there is none. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
+/* -o and --in-place are not given both; cli_output_begin sees to that itself. */
+sft_code cli_output_agrees(const cli *c, sft_error *err);
 /* The sink; nothing is there until it is finished. */
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
 
@@ -51,7 +53,8 @@ sft_code cli_output_youngest(const cli *c, const cli_parts *parts, cli_output *o
 #define CLI_STEM_ROOM 256
 const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);
 
-/* "5GB", "512 MiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024. */
+/* "5GB", "4.5 GiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024; at most six
+ * digits after the point. */
 sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err);
 /* Digits only. what: "shards", for the message. */
 sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err);

@@ -191,8 +191,9 @@ sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft
     const sft_set *set = parts->sets[0];
     set_rewriting r = { .c = c, .parts = parts, .set = set, .how = how };
     cli_output out;
-    sft_code code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
-    if (code) return code; /* a link, perhaps: before anything is written */
+    sft_code code = cli_fresh_own_index(sft_set_index_path(set), err);
+    if (!code) code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
+    if (code) return code; /* before anything is written */
     code = cli_fresh_begin(&r.fresh, c, sft_set_index_path(set), sft_set_shard_count(set), err);
     if (!code) code = run_rewriting(&r, err);
     cli_fresh_end(&r.fresh);

@@ -41,6 +41,8 @@ WRITES = {
                "broken.safetensors --in-place", "s -o out", "bad/model.safetensors.index.json -o b",
                "bare -o whole --dry-run", "bare -o whole", "cut.safetensors -o x", "m",
                "--clean h --dry-run", "--clean h", "--clean nosuch"],
+    "rm-tensor": ["m tensor.14.bf16", "m tensor.14.bf16 --dry-run", "m nosuch",
+                  "s model.norm.weight", "s model.norm.weight -o out"],
     "put": ["m tensor.14.bf16", "m tensor.14.bf16 --dry-run", "m tensor.14.bf16 -o out.safetensors",
             "m tensor.14.bf16 --safe", "m tensor.19.f64", "m nosuch", "s model.norm.weight"],
     "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],

@@ -45,3 +45,4 @@ torn; $SFT repair $f --in-place; whole
 # One that cannot be mended does not keep the rest from it.
 torn; echo x >>m/.m-00002-of-00002.safetensors.sft-journal; cp m/.m-00002-of-00002.safetensors.sft-journal m/.m-00001-of-00002.safetensors.sft-journal
 $SFT meta recover m; echo $?
+$SFT put m b <sums; echo $?; $SFT rename m --add-prefix x; echo $?

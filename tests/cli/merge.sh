@@ -10,3 +10,9 @@ $SFT merge a.safetensors a.safetensors -o aa.safetensors; echo $?; ls aa.safeten
 $SFT merge a.safetensors nosuch.safetensors -o x.safetensors; echo $?
 mkdir empty; $SFT merge empty -o x.safetensors; echo $?
 $SFT merge - -o x.safetensors; echo $?
+# A shard that is not there is noticed by the names of the others, unless an index says what there is.
+rm sharded/model.safetensors.index.json
+$SFT merge sharded -o three.safetensors
+rm sharded/model-00002-of-00003.safetensors
+$SFT merge sharded every-dtype.safetensors -o four.safetensors; echo $?
+$SFT merge a.safetensors -o -; echo $?; $SFT merge a.safetensors -o /dev/null; echo $?

@@ -14,3 +14,8 @@ $SFT meta set sharded from folder; $SFT meta get sharded from; $SFT meta rm shar
 mkdir several; st several/a.safetensors "$one" 8; st several/b.safetensors "$one" 8
 for c in "set several k v" "get several k" "rm several k" "scrub several sharded" "recover several"; do $SFT meta $c; echo $?; done
 $SFT rename several --add-prefix x; echo $?; mkdir none; $SFT meta set none k v; echo $?
+# One of its files refuses: it is named, and what is done stays done.
+ln sharded/model-00002-of-00003.safetensors hard
+$SFT meta set sharded half done --each-shard | cut -d " " -f 1-2; echo ${PIPESTATUS[0]}; rm hard
+$SFT meta list sharded/model-00001-of-00003.safetensors | grep half; $SFT meta list sharded/model-00003-of-00003.safetensors | grep half
+true

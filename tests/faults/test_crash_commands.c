@@ -111,6 +111,7 @@ static const crash_scene edits[] = {
     NAME("rename " INDEX " --add-prefix y. -o /out/empty"),
     LINE("add " INDEX " n=/w/x.npy"),    NAME("add " INDEX " n=/w/x.npy a=/w/x.npy --force"),
     LINE("select " INDEX " --in-place --drop b"),
+    LINE("rm-tensor " INDEX " b"),
     LINE("convert " INDEX " --in-place --dtype F64"),
     NAME("convert " INDEX " --in-place --dtype F16"),
 };

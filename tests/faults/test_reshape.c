@@ -164,6 +164,8 @@ static const fault_scene selects[] = {
     WRITES("select " INDEX " -o /dir/new --drop s1.*"),
     WRITES("select " INDEX " -o /dir/o.safetensors --drop s1.*"),
     REFUSES("select /m/a.safetensors -o /dir/o.safetensors --keep nothing"),
+    WRITES("rm-tensor /m/a.safetensors w -o /dir/o.safetensors"),
+    REFUSES("rm-tensor /m/a.safetensors w nothing"),
 };
 
 static const fault_scene splits[] = {

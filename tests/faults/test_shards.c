@@ -128,6 +128,7 @@ static const fault_scene here[] = {
     SCENE("add " INDEX " n=/m/x.npy --no-sync --keep-mtime", true, judge_place),
     SCENE("select " INDEX " --in-place --drop s1.*", false, judge_place),
     SCENE("select " INDEX " --in-place --keep s1.*", true, judge_place),
+    SCENE("rm-tensor " INDEX " s1.a", false, judge_place),
     SCENE("rename " INDEX " --add-prefix x.", false, judge_place),
     SCENE("rename " INDEX " --regex s/^s1/t/", true, judge_place),
     SCENE("convert " INDEX " --in-place --dtype F64", false, judge_place),

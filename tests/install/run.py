@@ -59,7 +59,10 @@ def check_files(prefix):
     if os.path.exists(os.path.join(BUILD, "safetensors")):
         ok, text = sh(f"'{prefix}/bin/safetensors' --version")
         check(ok and version() in text, "installed command --version", text)
-        check(any(f.startswith("share/man/man1/safetensors") for f in files), "man pages installed")
+        ok, text = sh(f"'{prefix}/bin/safetensors' help")
+        for name in re.findall(r"^  ([a-z-]+)  +[^ ]", text, re.M):
+            check(name == "help" or name.startswith("--")
+                  or f"share/man/man1/safetensors-{name}.1" in files, f"man page of {name}")
         check("share/bash-completion/completions/safetensors" in files, "completion installed")
 
 

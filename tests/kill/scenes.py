@@ -113,6 +113,8 @@ SCENES = [
     ("add", "m. x.npy", ["add", M, "n=x.npy"], b""),
     ("add-set", "set x.npy", ["add", INDEX, "n=x.npy"], b""),
     ("select-set", "set", ["select", INDEX, "--in-place", "--drop", "b"], b""),
+    ("convert-here", "set", ["convert", INDEX, "--in-place", "--dtype", "F64"], b""),
+    ("rm-tensor", "m.", ["rm-tensor", M, "b"], b""),
     ("repair-set", "set", ["repair", INDEX, "-o", "out/new"], b""),
     ("put", "m.", ["put", M, "c"], bytes(range(250)) * 400),
 ]

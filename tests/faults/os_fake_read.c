@@ -1,0 +1,271 @@
+/* os.h of os_fake: reading, folders, and all that does not write. */
+#include "fake_state.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ── os.h: reading ── */
+
+static void info_of_node(const fake_node *node, os_info *out) {
+    memset(out, 0, sizeof *out);
+    out->kind = node->kind;
+    out->size = node->kind == OS_PIPE ? 0 : node->len;
+    out->mode = node->mode;
+    out->links = node->names;
+    out->device = 1;
+    out->inode = node->inode;
+    out->mtime_ns = node->mtime;
+    out->block = fake.can_clone || fake.can_insert ? 64 : 4096;
+}
+
+int os_open_read(const char *path, int *fd) {
+    fake_node *node;
+    *fd = -1;
+    FAKE_CALL();
+    int error = fake_path_find(path, true, &node);
+    if (error) return error;
+    return fake_fd_new(node, fd);
+}
+
+int os_open_write(const char *path, int *fd) {
+    fake_node *node;
+    *fd = -1;
+    FAKE_CALL();
+    int error = fake_path_find(path, true, &node);
+    if (!error && node->kind == OS_DIR) error = EISDIR;
+    return error ? error : fake_fd_new(node, fd);
+}
+
+int os_close(int fd) {
+    int error = fake_call(__func__);
+    fake_fd *open = fake_fd_find(fd);
+    if (!open) abort();
+    if (open->node->locked_by == fd) open->node->locked_by = 0;
+    fake_fd_drop(open);
+    return error;
+}
+
+int os_info_fd(int fd, os_info *out) {
+    FAKE_CALL();
+    const fake_fd *open = fake_fd_find(fd);
+    if (!open) return EBADF;
+    info_of_node(open->node, out);
+    return 0;
+}
+
+int os_info_path(const char *path, bool follow_link, os_info *out) {
+    fake_node *node;
+    FAKE_CALL();
+    int error = fake_path_find(path, follow_link, &node);
+    if (!error) info_of_node(node, out);
+    return error;
+}
+
+static void node_read(const fake_node *node, uint64_t offset, void *into, size_t len,
+                      size_t *got) {
+    size_t left = offset < node->len ? node->len - (size_t)offset : 0;
+    *got = fake_shortened(len < left ? len : left, fake.short_reads);
+    if (*got > 0) memcpy(into, node->data + offset, *got);
+    fake.reads++;
+}
+
+int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
+    *got = 0;
+    FAKE_CALL();
+    const fake_fd *open = fake_fd_find(fd);
+    if (!open) return EBADF;
+    if (open->node->kind == OS_DIR) return EISDIR;
+    if (open->node->kind != OS_FILE) return ESPIPE;
+    node_read(open->node, offset, into, len, got);
+    return 0;
+}
+
+int os_read(int fd, void *into, size_t len, size_t *got) {
+    *got = 0;
+    FAKE_CALL();
+    fake_fd *open = fake_fd_find(fd);
+    if (!open) return EBADF;
+    if (open->node->kind == OS_DIR) return EISDIR;
+    if (os_stop_signal()) return EINTR;
+    node_read(open->node, open->at, into, len, got);
+    open->at += *got;
+    return 0;
+}
+
+int os_map(int fd, uint64_t len, bool writable_private, void **out) {
+    (void)writable_private;
+    *out = NULL;
+    FAKE_CALL();
+    const fake_fd *open = fake_fd_find(fd);
+    if (!open) return EBADF;
+    if (open->node->kind != OS_FILE) return ENODEV;
+    if (len == 0) return EINVAL;
+    for (size_t i = 0; i < FAKE_MAPS; i++) {
+        if (fake.maps[i].at) continue;
+        size_t have = open->node->len < len ? open->node->len : (size_t)len;
+        fake.maps[i].at = fake_sure(calloc(1, (size_t)len));
+        fake.maps[i].len = len;
+        if (have > 0) memcpy(fake.maps[i].at, open->node->data, have);
+        *out = fake.maps[i].at;
+        return 0;
+    }
+    return ENOMEM;
+}
+
+void os_unmap(void *at, uint64_t len) {
+    if (!at) return;
+    for (size_t i = 0; i < FAKE_MAPS; i++) {
+        if (fake.maps[i].at != at || fake.maps[i].len != len) continue;
+        free(at);
+        fake.maps[i].at = NULL;
+        return;
+    }
+    abort();
+}
+
+size_t os_fake_maps(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < FAKE_MAPS; i++) count += fake.maps[i].at != NULL;
+    return count;
+}
+
+int os_real_path(const char *path, char *out, size_t room) {
+    char full[FAKE_PATH];
+    fake_node *node;
+    FAKE_CALL();
+    int error = fake_path_find(path, true, &node);
+    if (error) return error;
+    (void)fake_path_resolve(path, true, full);
+    size_t len = strlen(full);
+    if (len == 0) full[len++] = '/';
+    if (len >= room) return ENAMETOOLONG;
+    memcpy(out, full, len);
+    out[len] = '\0';
+    return 0;
+}
+
+/* ── os.h: folders ── */
+
+int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
+            void *ctx) {
+    char full[FAKE_PATH];
+    fake_node *node;
+    FAKE_CALL();
+    int error = fake_path_find(path, true, &node);
+    if (error) return error;
+    if (node->kind != OS_DIR) return ENOTDIR;
+    (void)fake_path_resolve(path, true, full);
+    size_t len = strlen(full);
+    int result = 0;
+    for (size_t i = 0; i < fake.name_count && result == 0; i++) {
+        const char *name = fake.names[i].path;
+        if (strncmp(name, full, len) != 0 || name[len] != '/') continue;
+        if (strchr(name + len + 1, '/')) continue;
+        result = each(ctx, name + len + 1, fake.names[i].node->kind);
+    }
+    return result;
+}
+
+/* ── os.h: the rest ── */
+
+int os_random(void *into, size_t len) {
+    FAKE_CALL();
+    for (size_t i = 0; i < len; i++) {
+        fake.random = fake.random * 6364136223846793005u + 1442695040888963407u;
+        ((unsigned char *)into)[i] = (unsigned char)(fake.random >> 56);
+    }
+    return 0;
+}
+
+uint64_t os_now_ns(void) { return ++fake.clock; }
+uint64_t os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
+void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
+uint32_t os_cpu_count(void) { return 4; }
+
+const char *os_error_text(int error, char *room, size_t len) {
+    (void)snprintf(room, len, "error %d", error);
+    return room;
+}
+
+bool os_is_terminal(int fd) {
+    return fd >= 0 && fd < 3 && fake.columns[fd] > 0;
+}
+
+uint32_t os_terminal_columns(int fd) {
+    return fd >= 0 && fd < 3 ? fake.columns[fd] : 0;
+}
+
+const char *os_env(const char *name) {
+    for (size_t i = 0; i < FAKE_ENV && fake.env[i][0]; i++) {
+        if (strcmp(fake.env[i][0], name) == 0) return fake.env[i][1];
+    }
+    return NULL;
+}
+
+/* Each block remembers its size, to hold the caller to what he says it was. */
+typedef union fake_block {
+    size_t size;
+    max_align_t align;
+} fake_block;
+
+void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
+    fake_block *block = ptr ? (fake_block *)ptr - 1 : NULL;
+    (void)ctx;
+    if ((block ? block->size : 0) != old_size) abort();
+    if (new_size == 0) {
+        fake.blocks -= block != NULL;
+        free(block);
+        return NULL;
+    }
+    if (!os_fake_allocate(__func__)) return NULL;
+    block = fake_sure(realloc(block, sizeof *block + new_size));
+    fake.blocks += ptr == NULL;
+    block->size = new_size;
+    return block + 1;
+}
+
+int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
+    (void)thread;
+    FAKE_CALL();
+    run(ctx);
+    return 0;
+}
+
+void os_thread_join(os_thread *thread) {
+    (void)thread;
+}
+
+int os_mutex_init(os_mutex *mutex) {
+    FAKE_CALL();
+    memset(mutex, 0, sizeof *mutex);
+    fake.mutexes++;
+    return 0;
+}
+
+void os_mutex_lock(os_mutex *mutex) {
+    if (mutex->room[0]++ != 0) abort();
+}
+
+void os_mutex_unlock(os_mutex *mutex) {
+    if (mutex->room[0]-- != 1) abort();
+}
+
+void os_mutex_free(os_mutex *mutex) {
+    (void)mutex;
+    fake.mutexes--;
+}
+
+void os_watch_signals(void) {}
+
+int os_stop_signal(void) {
+    return fake.stop_at > 0 && fake.calls >= fake.stop_at ? fake.stop_signal : 0;
+}
+
+void os_raise(int signal) {
+    fake.raised = signal;
+}
+
+void os_ignore_broken_pipe(void) {}

@@ -83,6 +83,12 @@ def test_folder(tmp_path):
     assert error.code == "io_not_file" and error.path == str(tmp_path)
 
 
+def test_what_is_neither_file_nor_folder(tmp_path):
+    for path in ("/dev/zero", "/dev/null"):
+        error = raised(OSError, lambda: _core.open(path))
+        assert type(error) is OSError and error.code == "io_not_file" and error.path == path
+
+
 def test_odd_paths(tmp_path):
     path = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xff.safetensors")
     error = raised(FileNotFoundError, lambda: _core.open(path))

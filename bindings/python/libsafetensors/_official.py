@@ -61,7 +61,9 @@ _SENTENCES = {
 
 def _reword(error: SafetensorError, doing: str) -> SafetensorError:
     """The same error with the official words in front of ours."""
-    sentence = _SENTENCES.get(getattr(error, "code", None) or "", "")
+    code = error.code or ""
+    # Read as a length, the first bytes of another format are more than is allowed.
+    sentence = "header too large" if code.startswith("found_") else _SENTENCES.get(code, "")
     if sentence is _OFFSET:
         sentence %= error.tensor
     error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)

@@ -234,6 +234,16 @@ def test_handles(path):
         np.testing.assert_array_equal(g.get_slice("b")[2:4], MATRIX[2:4])
 
 
+def test_what_a_source_raises_comes_out():
+    class Gone:
+        size = 100
+
+        def read_at(self, offset, length):
+            raise FileNotFoundError("gone")
+    with pytest.raises(FileNotFoundError, match="^gone$"):
+        ours.load_file(Gone())
+
+
 # ── Slices ──
 
 GOOD = [INDEX[:], INDEX[...], INDEX[()], INDEX[:2], INDEX[3], INDEX[-1], INDEX[:, 1], INDEX[2:, -5],

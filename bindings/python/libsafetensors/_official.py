@@ -55,7 +55,7 @@ _SENTENCES = {
     "size_overflow": "overflow computing buffer size from shape and/or element type",
     "size_mismatch": "invalid shape, data type, or offset for tensor",
     "size_partial_byte": "The slice is slicing for subbytes dtypes, and the slice does not end "
-                         "up at a byte boundary, this is invalid.",
+                         "up at a byte boundary, this is invalid",
     "data_truncated": _COVER, "data_trailing": _COVER}
 
 
@@ -98,6 +98,8 @@ def open_file(source: Any, backend: str = "mmap", doing: str = "Error while dese
     except SafetensorError as error:
         raise _reword(error, doing) from None
     except FileNotFoundError as error:
+        if not isinstance(source, (str, bytes, os.PathLike)):
+            raise
         again = FileNotFoundError("No such file or directory: %s" % (os.fspath(source),))
         again.errno = error.errno
         for name in ("code", "offset", "tensor", "hint", "path"):

@@ -100,7 +100,7 @@ def open_file(source: Any, backend: str = "mmap", doing: str = "Error while dese
     except FileNotFoundError as error:
         if not isinstance(source, (str, bytes, os.PathLike)):
             raise
-        again = FileNotFoundError("No such file or directory: %s" % (os.fspath(source),))
+        again = FileNotFoundError("No such file or directory: %s" % os.fsdecode(source))
         again.errno = error.errno
         for name in ("code", "offset", "tensor", "hint", "path"):
             setattr(again, name, getattr(error, name, None))

@@ -231,12 +231,16 @@ def test_report_is_the_command_s(model, tmp_path):
 
 
 def test_nothing_leaks(model, tmp_path):
+    index = tmp_path / "x.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "model.safetensors"}}')
+
     def work():
         _core.edit(model, set={"one": "x"}, sync=False)
         _core.edit(model, set={"one": "1"}, remove=["none"], sync=False)
         _core.edit(model, set={"one": "y"}, dry_run=True)
         _core.edit(model, rename={"a": "c"}, output=tmp_path / "out", force=True, sync=False)
         _core.recover(model)
+        _core.edit(index, set={"a": "b"}, remove=["c"], sync=False)
         for words in ({"set": {"a": 1}}, {"rename": {"none": "x"}}, {"remove": [1]},
                       {"set": {"x": "\ud800"}}, {"output": tmp_path / "no" / "x"}):
             with pytest.raises(Exception):

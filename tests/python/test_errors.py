@@ -79,8 +79,16 @@ def test_permission(tmp_path):
 
 
 def test_folder(tmp_path):
-    error = raised(OSError, lambda: _core.open(tmp_path))
-    assert error.code == "io_not_file" and error.path == str(tmp_path)
+    for work in (lambda: _core.open(tmp_path), lambda: _core.save_file(tmp_path, [])):
+        error = raised(IsADirectoryError, work)
+        assert error.code == "io_not_file" and error.path == str(tmp_path)
+        assert error.errno == errno.EISDIR
+
+
+def test_what_is_neither_file_nor_folder(tmp_path):
+    for path in ("/dev/zero", "/dev/null"):
+        error = raised(OSError, lambda: _core.open(path))
+        assert type(error) is OSError and error.code == "io_not_file" and error.path == path
 
 
 def test_odd_paths(tmp_path):

@@ -184,7 +184,11 @@ def use_all(path, data):
             tensor.byte_ranges(), repr(tensor), tensor.shape, tensor.name, tensor.dtype
         file.numpy(), file.numpy(["a", "c"]), file.keys("natural"), file.metadata()
         file.ls_json(), file.header(), list(file), "a" in file, repr(file), file.paths
-        for fail in (lambda: file["x"], lambda: file.numpy(["a", "x"]), lambda: file["a"][9],
+        file.items(), file.values(), file.get("a"), file.get("x", 5), file.get(3)
+        file.numpy(progress=lambda *now: None)
+        for fail in (lambda: file.numpy("a"), lambda: file["a"][..., ...], lambda: file.get(),
+                     lambda: file.numpy(progress=3), lambda: file.numpy(progress=lambda: 0),
+                     lambda: file["x"], lambda: file.numpy(["a", "x"]), lambda: file["a"][9],
                      lambda: file["a"][[1]], lambda: file["a"].read_into(bytearray(1)),
                      lambda: file.keys("x"), lambda: file.header(7), lambda: file.numpy(["a", 3]),
                      lambda: file["a"].__dlpack__(stream=3), lambda: file["a"]["x", None]):
@@ -196,7 +200,8 @@ def use_all(path, data):
             file.close()
     for fail in (lambda: _core.open(b"abc"), lambda: _core.open(io.BytesIO(b"abc")),
                  lambda: _core.open(path + "x"), lambda: _core.open(path, mode="x"),
-                 lambda: _core.open(3), lambda: _core.open(ReadAt(data[:50]))):
+                 lambda: _core.open(3), lambda: _core.open("/dev/null"),
+                 lambda: _core.open(ReadAt(data[:50]))):
         try:
             fail()
         except Exception:

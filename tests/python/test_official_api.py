@@ -181,6 +181,9 @@ BAD_FILES = [
     (b"", "header too small"),
     (b"\xff" * 9, "header too large"),
     (struct.pack("<Q", 20) + b"{}", "invalid header length"),
+    (b"<!DOCTYPE html><html></html>", "header too large"),
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 3\n", "header too large"),
+    (b"GGUF\3\0\0\0" + bytes(64), "header too large"),
     (file_of(b'{"a":\xff}'), "invalid UTF-8 in header"),
     (file_of(b"{"), "invalid JSON in header"),
     (file_of(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}', b"12345678"),
@@ -229,6 +232,16 @@ def test_handles(path):
         memory = io.BytesIO(f.read())
     with libsafetensors._safe_open_handle(memory, "np") as g:
         np.testing.assert_array_equal(g.get_slice("b")[2:4], MATRIX[2:4])
+
+
+def test_what_a_source_raises_comes_out():
+    class Gone:
+        size = 100
+
+        def read_at(self, offset, length):
+            raise FileNotFoundError("gone")
+    with pytest.raises(FileNotFoundError, match="^gone$"):
+        ours.load_file(Gone())
 
 
 # ── Slices ──

@@ -166,6 +166,21 @@ def test_levels_and_limits():
         _core.open(data, level="lenient")
 
 
+def test_a_path_with_methods_of_a_file_is_a_path(sample):
+    class Local:
+        """As py.path.local is."""
+
+        def __fspath__(self):
+            return sample[0]
+
+        def read(self):
+            raise AssertionError
+    with _core.open(Local()) as file:
+        assert file.mapped and file.paths == [sample[0]]
+    assert libsafetensors.ls(Local())["path"] == sample[0] == libsafetensors.info(Local())["path"]
+    assert libsafetensors.safe_open(Local(), "np").keys()
+
+
 def test_a_source_is_read_only_where_asked():
     tensors = {"big": ("U8", [1 << 20], bytes(1 << 20)), "x": ("U8", [4], b"abcd")}
     source = ReadAt(pack(tensors))

@@ -55,13 +55,15 @@ _SENTENCES = {
     "size_overflow": "overflow computing buffer size from shape and/or element type",
     "size_mismatch": "invalid shape, data type, or offset for tensor",
     "size_partial_byte": "The slice is slicing for subbytes dtypes, and the slice does not end "
-                         "up at a byte boundary, this is invalid.",
+                         "up at a byte boundary, this is invalid",
     "data_truncated": _COVER, "data_trailing": _COVER}
 
 
 def _reword(error: SafetensorError, doing: str) -> SafetensorError:
     """The same error with the official words in front of ours."""
-    sentence = _SENTENCES.get(getattr(error, "code", None) or "", "")
+    code = error.code or ""
+    # Read as a length, the first bytes of another format are more than is allowed.
+    sentence = "header too large" if code.startswith("found_") else _SENTENCES.get(code, "")
     if sentence is _OFFSET:
         sentence %= error.tensor
     error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)
@@ -96,7 +98,9 @@ def open_file(source: Any, backend: str = "mmap", doing: str = "Error while dese
     except SafetensorError as error:
         raise _reword(error, doing) from None
     except FileNotFoundError as error:
-        again = FileNotFoundError("No such file or directory: %s" % (os.fspath(source),))
+        if not isinstance(source, (str, bytes, os.PathLike)):
+            raise
+        again = FileNotFoundError("No such file or directory: %s" % os.fsdecode(source))
         again.errno = error.errno
         for name in ("code", "offset", "tensor", "hint", "path"):
             setattr(again, name, getattr(error, name, None))

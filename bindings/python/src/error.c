@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char error_doc[] =
     "What went wrong: str() tells it, with the path in front.\n\n"
@@ -50,11 +51,25 @@ static PyObject *class_named(pysft_state *state, const char *name) {
     return state->error;
 }
 
+/* The library tells a folder in words, without an errno. */
+static bool is_folder(const sft_error *err, const char *path) {
+    struct stat facts;
+    return err->code == SFT_IO_NOT_FILE && path && stat(path, &facts) == 0 &&
+           S_ISDIR(facts.st_mode);
+}
+
+static int number_of(const sft_error *err, const char *path) {
+    if (err->os_errno != 0) return err->os_errno;
+    if (err->code == SFT_NOT_FOUND) return ENOENT;
+    if (err->code == SFT_EXISTS) return EEXIST;
+    return is_folder(err, path) ? EISDIR : 0;
+}
+
 /* New reference: of OSError, the subclass that stands for this errno. */
-static PyObject *class_of(pysft_state *state, const sft_error *err) {
+static PyObject *class_of(pysft_state *state, const sft_error *err, int number) {
     PyObject *cls = class_named(state, sft_code_describe(err->code)->exception);
-    if (cls != PyExc_OSError || err->os_errno == 0) return Py_NewRef(cls);
-    PyObject *one = PyObject_CallFunction(cls, "is", (int)err->os_errno, "");
+    if (cls != PyExc_OSError || number == 0) return Py_NewRef(cls);
+    PyObject *one = PyObject_CallFunction(cls, "is", number, "");
     if (!one) return NULL;
     cls = Py_NewRef((PyObject *)Py_TYPE(one));
     Py_DECREF(one);
@@ -91,14 +106,8 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
     return rc;
 }
 
-static PyObject *errno_value(const sft_error *err) {
-    int number = err->os_errno;
-    if (number == 0 && err->code == SFT_NOT_FOUND) number = ENOENT;
-    if (number == 0 && err->code == SFT_EXISTS) number = EEXIST;
-    return number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
-}
-
-static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor) {
+static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
+                      int number) {
     const sft_code_info *row = sft_code_describe(err->code);
     const char *hint = err->hint;
     PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
@@ -107,19 +116,21 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
     if (set_field(exc, "code", PyUnicode_FromString(row->name)) < 0) return -1;
     if (set_field(exc, "tensor", Py_NewRef(tensor)) < 0) return -1;
     if (set_field(exc, "path", Py_NewRef(path)) < 0) return -1;
-    if (set_field(exc, "errno", errno_value(err)) < 0) return -1;
+    PyObject *value = number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
+    if (set_field(exc, "errno", value) < 0) return -1;
     return set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None));
 }
 
 PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path) {
     PyObject *cls = NULL, *where = NULL, *tensor = NULL, *text = NULL, *exc = NULL;
     if (PyErr_Occurred()) return NULL;
-    cls = class_of(state, err);
+    int number = number_of(err, path);
+    cls = class_of(state, err, number);
     where = cls ? path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None) : NULL;
     tensor = where ? tensor_text(err) : NULL;
     text = tensor ? full_text(err, where, tensor) : NULL;
     exc = text ? PyObject_CallFunctionObjArgs(cls, text, NULL) : NULL;
-    if (exc && set_fields(exc, err, where, tensor) == 0)
+    if (exc && set_fields(exc, err, where, tensor, number) == 0)
         PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
     Py_XDECREF(exc);
     Py_XDECREF(text);

@@ -161,9 +161,14 @@ static int open_file(pysft_state *state, opened_set *opened, PyObject *source, p
     code = open_set(path->text, options, &opened->set, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_IO_NOT_FILE && source) {
-        pysft_path_free(path);
-        if (pysft_path_in(state, source, path) < 0) return -1;
-        return open_file(state, opened, NULL, path, options);
+        pysft_path chosen;
+        int found = pysft_path_in(state, source, &chosen);
+        bool other = found < 0 && PyErr_ExceptionMatches(PyExc_NotADirectoryError);
+        if (other) PyErr_Clear(); /* a device or the like: that is what is told */
+        else pysft_path_free(path);
+        if (!other) *path = chosen;
+        if (found == 0) return open_file(state, opened, NULL, path, options);
+        if (!other) return -1;
     }
     int rc = code == SFT_OK ? keep_path(opened, path->text) : -1;
     if (code != SFT_OK) (void)pysft_raise(state, &err, path->text);

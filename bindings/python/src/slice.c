@@ -41,12 +41,16 @@ static int one_part(PyObject *item, sft_index *out) {
 }
 
 static int all_parts(PyObject *index, sft_index *parts, size_t count) {
+    int ellipses = 0;
     if (!PyTuple_Check(index)) return one_part(index, &parts[0]);
     for (size_t i = 0; i < count; i++) {
         PyObject *item = PyTuple_GetItem(index, (Py_ssize_t)i);
         if (!item || one_part(item, &parts[i]) < 0) return -1;
+        ellipses += parts[i].kind == SFT_INDEX_ELLIPSIS;
     }
-    return 0;
+    if (ellipses < 2) return 0;
+    PyErr_SetString(PyExc_IndexError, "an index has at most one ellipsis, found several");
+    return -1;
 }
 
 /* A range of a range. Steps of fewer than two elements mean nothing, and are made 1. */

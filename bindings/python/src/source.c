@@ -141,5 +141,6 @@ int pysft_source_of(PyObject *object, sft_source *out) {
 
 bool pysft_is_source(PyObject *object) {
     if (PyUnicode_Check(object) || PyObject_CheckBuffer(object)) return false;
+    if (PyObject_HasAttrString(object, "__fspath__")) return false;
     return PyObject_HasAttrString(object, "read_at") || PyObject_HasAttrString(object, "read");
 }

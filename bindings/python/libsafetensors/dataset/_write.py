@@ -129,6 +129,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
     checked, storage = settled(options)
     if checked.indexed:
         _need_pyarrow()
+    if mode not in ("error", "append", "overwrite"):
+        raise ValueError("mode: expected 'error', 'append' or 'overwrite', found %r" % (mode,))
     if adopt not in (None, "listing"):
         raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
     place = place_of(path, storage, sync)

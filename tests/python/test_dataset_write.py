@@ -448,7 +448,10 @@ def test_batches_of_another_schema(tmp_path):
 
 
 def test_what_is_no_table(tmp_path):
-    for given in (5, object(), [1, 2], [{"a": 1}]):
+    class Lazy:
+        def __getitem__(self, key):
+            raise TypeError("not subscriptable")
+    for given in (5, object(), [1, 2], [{"a": 1}], Lazy()):
         with pytest.raises(TypeError, match="batches: expected"):
             dataset.write(given, tmp_path / "d", batch_size=1)
     with pytest.raises(ValueError, match="at least one"):
@@ -499,6 +502,18 @@ def test_pandas(write, tmp_path):
     frame = pd.DataFrame({"c": [1, 2, 3], "f": np.array([1, 2, 3], np.float32)})
     write(frame[["c", "f"]], batch_size=2)
     assert rows(dataset.open(tmp_path / "d")) == [1, 2, 3]
+
+
+def test_pandas_without_the_numbers_of_its_rows(write, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"c": [1, 2, 3]})
+    for given in (frame[frame.c > 1], frame.set_index(pd.Index(["x", "y", "z"]))[1:],
+                  iter([frame[1:2], frame[2:]])):
+        assert list(write(given, batch_size=2, mode="overwrite")["columns"]) == ["c"]
+        assert rows(dataset.open(tmp_path / "d")) == [2, 3]
+    named = frame.set_index(pd.Index(["x", "y", "z"], name="k"))
+    write(named, name_col="k", mode="overwrite")
+    assert dataset.open(tmp_path / "d")["y"]["c"] == 2
 
 
 # ── Options ──

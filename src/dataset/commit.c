@@ -37,8 +37,10 @@ sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t
 }
 
 static sft_code commit_exists(sft_error *err, const char *what) {
-    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                     "expected a folder without a dataset, found %s", what);
+    sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                              "expected a folder without a dataset, found %s", what);
+    if (err) err->hint = "mode=append adds to a dataset, mode=overwrite replaces it";
+    return code;
 }
 
 void sfti_commit_unlock(sft_commit *c) {
@@ -65,9 +67,12 @@ static sft_code commit_lost(sft_commit *c, bool *lost, sft_error *err) {
 }
 
 static sft_code commit_lost_fail(sft_error *err) {
-    return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
-                     "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
-                     "none: it cannot be appended to");
+    sft_code code =
+        sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
+                  "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
+                  "none: it cannot be appended to");
+    if (err) err->hint = "mode=overwrite begins a new dataset there";
+    return code;
 }
 
 /* ── Beginning ── */

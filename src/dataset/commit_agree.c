@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "dataset/commit.h"
+#include "dataset/shard_writer.h"
 
 #include <string.h>
 
@@ -14,10 +15,14 @@ static sft_code agree_fail(sft_error *err, const char *what, sft_span name, cons
 
 static const char *agree_text(sft_span text) { return text.data ? text.data : "none"; }
 
-static sft_code agree_shape(sft_error *err, sft_span name) {
+static sft_code agree_shape(sft_error *err, const sfti_ds_column *is, uint32_t rank,
+                            const uint64_t *shape) {
+    char want[SHARD_SHAPE_TEXT], have[SHARD_SHAPE_TEXT];
+    sfti_shard_shape_text(shape, rank, want);
+    sfti_shard_shape_text(is->shape, is->rank, have);
     return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                     "column %.*s: expected the shape per sample of the dataset, found another",
-                     (int)name.len, name.data);
+                     "column %.*s: expected samples of shape %s as in the dataset, found %s",
+                     (int)is->name.len, is->name.data, want, have);
 }
 
 static sft_code agree_name(sft_error *err, sft_span name, bool there) {
@@ -37,7 +42,7 @@ static sft_code agree_column(const sfti_ds_column *is, const sfti_ds_column *was
         return agree_fail(err, "column", is->name, agree_dtype(was), agree_dtype(is));
     if (!is->has_shape || !was->has_shape) return SFT_OK;
     if (is->rank != was->rank || memcmp(is->shape, was->shape, is->rank * sizeof *is->shape))
-        return agree_shape(err, is->name);
+        return agree_shape(err, is, was->rank, was->shape);
     return SFT_OK;
 }
 
@@ -90,9 +95,11 @@ static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
     if (is->has_dtype && !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(is))))
         return agree_fail(err, "column", is->name, was->dtype.data, agree_dtype(is));
     if (!is->has_shape) return SFT_OK;
+    if (was->rank == 0)
+        return agree_fail(err, "column", is->name, "a tensor without samples", "samples");
     if (was->rank != is->rank + 1 ||
         memcmp(was->shape + 1, is->shape, is->rank * sizeof *is->shape))
-        return agree_shape(err, is->name);
+        return agree_shape(err, is, was->rank - 1, was->shape + 1);
     return SFT_OK;
 }
 

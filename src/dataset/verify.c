@@ -280,15 +280,28 @@ static void verify_listing(verifying *v) {
 
 /* ── The index ── */
 
-static void index_find(verifying *v, const char *expected, sft_span found) {
+/* What readers pass over does no harm: a commit that was killed can leave an index of its own, an
+ * overwrite of the connector's leaves the old one. */
+static void index_note(verifying *v, const sft_error *what) {
+    verify_put(v, &v->orphans, v->orphan_count == 0, SFTI_DATASET_INDEX, what);
+    v->orphan_count++;
+}
+
+static void index_stale(verifying *v, const char *whose) {
     sft_error e = SFT_ERROR_INIT;
-    int len = (int)(found.len < 100 ? found.len : 100);
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %.*s", expected, len,
-                    found.data);
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "an index of %s; readers do without it", whose);
+    index_note(v, &e);
+}
+
+static void index_unlike(verifying *v, const char *expected) {
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %s", expected,
+                    v->index ? "others" : "none");
     verify_find(v, SFTI_DATASET_INDEX, &e);
 }
 
-static bool verify_index_name(verifying *v, sft_span name) {
+static bool index_names_shard(verifying *v, sft_span name) {
     char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
     if (!name.data) return true;
     if (!copy) {
@@ -297,31 +310,27 @@ static bool verify_index_name(verifying *v, sft_span name) {
     }
     memcpy(copy, name.data, name.len);
     copy[name.len] = '\0';
-    if (sfti_ds_manifest_names(v->m, copy)) return true;
-    index_find(v, "names of the manifest's shards", name);
-    return false;
+    return sfti_ds_manifest_names(v->m, copy);
 }
 
-/* Of one file; false when it was no use. */
+/* Of one file; false when there is nothing more to say. */
 static bool index_file(verifying *v, const char *name, uint64_t *rows) {
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_index index;
-    if (sfti_ds_index_look(v->storage, name, &v->arena, &index, &e)) {
-        verify_find(v, SFTI_DATASET_INDEX, &e);
-        return false;
-    }
+    const bool ours = v->m->ours;
+    sft_code code = sfti_ds_index_look(v->storage, name, &v->arena, &index, &e);
+    if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
+    else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
+    if (code) return false;
     *rows += index.rows;
-    if (index.columns != SFTI_INDEX_COLUMNS) {
-        index_find(v, "the columns tensor_key, file_name, shape and dtype",
-                   sft_span_cstr("others"));
-        return false;
-    }
-    sft_span none = sft_span_cstr("one that tells none");
-    if (v->m->ours && !sft_span_equal(index.commit, sft_span_cstr(v->m->commit))) {
-        index_find(v, "the index of this commit", index.commit.data ? index.commit : none);
-        return false;
-    }
-    return verify_index_name(v, index.first) && verify_index_name(v, index.last);
+    bool full = index.columns == SFTI_INDEX_COLUMNS;
+    bool same = !ours || sft_span_equal(index.commit, sft_span_cstr(v->m->commit));
+    bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);
+    if (!same) index_stale(v, "another commit");
+    else if (!ours && !(full && known)) index_stale(v, "other shards");
+    else if (!full) index_unlike(v, "the columns tensor_key, file_name, shape and dtype");
+    else if (!known) index_unlike(v, "names of the manifest's shards");
+    return same && known && full;
 }
 
 typedef struct index_parts {
@@ -362,9 +371,8 @@ static bool index_folder(verifying *v, uint64_t *rows) {
 
 /* A connector's manifest does not tell whether there is one. */
 static void verify_index(verifying *v) {
-    sft_span none = sft_span_cstr("none");
     uint64_t rows = 0;
-    if (v->m->index.data && !v->index) index_find(v, "the index that the manifest names", none);
+    if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
     if (!v->index || (v->m->ours && !v->m->index.data)) return;
     bool good = v->index_folder ? index_folder(v, &rows)
                                 : index_file(v, SFTI_DATASET_INDEX, &rows);
@@ -373,7 +381,8 @@ static void verify_index(verifying *v) {
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                     "expected a row for each of %llu tensors, found %llu",
                     (unsigned long long)v->tensors, (unsigned long long)rows);
-    verify_find(v, SFTI_DATASET_INDEX, &e);
+    if (v->m->ours) verify_find(v, SFTI_DATASET_INDEX, &e);
+    else index_stale(v, "other shards");
 }
 
 static void verify_all(verifying *v) {

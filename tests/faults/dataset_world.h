@@ -7,6 +7,7 @@
 
 #include "dataset/dataset.h"
 #include "safetensors_hash.h"
+#include "unit/parquet_footer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,8 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
     struct ArrowArrayStream stream;
     struct ArrowSchema schema = { .release = NULL };
     struct ArrowArray batch;
-    char name[80];
+    char name[80], commit[37] = { 0 };
+    uint8_t rows = 0;
     sft_code code = sft_commit_index(c, &stream, err);
     if (code) return code;
     int failed = stream.get_schema(&stream, &schema);
@@ -135,6 +137,7 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
     for (bool more = failed == 0; more;) {
         failed = stream.get_next(&stream, &batch);
         more = failed == 0 && batch.release;
+        if (more) rows = (uint8_t)(rows + batch.length);
         if (more) batch.release(&batch);
     }
     /* The stream tells a number and a text; codes do not go through it. */
@@ -142,7 +145,9 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
                                      "the index");
     stream.release(&stream);
     (void)snprintf(name, sizeof name, "%s/index", sft_commit_job_folder(c));
-    return code ? code : sfti_ds_put(s, name, sft_span_cstr("index"), err);
+    memcpy(commit, sft_commit_job(c).data, 36);
+    pf_file file = pf_index(rows, NULL, NULL, commit, "dtype");
+    return code ? code : sfti_ds_put(s, name, (sft_span){ (char *)file.bytes, file.len }, err);
 }
 
 static inline sft_code world_tasks(sft_commit *c, const sft_storage *s, const char *letters,

@@ -403,6 +403,16 @@ dataset.write(batches(), sys.argv[1], mode="overwrite", batch_size=100, sync=Fal
 """
 
 
+def test_what_to_do_about_one_that_is_there(tmp_path):
+    table = pa.table({"v": [1]})
+    dataset.write(table, tmp_path / "d", batch_size=1)
+    with pytest.raises(FileExistsError) as caught:
+        dataset.write(table, tmp_path / "d", batch_size=1)
+    assert "mode=append" in caught.value.hint and "mode=overwrite" in caught.value.hint
+    with pytest.raises(ValueError, match="^mode: expected 'error', 'append' or 'overwrite'"):
+        dataset.write(table, tmp_path / "d", batch_size=1, mode="replace")
+
+
 def test_killed_in_the_middle_of_an_overwrite(tmp_path):
     dataset.write(table(1, 2, 3), tmp_path, batch_size=2, generate_index=True)
     before = inside(tmp_path)

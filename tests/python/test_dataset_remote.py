@@ -110,6 +110,23 @@ def test_large_shards(s3):
         assert found.take([2_999_999, 0, 2_499_999])["c"].tolist() == [2_999_999, 0, 2_499_999]
 
 
+def test_few_rows_of_a_large_tensor(s3, monkeypatch):
+    """Their bytes are asked for, and not the tensor's."""
+    from libsafetensors.dataset import _storage
+    url, storage, store = s3
+    dataset.write(pa.table({"c": range(3_000_000)}), url, batch_size=3_000_000, **storage)
+    asked = []
+    read_at = _storage._Reader.read_at
+    monkeypatch.setattr(_storage._Reader, "read_at", lambda self, offset, length:
+                        asked.append(length) or read_at(self, offset, length))
+    with dataset.open(url, **storage) as found:
+        assert found.take([2_999_999, 7, 0, 8, 7])["c"].tolist() == [2_999_999, 7, 0, 8, 7]
+        assert found[5:9]["c"].tolist() == [5, 6, 7, 8] and found[9]["c"] == 9
+        assert sum(asked) < 100_000
+        assert found.take(list(range(0, 3_000_000, 500_000)) * 4)["c"].sum() == 4 * 7_500_000
+        assert sum(asked) > 24_000_000
+
+
 def test_a_failure_leaves_the_old_one(s3):
     url, storage, store = s3
     dataset.write(table(1), url, batch_size=1, **storage)

@@ -316,7 +316,6 @@ def test_verify_looks_at_the_index(write, tmp_path):
     write(table, name_col="k", mode="overwrite", generate_index=True)
     rows = pq.read_table(path)
     for change, message in [
-            (lambda: path.write_bytes(old), "expected the index of this commit, found"),
             (lambda: path.write_bytes(old[:-9]), "expected a Parquet file"),
             (lambda: pq.write_table(rows[1:], path), "a row for each of 3 tensors, found 2"),
             (lambda: pq.write_table(rows.drop_columns("shape"), path), "the columns tensor_key"),
@@ -325,6 +324,9 @@ def test_verify_looks_at_the_index(write, tmp_path):
         told = dataset.verify(tmp_path / "d")
         assert [one["shard"] for one in told["findings"]] == [path.name] and not told["ok"]
         assert message in told["findings"][0]["message"]
+    path.write_bytes(old)
+    told = dataset.verify(tmp_path / "d")
+    assert told["ok"] and "of another commit" in told["orphans"][0]["message"]
     pq.write_table(rows, path, compression="zstd", row_group_size=1, data_page_version="2.0")
     assert dataset.verify(tmp_path / "d")["ok"]
 
@@ -446,7 +448,10 @@ def test_batches_of_another_schema(tmp_path):
 
 
 def test_what_is_no_table(tmp_path):
-    for given in (5, object(), [1, 2], [{"a": 1}]):
+    class Lazy:
+        def __getitem__(self, key):
+            raise TypeError("not subscriptable")
+    for given in (5, object(), [1, 2], [{"a": 1}], Lazy()):
         with pytest.raises(TypeError, match="batches: expected"):
             dataset.write(given, tmp_path / "d", batch_size=1)
     with pytest.raises(ValueError, match="at least one"):
@@ -497,6 +502,18 @@ def test_pandas(write, tmp_path):
     frame = pd.DataFrame({"c": [1, 2, 3], "f": np.array([1, 2, 3], np.float32)})
     write(frame[["c", "f"]], batch_size=2)
     assert rows(dataset.open(tmp_path / "d")) == [1, 2, 3]
+
+
+def test_pandas_without_the_numbers_of_its_rows(write, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"c": [1, 2, 3]})
+    for given in (frame[frame.c > 1], frame.set_index(pd.Index(["x", "y", "z"]))[1:],
+                  iter([frame[1:2], frame[2:]])):
+        assert list(write(given, batch_size=2, mode="overwrite")["columns"]) == ["c"]
+        assert rows(dataset.open(tmp_path / "d")) == [2, 3]
+    named = frame.set_index(pd.Index(["x", "y", "z"], name="k"))
+    write(named, name_col="k", mode="overwrite")
+    assert dataset.open(tmp_path / "d")["y"]["c"] == 2
 
 
 # ── Options ──

@@ -243,9 +243,9 @@ static void disagreeing_receipts(void **state) {
             .shape = three }, "column x: expected F32 as in the dataset, found F16" },
         { { .name = { "x", 1 }, .has_dtype = true, .dtype = SFT_F32, .has_shape = true, .rank = 1,
             .shape = four },
-          "column x: expected the shape per sample of the dataset, found another" },
+          "column x: expected samples of shape [3] as in the dataset, found [4]" },
         { { .name = { "x", 1 }, .has_dtype = true, .dtype = SFT_F32, .has_shape = true },
-          "column x: expected the shape per sample of the dataset, found another" },
+          "column x: expected samples of shape [3] as in the dataset, found []" },
         { { .name = { "y", 1 }, .has_dtype = true, .dtype = SFT_F32 },
           "expected only columns of the dataset, found y" },
     };
@@ -1120,7 +1120,8 @@ static void adopt_damaged(void **state) {
     their_manifest(bytes, bytes, 4, "\"x\" : { \"dtype\" : \"F16\", \"shape\" : [ 4, 3 ] }");
     append_is(o, true, false, SFT_DATASET_DISAGREES, "column x: expected F16 as in the dataset");
     their_manifest(bytes, bytes, 4, "\"x\" : { \"dtype\" : \"F32\", \"shape\" : [ 4, 7 ] }");
-    append_is(o, true, false, SFT_DATASET_DISAGREES, "column x: expected the shape per sample");
+    append_is(o, true, false, SFT_DATASET_DISAGREES,
+              "column x: expected samples of shape [7] as in the dataset, found [3]");
     /* What its schema does not tell, its headers do. */
     their_manifest(bytes, their_shard(THEIRS(1), &other, 1), 4, X_SCHEMA);
     append_is(o, true, false, SFT_DATASET_DISAGREES, "expected tensors of the columns");

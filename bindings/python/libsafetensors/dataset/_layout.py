@@ -149,18 +149,32 @@ class BatchLayout:
 
 def _copy_rows(shards: Shards, shard: int, name: str, places: Any, rows: Any, out: Any) -> None:
     import numpy as np
-    whole = shards.rows_of(shard, name)
+    whole = shards.rows_of(shard, name, len(rows))
     tensor = shards.file(shard)[name] if whole is None else None
     width = whole.shape[1] if tensor is None else tensor.nbytes // tensor.shape[0]
     if width != out.shape[1]:
         raise ValueError("%s: %s: expected rows of %d bytes as in other shards, found %d"
                          % (shards.name(shard), name, out.shape[1], width))
-    if tensor is None and len(rows) > 4:
+    if tensor is not None:
+        _read_rows(tensor, places, rows, out)
+    elif len(rows) > 4:
         out[places] = whole[rows]
-        return
-    for place, row in zip(places.tolist(), rows.tolist()):
-        out[place] = whole[row] if tensor is None else \
-            np.frombuffer(memoryview(tensor[row:row + 1]), np.uint8)
+    else:
+        for place, row in zip(places.tolist(), rows.tolist()):
+            out[place] = whole[row]
+
+
+def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
+    """Rows that follow one another at once."""
+    import numpy as np
+    order = np.argsort(rows, kind="stable")
+    sorted_rows = rows[order]
+    cuts = [0, *(np.flatnonzero(np.diff(sorted_rows) > 1) + 1).tolist(), len(order)]
+    for start, stop in zip(cuts, cuts[1:]):
+        first, last = int(sorted_rows[start]), int(sorted_rows[stop - 1])
+        raw = np.frombuffer(memoryview(tensor[first:last + 1]), np.uint8)
+        out[places[order[start:stop]]] = \
+            raw.reshape(last + 1 - first, -1)[sorted_rows[start:stop] - first]
 
 
 class KeyLayout:

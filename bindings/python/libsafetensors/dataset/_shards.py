@@ -17,6 +17,7 @@ __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
 
 _OPEN_MOST = 1024  # a file that is mapped needs no descriptor
 _VIEWS_MOST = 4096
+_ASKING = 4 << 20  # bytes that come in the time that it takes to ask for some
 _KEPT_MOST = 256 << 20  # bytes of tensors that were read from afar
 
 
@@ -93,23 +94,24 @@ class Shards:
             raise self._error("dataset_changed",
                               name + ": the dataset was overwritten while it was read")
 
-    def rows_of(self, i: int, key: str) -> Any:
+    def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, [rows, bytes of one]: of a mapped file where they are. Of
-        another one they are kept for a while; None when there are too many."""
+        another one they are kept for a while; None when there are too many, or when to ask
+        for those that are wanted one by one is less than to get them all."""
         file = self.file(i)
         with self._lock:
             found = self._kept.get((i, key))
         if found is None:
-            found = self._read(file, key)
+            found = self._read(file, key, wanted)
             if found is not None:
                 self._keep((i, key), found)
         return found
 
     @staticmethod
-    def _read(file: _core.File, key: str) -> Any:
+    def _read(file: _core.File, key: str, wanted: int) -> Any:
         import numpy as np
         tensor = file[key]
-        if not file.mapped and tensor.nbytes > _KEPT_MOST // 2:
+        if not file.mapped and tensor.nbytes > min(_KEPT_MOST // 2, wanted * _ASKING):
             return None
         width, rest = divmod(tensor.nbytes, tensor.shape[0])
         if rest:

@@ -50,6 +50,7 @@ class _Rows:
     def __init__(self, batches: Any) -> None:
         self.schema: Any
         self._batches: Iterator[Any]
+        batches = _without_index(batches)
         if hasattr(batches, "__arrow_c_stream__"):
             stream = _core.ArrowStream(batches)
             self.schema = stream.schema()
@@ -64,13 +65,12 @@ class _Rows:
             self._several(batches)
 
     def _several(self, batches: Iterable[Any]) -> None:
-        try:
-            each = iter(batches)
-        except TypeError:
+        if not hasattr(batches, "__iter__"):
             raise TypeError("batches: expected an object with __arrow_c_stream__ (a table of "
                             "pyarrow, polars, duckdb, pandas) or an iterable of such, found %s"
-                            % type(batches).__name__) from None
-        first = next(each, None)
+                            % type(batches).__name__)
+        each = iter(batches)
+        first = _without_index(next(each, None))
         if first is None:
             raise ValueError("batches: expected at least one batch, which tells the schema, "
                              "found none")
@@ -78,11 +78,20 @@ class _Rows:
         self._batches = itertools.chain([first], each)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._batches:
+        for batch in map(_without_index, self._batches):
             if hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
                 yield from _alike(batch, self.schema)
             else:
                 yield batch
+
+
+def _without_index(batch: Any) -> Any:
+    """A table of pandas without the numbers of its rows, which would be a column: what is left
+    of them when rows were chosen. An index that has a name is a column like the others."""
+    index = getattr(batch, "index", None)
+    if hasattr(batch, "reset_index") and not any(getattr(index, "names", [True])):
+        return batch.reset_index(drop=True)
+    return batch
 
 
 def _schema_of(batch: Any) -> Any:
@@ -130,6 +139,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
     checked, storage = settled(options)
     if checked.indexed:
         _need_pyarrow()
+    if mode not in ("error", "append", "overwrite"):
+        raise ValueError("mode: expected 'error', 'append' or 'overwrite', found %r" % (mode,))
     if adopt not in (None, "listing"):
         raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
     place = place_of(path, storage, sync)

@@ -102,6 +102,72 @@ def test_losers_are_hidden(tmp_path):
     assert files == [{"a__x": 2.0}]
 
 
+# ── Bytes ──
+
+class Counted:
+    """A file system that notes which bytes of shards are read."""
+
+    def __init__(self, fs, reads):
+        self.fs, self.reads = fs, reads
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def open_input_file(self, path):
+        return CountedFile(self.fs.open_input_file(path), path, self.reads)
+
+
+class CountedFile:
+    def __init__(self, file, path, reads):
+        self.file, self.path, self.reads = file, path, reads
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def read_at(self, length, offset):
+        if self.path.endswith(".safetensors"):
+            self.reads.append((self.path, offset, length))
+        return self.file.read_at(length, offset)
+
+
+@pytest.fixture
+def data_read(monkeypatch):
+    """Gives the number of bytes of tensors that were read through URLs counted:…"""
+    from pyarrow import fs
+
+    from libsafetensors.dataset import _storage
+    reads = []
+    monkeypatch.setattr(_storage, "filesystem", lambda scheme, url, options: (
+        Counted(fs.LocalFileSystem(), reads), url.split(":", 1)[1].replace("///", "/")))
+
+    def told():
+        total = 0
+        for path, offset, length in reads:
+            with open(path, "rb") as file:
+                header = 8 + int.from_bytes(file.read(8), "little")
+            total += max(0, offset + length - max(offset, header))
+        reads.clear()
+        return total
+
+    return told
+
+
+def test_only_what_is_asked_for_is_read(batches, data_read):
+    url = "counted://" + batches
+    spare = 2 * (1 << 13)  # a header is read with what follows it, of two shards
+    x, n = 1000 * 2048 * 4, 1000 * 8
+    cases = [({"layout": "samples"}, x + n), ({"layout": "samples", "columns": "n"}, n),
+             ({"columns": "n"}, n), ({"layout": "tensors", "keys": "n"}, n),
+             ({"layout": "tensors", "data": False}, 0), ({"data": False}, 0),
+             ({"layout": "samples", "columns": "n", "as": "array"}, n)]
+    for options, expected in cases:
+        assert all_rows(reading(url, **options))
+        assert expected <= data_read() <= expected + spare, options
+    one = reading(url, layout="samples")
+    assert len(all_rows(one, given(n=T.LongType()))) == 1000
+    assert n <= data_read() <= n + spare
+
+
 # ── Schemas ──
 
 def test_a_schema_converts_exactly_or_raises(batches):

@@ -87,7 +87,7 @@ SUITES = [
      [VENV, "-m", "pytest", "-q", "tests/python", "--ignore=tests/python/test_package.py"], VENV),
     ("package", "test", 600, [VENV, "-m", "pytest", "-q", "tests/python/test_package.py"], VENV),
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
-    ("spark", "test", 900, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
+    ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
     ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
     ("engines", "test", 400, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],

@@ -89,7 +89,7 @@ SUITES = [
     ("spark-env", "test", 1200, ["tools/spark_env.sh", "--count"], "tools/spark_env.sh"),
     ("spark", "test", 1500, [SPARK, "-m", "pytest", "-q", "tests/spark"], SPARK),
     ("engines-env", "test", 1200, ["tools/engines_env.sh", "--count"], "tools/engines_env.sh"),
-    ("engines", "test", 400, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
+    ("engines", "test", 600, [ENGINES, "-m", "pytest", "-q", "tests/engines"], ENGINES),
     ("official", "test", 400, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),

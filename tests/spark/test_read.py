@@ -66,6 +66,32 @@ def test_small_shards_are_packed(keyed):
     assert len(all_rows(one)) == 40
 
 
+def test_batches_have_the_schema_that_spark_asked_for(batches, keyed):
+    """Spark 4.2 compares whether columns may be null, too."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    for one in (reading(batches), reading(batches, layout="samples"),
+                reading(batches, layout="samples", **{"as": "array"}),
+                reading(keyed, layout="tensors"), reading(keyed, layout="tensors", data=False)):
+        schema = one.schema()
+        for pieces in one.pieces(schema):
+            for batch in one.batches(schema, pieces):
+                assert batch.schema == to_arrow_schema(schema)
+                batch.validate(full=True)
+
+
+def test_a_column_that_may_not_be_null(keyed):
+    kind = T.DoubleType()
+    for nullable in (True, False):
+        schema = T.StructType([T.StructField("k3__x", kind, nullable),
+                               T.StructField("k25__x", kind, nullable)])
+        if nullable:
+            assert all_rows(reading(keyed), schema) == [{"k3__x": 3.0, "k25__x": None},
+                                                        {"k3__x": None, "k25__x": 25.0}]
+        else:
+            with pytest.raises(ValueError, match="k25__x, whose column is NOT NULL"):
+                all_rows(reading(keyed), schema)
+
+
 def test_keys_open_only_their_shards(keyed):
     one = reading(keyed, layout="tensors", keys="k3__x, k25__x")
     assert sum(map(len, one.pieces(one.schema()))) == 2

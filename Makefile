@@ -13,6 +13,7 @@
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
+#   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make coverage            lines and branches, per folder
 #   make install [PREFIX=/usr/local] [DESTDIR=]
@@ -55,10 +56,12 @@ test-spark: setup-build
 	@tools/spark_env.sh
 	@build/spark/bin/python -m pytest -q tests/spark
 
-test-spark-all: test-spark
-	@status=0; for version in 4.0 4.2 3.5; do \
-	    echo "Spark $$version"; tools/spark_env.sh $$version && \
-	    build/spark-$$version/bin/python -m pytest -q tests/spark || status=1; \
+test-spark-all: setup-build
+	@status=0; for version in 4.1 4.0 4.2 3.5; do \
+	    echo "Spark $$version"; folder=build/spark-$$version; named=$$version; \
+	    [[ $$version != 4.1 ]] || { folder=build/spark; named=; }; \
+	    tools/spark_env.sh $$named && \
+	    $$folder/bin/python -m pytest -q tests/spark || status=1; \
 	done; exit $$status
 
 test-engines: setup-build
@@ -70,6 +73,10 @@ bench-python: python
 
 bench-dataset: python
 	@build/venv/bin/python bench/dataset.py --write
+
+bench-spark: setup-build
+	@tools/spark_env.sh
+	@build/spark/bin/python bench/spark.py --write
 
 asan msan tsan kill: setup-build setup-test
 	@tools/python.sh tests/run.py $@

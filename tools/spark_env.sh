@@ -85,7 +85,9 @@ make_venv() {
     pip install -qq --no-index --no-deps --no-compile --find-links "$wheels" -r "$lock"
     # What every worker imports is compiled once, not by each.
     env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -W ignore -c \
-        "import numpy, pandas, pyarrow.parquet, pyspark.sql, pyspark.ml, pytest, safetensors.numpy"
+        "import numpy, pandas, pyarrow.parquet, pyarrow.compute, pytest, safetensors.numpy"
+    "$venv/bin/python" -m compileall -q -x '/pyspark/.*/(tests|examples)/' \
+        "$venv"/lib/python3*/site-packages/pyspark
     echo "$key" >"$venv/key"
     trap - EXIT
 }

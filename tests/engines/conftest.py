@@ -45,3 +45,8 @@ def flags(tmp_path):
 @pytest.fixture(scope="session")
 def docs():
     return HERE.parents[1] / "docs"
+
+
+def pytest_configure(config):
+    for package in ("ray", "daft"):
+        config.addinivalue_line("filterwarnings", "ignore:::%s" % package)

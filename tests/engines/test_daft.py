@@ -153,28 +153,37 @@ def test_what_the_sink_alone_leaves_gc_removes(out):
 
 
 ON_RAY = """
-import os, sys
-import daft, numpy as np, ray
+import sys
+import daft, ray
 import mishaps, test_daft
-from libsafetensors.daft import SafetensorsSink
-import libsafetensors.daft as ours
+from daft import DataType, col
+from libsafetensors.daft import write_safetensors
 
+out, flags = sys.argv[1:]
 ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False,
          object_store_memory=200 << 20)
 daft.set_runner_ray()
-out = sys.argv[1]
-told = ours.write_safetensors(test_daft.frame(60).into_partitions(4), out, batch_size=5)
+told = write_safetensors(test_daft.frame(60).into_partitions(4), out, batch_size=5)
 assert told["total_samples"] == 60
-told = ours.write_safetensors(test_daft.frame(40, 60).into_partitions(4), out, mode="append",
-                              batch_size=5)
+
+@daft.func(return_dtype=DataType.int64())
+def killing(n):
+    if n == 85 and mishaps.first(flags):
+        mishaps.die()
+    return n
+
+df = test_daft.frame(40, 60).into_partitions(4).with_column("n", killing(col("n")))
+told = write_safetensors(df, out, mode="append", batch_size=5)
 assert told["version"] == 2
 """
 
 
-def test_on_ray(out):
-    """In a process of its own: Daft has one runner."""
+def test_on_ray(out, flags):
+    """Two writes, in the second of which a worker is killed. In a process of its own: Daft has
+    one runner."""
     pytest.importorskip("ray")
-    done = subprocess.run([sys.executable, "-c", ON_RAY, out], capture_output=True, text=True,
-                          timeout=120)
+    done = subprocess.run([sys.executable, "-c", ON_RAY, out, flags], capture_output=True,
+                          text=True, timeout=150)
     assert done.returncode == 0, done.stderr
+    assert os.listdir(flags) == ["done"]
     held(out)

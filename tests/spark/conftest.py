@@ -59,9 +59,12 @@ def spark_home(tmp_path_factory):
     package = pathlib.Path(pyspark.__file__).parent
     home = pathlib.Path(tempfile.mkdtemp(prefix="spark-home-"))
     for one in package.iterdir():
-        if one.name != "work":
+        if one.name not in ("work", "python"):
             (home / one.name).symlink_to(one)
     (home / "work").mkdir()
+    # Without the package's copy in pyspark.zip: of that one, every Python process would be
+    # compiled anew.
+    (home / "python" / "lib").mkdir(parents=True)
     os.environ.update(SPARK_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1",
                       SPARK_WORKER_DIR=str(home / "work"), PYSPARK_PYTHON=sys.executable,
                       PYSPARK_DRIVER_PYTHON=sys.executable, PYTHONDONTWRITEBYTECODE="1",
@@ -201,6 +204,8 @@ def pytest_configure(config):
     for kind, master in MASTERS.items():
         config.addinivalue_line("markers", "%s: only on %s" % (
             kind, master or "workers at two hosts"))
+    # Of py4j, which leaves its connections to the collector.
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
     config.addinivalue_line("markers", "source: the data source, not the functions")
 
 

@@ -1,8 +1,8 @@
 """The scenarios of the Scala connector's own tests, with what they leave out: contents. Its
 calls are made as they stand there; the group a scenario is from stands above it. What its tests
 of headers ask, tests/corpus and tests/unit ask of every reader and writer here; nulls, ragged
-rows and values that do not fit are in test_values.py. It logs datasets to MLflow; here nothing
-does."""
+rows and values that do not fit are in test_values.py; how shards are shared out to workers is in
+tests/python/test_dataset_torch.py. It logs datasets to MLflow; here nothing does."""
 import os
 import re
 
@@ -170,6 +170,14 @@ def test_overwrite_of_an_indexed_dataset_without_index(spark, out):
     write(frames.frame(spark, 10), out, batch_size=50, columns="x")
     assert read(spark, out).count() == 4
     assert sum(len(frames.array(row["x"])) for row in read(spark, out).collect()) == 10
+
+
+def test_a_comma_is_part_of_a_path(spark, tmp_path):
+    """The connector parts paths there."""
+    out = str(tmp_path / "a,b")
+    write(frames.frame(spark, 10, 1), out, batch_size=10, columns="x")
+    assert holding.whole(out)["total_samples"] == 10 and os.listdir(tmp_path) == ["a,b"]
+    assert read(spark, out, layout="samples").count() == 10
 
 
 # ── Values ──

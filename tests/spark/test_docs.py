@@ -28,7 +28,24 @@ def test_every_write_option_is_named(root_of_docs):
     assert [name for name in dataset.OPTIONS if "`%s`" % name not in text] == []
 
 
-def test_every_read_option_is_named(root_of_docs):
-    from libsafetensors.spark._schema import READ_OPTIONS
+def test_every_option_of_spark_is_named(root_of_docs):
+    from libsafetensors.spark._schema import _WRITE_MORE, READ_OPTIONS
     text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
-    assert [name for name in READ_OPTIONS if "| `%s` |" % name not in text] == []
+    assert [name for name in (*READ_OPTIONS, *_WRITE_MORE) if "| `%s` |" % name not in text] == []
+
+
+CONNECTOR = ("batch_size", "name_col", "dtype", "columns", "shapes", "duplicatesStrategy",
+             "generate_index", "target_shard_size_mb", "kv_separator", "tail_strategy",
+             "path", "inferSchema")
+
+
+def test_every_option_of_the_connector_is_told_of(root_of_docs):
+    """And that all that are not the connector's are said to be new."""
+    from libsafetensors import dataset
+    from libsafetensors.spark._schema import _WRITE_MORE, READ_OPTIONS
+    text = (root_of_docs / "spark.md").read_text(encoding="utf-8")
+    moving = text[text.index("## Moving from"):text.index("## Limits")]
+    assert [name for name in CONNECTOR if "\n| `%s`" % name not in moving] == []
+    new = "".join(re.findall(r"^\| – \| – \|.*", moving, re.M))
+    ours = {*dataset.OPTIONS, *READ_OPTIONS, *_WRITE_MORE} - set(CONNECTOR)
+    assert [name for name in ours if "`%s`" % name not in new] == []

@@ -163,6 +163,24 @@ def test_what_dead_jobs_leave_is_not_read(spark, old):
     assert holding.whole(old)["total_samples"] == ROWS + 40
 
 
+@pytest.mark.local
+@pytest.mark.parametrize("source", [pytest.param(True, marks=pytest.mark.source), False])
+def test_nothing_fails_after_the_commit_point(spark, old, source):
+    """An old shard that cannot be removed: were commit to raise, Spark would call abort."""
+    import libsafetensors.spark as lss
+    name = os.path.join(old, holding.shards(old)[0])
+    os.remove(name)
+    os.makedirs(os.path.join(name, "not empty"))
+    if source:
+        write(wide(spark), old, batch_size=10, columns="x")
+    else:
+        lss.write_safetensors(wide(spark), old, mode="overwrite", batch_size=10, columns="x")
+    assert os.path.isdir(name)
+    os.removedirs(os.path.join(name, "not empty"))
+    assert holding.whole(old)["version"] == 2
+    check(old)
+
+
 def test_a_duplicate_in_another_task(spark, out):
     """Found by the commit, when all tasks have succeeded; nothing is published."""
     df = frames.frame(spark, 100, 4)

@@ -49,6 +49,7 @@ def test_append_makes_a_dataset(spark, out):
     assert holding.whole(out)["version"] == 1
 
 
+@pytest.mark.local
 def test_append_that_disagrees_leaves_the_old(spark, out):
     write(frame(spark), out, batch_size=10, columns="x")
     before = holding.snapshot(out)
@@ -83,6 +84,7 @@ def test_overwrite_that_reads_itself(spark, out):
 
 
 @pytest.mark.source
+@pytest.mark.local
 def test_other_modes_are_refused(spark, out):
     for mode in ("error", "ignore"):
         with pytest.raises(Exception, match="(?i)mode"):
@@ -136,6 +138,7 @@ def test_samples_layout_leaves_out_padding(spark, out):
     assert sorted(int(frames.array(row["n"])) for row in rows) == frames.ns().tolist()
 
 
+@pytest.mark.local
 def test_samples_layout_is_of_batches(spark, out):
     write(frame(spark, 8), out, name_col="name", columns="x")
     with pytest.raises(Exception, match="(?i)batch|kv|tensors"):
@@ -195,10 +198,21 @@ def test_a_schema_prunes_by_function(spark, out):
 
 
 @pytest.mark.source
+@pytest.mark.local
 def test_a_schema_or_inference_is_asked_for(spark, out):
     write(frame(spark), out, batch_size=10, columns="x")
     with pytest.raises(Exception, match="inferSchema"):
         spark.read.format("safetensors").load(out).collect()
+
+
+@pytest.mark.local
+def test_few_tasks_for_small_shards_and_several_for_large(spark, out):
+    write(frame(spark, 40, 1, width=65536), out, batch_size=20, columns="x")  # 5 MB each
+    assert read(spark, out).rdd.getNumPartitions() == 1
+    assert read(spark, out, partition_mb=4).rdd.getNumPartitions() == 2
+    samples = read(spark, out, layout="samples", partition_mb=1, **{"as": "array"})
+    assert 10 <= samples.rdd.getNumPartitions() <= 12
+    assert sorted(row.x[0] for row in samples.collect()) == [65536.0 * i for i in range(40)]
 
 
 def test_counts(spark, out):
@@ -210,6 +224,7 @@ def test_counts(spark, out):
     assert lss.count(out) == 100
 
 
+@pytest.mark.local
 def test_projections_and_filters(spark, out):
     write(frame(spark), out, batch_size=30, columns="x,n")
     df = read(spark, out)
@@ -219,6 +234,7 @@ def test_projections_and_filters(spark, out):
     assert tensors.where("tensor_key = 'n'").count() == 4
 
 
+@pytest.mark.local
 def test_only_what_the_manifest_names(spark, out):
     write(frame(spark, 20, 1), out, batch_size=10, columns="x")
     name = holding.shards(out)[0]
@@ -234,6 +250,7 @@ def test_only_what_the_manifest_names(spark, out):
     assert "model.safetensors" in os.listdir(out) and strange not in os.listdir(out)
 
 
+@pytest.mark.local
 def test_a_missing_shard_is_named(spark, out):
     write(frame(spark, 20, 1), out, batch_size=10, columns="x")
     name = holding.shards(out)[1]
@@ -242,6 +259,7 @@ def test_a_missing_shard_is_named(spark, out):
         read(spark, out).collect()
 
 
+@pytest.mark.local
 def test_no_dataset(spark, tmp_path):
     with pytest.raises(Exception, match="manifest|No such file|not found"):
         read(spark, str(tmp_path / "nothing")).collect()
@@ -266,6 +284,7 @@ def test_empty_partitions(spark, out):
     assert np.array_equal(holding.stacked(out)["x"], frames.xs(10, 90))
 
 
+@pytest.mark.local
 def test_options_are_checked_first(spark, out):
     write(frame(spark), out, batch_size=10, columns="x")
     before = holding.snapshot(out)
@@ -299,6 +318,7 @@ def test_by_function(spark, out):
     assert holding.whole(out)["version"] == 3
 
 
+@pytest.mark.local
 def test_the_same_as_one_process(spark, out, tmp_path):
     """Spark or not: the same shards, byte for byte but for their names."""
     table = frame(spark, 100, 1).select("x", "n").toPandas()

@@ -66,6 +66,32 @@ def test_small_shards_are_packed(keyed):
     assert len(all_rows(one)) == 40
 
 
+def test_batches_have_the_schema_that_spark_asked_for(batches, keyed):
+    """Spark 4.2 compares whether columns may be null, too."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    for one in (reading(batches), reading(batches, layout="samples"),
+                reading(batches, layout="samples", **{"as": "array"}),
+                reading(keyed, layout="tensors"), reading(keyed, layout="tensors", data=False)):
+        schema = one.schema()
+        for pieces in one.pieces(schema):
+            for batch in one.batches(schema, pieces):
+                assert batch.schema == to_arrow_schema(schema)
+                batch.validate(full=True)
+
+
+def test_a_column_that_may_not_be_null(keyed):
+    kind = T.DoubleType()
+    for nullable in (True, False):
+        schema = T.StructType([T.StructField("k3__x", kind, nullable),
+                               T.StructField("k25__x", kind, nullable)])
+        if nullable:
+            assert all_rows(reading(keyed), schema) == [{"k3__x": 3.0, "k25__x": None},
+                                                        {"k3__x": None, "k25__x": 25.0}]
+        else:
+            with pytest.raises(ValueError, match="k25__x, whose column is NOT NULL"):
+                all_rows(reading(keyed), schema)
+
+
 def test_keys_open_only_their_shards(keyed):
     one = reading(keyed, layout="tensors", keys="k3__x, k25__x")
     assert sum(map(len, one.pieces(one.schema()))) == 2
@@ -100,6 +126,72 @@ def test_losers_are_hidden(tmp_path):
         {"a__x": 2.0, "b1__x": 1.0, "b2__x": 2.0} and len(got) == 3
     files = all_rows(reading(str(tmp_path / "d"), keys="a__x", **{"as": "array"}))
     assert files == [{"a__x": 2.0}]
+
+
+# ── Bytes ──
+
+class Counted:
+    """A file system that notes which bytes of shards are read."""
+
+    def __init__(self, fs, reads):
+        self.fs, self.reads = fs, reads
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def open_input_file(self, path):
+        return CountedFile(self.fs.open_input_file(path), path, self.reads)
+
+
+class CountedFile:
+    def __init__(self, file, path, reads):
+        self.file, self.path, self.reads = file, path, reads
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def read_at(self, length, offset):
+        if self.path.endswith(".safetensors"):
+            self.reads.append((self.path, offset, length))
+        return self.file.read_at(length, offset)
+
+
+@pytest.fixture
+def data_read(monkeypatch):
+    """Gives the number of bytes of tensors that were read through URLs counted:…"""
+    from pyarrow import fs
+
+    from libsafetensors.dataset import _storage
+    reads = []
+    monkeypatch.setattr(_storage, "filesystem", lambda scheme, url, options: (
+        Counted(fs.LocalFileSystem(), reads), url.split(":", 1)[1].replace("///", "/")))
+
+    def told():
+        total = 0
+        for path, offset, length in reads:
+            with open(path, "rb") as file:
+                header = 8 + int.from_bytes(file.read(8), "little")
+            total += max(0, offset + length - max(offset, header))
+        reads.clear()
+        return total
+
+    return told
+
+
+def test_only_what_is_asked_for_is_read(batches, data_read):
+    url = "counted://" + batches
+    spare = 2 * (1 << 13)  # a header is read with what follows it, of two shards
+    x, n = 1000 * 2048 * 4, 1000 * 8
+    cases = [({"layout": "samples"}, x + n), ({"layout": "samples", "columns": "n"}, n),
+             ({"columns": "n"}, n), ({"layout": "tensors", "keys": "n"}, n),
+             ({"layout": "tensors", "data": False}, 0), ({"data": False}, 0),
+             ({"layout": "samples", "columns": "n", "as": "array"}, n)]
+    for options, expected in cases:
+        assert all_rows(reading(url, **options))
+        assert expected <= data_read() <= expected + spare, options
+    one = reading(url, layout="samples")
+    assert len(all_rows(one, given(n=T.LongType()))) == 1000
+    assert n <= data_read() <= n + spare
 
 
 # ── Schemas ──

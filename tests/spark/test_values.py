@@ -251,6 +251,11 @@ def test_functions_and_nulls(spark):
     ("arr_to_st(array(1f, 2f), array(3), 'F32')", "3"),
     ("arr_to_st(array(1f, 2f), array(2), 'F33')", "F33"),
     ("arr_to_st(array(300f), array(1), 'U8')", "300|U8"),
+    ("arr_to_st(array(1.5f), array(1), 'I32')", "I32.*1.5"),
+    ("arr_to_st(array(2f, 70000f), array(2), 'F16')", "F16.*70000"),
+    ("arr_to_st(array(1e300d), array(1), 'BF16')", "BF16.*1e.?300"),
+    ("arr_to_st(array(8f, 8f), array(2), 'F4')", "F4.*8"),
+    ("arr_to_st(array(2), array(1), 'BOOL')", "BOOL"),
     ("st_to_array_int(arr_to_st(array(5000000000), array(1), 'I64'))", "5000000000|int")])
 def test_functions_refuse(spark, sql, word):
     functions(spark)

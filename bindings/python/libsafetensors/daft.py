@@ -7,9 +7,10 @@ With Daft's Ray runner this package must be installed on every node. docs/daft.m
 """
 from __future__ import annotations
 
-import itertools
+import contextlib
 import json
 import random
+import threading
 
 from daft import DataType
 from daft.io import DataSink
@@ -33,6 +34,37 @@ __all__ = ["SafetensorsSink", "write_safetensors"]
 _RESULT = {"path": DataType.string(), "version": DataType.int64(),
            "total_samples": DataType.int64(), "total_bytes": DataType.int64(),
            "shards": DataType.int64()}
+_PATIENCE = 60  # seconds
+
+
+class _Parts:
+    """What threads of this process write: each part has a number, and an end."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._next = self._running = 0
+        self._stopped = False
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[int]:
+        with self._changed:
+            if self._stopped:
+                raise RuntimeError("the write was given up")
+            number = self._next
+            self._next += 1
+            self._running += 1
+        try:
+            yield number
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """No part begins from here on; those that run are waited for."""
+        with self._changed:
+            self._stopped = True
+            self._changed.wait_for(lambda: not self._running, _PATIENCE)
 
 
 class SafetensorsSink(DataSink):
@@ -49,11 +81,11 @@ class SafetensorsSink(DataSink):
         self._how = path, mode, adopt, sync, options
         self._keyed = settled(options)[0].mode == "kv"
         self._job: Job | None = job_of(*self._how)  # tells at once what cannot be
-        self._numbers: Iterator[int] | None = None
+        self._parts: _Parts | None = None
         self.manifest: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_numbers": None}
+        return {**self.__dict__, "_parts": None}
 
     def name(self) -> str:
         return "safetensors"
@@ -63,18 +95,20 @@ class SafetensorsSink(DataSink):
 
     def start(self) -> None:
         self._job = job_of(*self._how)
-        self._numbers = itertools.count()
+        self._parts = _Parts()
 
-    def _number(self) -> int:
-        """Of a part of the rows. Daft gives none; processes that know nothing of one another
-        draw theirs."""
-        return random.SystemRandom().getrandbits(48) if self._numbers is None \
-            else next(self._numbers)
+    def _part(self) -> contextlib.AbstractContextManager[int]:
+        """Number of a part of the rows. Daft gives none; processes that know nothing of one
+        another draw theirs."""
+        if self._parts is not None:
+            return self._parts.one()
+        return contextlib.nullcontext(random.SystemRandom().getrandbits(48))
 
     def write(self, micropartitions: Iterable[Any]) -> Iterator[WriteResult]:
         assert self._job is not None
         told = {"rows": 0, "bytes": 0}
-        text = self._job.write(self._batches(micropartitions, told), self._number())
+        with self._part() as number:
+            text = self._job.write(self._batches(micropartitions, told), number)
         yield WriteResult(text, told["bytes"], told["rows"])
 
     def _batches(self, micropartitions: Iterable[Any], told: dict[str, int]) -> Iterator[Any]:
@@ -95,6 +129,8 @@ class SafetensorsSink(DataSink):
     def abort(self) -> None:
         """Removes what a write has left that failed. Never raises."""
         job, self._job = self._job, None
+        if self._parts is not None:
+            self._parts.stop()
         if job is not None:
             job.abort([None])
 

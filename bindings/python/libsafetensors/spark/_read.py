@@ -172,7 +172,7 @@ class Reading:
         """Arrow batches of the columns of the schema."""
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
-        kinds = _nullable(to_arrow_schema(schema))
+        kinds = to_arrow_schema(schema)  # Spark 4.2 compares whether columns may be null
         place = place_of(self.path, self.storage)
         name = ""
         if place.text.endswith(".safetensors"):
@@ -288,11 +288,6 @@ def _packed(weighed: Iterable[tuple[int, Piece]], most: int) -> list[list[Piece]
     return tasks
 
 
-def _nullable(kinds: Any) -> Any:
-    import pyarrow as pa
-    return pa.schema([field.with_nullable(True) for field in kinds])
-
-
 def _file_row(shards: Shards, i: int, piece: Piece,
               kinds: Any) -> Iterator[tuple[list[Any], int]]:
     """One row; none of a file that has no tensor of any column."""
@@ -301,6 +296,10 @@ def _file_row(shards: Shards, i: int, piece: Piece,
     there = [field.name in file and field.name not in piece.hidden for field in kinds]
     if not any(there) and there:
         return
+    for field, has in zip(kinds, there):
+        if not has and not field.nullable:
+            raise ValueError("%s: expected a tensor %s, whose column is NOT NULL, found none"
+                             % (shards.name(i), field.name))
     yield [column_of(field.name, file[field.name], 1, file[field.name].shape, field.type)
            if has else pa.nulls(1, field.type) for field, has in zip(kinds, there)], 1
 

@@ -85,9 +85,37 @@ def packed(values: Any, dtype: str) -> Any:
     if dtype == "BOOL" and source != "BOOL" and len(values):
         if not pc.all(pc.is_in(values, pa.array([0, 1]).cast(values.type))).as_py():
             raise ValueError("expected 0 or 1 for BOOL, found another value")
-    raw = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
-    return raw.view(np.uint8) if source == dtype else _core.cast(raw.view(np.uint8), source,
-                                                                 dtype)
+    given = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
+    raw = given.view(np.uint8)
+    if source == dtype:
+        return raw
+    made = _core.cast(raw, source, dtype)
+    if len(given):
+        _check_fits(given, made, dtype)
+    return made
+
+
+# F4 and F6 have no infinity: from here on a number is too large for them.
+_TOO_LARGE = {"F4": 7.0, "F6_E2M3": 7.75, "F6_E3M2": 30.0}
+
+
+def _check_fits(given: Any, made: Any, dtype: str) -> None:
+    """Of a cast that has kept to the ranges of integers: no fraction is lost, and no number has
+    become an infinity or NaN. Floats round otherwise."""
+    import numpy as np
+    if dtype.startswith(("F", "BF")) and dtype != "F64":
+        back = np.frombuffer(_core.cast(made, dtype, "F64"), "<f8")
+        was = given.astype("<f8")
+        bad = (np.isnan(was) != np.isnan(back)) | (np.isinf(was) != np.isinf(back))
+        if dtype in _TOO_LARGE:
+            bad |= np.abs(was) >= _TOO_LARGE[dtype]
+    elif dtype[0] in "IU" and given.dtype.kind == "f":
+        bad = given != np.trunc(given)
+    else:
+        return
+    if bad.any():
+        raise ValueError("arr_to_st: expected values that %s holds, found %r"
+                         % (dtype, given[bad][0].item()))
 
 
 # ── Columns of what is read ──

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 
 from ..dataset._job import Job
 from ..dataset._storage import place_of
@@ -20,6 +21,7 @@ __all__ = ["Job", "job_of", "write_rows", "write_safetensors"]
 _BATCH_BYTES = 64 << 20  # of an Arrow batch that Spark sends
 _SAMPLED = 8  # rows
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) -> Job:
@@ -51,8 +53,9 @@ def write_safetensors(df: Any, path: str, *,
     """Writes a DataFrame as a dataset with mapInArrow; returns the manifest.
 
     What df.write.format("safetensors") does, with three differences: only the columns that are
-    written are computed and sent to Python; Arrow batches are kept at about 64 MiB (a few rows
-    are looked at first, which computes them); and mode "error" is known. Works with Spark 3.5.
+    written are computed and sent to Python; Arrow batches are kept at about 64 MiB (before Spark
+    4.0 by the size of a few rows, which are computed for that); and mode "error" is known. Works
+    with Spark 3.5.
     sync=False: does not wait for the disk.
     options: those of the data source, values as Python has them; storage options as
     **{"storage.…": …}."""
@@ -102,20 +105,41 @@ def _selected(df: Any, options: Mapping[str, Any], mode: str) -> Any:
 
 @contextlib.contextmanager
 def _batch_limit(df: Any) -> Iterator[None]:
-    """Fewer rows a batch while large ones are written."""
+    """Arrow batches of about 64 MiB at most, while this is entered."""
     conf = df.sparkSession.conf
-    before = conf.get(_RECORDS, "10000")
-    most = int(before)
-    most = most if most > 0 else 1 << 31
-    wanted = max(1, int(_BATCH_BYTES // max(1.0, _row_bytes(df))))
-    if wanted >= most and most <= 1 << 20:
+    name, value = _limit_of_bytes(conf) or _limit_of_records(df, conf)
+    if value is None:
         yield
         return
-    conf.set(_RECORDS, str(min(wanted, most)))
+    before = conf.get(name, None)
+    conf.set(name, value)
     try:
         yield
     finally:
-        conf.set(_RECORDS, before)
+        conf.unset(name) if before is None else conf.set(name, before)
+
+
+def _limit_of_bytes(conf: Any) -> tuple[str, str | None] | None:
+    """The setting that Spark 4 has, and what it must become; None before 4.0."""
+    try:
+        now = conf.get(_BYTES)
+    except Exception:
+        return None
+    return _BYTES, None if 0 < _byte_count(now) <= _BATCH_BYTES else str(_BATCH_BYTES)
+
+
+def _byte_count(text: str) -> int:
+    """As Spark writes them, 67108864b or 64m; 0 of what is not understood."""
+    match = re.fullmatch(r"\s*(\d+)\s*([kmgtp]?)b?\s*", text.lower())
+    return int(match[1]) << 10 * " kmgtp".index(match[2] or " ") if match else 0
+
+
+def _limit_of_records(df: Any, conf: Any) -> tuple[str, str | None]:
+    """By the size of some rows, which are computed for that."""
+    most = int(conf.get(_RECORDS, "10000"))
+    most = most if most > 0 else 1 << 31
+    wanted = max(1, int(_BATCH_BYTES // max(1.0, _row_bytes(df))))
+    return _RECORDS, None if wanted >= most and most <= 1 << 20 else str(min(wanted, most))
 
 
 def _row_bytes(df: Any) -> float:

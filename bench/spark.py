@@ -2,7 +2,7 @@
 """Measure Spark writing and reading datasets beside Spark's own Parquet, uncompressed, of the
 same frame: one session of local[2] does both in turns.
 
-    spark.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--memory 6g]
+    spark.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--memory 8g]
              [--data DIR] [--write [FILE]]
 
 Run it by build/spark/bin/python (make bench-spark). The frame is held in Spark's memory (2 GB;
@@ -261,7 +261,7 @@ def main():
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--part", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--memory", default="8g")
     parser.add_argument("--data", default=os.path.join(ROOT, "build", "bench", "spark"))
     parser.add_argument("--write", nargs="?", const=os.path.join(ROOT, "docs", "measured.md"))
     args = parser.parse_args()

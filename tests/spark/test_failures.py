@@ -84,7 +84,8 @@ def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
     rows = wide(spark).mapInArrow(mishap(who, old, flags, partition=1), SCHEMA)
     write(rows, old, mode, batch_size=10, columns="x")
     assert "shards-seen-0" in os.listdir(flags)
-    assert sorted(part for _, part, attempt, _ in ran(flags) if attempt) == [1]
+    if frames.SOURCES:  # else the look at the first rows may be what met with the mishap
+        assert sorted(part for _, part, attempt, _ in ran(flags) if attempt) == [1]
     told = holding.whole(old)  # the job's folder is gone, with what was half written
     if mode == "overwrite":
         check(old)

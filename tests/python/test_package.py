@@ -81,6 +81,7 @@ def test_the_wheel_holds_the_package_and_the_command(built, root):
     info = data.replace(".data", ".dist-info")
     assert names(built) == modules | {
         "libsafetensors/_core.abi3.so", data + "/scripts/safetensors",
+        "pyspark_libsafetensors/__init__.py",
         *(info + name for name in ("/METADATA", "/WHEEL", "/RECORD", "/licenses/LICENSE"))}
     assert "libsafetensors/py.typed" in modules
 

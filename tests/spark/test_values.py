@@ -187,7 +187,8 @@ def test_dtype_by_column(spark, out):
 
 
 def test_values_that_do_not_fit(spark, out):
-    for sql, dtype in (("300", "U8"), ("-1", "U32"), ("3000000000", "I32"), ("40000f", "I16")):
+    for sql, dtype in (("300", "U8"), ("-1", "U32"), ("3000000000", "I32"), ("40000f", "I16"),
+                       ("1.5d", "I32"), ("1e300d", "F32"), ("70000f", "F16")):
         with pytest.raises(Exception, match="x"):
             write(spark.sql("select array(%s) x" % sql), out, batch_size=1, dtype=dtype)
 

@@ -63,14 +63,12 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
 
 static sft_code file_create(shard_file *f, sft_error *err) {
     const sft_storage *storage = f->w->storage;
-    bool beside = f->job.threads == 0 ? os_cpu_count() > 1 : f->job.threads > 1;
     sft_sink sink;
     f->w->pending = f->receipt.stored.data;
     sft_code code =
         storage->create(storage->ctx, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
-    code = sfti_shard_sink(sink, beside, f->receipt.sha256, &f->w->late, &f->w->alloc, &sink,
-                           err);
+    code = sfti_shard_sink(sink, f->receipt.sha256, &f->w->late, &f->w->alloc, &sink, err);
     return code ? code : sft_writer_new(f->plan, sink, &f->out, err);
 }
 

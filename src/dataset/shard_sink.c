@@ -1,13 +1,11 @@
 #include "base/error.h"
 #include "dataset/shard_writer.h"
-#include "os/os.h"
 #include "safetensors_hash.h"
 
 #include <string.h>
 
 #define SINK_ROOM ((size_t)1 << 20)   /* gathered */
 #define SINK_LARGE ((size_t)256 << 10) /* is forwarded as it is */
-#define SINK_BESIDE ((size_t)512 << 10) /* pays for a thread */
 
 /* ── Finishing later ── */
 
@@ -44,26 +42,15 @@ typedef struct hash_sink {
     sft_sink inner;
     shard_late *late;
     sft_hasher *hasher;
-    bool beside;
     char *digest;
     uint64_t at; /* bytes forwarded */
     size_t used;
     char room[SINK_ROOM];
 } hash_sink;
 
-typedef struct hash_beside {
-    sft_hasher *hasher;
-    const void *bytes;
-    size_t len;
-} hash_beside;
-
-static void hash_beside_run(void *ctx) {
-    const hash_beside *work = ctx;
-    sft_hasher_update(work->hasher, work->bytes, work->len);
-}
-
-/* Piece by piece on one thread, so that what is hashed is still at hand when it is written. */
-static sft_code hash_in_turn(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
+/* Piece by piece, so that what is hashed is still at hand when it is written: a second thread
+ * that hashes beside is slower. */
+static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t at = 0; code == SFT_OK && at < len;) {
         size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
@@ -72,18 +59,6 @@ static sft_code hash_in_turn(hash_sink *s, const char *bytes, size_t len, sft_er
         at += some;
         s->at += some;
     }
-    return code;
-}
-
-static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
-    hash_beside work = { s->hasher, bytes, len };
-    os_thread thread;
-    bool beside = s->beside && len >= SINK_BESIDE &&
-                  os_thread_start(&thread, hash_beside_run, &work) == 0;
-    if (!beside) return hash_in_turn(s, bytes, len, err);
-    sft_code code = s->inner.write_at(s->inner.ctx, s->at, bytes, len, err);
-    os_thread_join(&thread);
-    s->at += len;
     return code;
 }
 
@@ -138,7 +113,7 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
     return code;
 }
 
-sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, shard_late *late,
+sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
                          const sft_allocator *alloc, sft_sink *out, sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
@@ -146,7 +121,6 @@ sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, shard_late *
         memset(s, 0, offsetof(hash_sink, room));
         s->alloc = *alloc;
         s->inner = inner;
-        s->beside = beside;
         s->digest = digest;
         s->late = late;
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);

@@ -59,10 +59,9 @@ typedef struct shard_late {
 sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err);
 void sfti_shard_late_abandon(shard_late *late);
 
-/* Forward sink that gathers small writes and hashes what it forwards, with a second thread at
- * large ones if `beside`. Owns inner, also on failure; a finish fills *digest (65 bytes) and
+/* Forward sink that gathers small writes and hashes what it forwards. Owns inner, also on failure; a finish fills *digest (65 bytes) and
  * leaves inner to `late`. */
-sft_code sfti_shard_sink(sft_sink inner, bool beside, char *digest, shard_late *late,
+sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
                          const sft_allocator *alloc, sft_sink *out, sft_error *err);
 
 /* ── The writer ── */

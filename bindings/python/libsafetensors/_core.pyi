@@ -234,10 +234,9 @@ class Storage:
 @final
 class ShardWriter:
     """Rows of one task on their way into shards. job: Commit.job; partition: number of the
-    task's part, which orders the dataset. threads: 1 takes digests on the calling
-    thread, more (0: where there is more than one processor) beside it."""
+    task's part, which orders the dataset."""
     def __new__(cls, options: DatasetOptions, storage: Storage, job: str, partition: int,
-                schema: _Schema, threads: int = 1) -> ShardWriter: ...
+                schema: _Schema) -> ShardWriter: ...
     def append(self, batch: _Batch, progress: _Progress = None) -> None: ...
     def close(self, progress: _Progress = None) -> str:
         """Receipts, as Commit.add takes them."""

@@ -1,6 +1,5 @@
 /* ShardWriter: rows of one task on their way into shards. */
 #include "dataset.h"
-#include "tools.h"
 
 #include <string.h>
 
@@ -10,7 +9,6 @@ typedef struct shard_object {
     PyObject_HEAD
     sft_shard_writer *writer; /* NULL: closed or abandoned */
     PyObject *options, *storage, *like;
-    uint32_t threads;
     atomic_flag busy;
 } shard_object;
 
@@ -48,16 +46,12 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
 }
 
 static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "options", "storage", "job", "partition", "schema", "threads",
-                             NULL };
+    static char *words[] = { "options", "storage", "job", "partition", "schema", NULL };
     PyObject *options, *storage, *text, *given, *keep = NULL;
     unsigned long long partition;
-    int asked = 1;
-    uint32_t threads;
     sft_span job;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOKO|i:ShardWriter", words, &options,
-                                     &storage, &text, &partition, &given, &asked) ||
-        pysft_threads_of(asked, &threads) < 0 ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOKO:ShardWriter", words, &options,
+                                     &storage, &text, &partition, &given) ||
         pysft_span_of(text, "job", &job) < 0)
         return NULL;
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
@@ -68,7 +62,6 @@ static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         atomic_flag_clear(&self->busy);
         self->options = Py_NewRef(options);
         self->storage = Py_NewRef(storage);
-        self->threads = threads;
         status = shard_open(self, job, partition, schema);
     }
     Py_XDECREF(keep);
@@ -87,7 +80,6 @@ static PyObject *shard_put(shard_object *self, struct ArrowArray *array, PyObjec
         array->release(array);
         return NULL;
     }
-    job.job.threads = self->threads;
     Py_BEGIN_ALLOW_THREADS
     code = sft_shard_writer_append(self->writer, array, &job.job, &err);
     Py_END_ALLOW_THREADS
@@ -120,7 +112,6 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     memset(&receipts, 0, sizeof receipts);
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     self->writer = NULL;
-    job.job.threads = self->threads;
     Py_BEGIN_ALLOW_THREADS
     code = sft_shard_writer_close(writer, &receipts, &job.job, &err);
     Py_END_ALLOW_THREADS

@@ -120,7 +120,7 @@ def _alike(batch: Any, schema: Any) -> Iterator[Any]:
 
 
 def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
-          progress: Progress = None, sync: bool = True, threads: int = 0,
+          progress: Progress = None, sync: bool = True,
           adopt: Literal["listing"] | None = None, **options: Any) -> dict[str, Any]:
     """Writes rows as a dataset, which appears whole when all is written, or not at all.
 
@@ -129,8 +129,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
     pyarrow has a filesystem for, whose options are given as "storage.…".
     mode "error": FileExistsError where there is a dataset; "append" to it; "overwrite" it.
     adopt="listing": an append takes in shards that a connector's manifest forgot. sync=False:
-    nothing is said to have reached the disk. threads 1: digests are taken on this thread, not
-    beside it (0: where there is more than one processor). options: libsafetensors.dataset.OPTIONS, of which
+    nothing is said to have reached the disk. options: libsafetensors.dataset.OPTIONS, of which
     batch_size or name_col must be given.
 
     Returns the manifest. ValueError for an option, a column or a row that cannot be written;
@@ -149,7 +148,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
                           adopt_listing=adopt == "listing")
     try:
         with watch(progress, "writing") as tick:
-            _run(commit, checked, place, rows, threads, tick)
+            _run(commit, checked, place, rows, tick)
         manifest = commit.manifest
     except BaseException:
         commit.abort()
@@ -162,8 +161,8 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
 
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
-         threads: int, tick: Any) -> None:
-    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema, threads)
+         tick: Any) -> None:
+    writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema)
     try:
         for batch in rows:
             writer.append(batch, tick)

@@ -1,0 +1,101 @@
+# Make a Python environment of pinned packages and this clone's own package, built from it. Does
+# only what is not done already. Sourced by venv.sh, spark_env.sh and engines_env.sh, which set
+#
+#   name       of the folders: build/$name, and of its wheels
+#   locks      files of requirements, from the root; every package is named in them
+#   warm       Python that imports what every run imports: it is compiled once, not by each
+#   fetch      how wheels are come by, with pip: "download --only-binary :all:", or
+#              "wheel --use-pep517" where a source package is among them
+#   room       what fetching takes at most
+#
+# Third-party wheels are kept outside the clone, in a folder named by the lock files, so that a
+# second environment is made without a network; what another environment has fetched is not
+# fetched again.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+sources=(CMakeLists.txt pyproject.toml LICENSE cmake src include cli bindings/python)
+cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/libsafetensors
+
+say() { echo "$(basename "$0"): $*" >&2; }
+
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
+
+settle_names() {
+    local lock
+    venv=$root/build/$name
+    required=()
+    for lock in "${locks[@]}"; do
+        [[ -f $root/$lock ]] || { say "no $lock"; exit 2; }
+        required+=(-r "$root/$lock")
+    done
+    key=$({ cat "${locks[@]/#/$root/}"
+            "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
+          sha256sum | cut -c1-16)
+    wheels=$cache/wheels-$name-$key
+}
+
+find_python() {
+    local headers
+    python=$(command -v python3) || { say "python3 is missing"; exit 1; }
+    headers='import os, sysconfig; print(os.path.join(sysconfig.get_path("include"), "Python.h"))'
+    [[ -e $("$python" -c "$headers") ]] || "$root/tools/setup.sh" python
+}
+
+fetch_wheels() {
+    local near=() folder where=--dest
+    mkdir -p "$cache"
+    for folder in "$cache"/*/; do near+=(--find-links "$folder"); done
+    new=$(mktemp -d "$cache/new-XXXXXX")
+    trap 'rm -rf "$new" "$venv"' EXIT
+    mkdir "$new/wheels" "$new/tmp"
+    say "fetching the packages of ${locks[*]} into $wheels"
+    [[ $fetch != wheel* ]] || where=--wheel-dir
+    # What is built is built on the disk that will hold it.
+    # shellcheck disable=SC2086
+    if ! TMPDIR=$new/tmp pip $fetch -qq --no-deps --no-cache-dir --retries 5 "${near[@]}" \
+        "${required[@]}" $where "$new/wheels"; then
+        say "cannot fetch the packages of ${locks[*]}: that needs PyPI, or an index that pip is" \
+            "told of, once, and $room in $cache ($(df -h --output=avail "$cache" |
+            tail -1 | tr -d ' ') are free)"
+        exit 1
+    fi
+    # Whole or not at all; when another process was first, its copy serves as well.
+    mv -T "$new/wheels" "$wheels" 2>/dev/null || [[ -d $wheels ]]
+    rm -rf "$new"
+    trap 'rm -rf "$venv"' EXIT
+}
+
+make_venv() {
+    rm -rf "$venv"
+    mkdir -p "$root/build"
+    # What is half made would pass for an environment.
+    trap 'rm -rf "$venv"' EXIT
+    # ensurepip is a package of its own on Debian.
+    "$python" -m venv "$venv" >/dev/null || { "$root/tools/setup.sh" test; "$python" -m venv "$venv"; }
+    [[ -d $wheels ]] || fetch_wheels
+    pip install -qq --no-index --no-deps --no-compile --find-links "$wheels" "${required[@]}"
+    env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -W ignore -c "$warm"
+    ln -sfn "$wheels" "$venv/wheels"
+    echo "$key" >"$venv/key"
+    trap - EXIT
+}
+
+install_package() {
+    local stamp=$venv/package
+    cd "$root"
+    if [[ -e $stamp && -z $(find "${sources[@]}" -newer "$stamp" -not -name __pycache__ \
+                            -not -name '*.pyc' -print -quit) ]]; then
+        return
+    fi
+    touch "$stamp.new"
+    pip install -qq --no-index --no-deps --no-build-isolation --force-reinstall \
+        --config-settings=build-dir="build/wheel-$name" .
+    mv "$stamp.new" "$stamp"
+}
+
+make_environment() {
+    find_python
+    settle_names
+    [[ -e $venv/key && $(<"$venv/key") == "$key" && -d $wheels ]] || make_venv
+    install_package
+}

@@ -59,8 +59,8 @@ typedef struct shard_late {
 sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err);
 void sfti_shard_late_abandon(shard_late *late);
 
-/* Forward sink that gathers small writes and hashes what it forwards. Owns inner, also on failure; a finish fills *digest (65 bytes) and
- * leaves inner to `late`. */
+/* Forward sink that gathers small writes and hashes what it forwards. Owns inner, also on
+ * failure; a finish fills *digest (65 bytes) and leaves inner to `late`. */
 sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
                          const sft_allocator *alloc, sft_sink *out, sft_error *err);
 

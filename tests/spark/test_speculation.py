@@ -72,7 +72,8 @@ def complete(spark, path, mode):
 def test_a_loser_that_is_killed_while_it_writes(spark, old, flags, mode):
     number = 2 if mode == "overwrite" else 4  # there are 0 and 1 already
     rows = wide(spark).mapInArrow(stalled(old, flags, partition=2, number=number), SCHEMA)
-    write(rows, old, mode, batch_size=10, columns="x")
+    # The last eight files of a task wait for the disk: there must be more to see some.
+    write(rows, old, mode, batch_size=2, columns="x")
     seen = noted(flags, "seen")
     losers = [name for name in seen["shards"] if name.startswith("part-%05d-" % number)]
     assert losers and seen["old"] and attempts(flags, 2) == 2

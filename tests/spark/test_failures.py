@@ -46,7 +46,7 @@ def test_a_failing_row_in_the_last_task(spark, old, mode):
     rows = wide(spark).selectExpr(
         "case when id = 399 then transform(x, v -> cast(null as float)) else x end x")
     with pytest.raises(Exception, match="null"):
-        write(rows, old, mode, batch_size=10, columns="x")
+        write(rows, old, mode, batch_size=2, columns="x")
     unharmed(spark, old, before)
     holding.swept(old)
     holding.whole(old)
@@ -57,7 +57,7 @@ def test_a_failing_row_names_column_and_both_lengths(spark, old, mode):
     before = holding.snapshot(old)
     rows = wide(spark).selectExpr("case when id = 399 then slice(x, 1, 7) else x end x")
     with pytest.raises(Exception, match="x.*1024.*7|x.*7.*1024"):
-        write(rows, old, mode, batch_size=10, columns="x")
+        write(rows, old, mode, batch_size=2, columns="x")
     unharmed(spark, old, before)
     holding.swept(old)
 
@@ -70,7 +70,7 @@ def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
     before = holding.snapshot(old)
     rows = wide(spark).mapInArrow(mishap(who, old, flags, partition=1), SCHEMA)
     with pytest.raises(Exception):
-        write(rows, old, mode, batch_size=10, columns="x")
+        write(rows, old, mode, batch_size=2, columns="x")
     assert "deed-0" in os.listdir(flags) and "shards-seen-0" in os.listdir(flags)
     unharmed(spark, old, before)
     holding.swept(old)
@@ -82,7 +82,7 @@ def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
 def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
     rows = wide(spark).mapInArrow(mishap(who, old, flags, partition=1), SCHEMA)
-    write(rows, old, mode, batch_size=10, columns="x")
+    write(rows, old, mode, batch_size=2, columns="x")
     assert "shards-seen-0" in os.listdir(flags)
     if frames.SOURCES:  # else the look at the first rows may be what met with the mishap
         assert sorted(part for _, part, attempt, _ in ran(flags) if attempt) == [1]
@@ -100,7 +100,7 @@ def test_a_task_that_is_killed_each_time(spark, old, flags):
     before = holding.snapshot(old)
     rows = wide(spark).mapInArrow(mishap("writer", old, flags, partition=1, times=4), SCHEMA)
     with pytest.raises(Exception):
-        write(rows, old, batch_size=10, columns="x")
+        write(rows, old, batch_size=2, columns="x")
     assert {"deed-%d" % turn for turn in range(4)} <= set(os.listdir(flags))
     unharmed(spark, old, before)
     holding.swept(old)
@@ -111,7 +111,7 @@ def test_a_task_that_is_killed_each_time(spark, old, flags):
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
 def test_a_killed_executor(spark, old, flags, mode):
     rows = wide(spark).mapInArrow(mishap("executor", old, flags, partition=1), SCHEMA)
-    write(rows, old, mode, batch_size=10, columns="x")
+    write(rows, old, mode, batch_size=2, columns="x")
     assert "shards-seen-0" in os.listdir(flags)
     told = holding.manifest(old)
     assert told["total_samples"] == ROWS + (40 if mode == "append" else 0)
@@ -128,7 +128,7 @@ def test_a_retried_stage(spark, old, flags):
     part of this one that is not done."""
     shuffled = wide(spark).repartition(PARTS, "id")
     rows = shuffled.mapInArrow(mishap("executor", old, flags, partition=3), SCHEMA)
-    write(rows, old, batch_size=10, columns="x")
+    write(rows, old, batch_size=2, columns="x")
     assert "deed-0" in os.listdir(flags)
     holding.swept(old)
     told = holding.whole(old)
@@ -141,7 +141,7 @@ def test_a_retried_stage(spark, old, flags):
 def test_a_killed_executor_by_function(spark, old, flags):
     import libsafetensors.spark as lss
     rows = wide(spark).mapInArrow(mishap("executor", old, flags, partition=1), SCHEMA)
-    lss.write_safetensors(rows, old, mode="overwrite", batch_size=10, columns="x")
+    lss.write_safetensors(rows, old, mode="overwrite", batch_size=2, columns="x")
     holding.swept(old)
     holding.whole(old)
     check(old)

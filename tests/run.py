@@ -77,7 +77,7 @@ SUITES = [
      "tests/examples/run.py"),
     ("install", "test", 180, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("warnings", "test", 300, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),
-    ("faults", "test asan coverage", 600, [PY, "tests/unit.py", "faults"],
+    ("faults", "test asan coverage", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/kill/run.py"], "tests/kill/run.py"),
     ("disk", "test", 300, [PY, "tests/disk/run.py"], "tests/disk/run.py"),
@@ -100,7 +100,7 @@ SUITES = [
     ("official", "test", 900, [VENV, "tests/python/official_suite.py"],
      "tests/python/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
-    ("asan", "test", 1800, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
+    ("asan", "test", 2400, [PY, "tests/run.py", "asan", "--only", "unit,corpus,faults"],
      "tests/run.py"),
 ]
 

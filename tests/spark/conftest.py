@@ -49,6 +49,8 @@ SETTINGS = {
     "spark.deploy.maxExecutorRetries": "-1",
     "spark.network.timeout": "60s",
     "spark.executor.heartbeatInterval": "5s",
+    # Spark 3.5 would give a task the worker that a test has killed.
+    "spark.python.worker.reuse": "true" if frames.SOURCES else "false",
 }
 
 

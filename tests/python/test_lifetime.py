@@ -217,12 +217,15 @@ def test_nothing_leaks(path):
     data = aligned(PLAIN)
     for _ in range(150):  # caches of the interpreter fill
         use_all(path, data)
-    gc.collect()
-    blocks = sys.getallocatedblocks()
-    for _ in range(250):
-        use_all(path, data)
-    gc.collect()
-    assert sys.getallocatedblocks() - blocks < 200
+    grown = []
+    while len(grown) < 4 and not (grown and grown[-1] < 200):  # threads of other tests may end
+        gc.collect()
+        blocks = sys.getallocatedblocks()
+        for _ in range(250):
+            use_all(path, data)
+        gc.collect()
+        grown.append(sys.getallocatedblocks() - blocks)
+    assert grown[-1] < 200, grown
 
 
 @needs_proc

@@ -214,7 +214,8 @@ static sft_code settle_form(const settling *s, const struct ArrowSchema *child,
     sft_code code = sfti_arrow_type_read(child, s->arena, &type, err);
     if (code) return code;
     if (type.leaf == SFTI_LEAF_BYTES)
-        return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "text and bytes have no dtype");
+        return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
+                         "text and bytes have no dtype (the option columns leaves them out)");
     c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
     c->has_dtype = true;
     c->from = c->dtype = type.dtype;

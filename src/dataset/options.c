@@ -82,19 +82,43 @@ static sft_code option_separator(option_reading *r) {
     return SFT_OK;
 }
 
+/* Names in a JSON list. names: has room for one more than there are commas. */
+static sft_code columns_listed(option_reading *r, sft_span *names, size_t *count) {
+    sfti_json json;
+    sfti_json_begin(&json, r->value.data, r->value.len);
+    sfti_json_next(&json);
+    while (sfti_json_next(&json) == SFTI_JSON_STRING) {
+        names[*count] = sfti_json_string(&json, &r->out->arena);
+        if (!names[(*count)++].data) return sfti_fail_memory(r->err, json.text.len);
+    }
+    if (json.type != SFTI_JSON_ARRAY_END || sfti_json_next(&json) != SFTI_JSON_END) *count = 0;
+    return SFT_OK;
+}
+
+static void columns_split(option_reading *r, sft_span *names, size_t *count) {
+    for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        sft_span one = { at, (size_t)((comma ? comma : end) - at) };
+        one = option_trim(one);
+        if (one.len) names[(*count)++] = one;
+        at = comma ? comma + 1 : NULL;
+    }
+}
+
 static sft_code option_columns(option_reading *r) {
     size_t most = 1, count = 0;
     for (size_t i = 0; i < r->value.len; i++) most += r->value.data[i] == ',';
     sft_span *names = sfti_arena_array(&r->out->arena, most, sizeof *names);
     if (!names) return sfti_fail_memory(r->err, most * sizeof *names);
-    for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        sft_span one = { at, (size_t)((comma ? comma : end) - at) };
-        one = option_trim(one);
-        if (one.len) names[count++] = one;
-        at = comma ? comma + 1 : NULL;
-    }
-    if (count == 0) return option_wrong(r, "names of columns with commas between");
+    sft_span value = option_trim(r->value);
+    sft_code code = SFT_OK;
+    if (value.len && value.data[0] == '[')
+        code = columns_listed(r, names, &count);
+    else
+        columns_split(r, names, &count);
+    if (code) return code;
+    if (count == 0)
+        return option_wrong(r, "names of columns with commas between, or a JSON list");
     r->out->columns = names;
     r->out->column_count = count;
     return SFT_OK;
@@ -269,7 +293,7 @@ static const option_row option_table[] = {
     { { "dtype", "one of the 22 names, or {\"column\": name}", NULL,
         "what values are converted to; without it each column keeps its own type", BOTH },
       option_dtype },
-    { { "columns", "names with commas between", NULL,
+    { { "columns", "names with commas between, or a JSON list", NULL,
         "the columns to write; without it all (in KV mode all but name_col)", BOTH },
       option_columns },
     { { "shapes", "{\"column\": [dims]}", NULL,

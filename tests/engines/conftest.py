@@ -10,6 +10,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "spark")]
 
+from places import flags, out  # noqa: E402, F401
+
 # Nothing of a network, and no word of it. Workers find what the tests find.
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
                   DAFT_ANALYTICS_ENABLED="0", DO_NOT_TRACK="true",
@@ -27,19 +29,6 @@ def ray():
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield ray
     ray.shutdown()
-
-
-@pytest.fixture
-def out(tmp_path):
-    """Where a test's dataset goes."""
-    return str(tmp_path / "data set %41")
-
-
-@pytest.fixture
-def flags(tmp_path):
-    folder = tmp_path / "flags"
-    folder.mkdir()
-    return str(folder)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import holding
+from holding import numbered
 
 daft = pytest.importorskip("daft")
 
@@ -23,24 +24,15 @@ def frame(rows=100, start=0):
         "x", col("x").cast(DataType.tensor(DataType.float32(), (2, 3))))
 
 
-def held(out, rows=100, start=0):
-    told = holding.whole(out)
-    got = holding.stacked(out)
-    assert sorted(got["n"].tolist()) == list(range(start, start + rows))
-    assert got["x"].dtype == np.float32 and got["x"].shape == (rows, 2, 3)
-    assert np.array_equal(got["x"], got["n"][:, None, None] * np.ones((1, 2, 3)))
-    return told
-
-
 def test_batches(out):
     told = write_safetensors(frame(), out, batch_size=10)
-    assert told == held(out) and told["total_samples"] == 100
+    assert told == numbered(out) and told["total_samples"] == 100
     assert [one["samples_count"] for one in told["shards"]] == [10] * 10
 
 
 def test_batches_of_several_parts(out):
     told = write_safetensors(frame().into_batches(40), out, batch_size=20)
-    assert held(out) == told
+    assert numbered(out) == told
     assert {name.split("-")[1] for name in holding.shards(out)} == {"00000", "00001", "00002"}
     assert all(one["samples_count"] == 20 for one in told["shards"])
 
@@ -48,7 +40,7 @@ def test_batches_of_several_parts(out):
 def test_by_the_sink(out):
     sink = SafetensorsSink(out, batch_size=10)
     row = frame().write_sink(sink).to_pydict()
-    told = held(out)
+    told = numbered(out)
     assert sink.manifest == told
     assert row == {"path": [out], "version": [1], "total_samples": [100],
                    "total_bytes": [told["total_bytes"]], "shards": [10]}
@@ -60,9 +52,9 @@ def test_modes(out):
         write_safetensors(frame(50), out, batch_size=10)
     told = write_safetensors(frame(50, 50), out, mode="append", batch_size=10)
     assert told["version"] == 2
-    held(out, 100)
+    numbered(out, 100)
     assert write_safetensors(frame(30), out, mode="overwrite", batch_size=10)["version"] == 3
-    held(out, 30)
+    numbered(out, 30)
 
 
 def test_names_and_varying_shapes(out):
@@ -124,7 +116,7 @@ def test_a_task_that_raises_leaves_the_old_dataset(out, mode):
     df = frame().into_batches(20).with_column("n", unlucky(col("n")))
     with pytest.raises(Exception, match="no luck"):
         write_safetensors(df, out, mode=mode, batch_size=10)
-    held(out, 30)
+    numbered(out, 30)
     assert holding.files(out) == before
 
 
@@ -135,7 +127,7 @@ def test_a_failing_row_leaves_the_old_dataset(out):
     df = daft.from_pydict({"n": np.arange(100), "x": x})
     with pytest.raises(Exception, match="(?s)x.*2, 3.*2, 4"):
         write_safetensors(df.into_batches(20), out, mode="overwrite", batch_size=10)
-    held(out, 30)
+    numbered(out, 30)
     assert holding.files(out) == before
 
 
@@ -149,7 +141,7 @@ def test_what_the_sink_alone_leaves_gc_removes(out):
     holding.whole(out, clean=False)
     sink.abort()
     sink.abort()
-    held(out, 30)
+    numbered(out, 30)
 
 
 ON_RAY = """
@@ -186,4 +178,4 @@ def test_on_ray(out, flags):
                           text=True, timeout=150)
     assert done.returncode == 0, done.stderr
     assert os.listdir(flags) == ["done"]
-    held(out)
+    numbered(out)

@@ -6,6 +6,7 @@ import pytest
 
 import holding
 import mishaps
+from holding import numbered
 
 pytest.importorskip("ray")
 
@@ -22,19 +23,9 @@ def frame(ray, rows=100, blocks=4, start=0):
     return ray.data.range(rows, override_num_blocks=blocks).map_batches(made)
 
 
-def held(out, rows=100, start=0):
-    """Every row is there once."""
-    told = holding.whole(out)
-    got = holding.stacked(out)
-    assert sorted(got["n"].tolist()) == list(range(start, start + rows))
-    assert got["x"].dtype == np.float32 and got["x"].shape == (rows, 2, 3)
-    assert np.array_equal(got["x"], got["n"][:, None, None] * np.ones((1, 2, 3)))
-    return told
-
-
 def test_batches(ray, out):
     told = write_safetensors(frame(ray), out, batch_size=10)
-    assert told == held(out) and told["total_samples"] == 100
+    assert told == numbered(out) and told["total_samples"] == 100
     assert {tuple(one["shape"]) for one in told["columns"].values()} == {(), (2, 3)}
     names = {name.split("-")[1] for name in holding.shards(out)}
     assert len(names) > 1, "one task wrote all"
@@ -43,7 +34,7 @@ def test_batches(ray, out):
 def test_small_blocks_fill_batches(ray, out):
     """A task gets at least a batch."""
     told = write_safetensors(frame(ray, 100, 50), out, batch_size=20)
-    assert all(one["samples_count"] == 20 for one in held(out)["shards"]), told
+    assert all(one["samples_count"] == 20 for one in numbered(out)["shards"]), told
 
 
 def test_order(ray, out):
@@ -54,7 +45,7 @@ def test_order(ray, out):
         write_safetensors(frame(ray, 120, 12), out, batch_size=10)
     finally:
         options.preserve_order = False
-    held(out, 120)
+    numbered(out, 120)
     assert holding.stacked(out)["n"].tolist() == list(range(120))
 
 
@@ -70,10 +61,10 @@ def test_a_column_that_is_no_tensor(ray, out):
 def test_by_the_datasink(ray, out):
     sink = SafetensorsDatasink(out, batch_size=10)
     frame(ray).write_datasink(sink)
-    assert sink.manifest == held(out)
+    assert sink.manifest == numbered(out)
     with pytest.raises(Exception, match="without a dataset"):
         frame(ray).write_datasink(sink)
-    held(out)
+    numbered(out)
 
 
 def test_modes(ray, out):
@@ -82,10 +73,10 @@ def test_modes(ray, out):
         write_safetensors(frame(ray, 50), out, batch_size=10)
     told = write_safetensors(frame(ray, 50, start=50), out, mode="append", batch_size=10)
     assert told["version"] == 2
-    held(out, 100)
+    numbered(out, 100)
     told = write_safetensors(frame(ray, 30), out, mode="overwrite", batch_size=10)
     assert told["version"] == 3
-    held(out, 30)
+    numbered(out, 30)
 
 
 def test_names_and_varying_shapes(ray, out):
@@ -165,7 +156,7 @@ def is_left(out, before):
     """The old dataset, and of tasks that Ray has not ended in time what gc removes."""
     assert set(before) <= set(holding.files(out))
     dataset.gc(out, delete=True, grace=0)
-    held(out, 30)
+    numbered(out, 30)
     assert holding.files(out) == before
 
 
@@ -229,7 +220,7 @@ def test_a_killed_worker_is_tried_again(ray, out, flags, after, mode):
     sink = Dying(out, flags, after, mode=mode, batch_size=5)
     frame(ray, 70, start=start).write_datasink(sink)
     assert os.listdir(flags) == ["done"]
-    assert held(out, 70 + start)["version"] == 2
+    assert numbered(out, 70 + start)["version"] == 2
 
 
 def test_a_commit_that_fails_leaves_the_old_dataset(ray, out):

@@ -24,7 +24,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 pyspark = pytest.importorskip("pyspark")
 
 import frames  # noqa: E402
+import holding  # noqa: E402
 import mishaps  # noqa: E402
+from places import flags, out  # noqa: E402, F401
 
 # Executors do not see this folder.
 pyspark.cloudpickle.register_pickle_by_value(mishaps)
@@ -183,16 +185,13 @@ def conf(spark):
 
 
 @pytest.fixture
-def out(tmp_path):
-    """Where a test's dataset goes; on every process's disk."""
-    return str(tmp_path / "data set %41")
-
-
-@pytest.fixture
-def flags(tmp_path):
-    folder = tmp_path / "flags"
-    folder.mkdir()
-    return str(folder)
+def old(spark, out, conf):
+    """A dataset of 40 wide rows that is there before; tasks get their rows in small batches."""
+    conf(spark__sql__execution__arrow__maxRecordsPerBatch="20")
+    frames.write(frames.wide(spark, 40, 2, 10_000), out, batch_size=10, columns="x",
+                 generate_index=True)
+    holding.whole(out)
+    return out
 
 
 def pytest_generate_tests(metafunc):

@@ -16,6 +16,15 @@ def frame(spark, rows=100, parts=4, start=0, width=WIDTH):
         "id * 3 n")
 
 
+ROWS, PARTS, WIDE = 400, 4, 1024  # 4 KiB a row, so that batches do not wait in buffers
+SCHEMA = "id bigint, x array<float>"
+
+
+def wide(spark, rows=ROWS, parts=PARTS, start=0):
+    """id and x of frame, of WIDE elements: what mishaps happen to."""
+    return frame(spark, rows, parts, start, WIDE).select("id", "x")
+
+
 def xs(rows=100, start=0, width=WIDTH):
     """Column x of frame, stacked."""
     return np.arange(start * width, (start + rows) * width, dtype=np.float32).reshape(rows, width)

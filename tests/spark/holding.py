@@ -62,6 +62,17 @@ def whole(path, *, clean=True):
     return told
 
 
+def numbered(path, rows=100, start=0):
+    """Every row is there once, of those whose n is i and whose x (float32, [2, 3]) holds i.
+    Returns the manifest."""
+    told = whole(path)
+    got = stacked(path)
+    assert sorted(got["n"].tolist()) == list(range(start, start + rows))
+    assert got["x"].dtype == np.float32 and got["x"].shape == (rows, 2, 3)
+    assert np.array_equal(got["x"], got["n"][:, None, None] * np.ones((1, 2, 3)))
+    return told
+
+
 def expected_files(path):
     told = manifest(path)
     return sorted([MANIFEST, *(one["shard_path"] for one in told["shards"]),

@@ -8,28 +8,12 @@ import pytest
 
 import frames
 import holding
-from frames import read, write
+from frames import PARTS, ROWS, SCHEMA, WIDE, read, wide, write
 from mishaps import mishap, ran
-
-ROWS, PARTS, WIDTH = 400, 4, 1024  # 4 KiB a row, so that batches do not wait in buffers
-SCHEMA = "id bigint, x array<float>"
-
-
-def wide(spark, rows=ROWS, parts=PARTS, start=0):
-    return frames.frame(spark, rows, parts, start, WIDTH).select("id", "x")
 
 
 def check(path, rows=ROWS, start=0):
-    assert np.array_equal(holding.stacked(path)["x"], frames.xs(rows, start, WIDTH))
-
-
-@pytest.fixture
-def old(spark, out, conf):
-    """A dataset of 40 rows that is there before; tasks get their rows in small batches."""
-    conf(spark__sql__execution__arrow__maxRecordsPerBatch="20")
-    write(wide(spark, 40, 2, 10_000), out, batch_size=10, columns="x", generate_index=True)
-    holding.whole(out)
-    return out
+    assert np.array_equal(holding.stacked(path)["x"], frames.xs(rows, start, WIDE))
 
 
 def unharmed(spark, path, before):
@@ -136,7 +120,7 @@ def test_a_retried_stage(spark, old, flags):
     told = holding.whole(old)
     assert told["total_samples"] == ROWS
     got = holding.stacked(old)["x"]
-    assert np.array_equal(got[np.argsort(got[:, 0])], frames.xs(ROWS, 0, WIDTH))
+    assert np.array_equal(got[np.argsort(got[:, 0])], frames.xs(ROWS, 0, WIDE))
 
 
 @pytest.mark.cluster

@@ -234,6 +234,29 @@ def test_projections_and_filters(spark, out):
     assert tensors.where("tensor_key = 'n'").count() == 4
 
 
+@pytest.mark.source
+@pytest.mark.local
+def test_filters_are_taken_on(spark, out, conf):
+    """Only the shard that has the key is read. Spark refuses such a reader while its switch is
+    off, so without pushdown there is none."""
+    if not hasattr(pytest.importorskip("pyspark.sql.datasource"), "EqualTo"):
+        pytest.skip("this Spark hands nothing down")
+    write(frame(spark, 40, 4, width=65536), out, name_col="name", columns="x",
+          generate_index=True)
+    wanted = "tensor_key in ('row7__x', 'row8__x') and dtype = 'F32'"
+
+    def found(**options):
+        df = read(spark, out, layout="tensors", partition_mb=1, **options).where(wanted)
+        assert sorted(row.tensor_key for row in df.collect()) == ["row7__x", "row8__x"]
+        return df.rdd.getNumPartitions()
+
+    assert found() == 4
+    with pytest.raises(Exception, match="filterPushdown"):
+        found(pushdown=True)
+    conf(spark__sql__python__filterPushdown__enabled="true")
+    assert found() == 4 and found(pushdown=True) == 1
+
+
 @pytest.mark.local
 def test_only_what_the_manifest_names(spark, out):
     write(frame(spark, 20, 1), out, batch_size=10, columns="x")

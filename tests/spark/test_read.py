@@ -1,11 +1,13 @@
 """How a dataset is split among tasks and becomes Arrow, without Spark between; functions."""
+import os
+
 import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow")
 T = pytest.importorskip("pyspark.sql.types")
 
-from libsafetensors import dataset  # noqa: E402
+from libsafetensors import SafetensorError, dataset  # noqa: E402
 from libsafetensors.spark import _functions, _values  # noqa: E402
 from libsafetensors.spark import _read as reads  # noqa: E402
 
@@ -128,6 +130,16 @@ def test_losers_are_hidden(tmp_path):
     assert files == [{"a__x": 2.0}]
 
 
+def test_an_overwrite_while_reading(batches):
+    """Between the look at the manifest and a task."""
+    one = reading(batches, layout="samples")
+    schema = one.schema()
+    parts = one.pieces(schema)
+    dataset.write(table(10, 8), batches, batch_size=10, mode="overwrite")
+    with pytest.raises(SafetensorError, match=r"overwritten \(version 1 to 2\) while reading"):
+        list(one.batches(schema, parts[0]))
+
+
 # ── Bytes ──
 
 class Counted:
@@ -204,6 +216,11 @@ def test_a_schema_converts_exactly_or_raises(batches):
         all_rows(one, given(n=T.ByteType()))
     with pytest.raises(ValueError, match="n: expected"):
         all_rows(one, given(n=T.StringType()))
+    for layout in ("samples", "files"):
+        with pytest.raises(ValueError, match=r"schema: expected .*\(x, n\), found y"):
+            all_rows(reading(batches, layout=layout), given(y=T.LongType()))
+    with pytest.raises(ValueError, match=r"keys: expected .*\(x, n\), found y"):
+        all_rows(reading(batches, layout="tensors", keys="y"))
 
 
 def test_nested_arrays(tmp_path):
@@ -230,6 +247,50 @@ def test_too_many_columns(tmp_path):
     dataset.write(rows, tmp_path / "d", name_col="name")
     with pytest.raises(ValueError, match="layout=tensors"):
         reading(str(tmp_path / "d")).schema()
+
+
+def test_a_schema_of_some_keys_opens_only_their_shards(tmp_path, monkeypatch):
+    """Over 10,000 keys the manifest does not list them; the index does."""
+    rows = pa.table({"name": ["k%d" % i for i in range(10004)], "x": np.arange(10004.0)})
+    for i in range(4):
+        dataset.write(rows.slice(i * 2501, 2501), tmp_path / "d", name_col="name",
+                      mode="append", generate_index=True)
+    looked_at = set()
+    file = dataset._shards.Shards.file
+    monkeypatch.setattr(dataset._shards.Shards, "file", lambda shards, i: (
+        looked_at.add(shards.name(i)), file(shards, i))[1])
+    path = str(tmp_path / "d")
+    one = reading(path, keys="k3__x,k10003__x", **{"as": "array"})
+    schema = one.schema()
+    assert schema.simpleString() == "struct<k3__x:double,k10003__x:double>"
+    assert len(looked_at) == 2
+    assert all_rows(one, schema) == [{"k3__x": 3.0, "k10003__x": None},
+                                     {"k3__x": None, "k10003__x": 10003.0}]
+    assert len(looked_at) == 2
+    with pytest.raises(ValueError, match="layout=tensors"):
+        reading(path).schema()
+    with pytest.raises(ValueError, match="k4__y"):
+        reading(path, keys="k4__y").schema()
+
+
+@pytest.mark.parametrize("layout", ["files", "tensors"])
+def test_a_tensor_that_is_no_value_of_spark(tmp_path, layout):
+    """The file is a hole but for its header."""
+    header = b'{"big":{"dtype":"U8","shape":[%d],"data_offsets":[0,2147483648]}}' % (1 << 31)
+    header += b" " * (-len(header) % 8)
+    path = tmp_path / "one.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    os.truncate(path, 8 + len(header) + (1 << 31))
+    with pytest.raises(ValueError, match="big.*2147483647.*2147483648"):
+        all_rows(reading(str(path), layout=layout))
+    one = reading(str(path), layout=layout, data=False)
+    if layout == "tensors":
+        assert all_rows(one)[0]["shape"] == [1 << 31]
+        return
+    with pytest.raises(ValueError, match="big: shape: .*int32.*array<bigint>"):
+        all_rows(one)
+    parts = T.StructType([T.StructField("shape", T.ArrayType(T.LongType()))])
+    assert all_rows(one, given(big=parts)) == [{"big": {"shape": [1 << 31]}}]
 
 
 # ── Functions ──
@@ -285,6 +346,26 @@ def test_every_half_is_decoded():
     made = pa.array([{"data": bits.tobytes(), "shape": [1 << 16], "dtype": "F16"}])
     got = _values.st_to_array(made, pa.float32(), exact=False).flatten().to_numpy()
     np.testing.assert_array_equal(got, bits.view(np.float16).astype(np.float32))
+
+
+def test_decimals():
+    """What SQL makes of array(1.5, 2)."""
+    from decimal import Decimal
+
+    def made(values, dtype):
+        arrays = pa.array([[Decimal(one) for one in values]], pa.list_(pa.decimal128(21, 1)))
+        return _values.arr_to_st(arrays, pa.array([[len(values)]], DTYPES["shape"]),
+                                 pa.array([dtype]))[0]["data"].as_py()
+
+    values = ["1.5", "-2", "12345678901234567.3"]
+    for dtype, kind in (("F64", np.float64), ("F32", np.float32)):
+        assert made(values, dtype) == np.array(values, np.float64).astype(kind).tobytes()
+    assert made(["18446744073709551615"], "U64") == b"\xff" * 8
+    assert made(["-7", "2.0"], "I8") == b"\xf9\x02" and made(["1"], "BOOL") == b"\x01"
+    for wrong, dtype in (("1.5", "I32"), ("18446744073709551616", "U64"), ("-1", "U64"),
+                         ("2", "BOOL"), ("9223372036854775808", "I64"), ("300", "U8")):
+        with pytest.raises((ValueError, OverflowError), match="(?i)fit|expected|range"):
+            made([wrong], dtype)
 
 
 @pytest.mark.local

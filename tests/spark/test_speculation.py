@@ -12,28 +12,12 @@ import pytest
 
 import frames
 import holding
-from frames import read, write
+from frames import ROWS, SCHEMA, WIDE, read, wide, write
 from mishaps import ran, side_by_side, stalled
 
 import libsafetensors.spark as lss
 
 pytestmark = pytest.mark.speculating
-
-ROWS, PARTS, WIDTH = 400, 4, 1024
-SCHEMA = "id bigint, x array<float>"
-
-
-def wide(spark, rows=ROWS, parts=PARTS, start=0):
-    return frames.frame(spark, rows, parts, start, WIDTH).select("id", "x")
-
-
-@pytest.fixture
-def old(spark, out, conf):
-    """A dataset of 40 rows that is there before."""
-    conf(spark__sql__execution__arrow__maxRecordsPerBatch="20")
-    write(wide(spark, 40, 2, 10_000), out, batch_size=10, columns="x", generate_index=True)
-    holding.whole(out)
-    return out
 
 
 def noted(flags, name):
@@ -61,9 +45,9 @@ def complete(spark, path, mode):
     before = 40 if mode == "append" else 0
     assert told["total_samples"] == ROWS + before and told["version"] == 2
     got = holding.stacked(path)["x"]
-    expected = frames.xs(ROWS, 0, WIDTH)
+    expected = frames.xs(ROWS, 0, WIDE)
     if before:
-        expected = np.concatenate([expected, frames.xs(40, 10_000, WIDTH)])
+        expected = np.concatenate([expected, frames.xs(40, 10_000, WIDE)])
     assert np.array_equal(got[np.argsort(got[:, 0])], expected)
     assert read(spark, path, layout="samples").count() == len(expected)
 

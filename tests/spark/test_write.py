@@ -177,6 +177,24 @@ def test_by_function(spark, out):
 
 
 @pytest.mark.local
+@pytest.mark.parametrize("name", ["a.b", "a.b.c", "c`d", "a,b", " e", "[f]", "\u00fc", "select"])
+def test_names_that_are_no_identifiers(spark, out, name):
+    """Which Spark reads as expressions."""
+    quoted = "`%s`" % name.replace("`", "``")
+    df = spark.range(0, 20, 1, 2).selectExpr("concat('k', id) key", "id " + quoted, "id more")
+    made = lss.write_safetensors(df, out, name_col="key", columns=[name])
+    assert list(made["columns"]) == [name]
+    assert {key: int(value) for key, value in holding.keyed(out).items()} == \
+        {"k%d__%s" % (i, name): i for i in range(20)}
+    rows = lss.read(spark, out, columns=["k3__" + name]).collect()
+    assert [row[0]["dtype"] for row in rows if row[0]] == ["I64"]
+    lss.write_safetensors(df.select(quoted), out, mode="overwrite", batch_size=10)
+    assert holding.stacked(out)[name].tolist() == [*range(20)]
+    back = lss.read(spark, out, columns=[name], layout="samples", **{"as": "array"})
+    assert sorted(row[0] for row in back.collect()) == [*range(20)]
+
+
+@pytest.mark.local
 def test_large_rows_come_few_at_a_time(spark, out, conf):
     """By a number of rows where Spark has no limit in bytes, before 4.0."""
     df = spark.range(40).selectExpr("array_repeat(cast(id as double), 1000000) x")

@@ -283,11 +283,36 @@ static void columns(void **state) {
     assert_true(span_is(o->columns[2], "c d"));
     sft_dataset_options_free(o);
     bad(SFT_OPTION_VALUE,
-        "option columns: expected names of columns with commas between, found \" , ,\"",
+        "option columns: expected names of columns with commas between, or a JSON list, "
+        "found \" , ,\"",
         "batch_size", "1", "columns", " , ,");
     bad(SFT_OPTION_VALUE,
-        "option columns: expected names of columns with commas between, found \"\"",
+        "option columns: expected names of columns with commas between, or a JSON list, "
+        "found \"\"",
         "batch_size", "1", "columns", "");
+}
+
+/* Names with commas, spaces, quotes and brackets of their own. */
+static void columns_in_json(void **state) {
+    (void)state;
+    sft_dataset_options *o =
+        good("batch_size", "1", "columns", " [\"a,b\", \" c\",\"\\u00fc\\\"\", \"[d]\"] ");
+    assert_int_equal(o->column_count, 4);
+    assert_true(span_is(o->columns[0], "a,b"));
+    assert_true(span_is(o->columns[1], " c"));
+    assert_true(span_is(o->columns[2], "\xc3\xbc\""));
+    assert_true(span_is(o->columns[3], "[d]"));
+    sft_dataset_options_free(o);
+    static const char *const wrong[] = { "[]", "[1]", "[\"a\"", "[\"a\",]", "[\"a\" \"b\"]",
+                                         "[\"a\"] b", "[[\"a\"]]", "[a]", "[\"a\", null]" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "option columns: expected names of columns with commas between, or a JSON "
+                 "list, found \"%s\"",
+                 wrong[i]);
+        bad(SFT_OPTION_VALUE, text, "batch_size", "1", "columns", wrong[i]);
+    }
 }
 
 static void dtypes(void **state) {
@@ -401,7 +426,8 @@ int main(void) {
         cmocka_unit_test(unknown_names), cmocka_unit_test(long_names),
         cmocka_unit_test(enumerations),  cmocka_unit_test(shard_size),
         cmocka_unit_test(separator),     cmocka_unit_test(seconds),
-        cmocka_unit_test(columns),       cmocka_unit_test(dtypes),
+        cmocka_unit_test(columns),
+        cmocka_unit_test(columns_in_json),       cmocka_unit_test(dtypes),
         cmocka_unit_test(bad_dtypes),    cmocka_unit_test(shapes),
         cmocka_unit_test(shape_and_dtype), cmocka_unit_test(deep_shapes),
     };

@@ -1,6 +1,7 @@
 """The files of a dataset: opened when first needed, the latest kept open."""
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections import OrderedDict
@@ -23,12 +24,14 @@ _KEPT_MOST = 256 << 20  # bytes of tensors that were read from afar
 
 class Shards:
     """facts: of each file, as _core.Dataset.shards() has them, in the order of rows. With
-    checked the files are those of a manifest."""
+    checked the files are those of a manifest, of this version."""
 
-    def __init__(self, place: Place, facts: list[dict[str, Any]], checked: bool) -> None:
+    def __init__(self, place: Place, facts: list[dict[str, Any]], checked: bool,
+                 version: int | None = None) -> None:
         self.place = place
         self.facts = facts
         self.checked = checked
+        self.version = version
         self._fresh()
 
     def _fresh(self) -> None:
@@ -38,7 +41,7 @@ class Shards:
         self._kept: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
     def __reduce__(self) -> Any:
-        return Shards, (self.place, self.facts, self.checked)
+        return Shards, (self.place, self.facts, self.checked, self.version)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -91,8 +94,10 @@ class Shards:
                 dataset.check_shard(i)
         names = {one["name"] for one in dataset.shards()}
         if name not in names:
+            now = json.loads(dataset.manifest).get("version")
+            versions = " (version %d to %d)" % (self.version, now) if self.version and now else ""
             raise self._error("dataset_changed",
-                              name + ": the dataset was overwritten while it was read")
+                              "%s: overwritten%s while reading" % (name, versions))
 
     def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, [rows, bytes of one]: of a mapped file where they are. Of
@@ -156,8 +161,8 @@ class Shards:
 
 
 def shards_of_manifest(place: Place, dataset: _core.Dataset) -> tuple[Shards, dict[str, Any]]:
-    import json
-    return Shards(place, dataset.shards(), True), json.loads(dataset.manifest)
+    manifest = json.loads(dataset.manifest)
+    return Shards(place, dataset.shards(), True, manifest.get("version")), manifest
 
 
 def shards_of_files(place: Place, names: list[str]) -> Shards:

@@ -26,11 +26,9 @@ def _text(name: str, value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict):
+    if isinstance(value, dict) or name.lower() == "columns":
         import json
-        return json.dumps(value, default=list)
-    if name.lower() == "columns":
-        return ",".join(value)
+        return json.dumps(value if isinstance(value, dict) else list(value), default=list)
     return str(value)
 
 

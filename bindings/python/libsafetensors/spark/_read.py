@@ -19,7 +19,7 @@ from ._schema import (
     truth,
 )
 from ._session import activate, check_workers, path_on_driver
-from ._values import column_of, uniform
+from ._values import LARGEST, column_of, uniform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,18 +35,19 @@ _MOST_KEYS = 2000  # columns of layout=files
 _BATCH_BYTES = 32 << 20
 _BATCH_ROWS = 1 << 14
 _HEADER = 1 << 16  # what a shard costs at least
-_LARGEST = (1 << 31) - 1
 
 
 class Piece:
-    """What one task reads of one shard. facts: of the shard; start, stop: rows, only of
-    layout=samples; hidden: tensors that others have replaced."""
+    """What one task reads of one shard. facts: of the shard; version: of the manifest that
+    names it; start, stop: rows, only of layout=samples; hidden: tensors that others have
+    replaced."""
 
-    __slots__ = ("facts", "hidden", "start", "stop")
+    __slots__ = ("facts", "hidden", "start", "stop", "version")
 
-    def __init__(self, facts: dict[str, Any], start: int, stop: int,
+    def __init__(self, facts: dict[str, Any], version: int | None, start: int, stop: int,
                  hidden: frozenset[str]) -> None:
-        self.facts, self.start, self.stop, self.hidden = facts, start, stop, hidden
+        self.facts, self.version = facts, version
+        self.start, self.stop, self.hidden = start, stop, hidden
 
 
 class Reading:
@@ -109,7 +110,11 @@ class Reading:
 
     def _files(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
         wanted = self.columns or self.keys
-        there = _schema_of(opened, wanted)
+        if wanted and opened.mode == "kv" and "schema" not in (opened.manifest or {}):
+            with self.opened(wanted) as fewer:  # an index tells which shards they are in
+                there = _schema_of(fewer, wanted)
+        else:
+            there = _schema_of(opened, wanted)
         names = sorted(there) if wanted is None else _known(
             "columns" if self.columns else "keys", wanted, list(there))
         if self.columns and self.keys:
@@ -124,12 +129,21 @@ class Reading:
         """Shards, or rows of them, for each task."""
         for field in schema:
             checked_field(field, self.layout)
-        with self.opened(self._wanted(schema)) as opened:
+        wanted = self._wanted(schema)
+        try:
+            opened = self.opened(wanted)
+        except KeyError as error:  # of columns, in batch mode
+            text = str(error.args[0]).replace("keys:", self._asked() + ":", 1)
+            raise ValueError(text) from None
+        with opened:
             if self.layout == "samples":
                 _need_batches(opened)
             else:
                 self._check_names(opened, schema)
             return _packed(self._weighed(opened, _reads_data(schema)), self.partition_bytes)
+
+    def _asked(self) -> str:
+        return "keys" if self.layout == "tensors" else "schema"
 
     def _wanted(self, schema: T.StructType) -> list[str] | None:
         """Keys that tell which shards are needed."""
@@ -148,8 +162,7 @@ class Reading:
         """(bytes, piece), large shards cut where rows can be read by themselves."""
         shards = opened._shards
         layout: Any = opened._layout
-        used = layout._used if layout.mode == "kv" else range(len(shards))
-        for i in used:
+        for i in _used(opened):
             facts = shards.facts[i]
             if self.files is not None and facts["name"] not in self.files:
                 continue
@@ -158,13 +171,14 @@ class Reading:
             hidden = frozenset(layout._hidden_in(i)) if layout.mode == "kv" else frozenset()
             rows = facts["valid_samples"]
             if self.layout != "samples":
-                yield size + _HEADER, Piece(facts, 0, 0, hidden)
+                yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden)
                 continue
             cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
             for cut in range(cuts):
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
-                    yield size // cuts + _HEADER, Piece(facts, start, stop, hidden)
+                    piece = Piece(facts, shards.version, start, stop, hidden)
+                    yield size // cuts + _HEADER, piece
 
     # ── Rows ──
 
@@ -180,7 +194,7 @@ class Reading:
             if place.folder is None or os.path.isfile(place.folder):
                 place = place_of(folder or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
-            piece.facts["bytes"] for piece in pieces))
+            piece.facts["bytes"] for piece in pieces), pieces[0].version)
         make = {"files": _file_row, "samples": _sample_rows, "tensors": self._tensor_rows}
         for i, piece in enumerate(pieces):
             for columns, rows in make[self.layout](shards, i, piece, kinds):
@@ -201,9 +215,9 @@ class Reading:
             if key in piece.hidden or (wanted is not None and key not in wanted):
                 continue
             tensor = file[key]
-            if data and tensor.nbytes > _LARGEST:
+            if data and tensor.nbytes > LARGEST:
                 raise ValueError("%s: %s: expected at most %d bytes for one value of Spark, "
-                                 "found %d" % (shards.name(i), key, _LARGEST, tensor.nbytes))
+                                 "found %d" % (shards.name(i), key, LARGEST, tensor.nbytes))
             if rows and data and held + tensor.nbytes > _BATCH_BYTES:
                 yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
                 rows, held = [], 0
@@ -249,6 +263,13 @@ def _need_batches(opened: Dataset) -> None:
                          "mode; read it with layout=tensors")
 
 
+def _used(opened: Dataset) -> Iterable[int]:
+    """Numbers of the shards that may hold the keys that it was opened for."""
+    layout: Any = opened._layout
+    numbers: Iterable[int] = layout._used if layout.mode == "kv" else range(len(opened._shards))
+    return numbers
+
+
 def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str | None, bool]]:
     """Key -> dtype or None where it varies, and whether the shape is []."""
     manifest = opened.manifest or {}
@@ -259,7 +280,7 @@ def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str
         raise _too_many("over 10,000")
     found: dict[str, tuple[str | None, bool]] = {}
     only = None if wanted is None else set(wanted)
-    for i in range(len(opened._shards)):
+    for i in _used(opened):
         file = opened._shards.file(i)
         for key in file.keys() if only is None else only.intersection(file.keys()):
             tensor = file[key]

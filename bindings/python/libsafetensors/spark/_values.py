@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-__all__ = ["arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
+__all__ = ["LARGEST", "arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
 
 _NUMPY = {"I8": "<i1", "U8": "<u1", "I16": "<i2", "U16": "<u2", "I32": "<i4", "U32": "<u4",
           "I64": "<i8", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
 _WIDER = {"U8": "<i2", "U16": "<i4", "U32": "<i8"}
 _SMALL = {"F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"}
-_LARGEST = (1 << 31) - 1  # bytes of one value in Spark
+LARGEST = (1 << 31) - 1  # bytes of one value in Spark
 _SHAPE = "shape"
 
 
@@ -75,7 +75,9 @@ def packed(values: Any, dtype: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
     if pa.types.is_decimal(values.type):
-        values = values.cast(pa.uint64() if dtype == "U64" else pa.int64())
+        whole = pa.uint64() if dtype == "U64" else pa.int64()
+        values = _as_type(values, whole) if dtype == "BOOL" or dtype[0] in "IU" else \
+            values.cast(pa.float64())
     names = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16",
              "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64",
              "halffloat": "F16", "float": "F32", "double": "F64"}
@@ -121,12 +123,11 @@ def _check_fits(given: Any, made: Any, dtype: str) -> None:
 # ── Columns of what is read ──
 
 def uniform(kind: Any, rows: int, width: int, values: Any) -> Any:
-    """Rows of the same number of bytes (values: a buffer) or elements (an array)."""
+    """Rows of the same number of bytes (values: a buffer) or elements (an array), at most
+    LARGEST of them."""
     import numpy as np
     import pyarrow as pa
-    offsets = pa.py_buffer(np.arange(rows + 1, dtype=np.int64) * width
-                           if rows * width > _LARGEST else
-                           np.arange(rows + 1, dtype=np.int32) * np.int32(width))
+    offsets = pa.py_buffer(np.arange(rows + 1, dtype=np.int32) * np.int32(width))
     if pa.types.is_binary(kind):
         return pa.Array.from_buffers(kind, rows, [None, offsets, pa.py_buffer(values)])
     return pa.Array.from_buffers(kind, rows, [None, offsets], children=[values])
@@ -136,11 +137,12 @@ def column_of(name: str, tensor: _core.Tensor, rows: int, shape: Sequence[int],
               kind: Any) -> Any:
     """A tensor as that many rows of this shape: tensor structs, arrays or plain numbers."""
     import pyarrow as pa
-    if rows and tensor.nbytes // rows > _LARGEST:
+    fields = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+    bare = bool(fields) and all(field.name != "data" for field in fields)
+    if rows and tensor.nbytes // rows > LARGEST and not bare:
         raise ValueError("%s: expected at most %d bytes for one value of Spark, found %d"
-                         % (name, _LARGEST, tensor.nbytes // rows))
-    if pa.types.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
+                         % (name, LARGEST, tensor.nbytes // rows))
+    if fields:
         return pa.StructArray.from_arrays(
             [_part(field, tensor, rows, shape) for field in fields], fields=fields)
     try:
@@ -159,7 +161,12 @@ def _part(field: Any, tensor: _core.Tensor, rows: int, shape: Sequence[int]) -> 
         return uniform(field.type, rows, width, memoryview(tensor))
     if field.name == "dtype":
         return pa.repeat(tensor.dtype, rows).cast(field.type)
-    dims = pa.array(list(shape) * rows, field.type.value_type)
+    try:
+        dims = pa.array(list(shape) * rows, field.type.value_type)
+    except pa.ArrowInvalid:
+        raise ValueError("%s: shape: expected sizes that fit %s, found %s; give a schema with "
+                         "shape: array<bigint>" % (tensor.name, field.type.value_type,
+                                                   list(shape))) from None
     return uniform(field.type, rows, len(shape), dims)
 
 
@@ -275,7 +282,7 @@ def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
         if (bits % 8).any():
             raise ValueError("arr_to_st: expected elements that fill whole bytes for %s" % name)
         ends = np.concatenate([[0], np.cumsum(bits // 8)])
-        if ends[-1] > _LARGEST:
+        if ends[-1] > LARGEST:
             raise ValueError("arr_to_st: expected at most 2 GiB in a batch, found %d bytes; "
                              "lower spark.sql.execution.arrow.maxRecordsPerBatch" % ends[-1])
         data = pa.py_buffer(packed(some.flatten(), name))

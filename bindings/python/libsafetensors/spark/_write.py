@@ -68,16 +68,18 @@ def write_safetensors(df: Any, path: str, *,
     if adopt not in (None, "listing"):
         raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
     chosen = _selected(df, given, checked.mode)
+    # mapInArrow looks for columns by names that it takes for expressions: a dot would not do.
+    renamed = chosen.toDF(*("c%d" % i for i in range(len(chosen.columns))))
     place = place_of(path_on_driver(str(path), df.sparkSession), secret, sync)
-    job = Job(given, place, plain_schema(to_arrow_schema(chosen.schema)), mode,
-              adopt is not None)
+    schema = to_arrow_schema(chosen.schema)
+    job = Job(given, place, plain_schema(schema), mode, adopt is not None)
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from _receipts(job, batches)
+        yield from _receipts(job, (batch.rename_columns(schema.names) for batch in batches))
 
-    with _batch_limit(chosen):
+    with _batch_limit(renamed):
         try:
-            rows = chosen.mapInArrow(task, "receipts string").collect()
+            rows = renamed.mapInArrow(task, "receipts string").collect()
         except BaseException:
             job.abort([None])
             raise

@@ -184,13 +184,15 @@ def use_all(path, data):
             tensor.byte_ranges(), repr(tensor), tensor.shape, tensor.name, tensor.dtype
         file.numpy(), file.numpy(["a", "c"]), file.keys("natural"), file.metadata()
         file.ls_json(), file.header(), list(file), "a" in file, repr(file), file.paths
-        file.items(), file.values(), file.get("a"), file.get("x", 5), file.get(3)
+        memoryview(file.memory(file["a"].offset, file["a"].offset + 1)), file.items()
+        file.values(), file.get("a"), file.get("x", 5), file.get(3)
         file.numpy(progress=lambda *now: None)
         for fail in (lambda: file.numpy("a"), lambda: file["a"][..., ...], lambda: file.get(),
                      lambda: file.numpy(progress=3), lambda: file.numpy(progress=lambda: 0),
                      lambda: file["x"], lambda: file.numpy(["a", "x"]), lambda: file["a"][9],
                      lambda: file["a"][[1]], lambda: file["a"].read_into(bytearray(1)),
                      lambda: file.keys("x"), lambda: file.header(7), lambda: file.numpy(["a", 3]),
+                     lambda: file.memory(0, 1), lambda: file.memory("x", 1),
                      lambda: file["a"].__dlpack__(stream=3), lambda: file["a"]["x", None]):
             try:
                 fail()

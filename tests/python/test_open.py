@@ -265,6 +265,43 @@ def test_reads_where_the_system_does_not_map(tmp_path):
     assert done.stdout == "fine\n", done.stderr
 
 
+@pytest.mark.parametrize("mode", ["auto", "map", "cow", "read"])
+def test_memory_of_tensors_side_by_side(sharded, mode):
+    file = _core.open(sharded, mode=mode)
+    b, a, c = (file[name] for name in "bac")
+    begin, end = b.offset, a.offset + a.nbytes
+    assert a.offset == b.offset + b.nbytes and a.shard == b.shard == 0
+    both, third = file.memory(begin, end), file.memory(c.offset, c.offset + c.nbytes, shard=1)
+    none = file.memory(end, end)
+    for wrong in ((begin - 1, end), (begin, end + 1), (end, begin), (0, 0), (2 ** 63, 2 ** 64 - 1)):
+        with pytest.raises(ValueError, match="expected bytes from %d to %d, found %d to %d"
+                           % (begin, end, *wrong)):
+            file.memory(*wrong)
+    for shard in (2, -1):
+        with pytest.raises(IndexError):
+            file.memory(begin, end, shard)
+    with pytest.raises(OverflowError):
+        file.memory(-1, end)
+    with pytest.raises(TypeError):
+        file.memory("0", end)
+    told = b.tobytes() + a.tobytes()
+    file.close()
+    del a, b
+    assert bytes(both) == told and bytes(third) == c.tobytes() and bytes(none) == b""
+    assert memoryview(both).readonly and memoryview(both).nbytes == end - begin
+
+
+def test_memory_of_a_file_that_was_cut(tmp_path):
+    path = tmp_path / "a.safetensors"
+    _core.save_file(path, [("a", "U8", (4096,), bytes(4096), None)])
+    file = _core.open(path, mode="read")
+    begin = file["a"].offset
+    os.truncate(path, begin + 100)
+    assert bytes(file.memory(begin, begin + 100)) == bytes(100)
+    with pytest.raises(OSError):
+        file.memory(begin, begin + 4096)
+
+
 def test_closing_twice_and_using_a_closed_one(sample):
     file = _core.open(sample[0])
     file.close()
@@ -273,7 +310,7 @@ def test_closing_twice_and_using_a_closed_one(sample):
     for use in (len, list, lambda f: f["F32"], lambda f: "F32" in f, lambda f: f.keys(),
                 lambda f: f.metadata(), lambda f: f.numpy(), lambda f: f.ls_json(),
                 lambda f: f.header(), lambda f: f.paths, lambda f: f.mapped,
-                lambda f: f.nbytes, lambda f: f.__enter__()):
+                lambda f: f.memory(8, 9), lambda f: f.nbytes, lambda f: f.__enter__()):
         with pytest.raises(ValueError, match="File is closed"):
             use(file)
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -129,6 +130,40 @@ def test_batches_of_the_data_source_are_bounded(spark, out, flags):
     assert sum(rows for _, rows, _ in found) == 1100
     assert len(found) > 1 and max(size for _, _, size in found) < 300 << 20
     assert holding.manifest(out)["total_samples"] == 1100
+
+
+# ── What tasks leave behind for the next one ──
+
+EASED = """
+import gc, sys, zipfile, zipimport
+sys.path.insert(0, sys.argv[1])
+import inner.one
+other = sys.argv[1].replace("pyspark.zip", "users.zip")
+sys.path.insert(0, other)
+import outer
+made = {path for path, one in sys.path_importer_cache.items()
+        if isinstance(one, zipimport.zipimporter) and path.startswith(sys.argv[2])}
+from libsafetensors.spark._session import ease_tasks
+ease_tasks()
+left = {path for path in made if path in sys.path_importer_cache}
+frozen = gc.get_freeze_count()
+ease_tasks()
+import inner.two
+print(len(made) > 2, left == {other}, frozen > 0, gc.get_freeze_count() <= frozen,
+      inner.two.value)
+"""
+
+
+def test_spark_does_not_look_through_its_archives_for_each_task(tmp_path):
+    """Those of users stay, and modules are found as before."""
+    for name, files in (("pyspark.zip", ("inner/__init__", "inner/one", "inner/two")),
+                        ("users.zip", ("outer",))):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            for one in files:
+                file.writestr(one + ".py", "value = %r" % one)
+    done = subprocess.run([sys.executable, "-c", EASED, str(tmp_path / "pyspark.zip"),
+                           str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.split() == ["True"] * 4 + ["inner/two"], done.stderr + done.stdout
 
 
 # ── Python of the workers ──

@@ -69,6 +69,10 @@ class File:
         """The same as torch tensors on the CPU."""
     def ls_json(self, order: _Order = "offset") -> str: ...
     def header(self, shard: int = 0) -> bytes: ...
+    def memory(self, begin: int, end: int, shard: int = 0) -> Any:
+        """A read-only buffer of bytes begin to end of the file, which must be of its data: the
+        memory of a mapped file itself, else a copy. For tensors that lie side by side, from
+        the first one's offset to the last one's end. ValueError, IndexError."""
     @property
     def closed(self) -> bool: ...
     @property

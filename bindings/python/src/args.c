@@ -30,6 +30,14 @@ int pysft_span_of(PyObject *text, const char *what, sft_span *out) {
     return 0;
 }
 
+int pysft_uint_of(PyObject *object, uint64_t *out) {
+    PyObject *number = PyNumber_Index(object);
+    if (!number) return -1;
+    *out = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    return *out == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
+}
+
 int pysft_dtype_of(PyObject *text, sft_dtype *out) {
     sft_span name;
     if (pysft_span_of(text, "dtype", &name) < 0) return -1;

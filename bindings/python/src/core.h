@@ -99,6 +99,8 @@ int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out);
 /* UTF-8 of a str, which it belongs to. TypeError (naming `what`) for another object,
  * UnicodeEncodeError for lone surrogates. */
 int pysft_span_of(PyObject *text, const char *what, sft_span *out);
+/* Number from 0 on. TypeError, OverflowError. */
+int pysft_uint_of(PyObject *object, uint64_t *out);
 /* dtype by its header name, "BF16". TypeError, ValueError. */
 int pysft_dtype_of(PyObject *text, sft_dtype *out);
 /* One of `names` (ends with NULL) by its place in the list; ValueError tells all of them. */

@@ -331,6 +331,57 @@ static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) 
     return dict;
 }
 
+/* ── Memory ──────────────────────────────────────────────────────────────── */
+
+static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
+                             uint64_t begin, uint64_t len) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    pysft_store *block = pysft_store_block(len);
+    if (!block) return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_read_at(sft_set_shard(pysft_store_set(store), shard), begin,
+                       pysft_store_bytes(block), (size_t)len, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *memory =
+        code == SFT_OK ? pysft_memory_new(state, block, pysft_store_bytes(block), len, false)
+                       : pysft_raise(state, &err, pysft_store_path(store));
+    pysft_store_drop(block);
+    return memory;
+}
+
+static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t shard,
+                           uint64_t begin, uint64_t end) {
+    sft_set *set = pysft_store_set(store);
+    if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
+        return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
+    const sft_file *file = sft_set_shard(set, (size_t)shard);
+    uint64_t first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
+    if (begin > end || begin < first || end - first > bytes)
+        return PyErr_Format(PyExc_ValueError, "expected bytes from %llu to %llu, found %llu to %llu",
+                            (unsigned long long)first, (unsigned long long)(first + bytes),
+                            (unsigned long long)begin, (unsigned long long)end);
+    bool writable;
+    char *base = pysft_store_base(store, (size_t)shard, &writable);
+    if (!base) return read_memory(state, store, (size_t)shard, begin, end - begin);
+    return pysft_memory_new(state, store, base + (begin - first), end - begin, false);
+}
+
+static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = { "begin", "end", "shard", NULL };
+    PyObject *from, *to;
+    uint64_t begin, end;
+    Py_ssize_t shard = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|n:memory", names, &from, &to, &shard) ||
+        pysft_uint_of(from, &begin) < 0 || pysft_uint_of(to, &end) < 0)
+        return NULL;
+    pysft_store *store = hold(object);
+    PyObject *memory =
+        store ? memory_of(pysft_state_from(object), store, shard, begin, end) : NULL;
+    pysft_store_drop(store);
+    return memory;
+}
+
 /* ── The handle ──────────────────────────────────────────────────────────── */
 
 static PyObject *get_closed(PyObject *object, void *closure) {
@@ -436,6 +487,9 @@ static PyMethodDef file_methods[] = {
       "ls_json(order='offset') -> str: every tensor's facts as JSON." },
     { "header", WITH_KEYWORDS(file_header), METH_VARARGS | METH_KEYWORDS,
       "header(shard=0) -> bytes of the header as stored." },
+    { "memory", WITH_KEYWORDS(file_memory), METH_VARARGS | METH_KEYWORDS,
+      "memory(begin, end, shard=0) -> buffer of these bytes of the file, which must be of its\n"
+      "data: a mapped file's own memory, read-only, else a copy. For tensors side by side." },
     { "close", file_close, METH_NOARGS, "close(): tensors made before keep the memory." },
     { "__enter__", file_enter, METH_NOARGS, NULL },
     { "__exit__", file_exit, METH_VARARGS, NULL },
@@ -466,15 +520,6 @@ static PyType_Spec file_spec = {
 
 /* ── open() ──────────────────────────────────────────────────────────────── */
 
-static int header_limit(PyObject *value, uint64_t *out) {
-    if (value == Py_None) return 0;
-    PyObject *number = PyNumber_Index(value);
-    if (!number) return -1;
-    *out = PyLong_AsUnsignedLongLong(number);
-    Py_DECREF(number);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", NULL };
@@ -488,7 +533,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
         return NULL;
     if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
     if (level_text && pysft_choice_of(level_text, "level", levels, &level) < 0) return NULL;
-    if (header_limit(limit, &opening.max_header_bytes) < 0) return NULL;
+    if (limit != Py_None && pysft_uint_of(limit, &opening.max_header_bytes) < 0) return NULL;
     opening.mode = (pysft_mode)mode;
     opening.level = (sft_level)level;
     opening.legacy = legacy;

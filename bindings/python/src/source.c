@@ -88,12 +88,7 @@ static void object_close(void *ctx) {
 
 static int size_value(PyObject *value, uint64_t *size) {
     *size = SFT_SIZE_UNKNOWN;
-    if (value == Py_None) return 0;
-    PyObject *number = PyNumber_Index(value);
-    if (!number) return -1;
-    *size = PyLong_AsUnsignedLongLong(number);
-    Py_DECREF(number);
-    return PyErr_Occurred() ? -1 : 0;
+    return value == Py_None ? 0 : pysft_uint_of(value, size);
 }
 
 /* Where the end is, of an object with seek. */

@@ -38,14 +38,6 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
     return refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
 }
 
-static bool number_take(PyObject *item, uint64_t *out) {
-    PyObject *number = PyNumber_Index(item);
-    if (!number) return false;
-    *out = PyLong_AsUnsignedLongLong(number);
-    Py_DECREF(number);
-    return *out != UINT64_MAX || !PyErr_Occurred();
-}
-
 static bool dims_room(pysft_specs *specs, size_t more) {
     if (specs->dim_room - specs->dim_count >= more) return true;
     size_t room = 2 * specs->dim_room + more + 16;
@@ -66,8 +58,8 @@ static bool shape_take(PyObject *shape, pysft_specs *specs, sft_spec *spec) {
     size_t rank = (size_t)PyTuple_Size(tuple);
     bool ok = rank <= UINT32_MAX && dims_room(specs, rank);
     for (size_t d = 0; ok && d < rank; d++)
-        ok = number_take(PyTuple_GetItem(tuple, (Py_ssize_t)d),
-                         &specs->dims[specs->dim_count + d]);
+        ok = pysft_uint_of(PyTuple_GetItem(tuple, (Py_ssize_t)d),
+                           &specs->dims[specs->dim_count + d]) == 0;
     Py_DECREF(tuple);
     if (!ok) return false;
     spec->rank = (uint32_t)rank;
@@ -154,8 +146,8 @@ static bool address_take(PyObject *pair, memory *out) {
         PyErr_SetString(PyExc_TypeError, "expected data with a buffer or (address, bytes)");
         return false;
     }
-    if (!number_take(PyTuple_GetItem(pair, 0), &address)) return false;
-    if (!number_take(PyTuple_GetItem(pair, 1), &out->bytes)) return false;
+    if (pysft_uint_of(PyTuple_GetItem(pair, 0), &address) < 0) return false;
+    if (pysft_uint_of(PyTuple_GetItem(pair, 1), &out->bytes) < 0) return false;
     out->base = (const void *)(uintptr_t)address;
     return true;
 }

@@ -8,6 +8,7 @@ from pyspark.sql import types as T
 from .. import dataset
 from ..dataset._shards import Shards
 from ..dataset._storage import place_of
+from ._rows import file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
     checked_field,
@@ -18,8 +19,7 @@ from ._schema import (
     tensor_type,
     truth,
 )
-from ._session import activate, check_workers, path_on_driver
-from ._values import LARGEST, column_of, uniform
+from ._session import activate, check_workers, path_on_driver, ease_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ __all__ = ["Piece", "Reading", "count", "read"]
 
 LAYOUTS = ("files", "samples", "tensors")
 _MOST_KEYS = 2000  # columns of layout=files
-_BATCH_BYTES = 32 << 20
-_BATCH_ROWS = 1 << 14
 _HEADER = 1 << 16  # what a shard costs at least
 
 
@@ -78,6 +76,7 @@ class Reading:
 
     def schema(self) -> T.StructType:
         """What there is to read. Of the whole dataset, never of its first file only."""
+        ease_tasks()
         if not self.infer:
             raise ValueError("No schema provided for the safetensors format. Give one with "
                              ".schema(...), or set the option inferSchema to true.")
@@ -127,6 +126,7 @@ class Reading:
 
     def pieces(self, schema: T.StructType) -> list[list[Piece]]:
         """Shards, or rows of them, for each task."""
+        ease_tasks()
         for field in schema:
             checked_field(field, self.layout)
         wanted = self._wanted(schema)
@@ -195,7 +195,7 @@ class Reading:
                 place = place_of(folder or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version)
-        make = {"files": _file_row, "samples": _sample_rows, "tensors": self._tensor_rows}
+        make = {"files": file_row, "samples": sample_rows, "tensors": self._tensor_rows}
         for i, piece in enumerate(pieces):
             for columns, rows in make[self.layout](shards, i, piece, kinds):
                 if columns:
@@ -203,31 +203,11 @@ class Reading:
                 else:
                     yield pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         shards.close()
+        ease_tasks()
 
     def _tensor_rows(self, shards: Shards, i: int, piece: Piece,
                      kinds: Any) -> Iterator[tuple[list[Any], int]]:
-        file = shards.file(i)
-        wanted = None if self.keys is None else set(self.keys)
-        rows: list[Any] = []
-        held = 0
-        data = "data" in kinds.names
-        for key in file.keys():
-            if key in piece.hidden or (wanted is not None and key not in wanted):
-                continue
-            tensor = file[key]
-            if data and tensor.nbytes > LARGEST:
-                raise ValueError("%s: %s: expected at most %d bytes for one value of Spark, "
-                                 "found %d" % (shards.name(i), key, LARGEST, tensor.nbytes))
-            if rows and data and held + tensor.nbytes > _BATCH_BYTES:
-                yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
-                rows, held = [], 0
-            rows.append(tensor)
-            held += tensor.nbytes
-            if len(rows) == _BATCH_ROWS:
-                yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
-                rows, held = [], 0
-        if rows:
-            yield _tensor_columns(shards.name(i), rows, kinds), len(rows)
+        return tensor_rows(shards, i, piece, kinds, self.keys)
 
 
 # ── Pieces of the above ──
@@ -307,50 +287,6 @@ def _packed(weighed: Iterable[tuple[int, Piece]], most: int) -> list[list[Piece]
         tasks[-1].append(piece)
         held += size
     return tasks
-
-
-def _file_row(shards: Shards, i: int, piece: Piece,
-              kinds: Any) -> Iterator[tuple[list[Any], int]]:
-    """One row; none of a file that has no tensor of any column."""
-    import pyarrow as pa
-    file = shards.file(i)
-    there = [field.name in file and field.name not in piece.hidden for field in kinds]
-    if not any(there) and there:
-        return
-    for field, has in zip(kinds, there):
-        if not has and not field.nullable:
-            raise ValueError("%s: expected a tensor %s, whose column is NOT NULL, found none"
-                             % (shards.name(i), field.name))
-    yield [column_of(field.name, file[field.name], 1, file[field.name].shape, field.type)
-           if has else pa.nulls(1, field.type) for field, has in zip(kinds, there)], 1
-
-
-def _sample_rows(shards: Shards, i: int, piece: Piece,
-                 kinds: Any) -> Iterator[tuple[list[Any], int]]:
-    file = shards.file(i)
-    for name in kinds.names:
-        if name not in file:
-            raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
-    tensors = [file[name] for name in kinds.names]
-    width = sum(tensor.nbytes // max(1, tensor.shape[0]) for tensor in tensors)
-    step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))
-    for start in range(piece.start, piece.stop, step):
-        stop = min(start + step, piece.stop)
-        yield [column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
-                         field.type) for field, tensor in zip(kinds, tensors)], stop - start
-
-
-def _tensor_columns(name: str, tensors: list[Any], kinds: Any) -> list[Any]:
-    import pyarrow as pa
-    count = len(tensors)
-    make = {"file_name": lambda: pa.repeat(name, count),
-            "tensor_key": lambda: pa.array([tensor.name for tensor in tensors]),
-            "dtype": lambda: pa.array([tensor.dtype for tensor in tensors]),
-            "shape": lambda: pa.array([tensor.shape for tensor in tensors],
-                                      pa.list_(pa.int64())),
-            "data": lambda: uniform(pa.binary(), 1, tensors[0].nbytes, memoryview(tensors[0]))
-            if count == 1 else pa.array([tensor.tobytes() for tensor in tensors], pa.binary())}
-    return [make[field.name]().cast(field.type) for field in kinds]
 
 
 # ── Functions ──

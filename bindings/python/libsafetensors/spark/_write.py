@@ -9,7 +9,7 @@ from ..dataset._job import Job
 from ..dataset._storage import place_of
 from ..dataset._write import settled
 from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
-from ._session import check_workers, path_on_driver
+from ._session import check_workers, path_on_driver, ease_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def write_rows(job: Job, batches: Iterable[Any]) -> str:
     """Receipts of the rows of this task."""
     from pyspark import TaskContext
     context = TaskContext.get()
-    return job.write(map(plain_batch, batches), context.partitionId() if context else 0)
+    text = job.write(map(plain_batch, batches), context.partitionId() if context else 0)
+    ease_tasks()
+    return text
 
 
 # ── Without the data source ──

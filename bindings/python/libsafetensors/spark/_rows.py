@@ -1,0 +1,106 @@
+"""Pieces of shards as Arrow columns, with their number of rows: of each layout."""
+from __future__ import annotations
+
+from ._values import LARGEST, column_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from .. import _core
+    from ..dataset._shards import Shards
+    from ._read import Piece
+
+    Columns = tuple[list[Any], int]
+
+__all__ = ["file_row", "sample_rows", "tensor_rows"]
+
+_BATCH_BYTES = 32 << 20
+_BATCH_ROWS = 1 << 14
+
+
+def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
+    """One row; none of a file that has no tensor of any column."""
+    import pyarrow as pa
+    file = shards.file(i)
+    there = [field.name in file and field.name not in piece.hidden for field in kinds]
+    if not any(there) and there:
+        return
+    for field, has in zip(kinds, there):
+        if not has and not field.nullable:
+            raise ValueError("%s: expected a tensor %s, whose column is NOT NULL, found none"
+                             % (shards.name(i), field.name))
+    yield [column_of(field.name, file[field.name], 1, file[field.name].shape, field.type)
+           if has else pa.nulls(1, field.type) for field, has in zip(kinds, there)], 1
+
+
+def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
+    file = shards.file(i)
+    for name in kinds.names:
+        if name not in file:
+            raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
+    tensors = [file[name] for name in kinds.names]
+    width = sum(tensor.nbytes // max(1, tensor.shape[0]) for tensor in tensors)
+    step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))
+    for start in range(piece.start, piece.stop, step):
+        stop = min(start + step, piece.stop)
+        yield [column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
+                         field.type) for field, tensor in zip(kinds, tensors)], stop - start
+
+
+# ── A row for each tensor ──
+
+def tensor_rows(shards: Shards, i: int, piece: Piece, kinds: Any,
+                keys: Iterable[str] | None) -> Iterator[Columns]:
+    """In the order of the file. keys: only these."""
+    import numpy as np
+    file = shards.file(i)
+    tensors = [one for one in _chosen(file, keys) if one.name not in piece.hidden]
+    data = "data" in kinds.names
+    ends = np.cumsum([one.nbytes if data else 0 for one in tensors], dtype=np.int64)
+    start = 0
+    while start < len(tensors):
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + _BATCH_BYTES, "right"))
+        stop = max(start + 1, min(stop, start + _BATCH_ROWS))
+        yield _tensor_columns(file, shards.name(i), tensors[start:stop], kinds), stop - start
+        start = stop
+
+
+def _chosen(file: _core.File, keys: Iterable[str] | None) -> list[_core.Tensor]:
+    if keys is None:
+        return file.values()
+    found = [file[key] for key in dict.fromkeys(keys) if key in file]
+    return sorted(found, key=lambda one: (one.offset, one.nbytes))
+
+
+def _tensor_columns(file: _core.File, name: str, tensors: list[_core.Tensor],
+                    kinds: Any) -> list[Any]:
+    import pyarrow as pa
+    make = {"file_name": lambda: pa.repeat(name, len(tensors)),
+            "tensor_key": lambda: pa.array([one.name for one in tensors]),
+            "dtype": lambda: pa.array([one.dtype for one in tensors]),
+            "shape": lambda: pa.array([one.shape for one in tensors], pa.list_(pa.int64())),
+            "data": lambda: _bytes_of(file, name, tensors)}
+    return [make[field.name]().cast(field.type) for field in kinds]
+
+
+def _bytes_of(file: _core.File, name: str, tensors: list[_core.Tensor]) -> Any:
+    """Tensors that lie side by side are read together, and not copied where they are mapped."""
+    import numpy as np
+    import pyarrow as pa
+    for one in tensors:
+        if one.nbytes > LARGEST:
+            raise ValueError("%s: %s: expected at most %d bytes for one value of Spark, found %d"
+                             % (name, one.name, LARGEST, one.nbytes))
+    begins = np.array([one.offset for one in tensors], np.int64)
+    ends = begins + np.array([one.nbytes for one in tensors], np.int64)
+    cuts = [0, *(np.flatnonzero(begins[1:] != ends[:-1]) + 1).tolist(), len(tensors)]
+    runs = []
+    for start, stop in zip(cuts, cuts[1:]):
+        first, last = int(begins[start]), int(ends[stop - 1])
+        offsets = np.append(begins[start:stop], last) - first
+        runs.append(pa.Array.from_buffers(pa.binary(), stop - start, [
+            None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(file.memory(first, last))]))
+    return runs[0] if len(runs) == 1 else pa.concat_arrays(runs)

@@ -135,7 +135,8 @@ def test_batches_of_the_data_source_are_bounded(spark, out, flags):
 # ── What tasks leave behind for the next one ──
 
 EASED = """
-import gc, sys, zipfile, zipimport
+import gc, sys, zipimport
+from importlib import machinery
 sys.path.insert(0, sys.argv[1])
 import inner.one
 other = sys.argv[1].replace("pyspark.zip", "users.zip")
@@ -144,6 +145,9 @@ import outer
 made = {path for path, one in sys.path_importer_cache.items()
         if isinstance(one, zipimport.zipimporter) and path.startswith(sys.argv[2])}
 from libsafetensors.spark._session import ease_tasks
+ease_tasks()  # in a program of a user it does nothing
+assert made <= set(sys.path_importer_cache) and not gc.get_freeze_count()
+sys.modules["__main__"].__spec__ = machinery.ModuleSpec("pyspark.daemon", None)
 ease_tasks()
 left = {path for path in made if path in sys.path_importer_cache}
 frozen = gc.get_freeze_count()

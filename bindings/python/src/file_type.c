@@ -358,7 +358,8 @@ static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t sh
     const sft_file *file = sft_set_shard(set, (size_t)shard);
     uint64_t first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
     if (begin > end || begin < first || end - first > bytes)
-        return PyErr_Format(PyExc_ValueError, "expected bytes from %llu to %llu, found %llu to %llu",
+        return PyErr_Format(PyExc_ValueError,
+                            "expected bytes from %llu to %llu, found %llu to %llu",
                             (unsigned long long)first, (unsigned long long)(first + bytes),
                             (unsigned long long)begin, (unsigned long long)end);
     bool writable;

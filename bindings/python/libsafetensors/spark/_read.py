@@ -19,7 +19,7 @@ from ._schema import (
     tensor_type,
     truth,
 )
-from ._session import activate, check_workers, path_on_driver, ease_tasks
+from ._session import activate, check_workers, ease_tasks, path_on_driver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["activate", "check_workers", "path_on_driver", "ease_tasks"]
+__all__ = ["activate", "check_workers", "ease_tasks", "path_on_driver"]
 
 _NEEDED = "import pyarrow, libsafetensors._core"
 _PYTHON = "spark.sql.execution.pyspark.python"

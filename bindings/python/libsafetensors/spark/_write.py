@@ -9,7 +9,7 @@ from ..dataset._job import Job
 from ..dataset._storage import place_of
 from ..dataset._write import settled
 from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
-from ._session import check_workers, path_on_driver, ease_tasks
+from ._session import check_workers, ease_tasks, path_on_driver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -204,7 +204,8 @@ class Modes:
 def work(rows, keyed, folder, memory, tuned=""):
     answers, errors = os.dup(1), os.dup(2)
     scratch = tempfile.mkdtemp(prefix="scratch-", dir=folder)
-    log = os.open(os.path.join(folder, "spark%s.log" % tuned), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    log = os.open(os.path.join(folder, "spark%s.log" % tuned),
+                  os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
     out = os.fdopen(answers, "w", buffering=1)
@@ -307,8 +308,8 @@ class Bench:
                       "Parquet ÷ ours with settings"], lines) + (
             "\nWith settings: %s. What was written above, warm cache; every byte goes into "
             "`xxhash64` of its row. Parquet's are arrays of floats throughout; the hashes of the "
-            "first row agree. A data source in Python that hands over the same batch of arrays again and again and reads "
-            "nothing: %s ms, %s of Parquet.\n" % (
+            "first row agree. A data source in Python that hands over the same batch of arrays "
+            "again and again and reads nothing: %s ms, %s of Parquet.\n" % (
                 ", ".join("`%s`" % one for one in [*TUNED, *TUNED_JAVA.split()]),
                 cell(got["read-bare"]), ratio(got["read-Parquet"], got["read-bare"])))
 

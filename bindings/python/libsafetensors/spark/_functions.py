@@ -5,7 +5,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["arr_to_st", "register", "source_name", "st_to_array"]
+__all__ = ["arr_to_st", "register", "st_to_array"]
 
 _TENSOR = "struct<data: binary, shape: array<int>, dtype: string>"
 _KINDS = {"float": "float", "double": "double", "bigint": "bigint", "int": "int",
@@ -16,11 +16,6 @@ def _arrow_udf() -> Any:
     """Spark 4.1's, or None."""
     from pyspark.sql import functions
     return getattr(functions, "arrow_udf", None)
-
-
-def source_name() -> str:
-    import os
-    return os.environ.get("LIBSAFETENSORS_SPARK_NAME") or "safetensors"
 
 
 def register(spark: Any) -> None:

@@ -19,7 +19,14 @@ from ._schema import (
     tensor_type,
     truth,
 )
-from ._session import activate, check_workers, ease_tasks, path_on_driver
+from ._session import (
+    activate,
+    check_workers,
+    ease_tasks,
+    hints_told,
+    path_on_driver,
+    source_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +81,7 @@ class Reading:
 
     # ── Schema ──
 
+    @hints_told()
     def schema(self) -> T.StructType:
         """What there is to read. Of the whole dataset, never of its first file only."""
         ease_tasks()
@@ -124,6 +132,7 @@ class Reading:
 
     # ── Parts ──
 
+    @hints_told()
     def pieces(self, schema: T.StructType) -> list[list[Piece]]:
         """Shards, or rows of them, for each task."""
         ease_tasks()
@@ -188,20 +197,17 @@ class Reading:
         from pyspark.sql.pandas.types import to_arrow_schema
         kinds = to_arrow_schema(schema)  # Spark 4.2 compares whether columns may be null
         place = place_of(self.path, self.storage)
-        name = ""
-        if place.text.endswith(".safetensors"):
-            folder, name = os.path.split(place.text)
-            if place.folder is None or os.path.isfile(place.folder):
-                place = place_of(folder or ".", self.storage)
+        if place.text.endswith(".safetensors") and (
+                place.folder is None or os.path.isfile(place.folder)):
+            place = place_of(os.path.dirname(place.text) or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version)
         make = {"files": file_row, "samples": sample_rows, "tensors": self._tensor_rows}
-        for i, piece in enumerate(pieces):
-            for columns, rows in make[self.layout](shards, i, piece, kinds):
-                if columns:
-                    yield pa.RecordBatch.from_arrays(columns, schema=kinds)
-                else:
-                    yield pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+        with hints_told():
+            for i, piece in enumerate(pieces):
+                for columns, rows in make[self.layout](shards, i, piece, kinds):
+                    yield pa.RecordBatch.from_arrays(columns, schema=kinds) if columns else \
+                        pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         shards.close()
         ease_tasks()
 
@@ -311,7 +317,6 @@ def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema:
         return _read_by_tasks(spark, {name: _text(value) for name, value in given.items()},
                               path, schema)
 
-    from ._functions import source_name
     activate(spark)
     reader = spark.read.format(source_name()).options(**given)
     reader = reader.option("inferSchema", "true") if schema is None else reader.schema(schema)

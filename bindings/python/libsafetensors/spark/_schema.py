@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["NAME", "READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
+__all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
            "listed", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
            "truth"]
-
-NAME = "safetensors"
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb")

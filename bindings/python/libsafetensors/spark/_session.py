@@ -2,6 +2,7 @@
 that Spark finds Python sources in this thread; and what tasks do for the next one."""
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shutil
@@ -11,14 +12,21 @@ import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["activate", "check_workers", "ease_tasks", "path_on_driver"]
+__all__ = ["activate", "check_workers", "ease_tasks", "hints_told", "path_on_driver",
+           "source_name"]
 
 _NEEDED = "import pyarrow, libsafetensors._core"
 _PYTHON = "spark.sql.execution.pyspark.python"
 _ARCHIVES = ("pyspark.zip", "py4j-", "spark-core_")
 _checked: dict[str, str] = {}  # Python -> why it cannot be used, "" when it can
+
+
+def source_name() -> str:
+    """What the data source is called."""
+    return os.environ.get("LIBSAFETENSORS_SPARK_NAME") or "safetensors"
 
 
 def _jvm_of(spark: Any) -> Any:
@@ -76,6 +84,18 @@ def check_workers(spark: Any) -> None:
         if context.master.split("[")[0] in ("local", "local-cluster"):
             raise RuntimeError(text)
         warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+@contextlib.contextmanager
+def hints_told() -> Iterator[None]:
+    """Of an error Spark carries the text alone: the hint goes into it."""
+    try:
+        yield
+    except Exception as error:
+        hint = getattr(error, "hint", None)
+        if hint:
+            error.args = ("%s (%s)" % (error, hint),)
+        raise
 
 
 def ease_tasks() -> None:

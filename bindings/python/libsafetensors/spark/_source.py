@@ -1,7 +1,6 @@
 """The data source: what Spark calls, over _write and _read."""
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import (
@@ -11,6 +10,8 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
+
+from ._session import hints_told, source_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class SafetensorsDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return os.environ.get("LIBSAFETENSORS_SPARK_NAME") or "safetensors"
+        return source_name()
 
     def _given(self) -> dict[str, str]:
         return {name: value for name, value in self.options.items()}
@@ -74,7 +75,8 @@ class Writer(DataSourceArrowWriter):
         return Receipts(write_rows(self.job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.job.commit(_texts(one for one in messages if one is not None))
+        with hints_told():
+            self.job.commit(_texts(one for one in messages if one is not None))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.job.abort(_texts(messages))

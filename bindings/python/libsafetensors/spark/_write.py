@@ -9,7 +9,7 @@ from ..dataset._job import Job
 from ..dataset._storage import place_of
 from ..dataset._write import settled
 from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
-from ._session import check_workers, ease_tasks, path_on_driver
+from ._session import check_workers, ease_tasks, hints_told, path_on_driver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
+@hints_told()
 def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) -> Job:
     """The job of a write of the data source. options: with their small names."""
     own, storage = split_options(options, reading=False)
@@ -37,6 +38,7 @@ def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) 
                adopt is not None)
 
 
+@hints_told()
 def write_rows(job: Job, batches: Iterable[Any]) -> str:
     """Receipts of the rows of this task."""
     from pyspark import TaskContext

@@ -21,7 +21,9 @@ typedef struct os_info {
     uint32_t mode; /* permission bits */
     uint32_t links;
     uint64_t device, inode;
-    int64_t mtime_ns;
+    uint32_t owner;  /* user id */
+    int64_t mtime_ns; /* last change of the bytes, which anyone who may write can set back */
+    int64_t ctime_ns; /* last change of bytes, name or attributes, set by the system alone */
     uint32_t block; /* bytes of a block of its file system, for whole ones; 0 unknown */
 } os_info;
 
@@ -100,6 +102,7 @@ int os_random(void *into, size_t len);
 uint64_t os_now_ns(void); /* monotonic */
 uint64_t os_time_s(void); /* of the calendar, since 1970 */
 void os_sleep_ms(uint32_t ms); /* a signal may end it */
+uint32_t os_user(void);        /* effective user id; 0 is the superuser */
 uint32_t os_cpu_count(void);
 const char *os_error_text(int error, char *room, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);

@@ -92,7 +92,9 @@ static void info_of_stat(const struct stat *st, os_info *out) {
     out->links = (uint32_t)st->st_nlink;
     out->device = (uint64_t)st->st_dev;
     out->inode = (uint64_t)st->st_ino;
+    out->owner = (uint32_t)st->st_uid;
     out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    out->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
     out->block = st->st_blksize > 0 ? (uint32_t)st->st_blksize : 0;
 }
 
@@ -423,6 +425,10 @@ uint64_t os_time_s(void) {
 void os_sleep_ms(uint32_t ms) {
     struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
     (void)nanosleep(&span, NULL);
+}
+
+uint32_t os_user(void) {
+    return (uint32_t)geteuid();
 }
 
 uint32_t os_cpu_count(void) {

@@ -13,7 +13,8 @@ typedef struct fake_node {
     size_t len;
     uint32_t mode, names, opens;
     uint64_t inode;
-    int64_t mtime;
+    uint32_t owner;
+    int64_t mtime, ctime;
     int locked_by; /* descriptor, or 0 */
 } fake_node;
 
@@ -68,6 +69,7 @@ typedef struct fake_state {
     uint32_t columns[3];
     const char *env[FAKE_ENV][2];
     uint64_t inodes, clock, random;
+    uint32_t user;
 } fake_state;
 extern fake_state fake;
 

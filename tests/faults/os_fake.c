@@ -120,7 +120,8 @@ fake_node *fake_node_new(os_kind kind, const void *bytes, size_t len) {
     node->len = len;
     node->mode = kind == OS_DIR ? 0755 : 0644;
     node->inode = ++fake.inodes;
-    node->mtime = (int64_t)++fake.clock;
+    node->owner = fake.user;
+    node->mtime = node->ctime = (int64_t)++fake.clock;
     return node;
 }
 
@@ -140,7 +141,7 @@ int fake_node_resize(fake_node *node, size_t len) {
         memset(node->data + len, 0, node->len - len);
     }
     node->len = len;
-    node->mtime = (int64_t)++fake.clock;
+    node->mtime = node->ctime = (int64_t)++fake.clock;
     return 0;
 }
 
@@ -320,6 +321,12 @@ void os_fake_set_mode(const char *path, uint32_t mode) {
     ((fake_node *)fake_sure(node_of(path)))->mode = mode;
 }
 
+void os_fake_set_owner(const char *path, uint32_t user) {
+    ((fake_node *)fake_sure(node_of(path)))->owner = user;
+}
+
+void os_fake_set_user(uint32_t user) { fake.user = user; }
+
 void os_fake_set_size(const char *path, size_t len) {
     if (fake_node_resize(fake_sure(node_of(path)), len) != 0) abort();
 }
@@ -415,5 +422,6 @@ void os_fake_reset(void) {
     for (size_t i = 0; i < FAKE_MAPS; i++) free(fake.maps[i].at);
     memset(&fake, 0, sizeof fake);
     fake.disk_room = SIZE_MAX;
+    fake.user = 1000;
     for (int i = 0; i < 3; i++) set_stream(i, fake_node_new(OS_PIPE, NULL, 0));
 }

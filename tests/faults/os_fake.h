@@ -18,6 +18,9 @@ void os_fake_add_link(const char *path, const char *target);
 /* A FIFO that gives these bytes once, then its end. */
 void os_fake_add_pipe(const char *path, const void *bytes, size_t len);
 void os_fake_set_mode(const char *path, uint32_t mode);
+void os_fake_set_owner(const char *path, uint32_t user);
+/* Who calls from now on (os_user), and owns what is made; 1000 after a reset. */
+void os_fake_set_user(uint32_t user);
 /* Cut or lengthen (with zeros) a file, as another process would. */
 void os_fake_set_size(const char *path, size_t len);
 /* Bytes of a file (not following a link at the end); NULL when there is none. Valid until

@@ -17,7 +17,9 @@ static void info_of_node(const fake_node *node, os_info *out) {
     out->links = node->names;
     out->device = 1;
     out->inode = node->inode;
+    out->owner = node->owner;
     out->mtime_ns = node->mtime;
+    out->ctime_ns = node->ctime;
     out->block = fake.can_clone || fake.can_insert ? 64 : 4096;
 }
 
@@ -183,6 +185,8 @@ int os_random(void *into, size_t len) {
 uint64_t os_now_ns(void) { return ++fake.clock; }
 uint64_t os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
 void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
+uint32_t os_user(void) { return fake.user; }
+
 uint32_t os_cpu_count(void) { return 4; }
 
 const char *os_error_text(int error, char *room, size_t len) {

@@ -68,7 +68,7 @@ static int node_write(fake_node *node, uint64_t offset, const void *from, size_t
         if (error) return error;
     }
     if (len > 0) memcpy(node->data + offset, from, len);
-    node->mtime = (int64_t)++fake.clock;
+    node->mtime = node->ctime = (int64_t)++fake.clock;
     *put = len;
     fake_did(OS_DID_WRITE, node->inode, offset, from, len, NULL, NULL);
     return 0;
@@ -219,6 +219,7 @@ int os_set_mtime(int fd, int64_t mtime_ns) {
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     open->node->mtime = mtime_ns;
+    open->node->ctime = (int64_t)++fake.clock;
     return 0;
 }
 
@@ -257,6 +258,7 @@ int os_set_mode(int fd, uint32_t mode) {
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     open->node->mode = mode;
+    open->node->ctime = (int64_t)++fake.clock;
     fake_did(OS_DID_MODE, open->node->inode, mode, NULL, 0, NULL, NULL);
     return 0;
 }

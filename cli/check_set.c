@@ -67,10 +67,9 @@ static void judge_scan(verdict *v, const char *path, const sft_scan *scan) {
 }
 
 static void judge_shard(verdict *v, const char *path) {
-    sft_set_options options = cli_set_options(v->c);
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
-    if (!sft_scan_path(path, &options.open, &scan, &err)) {
+    if (!sft_scan_path(path, &v->c->open, &scan, &err)) {
         judge_scan(v, path, scan);
         sft_scan_close(scan);
         return;

@@ -14,6 +14,7 @@ enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
 typedef struct cli {
     const cli_command *command;
     cli_settings set;
+    sft_open_options open; /* by the settings */
     sft_allocator alloc;
     cli_out out, err;
     int status;     /* the worst so far */
@@ -85,6 +86,7 @@ const char *cli_result_command(const cli *c);
 
 /* ── Inputs ── */
 
+/* Their shards are opened with c->open, which they point to. */
 sft_set_options cli_set_options(const cli *c);
 
 /* Open what an input names; standard input is read no further than its header. On a

@@ -19,9 +19,8 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
 /* ── One file ── */
 
 static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_error *err) {
-    sft_set_options options = cli_set_options(c);
     sft_source source;
-    if (input->kind != CLI_STDIN) return sft_scan_path(input->path, &options.open, scan, err);
+    if (input->kind != CLI_STDIN) return sft_scan_path(input->path, &c->open, scan, err);
     sft_code code = sft_source_fd(0, &c->alloc, &source, err);
     if (code) return code;
     if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
@@ -29,7 +28,7 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file for --deep, which reads it twice, found a pipe");
     }
-    return sft_scan_source(source, &options.open, scan, err);
+    return sft_scan_source(source, &c->open, scan, err);
 }
 
 static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,

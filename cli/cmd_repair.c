@@ -122,7 +122,6 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
 }
 
 static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
-    sft_set_options options = cli_set_options(c);
     sft_repair *repair = NULL;
     cli_output out;
     sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
@@ -130,7 +129,7 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (code) return code;
     *path = input;
     if (out.in_place) code = cli_edit_mend(c, input, err);
-    if (!code) code = sft_repair_open(input, &options.open, &repair, err);
+    if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;
     code = write_repaired(c, &out, repair, err);

@@ -29,9 +29,7 @@ sft_edit_options cli_edit_options(const cli *c) {
     options.force = c->set.force != 0 || c->set.output != NULL;
     options.no_recover = c->set.dry_run != 0 || c->set.output != NULL;
     options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
-    options.open.level = (sft_level)c->set.level;
-    options.open.legacy = c->set.legacy != 0;
-    options.open.alloc = &c->alloc;
+    options.open = &c->open;
     return options;
 }
 

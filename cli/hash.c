@@ -81,7 +81,7 @@ void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
     static const sft_hash_options defaults = SFT_HASH_OPTIONS_INIT;
     h->c = c;
     h->options = defaults;
-    h->options.open = cli_set_options(c).open;
+    h->options.open = &c->open;
     h->job = cli_progress_begin(&h->progress, c, path);
     h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->options.cache);
 }

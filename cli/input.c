@@ -256,7 +256,7 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
                            cli_inputs *out, sft_error *err) {
     walk w = { .depth = depth };
     memset(out, 0, sizeof *out);
-    out->arena.alloc = sfti_allocator(options->open.alloc);
+    out->arena.alloc = sfti_allocator(options->open->alloc);
     w.arena = &out->arena;
     if (expand_operand(operand, options, &w, out)) return SFT_OK;
     return sfti_fail_memory(err, sizeof(found));

@@ -74,6 +74,9 @@ static int run_command(cli *c, const cli_command *command, int argc, char **argv
     if (!code && c->set.help) return show_help(c);
     if (!code) code = check_operands(command, count, &err);
     if (code) return cli_refuse_usage(c, &err);
+    c->open.level = (sft_level)c->set.level;
+    c->open.legacy = c->set.legacy != 0;
+    c->open.alloc = &c->alloc;
     return command->run(c, argv, count);
 }
 
@@ -145,7 +148,8 @@ static int finish_output(cli *c, int status) {
 }
 
 int sft_cli_main(int argc, char **argv) {
-    cli c = { .set = CLI_SETTINGS_INIT, .alloc = { os_resize, NULL } };
+    cli c = { .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
+              .alloc = { os_resize, NULL } };
     os_watch_signals();
     os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);

@@ -208,7 +208,7 @@ sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_erro
     sft_hash_options options = SFT_HASH_OPTIONS_INIT;
     sft_hashes hashes;
     cli_progress progress;
-    options.open.alloc = &c->alloc;
+    options.open = &c->open;
     sft_job job = cli_progress_begin(&progress, c, path);
     sft_code code =
         sft_hash_path(path, SFT_HASH_BIT(SFT_HASH_SHA256), &options, &hashes, &job, err);

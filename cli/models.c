@@ -85,9 +85,11 @@ static sft_code open_shards(cli *c, cli_model *model) {
 /* The listing of its folder spares a look for the journal of an edit. */
 static sft_code open_single(cli *c, cli_model *model) {
     sft_set_options options = cli_set_options(c);
+    sft_open_options open = c->open;
     if (model->input->kind != CLI_FILE || !model->folder)
         return cli_open_model(c, model->input, &model->set, &model->err);
-    options.open.listed_at = sft_info_folder_listed(model->folder, model->input->path);
+    open.listed_at = sft_info_folder_listed(model->folder, model->input->path);
+    options.open = &open;
     return sft_set_open(model->input->path, &options, &model->set, &model->err);
 }
 

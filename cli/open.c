@@ -6,9 +6,7 @@
 
 sft_set_options cli_set_options(const cli *c) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    options.open.level = (sft_level)c->set.level;
-    options.open.legacy = c->set.legacy != 0;
-    options.open.alloc = &c->alloc;
+    options.open = &c->open;
     return options;
 }
 
@@ -92,12 +90,11 @@ static sft_code stdin_source(cli *c, sft_source *out, sft_error *err) {
 }
 
 static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
-    sft_set_options options = cli_set_options(c);
     sft_source source;
     sft_file *file = NULL;
     sft_code code = stdin_source(c, &source, err);
     if (code) return code;
-    code = sft_open_source(source, &options.open, &file, err);
+    code = sft_open_source(source, &c->open, &file, err);
     if (code >= 100 && code < 180) sft_diagnose(&source, err);
     kept_close(source.ctx);
     return file ? sft_set_from_file(file, "-", out, err) : err->code;

@@ -13,6 +13,7 @@ typedef struct set_output {
     cli_parts *parts;
     uint32_t shards;
     sft_save_set_options options;
+    sft_plan_options plan;
     sft_buffer kept; /* of the index's metadata */
     char stem[CLI_STEM_ROOM];
 } set_output;
@@ -161,9 +162,11 @@ static void set_options(set_output *o) {
     options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o->stem);
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
-    options.plan.has_metadata = o->parts->has_metadata;
-    options.plan.level = (sft_level)c->set.level;
-    options.plan.alloc = &c->alloc;
+    o->plan = (sft_plan_options)SFT_PLAN_OPTIONS_INIT;
+    o->plan.has_metadata = o->parts->has_metadata;
+    o->plan.level = (sft_level)c->set.level;
+    o->plan.alloc = &c->alloc;
+    options.plan = &o->plan;
     o->options = options;
 }
 

@@ -9,7 +9,11 @@
  *     NULL is allowed everywhere. Results are set to NULL or zero on failure.
  *   - Strings from a file are spans (pointer and length): they may hold NUL.
  *   - Option structs begin with their own size. Fill them from the _INIT macro,
- *     then set what differs; NULL means all defaults.
+ *     then set what differs; NULL means all defaults. They are read during the call
+ *     only, and options within options are pointers, NULL for their defaults too.
+ *     A program built with an older header may be shorter there (what it lacks has its
+ *     default), one built with a newer header longer: what this library does not know
+ *     must be zero then, else SFT_BAD_ARGUMENT. Clear the whole struct, or use _INIT.
  *   - Nothing here prints, exits, aborts, reads the environment, handles signals
  *     or keeps global state.
  *   - An open sft_file is immutable: any number of threads may use it at once.
@@ -1019,12 +1023,12 @@ typedef struct sft_edit_options {
     uint64_t place_most;  /* bytes of tensors that change in place, else by a new file: the
                              journal holds them twice; 0 = 64 MiB */
     bool in_place_unsafe; /* of a new file: as in sft_path_options */
-    sft_open_options open; /* mode is not used; stays last */
+    const sft_open_options *open; /* NULL = defaults; mode and header_only are not used */
 } sft_edit_options;
 
 #define SFT_EDIT_OPTIONS_INIT \
     { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, 0, \
-      false, SFT_OPEN_OPTIONS_INIT }
+      false, NULL }
 
 /* What a change does to the file, or did. @since 0.1 */
 typedef struct sft_edit_report {

@@ -205,10 +205,10 @@ typedef struct sft_commit_options {
     bool adopt_listing;    /* append: shards that a connector's manifest forgot come in, too */
     uint64_t lock_wait_ms; /* 0 = 60,000 */
     sft_span job;          /* goes on with a job begun elsewhere; empty: a new one */
-    sft_open_options open; /* for the shards; stays last */
+    const sft_open_options *open; /* for the shards; NULL = defaults */
 } sft_commit_options;
 #define SFT_COMMIT_OPTIONS_INIT \
-    { sizeof(sft_commit_options), SFT_COMMIT_NEW, false, 0, { NULL, 0 }, SFT_OPEN_OPTIONS_INIT }
+    { sizeof(sft_commit_options), SFT_COMMIT_NEW, false, 0, { NULL, 0 }, NULL }
 
 typedef struct sft_commit sft_commit;
 

@@ -134,12 +134,13 @@ SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
 /* @since 0.1 */
 typedef struct sft_hash_options {
     size_t size;
-    sft_open_options open; /* for the header; with more than one thread its alloc is not used */
+    const sft_open_options *open; /* for the header, NULL = defaults; with more than one thread
+                                     its alloc is not used */
     sft_hash_cache *cache; /* looked at and added to; NULL = none */
     bool only_cached;      /* nothing is computed: known is what the cache knows */
 } sft_hash_options;
 
-#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), SFT_OPEN_OPTIONS_INIT, NULL, false }
+#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false }
 
 /* What is asked of one path: a file, or the index of a model in many files. */
 typedef struct sft_hash_ask {

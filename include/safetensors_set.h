@@ -23,10 +23,10 @@ typedef struct sft_set_options {
     size_t size;
     uint64_t max_index_bytes; /* 0 = SFT_MAX_INDEX_BYTES */
     uint32_t max_shards;      /* 0 = SFT_MAX_SHARDS */
-    sft_open_options open;    /* for each shard; its alloc serves the set too; stays last */
+    const sft_open_options *open; /* for each shard; its alloc serves the set too */
 } sft_set_options;
 
-#define SFT_SET_OPTIONS_INIT { sizeof(sft_set_options), 0, 0, SFT_OPEN_OPTIONS_INIT }
+#define SFT_SET_OPTIONS_INIT { sizeof(sft_set_options), 0, 0, NULL }
 
 /* Open what path names: a .safetensors file (a set of one), or an index
  * (`*.safetensors.index*.json` by name, or a JSON object with "weight_map"). Shards
@@ -177,11 +177,11 @@ typedef struct sft_save_set_options {
     /* NULL, or times of the last change, since 1970, for each shard and then the index:
      * shards + 1 of them (one for a single file). */
     const int64_t *mtimes_ns;
-    sft_plan_options plan; /* of each shard; its alloc serves all; stays last */
+    const sft_plan_options *plan; /* of each shard; its alloc serves all; NULL = defaults */
 } sft_save_set_options;
 
 #define SFT_SAVE_SET_OPTIONS_INIT \
-    { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, SFT_PLAN_OPTIONS_INIT }
+    { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, NULL }
 
 /* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
  * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;

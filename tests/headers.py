@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Each header compiles alone: public ones as C11 and C++17, ours as C11."""
+"""Each header compiles alone: public ones as C11 and C++17, ours as C11. Options structs are
+what src/base/options.h says, and tests/unit/test_options.c has a row for each function that
+takes one."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +23,47 @@ def compiles(compiler, language, standard, header, more):
     return done.returncode == 0
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+
+
+def used(types, text):
+    return {t for t in types if re.search(rf"\b{t}\b", text)}
+
+
+def options():
+    """What is wrong with options structs, and how many things were looked at."""
+    public = "\n".join(text_of(p) for p in sorted(glob.glob("include/*.h")))
+    bodies = dict(reversed(m) for m in re.findall(
+        r"typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+);", public))
+    types = {t for t, body in bodies.items() if re.match(r"\s*size_t size;", body)}
+    bad = [f"{t}: expected `size_t size` as its first member" for t in bodies
+           if t.endswith("_options") and t not in types]
+    nested = {t: used(types, bodies[t]) for t in types}
+    for t, body in bodies.items():
+        bad += [f"{t}: expected a pointer to const, found {member.strip()}"
+                for member in body.split(";") if used(types, member)
+                and not re.match(r"\s*const sft_\w+ \*\w+$", member)]
+    wanted = set()
+    for name, arguments in re.findall(r"\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(([^;{]*)\);", public):
+        for argument in arguments.split(","):
+            for t in used(types, argument):
+                if not re.match(r"\s*const sft_\w+ \*\w+$", argument):
+                    bad.append(f"{name}: expected `const {t} *`, found {argument.strip()}")
+                wanted |= {(name, t)} | {(name, n) for n in nested[t]}
+    # Of these options only what is not the plan's is looked at, as the header says.
+    wanted.discard(("sft_conversion_save_set", "sft_plan_options"))
+    rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/test_options.c"), re.M)
+    bad += [f"no row of {n} with {t} in tests/unit/test_options.c" for n, t in wanted - set(rows)]
+    bad += [f"tests/unit/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]
+    ours = "\n".join(text_of(p) for p in sorted(glob.glob("src/*/*.c")))
+    bad += [f"{t}: no SFTI_OPTIONS_TAKE in src" for t in types
+            if not re.search(rf"SFTI_OPTIONS_TAKE\(\w+, {t},", ours)]
+    print("".join(f"{line}\n" for line in sorted(bad)), end="")
+    return len(wanted) + 2 * len(types), len(bad)
+
+
 def main():
     os.chdir(ROOT)
     jobs = []
@@ -32,6 +76,9 @@ def main():
     totals = {True: 0, False: 0, None: 0}
     for job in jobs:
         totals[compiles(*job) if shutil.which(job[0]) else None] += 1
+    looked, wrong = options()
+    totals[True] += looked - wrong
+    totals[False] += wrong
     print(f"{totals[True]} passed, {totals[False]} failed, {totals[None]} skipped")
     return 1 if totals[False] else 0
 

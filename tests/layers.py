@@ -136,6 +136,8 @@ def local_names(text):
     names = [n for n in names if not re.match(r"_[A-Z]", n) and
              not re.search(rf"#[ \t]*undef[ \t]+{n}\b", code)]
     flat = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", code, flags=re.M)
+    # A macro that makes a function is called with its name.
+    flat = re.sub(r"\bSFTI_OPTIONS_TAKE\((\w+),[^()]*\)", r"sft_code \1(void);", flat)
     # Fold every braced body to {} and keep the enumerators of the enums.
     names += [e for body in re.findall(r"\benum\b[^{;()]*\{([^{}]*)\}", flat)
               for e in re.findall(r"(?:^|,)\s*([A-Za-z_]\w*)", body)]

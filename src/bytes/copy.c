@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/options.h"
 #include "bytes/source.h"
 
 #include <string.h>
@@ -107,11 +108,10 @@ static sft_code copy_check(const sft_source *from, uint64_t begin, uint64_t *end
 sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
                         const sft_sink *to, uint64_t at, const sft_allocator *alloc,
                         const sft_job *job, sft_error *err) {
-    copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = SFT_JOB_INIT,
+    copy_run run = { .from = from, .begin = begin, .to = to, .at = at, .job = *job,
                      .fd = -1, .alloc = alloc };
     /* Where pages do not fall on pages the system takes half as long again as we do. */
     if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_descriptor(from);
-    sfti_options_copy(&run.job, sizeof run.job, job);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;
     return code == SFT_OK ? copy_pieces(&run, err) : code;
@@ -120,11 +120,13 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
 sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink to,
                   const sft_job *job, sft_error *err) {
     sft_allocator alloc = sfti_allocator(NULL);
-    sft_code code = copy_check(from, begin, &end, err);
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = copy_check(from, begin, &end, err);
     if (code == SFT_OK && end != SFT_SIZE_UNKNOWN && to.expect) {
         code = to.expect(to.ctx, end - begin, err);
     }
-    if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, job, err);
+    if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
     if (code == SFT_OK) return to.finish(to.ctx, err);
     to.abandon(to.ctx);
     return code;

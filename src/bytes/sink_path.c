@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/options.h"
 #include "bytes/direct.h"
 #include "bytes/source.h"
 
@@ -463,10 +464,10 @@ sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_si
                        sft_error *err) {
     char room[4096];
     const char *target;
-    sft_path_options own = SFT_PATH_OPTIONS_INIT;
-    sfti_options_copy(&own, sizeof own, options);
+    sft_path_options own;
     if (out) memset(out, 0, sizeof *out);
-    sft_code code = check_path(path, &own, out, err);
+    sft_code code = sfti_take_path(options, &own, err);
+    if (code == SFT_OK) code = check_path(path, &own, out, err);
     if (code != SFT_OK) return code;
     code = resolve_link(path, own.link, room, sizeof room, &target, err);
     if (code != SFT_OK) return code;

@@ -15,15 +15,6 @@ sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *w
     return sfti_fail_os(err, code, os_errno, text, what);
 }
 
-void sfti_options_copy(void *to, size_t to_size, const void *from) {
-    size_t size;
-    if (!from) return;
-    memcpy(&size, from, sizeof size);
-    if (size > to_size) size = to_size;
-    if (size <= sizeof size) return;
-    memcpy((char *)to + sizeof size, (const char *)from + sizeof size, size - sizeof size);
-}
-
 sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into, size_t len,
                           size_t *got, sft_error *err) {
     *got = 0;

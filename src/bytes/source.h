@@ -63,8 +63,4 @@ void sfti_source_close(sft_source *source);
 SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
                                 const char *what);
 
-/* Copy what the caller's version has of an option struct over the defaults already in
- * *to. Both begin with their size_t size; from may be NULL. */
-void sfti_options_copy(void *to, size_t to_size, const void *from);
-
 #endif

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "convert/convert.h"
 
 #include <string.h>
@@ -285,16 +286,19 @@ static sft_code check_call(sft_dtype from, const void *in, sft_dtype to, const v
                      (unsigned long long)count);
 }
 
+static SFTI_OPTIONS_TAKE(cast_take, sft_cast_options, SFT_CAST_OPTIONS_INIT, saturate)
+
 sft_code sft_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                   const sft_cast_options *options, uint64_t *element, sft_error *err) {
     sfti_cast_kit kit;
     sfti_cast cast;
+    sft_cast_options own;
     if (element) *element = 0;
-    sft_code code = check_call(from, in, to, out, count, err);
+    sft_code code = cast_take(options, &own, err);
+    if (code == SFT_OK) code = check_call(from, in, to, out, count, err);
     if (code != SFT_OK) return code;
-    bool saturate = options && options->size > sizeof(size_t) && options->saturate;
     sfti_cast_kit_fill(&kit, 0);
-    sfti_cast_begin(&cast, &kit, from, to, saturate);
+    sfti_cast_begin(&cast, &kit, from, to, own.saturate);
     uint64_t good = sfti_cast_run(&cast, in, out, count);
     if (good == count) return SFT_OK;
     if (element) *element = good;

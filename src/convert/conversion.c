@@ -1,6 +1,7 @@
 #include "convert/conversion.h"
 
 #include "base/checked.h"
+#include "base/options.h"
 
 #include <string.h>
 
@@ -106,16 +107,18 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     return gather_metadata(c, err);
 }
 
+static SFTI_OPTIONS_TAKE(conversion_take, sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc)
+
 sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_options *options,
                             sft_conversion **out, sft_error *err) {
-    static const sft_convert_options defaults = SFT_CONVERT_OPTIONS_INIT;
-    sft_convert_options own = defaults;
+    sft_convert_options own;
     if (out) *out = NULL;
     if (!set || !out || !sft_dtype_describe(to))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a model, a dtype and a place for the conversion, found %s",
                          set && out ? "another number" : "NULL");
-    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    sft_code code = conversion_take(options, &own, err);
+    if (code != SFT_OK) return code;
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_conversion *c = sfti_take(&alloc, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
@@ -126,7 +129,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     c->options = own;
     c->options.alloc = &c->alloc;
     sfti_cast_kit_fill(&c->kit, 0);
-    sft_code code = decide_all(c, err);
+    code = decide_all(c, err);
     if (code == SFT_OK) *out = c;
     else sft_conversion_free(c);
     return code;
@@ -208,10 +211,12 @@ sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sf
     sft_plan_options plan = plan_options_of(c);
     sft_part *parts;
     uint32_t *shard_of, shards;
-    sft_code code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
     if (code == SFT_OK)
-        code = sft_save_parts(parts, c->count, c->metadata, c->metadata_count, &plan, sink, job,
+        code = sft_save_parts(parts, c->count, c->metadata, c->metadata_count, &plan, sink, &own,
                               err);
     else sink.abandon(sink.ctx);
     sfti_convert_end(c);
@@ -219,22 +224,26 @@ sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sf
     return code;
 }
 
+static SFTI_OPTIONS_TAKE(converted_take, sft_save_set_options, SFT_SAVE_SET_OPTIONS_INIT, plan)
+
 sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
                                  const sft_save_set_options *options, const sft_job *job,
                                  sft_error *err) {
-    static const sft_save_set_options defaults = SFT_SAVE_SET_OPTIONS_INIT;
     sft_conversion *c = conversion;
     sfti_arena work = { .alloc = c->alloc };
-    sft_save_set_options own = defaults;
+    sft_plan_options plan = plan_options_of(c);
+    sft_save_set_options own;
+    sft_job own_job;
     sft_part *parts;
     uint32_t *shard_of, shards;
-    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
-    own.plan = plan_options_of(c);
-    sft_code code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    sft_code code = converted_take(options, &own, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
+    own.plan = &plan;
+    if (code == SFT_OK) code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, &own_job, err);
     if (code == SFT_OK)
         code = sft_save_set(folder, parts, shard_of, c->count, shards, c->metadata,
-                            c->metadata_count, &own, job, err);
+                            c->metadata_count, &own, &own_job, err);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
@@ -270,11 +279,13 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
                          "expected a shard of the set, found a higher number");
     }
     plan.has_metadata = sft_file_has_metadata(file);
-    sft_code code = shard_parts(c, shard, &work, &parts, &count, &metadata, err);
-    if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = shard_parts(c, shard, &work, &parts, &count, &metadata, err);
+    if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
     if (code == SFT_OK)
         code = sft_save_parts(parts, count, metadata, sft_file_metadata_count(file), &plan, sink,
-                              job, err);
+                              &own, err);
     else sink.abandon(sink.ctx);
     sfti_convert_end(c);
     sfti_arena_free(&work);

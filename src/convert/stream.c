@@ -207,10 +207,7 @@ static sft_code crew_begin(sft_conversion *c, size_t workers, sft_error *err) {
 }
 
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
-    static const sft_job alone = SFT_JOB_INIT;
-    sft_job own = alone;
-    if (job) memcpy(&own, job, job->size < sizeof own ? job->size : sizeof own);
-    size_t threads = own.threads ? own.threads : os_cpu_count();
+    size_t threads = job->threads ? job->threads : os_cpu_count();
     if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;
     c->cast_row = NULL;

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/commit.h"
 
 #include <stdio.h>
@@ -147,14 +148,20 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     return code;
 }
 
+static SFTI_OPTIONS_TAKE(commit_how_take, sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open)
+
 sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage *storage,
                           const struct ArrowSchema *schema, const sft_commit_options *how,
                           sft_commit **out, sft_error *err) {
-    static const sft_commit_options defaults = SFT_COMMIT_OPTIONS_INIT;
-    if (!options || !storage || !out || (how && how->size != sizeof *how))
+    sft_commit_options own_how;
+    sft_open_options open;
+    if (!options || !storage || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected options, a storage and a place for the commit");
     *out = NULL;
+    sft_code code = commit_how_take(how, &own_how, err);
+    if (code == SFT_OK) code = sfti_take_open(own_how.open, &open, err);
+    if (code != SFT_OK) return code;
     sft_allocator own = options->alloc;
     sft_commit *c = sfti_take(&own, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
@@ -162,9 +169,11 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
     c->alloc = c->arena.alloc = c->work.alloc = c->text.alloc = own;
     c->options = options;
     c->storage = storage;
-    c->how = how ? *how : defaults;
+    c->how = own_how;
+    c->open = open;
+    c->how.open = NULL;
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
-    sft_code code = begin_checks(c, schema, err);
+    code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };
     if (code == SFT_OK) *out = c;
     else sft_commit_close(c);
@@ -279,12 +288,15 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that was not prepared");
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code != SFT_OK) return code;
     prepare_reset(c);
-    sft_code code = commit_lock(c, err);
+    code = commit_lock(c, err);
     if (code == SFT_OK) code = prepare_base(c, err);
     if (code == SFT_OK) code = sfti_commit_columns(c, err);
     if (code == SFT_OK) code = sfti_commit_gather(c, err);
-    if (code == SFT_OK) code = sfti_commit_count(c, job, err);
+    if (code == SFT_OK) code = sfti_commit_count(c, &own, err);
     if (code == SFT_OK) code = sfti_commit_render(c, err);
     if (code == SFT_OK) c->state = COMMIT_PREPARED;
     else sfti_commit_unlock(c);

@@ -30,6 +30,7 @@ struct sft_commit {
     const sft_dataset_options *options;
     const sft_storage *storage;
     sft_commit_options how;
+    sft_open_options open; /* how.open, taken */
     commit_state state;
     bool locked;
     /* from the beginning on */

@@ -110,7 +110,7 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
 static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
     sft_file *file = NULL;
     sft_code code =
-        sfti_ds_open_shard(c->storage, s->facts.name, &c->how.open, &file, err);
+        sfti_ds_open_shard(c->storage, s->facts.name, &c->open, &file, err);
     if (code) return code;
     uint64_t size = sft_file_size(file);
     if (!forgotten && size != s->facts.bytes)

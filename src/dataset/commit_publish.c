@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/commit.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
     for (size_t i = 0; i < c->shard_count; i++) {
         const commit_shard *s = &c->shards[i];
-        if (job && job->tick && !job->tick(job->ctx, i, c->shard_count))
+        if (job->tick && !job->tick(job->ctx, i, c->shard_count))
             return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the commit");
         if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
             continue;
@@ -159,9 +160,12 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code != SFT_OK) return code;
     c->state = COMMIT_FAILED;
-    sft_code code = publish_text(c, index, err);
-    if (code == SFT_OK) code = publish_shards(c, job, err);
+    code = publish_text(c, index, err);
+    if (code == SFT_OK) code = publish_shards(c, &own, err);
     if (code == SFT_OK) code = publish_index(&p, index, err);
     if (code == SFT_OK) code = publish_settle(c, "", err);
     if (code == SFT_OK) code = publish_recheck(c, err);

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "dataset/care.h"
 #include "dataset/commit.h"
@@ -472,10 +473,12 @@ sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
                              const char *path, const char *command, sft_sink *sink,
                              sft_warn_fn warn, void *warn_ctx, const sft_job *job,
                              sft_error *err) {
-    compacting c = { .storage = storage, .job = job, .alloc = sfti_allocator(NULL),
+    sft_job own;
+    compacting c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL),
                      .warn = warn, .warn_ctx = warn_ctx, .err = err };
     c.arena.alloc = c.alloc;
-    sft_code code = compact_run(&c, target_bytes);
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = compact_run(&c, target_bytes);
     if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);

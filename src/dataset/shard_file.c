@@ -14,15 +14,6 @@ static const char file_zeros[1 << 16];
 
 /* ── Begin ── */
 
-static void file_job(shard_file *f, const sft_job *job) {
-    sft_job own = SFT_JOB_INIT;
-    if (job) {
-        size_t size = job->size < sizeof own ? job->size : sizeof own;
-        if (size > sizeof own.size) memcpy(&own, job, size);
-    }
-    f->job = own;
-}
-
 static sft_code file_names(shard_file *f, sft_error *err) {
     sft_shard_writer *w = f->w;
     char *stored = sfti_arena_take(&w->arena, STORED_ROOM);
@@ -79,7 +70,7 @@ sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_
     file->w = w;
     file->receipt.samples = samples;
     file->receipt.valid_samples = valid;
-    file_job(file, job);
+    file->job = *job;
     sft_code code = file_names(file, err);
     if (code == SFT_OK) code = file_plan(file, specs, count, err);
     if (code == SFT_OK) code = file_create(file, err);

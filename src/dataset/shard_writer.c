@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -167,10 +168,12 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
     if (!batch || !batch->release)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a batch of rows, found none");
+    sft_job own;
     sft_code code = writer->failed;
     if (code)
         sfti_fail(err, code, SFT_NO_OFFSET, "the writer failed before; it can only be abandoned");
-    else code = shard_take(writer, batch, job, err);
+    else code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = shard_take(writer, batch, &own, err);
     if (batch->release) batch->release(batch);
     batch->release = NULL;
     writer->failed = code;
@@ -208,7 +211,9 @@ sft_code sft_shard_writer_close(sft_shard_writer *writer, sft_buffer *receipts,
                                 const sft_job *job, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, writer->alloc };
     if (receipts) memset(receipts, 0, sizeof *receipts);
-    sft_code code = close_all(writer, &text, job, err);
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = close_all(writer, &text, &own, err);
     if (code == SFT_OK && !receipts)
         code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a place for the receipts, found NULL");

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/care.h"
 #include "safetensors_hash.h"
 
@@ -81,7 +82,7 @@ static void verify_numbers(verifying *v, const char *shard, const char *what, ui
 
 static sft_code verify_tick(verifying *v, uint64_t bytes, sft_error *err) {
     v->done += bytes;
-    if (!v->job || !v->job->tick || v->job->tick(v->job->ctx, v->done, v->total)) return SFT_OK;
+    if (!v->job->tick || v->job->tick(v->job->ctx, v->done, v->total)) return SFT_OK;
     return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the check");
 }
 
@@ -442,11 +443,13 @@ static sft_code verify_open(verifying *v) {
 sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
                                  const char *command, sft_sink *sink, bool *whole,
                                  const sft_job *job, sft_error *err) {
-    verifying v = { .storage = storage, .job = job, .deep = deep,
+    sft_job own;
+    verifying v = { .storage = storage, .job = &own, .deep = deep,
                     .alloc = sfti_allocator(NULL), .err = err };
     v.arena.alloc = v.findings.alloc = v.orphans.alloc = v.alloc;
     if (whole) *whole = false;
-    v.code = verify_open(&v);
+    v.code = sfti_take_job(job, &own, err);
+    if (v.code == SFT_OK) v.code = verify_open(&v);
     if (v.code == SFT_OK && v.dataset) verify_all(&v);
     if (v.code == SFT_OK) v.code = verify_write(&v, path, command, sink, err);
     if (whole) *whole = v.code == SFT_OK && v.count == 0;

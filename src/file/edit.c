@@ -1,5 +1,6 @@
 #include "file/edit.h"
 
+#include "base/options.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -12,16 +13,21 @@ const char *sft_edit_method_name(sft_edit_method method) {
 
 /* ── Options and path ── */
 
+static SFTI_OPTIONS_TAKE(edit_take, sft_edit_options, SFT_EDIT_OPTIONS_INIT, open)
+
 static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *own,
                             sfti_open *how, sft_error *err) {
-    *own = (sft_edit_options)SFT_EDIT_OPTIONS_INIT;
-    sfti_options_copy(own, sizeof *own, options);
-    if ((unsigned)own->link > SFT_LINK_REFUSE)
+    sft_code code = edit_take(options, own, err);
+    if (code == SFT_OK && (unsigned)own->link > SFT_LINK_REFUSE)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a link policy up to 2, found %d", (int)own->link);
-    own->open.mode = SFT_READ;
-    own->open.header_only = false;
-    return sfti_open_settle(&own->open, how, err);
+    sft_open_options open;
+    if (code == SFT_OK) code = sfti_take_open(own->open, &open, err);
+    own->open = NULL;
+    if (code != SFT_OK) return code;
+    open.mode = SFT_READ;
+    open.header_only = false;
+    return sfti_open_settle(&open, how, err);
 }
 
 static bool is_blob_name(const char *name) {
@@ -78,7 +84,8 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
     edit->alloc = how->alloc;
     edit->arena.alloc = how->alloc;
     edit->options = *options;
-    edit->options.open.alloc = &edit->alloc;
+    edit->open = how->options;
+    edit->open.alloc = &edit->alloc;
     edit->limits = how->limits;
     edit->metadata.last = &edit->metadata.first;
     edit->names.last = &edit->names.first;
@@ -117,7 +124,7 @@ static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) 
 static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     sft_code code = edit_open_fd(edit, err);
     if (code != SFT_OK) return code;
-    code = sft_open_fd(edit->fd, &edit->options.open, &edit->file, err);
+    code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
     if (code != SFT_OK) return edit_open_failed(edit, code, err);
     return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
                               err);

@@ -32,6 +32,7 @@ struct sft_edit {
     sft_allocator alloc;
     sfti_arena arena; /* wishes and what they hold */
     sft_edit_options options;
+    sft_open_options open;
     sfti_limits limits;
     uint64_t seed[2];
     sfti_wishes metadata, names;

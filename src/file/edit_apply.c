@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "file/edit.h"
 
 #include <errno.h>
@@ -115,12 +116,14 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
                         sft_error *err) {
     sfti_new_head head;
     sft_edit_method method = SFT_EDIT_NONE;
-    sft_code code = begin_apply(edit, err);
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = begin_apply(edit, err);
     if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;
     if (!changes_nothing(edit, &head)) {
         edit->applied = true;
-        code = apply_to_target(edit, &head, job, &method, err);
+        code = apply_to_target(edit, &head, &own, &method, err);
     }
     if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);
@@ -131,16 +134,19 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
                        const sft_job *job, sft_edit_report *report, sft_error *err) {
     sfti_new_head head;
     sft_edit_method method = SFT_EDIT_COPY;
-    sft_path_options own = SFT_PATH_OPTIONS_INIT;
+    sft_path_options own;
+    sft_job own_job;
     if (edit->applied || edit->fd < 0 || !path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a path, and an edit that was not applied yet");
-    sfti_options_copy(&own, sizeof own, options);
+    sft_code code = sfti_take_path(options, &own, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
+    if (code != SFT_OK) return code;
     if (own.mode == 0) own.mode = edit->info.mode & 0777;
-    sft_code code = sfti_edit_patches(edit, err);
+    code = sfti_edit_patches(edit, err);
     if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;
-    code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, job, &method, err);
+    code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, &own_job, &method, err);
     if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);
     return code;

@@ -43,8 +43,8 @@ static bool stages_tick(void *ctx, uint64_t done, uint64_t total) {
 
 void sfti_stages_begin(sfti_stages *stages, const sft_job *outer, uint64_t total) {
     memset(stages, 0, sizeof *stages);
-    stages->outer = stages->job = (sft_job)SFT_JOB_INIT;
-    sfti_options_copy(&stages->outer, sizeof stages->outer, outer);
+    stages->job = (sft_job)SFT_JOB_INIT;
+    stages->outer = outer ? *outer : stages->job;
     stages->total = total;
     if (!stages->outer.tick) return;
     stages->job.tick = stages_tick;

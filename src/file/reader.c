@@ -1,4 +1,5 @@
 /* Opening a file: frame, header, model, map; and what an open file tells. */
+#include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
 #include "file/journal.h"
@@ -12,15 +13,6 @@ static sft_code options_refuse(const char *what, unsigned long long found, sft_e
                      found);
 }
 
-/* A newer caller may hand a longer struct, if what we don't know in it is zero. */
-static bool options_size_known(const void *options, size_t size, size_t known) {
-    const unsigned char *bytes = options;
-    if (size < sizeof(size_t)) return false;
-    for (size_t i = known; i < size; i++)
-        if (bytes[i] != 0) return false;
-    return true;
-}
-
 static sft_code options_check(const sft_open_options *o, sft_error *err) {
     if ((unsigned)o->level > SFT_LEVEL_STRICT)
         return options_refuse("a level from 0 to 2 in the open options", o->level, err);
@@ -32,12 +24,8 @@ static sft_code options_check(const sft_open_options *o, sft_error *err) {
 sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err) {
     sft_open_options *o = &out->options;
     memset(out, 0, sizeof *out);
-    *o = (sft_open_options)SFT_OPEN_OPTIONS_INIT;
-    if (options && !options_size_known(options, options->size, sizeof *o))
-        return options_refuse("a known size of the open options (see SFT_OPEN_OPTIONS_INIT)",
-                              options->size, err);
-    sfti_options_copy(o, sizeof *o, options);
-    sft_code code = options_check(o, err);
+    sft_code code = sfti_take_open(options, o, err);
+    if (code == SFT_OK) code = options_check(o, err);
     if (code != SFT_OK) return code;
     out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ os_resize, NULL };
     out->limits.level = o->level;

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
 
@@ -260,12 +261,13 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
 }
 
 static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_error *err) {
-    sft_open_options own = SFT_OPEN_OPTIONS_INIT;
+    sft_open_options own;
     sft_source lent = r->source;
-    sfti_options_copy(&own, sizeof own, options);
+    sft_code code = sfti_take_open(options, &own, err);
+    if (code != SFT_OK) return code;
     own.header_only = false;
     lent.close = NULL;
-    sft_code code = sft_scan_source(lent, &own, &r->scan, err);
+    code = sft_scan_source(lent, &own, &r->scan, err);
     if (code != SFT_OK) return code;
     if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
     return take_fixes(r, err);

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "bytes/source.h"
 
 #include <string.h>
@@ -99,19 +100,19 @@ static sft_code save_planned(part_save *save, const sft_pair *metadata, size_t m
 sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                         size_t metadata_count, const sft_plan_options *options, sft_sink sink,
                         const sft_job *job, sft_error *err) {
-    part_save save = { .parts = parts, .count = count, .job = SFT_JOB_INIT };
-    sft_plan_options own = SFT_PLAN_OPTIONS_INIT;
-    sfti_options_copy(&own, sizeof own, options);
-    sfti_options_copy(&save.job, sizeof save.job, job);
+    part_save save = { .parts = parts, .count = count };
+    sft_plan_options own;
+    sft_code code = sfti_take_plan(options, &own, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &save.job, err);
     sft_allocator alloc = sfti_allocator(own.alloc);
     size_t order_bytes = count * sizeof *save.order;
-    sft_code code = check_parts(parts, count, err);
+    if (code == SFT_OK) code = check_parts(parts, count, err);
     if (code == SFT_OK && count > 0) {
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
     if (code == SFT_OK) {
-        code = save_planned(&save, metadata, metadata_count, options, &alloc, err);
+        code = save_planned(&save, metadata, metadata_count, &own, &alloc, err);
     }
     if (code == SFT_OK) code = write_parts(&save, sink, err);
     else sink.abandon(sink.ctx);

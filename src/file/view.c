@@ -1,6 +1,7 @@
 /* Tensor bytes: lent, copied, copied many at once, copied in slices. */
 #include "base/checked.h"
 #include "base/never.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
 
@@ -341,11 +342,11 @@ static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t co
 
 sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count,
                        const sft_job *job, sft_error *err) {
-    sft_job settled = SFT_JOB_INIT;
+    sft_job settled;
     uint64_t total;
     if (!file || (!reads && count)) return view_bad_call(err);
-    sfti_options_copy(&settled, sizeof settled, job);
-    sft_code code = reads_check(reads, count, &total, err);
+    sft_code code = sfti_take_job(job, &settled, err);
+    if (code == SFT_OK) code = reads_check(reads, count, &total, err);
     if (code != SFT_OK || count == 0) return code;
     uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
     /* count is under 2^32: only a host of 32 bits lacks the room */

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "bytes/source.h"
 #include "file/writer.h"
 #include "format/plan.h"
@@ -151,8 +152,11 @@ static sft_code writer_copy(sft_writer *w, size_t i, const sft_source *from, uin
 
 sft_code sft_writer_copy(sft_writer *writer, size_t i, const sft_source *from, uint64_t begin,
                          uint64_t len, const sft_job *job, sft_error *err) {
+    sft_job own;
     if (writer->failure.code != SFT_OK) return writer_failed(writer, err);
-    sft_code code = writer_copy(writer, i, from, begin, len, job, &writer->failure);
+    sft_code code = sfti_take_job(job, &own, &writer->failure);
+    if (code == SFT_OK)
+        code = writer_copy(writer, i, from, begin, len, &own, &writer->failure);
     return code == SFT_OK ? SFT_OK : remember(writer, code, err);
 }
 

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "file/file.h"
 #include "file/writer.h"
 #include "format/plan.h"
@@ -68,10 +69,13 @@ static sft_code added_begin(sfti_added *a, sft_error *err) {
     return copy_metadata(a, err);
 }
 
+static SFTI_OPTIONS_TAKE(added_take, sft_writer_options, SFT_WRITER_OPTIONS_INIT, alloc)
+
 static sft_code added_open(const sft_writer_options *options, sft_sink sink, sft_writer **out,
                            sft_error *err) {
-    sft_writer_options own = SFT_WRITER_OPTIONS_INIT;
-    sfti_options_copy(&own, sizeof own, options);
+    sft_writer_options own;
+    sft_code code = added_take(options, &own, err);
+    if (code != SFT_OK) return code;
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_writer *w = sfti_take(&alloc, sizeof *w);
     if (!w) return sfti_fail_memory(err, sizeof *w);
@@ -83,7 +87,7 @@ static sft_code added_open(const sft_writer_options *options, sft_sink sink, sft
     w->added.options = own;
     sfti_seed_draw(w, w->added.seed);
     sfti_error_clear(&w->failure);
-    sft_code code = added_begin(&w->added, err);
+    code = added_begin(&w->added, err);
     if (code == SFT_OK) {
         *out = w;
         return SFT_OK;

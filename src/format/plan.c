@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/never.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "base/splice.h"
 #include "base/utf8.h"
@@ -41,15 +42,13 @@ static const sft_span metadata_name = { "__metadata__", 12 };
 /* ── Checks ── */
 
 static sft_code check_options(planning *p, const sft_plan_options *options, sft_error *err) {
-    sft_plan_options own = SFT_PLAN_OPTIONS_INIT;
-    if (options) {
-        size_t size = options->size < sizeof own ? options->size : sizeof own;
-        if (size > sizeof own.size) memcpy(&own, options, size);
-    }
+    sft_plan_options own;
+    sft_code code = sfti_take_plan(options, &own, err);
     if (own.align == 0) own.align = 8;
     if (own.max_header_bytes == 0) own.max_header_bytes = SFT_MAX_HEADER_BYTES;
     if (own.max_header_bytes > SFTI_MOST_HEADER) own.max_header_bytes = SFTI_MOST_HEADER;
     p->options = own;
+    if (code != SFT_OK) return code;
     if (own.align >= 8 && (own.align & (own.align - 1)) == 0) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected an alignment that is a power of two from 8 on, found %u",

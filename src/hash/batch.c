@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/options.h"
 #include "hash/model.h"
 #include "os/os.h"
 
@@ -39,6 +40,7 @@ typedef struct batch {
     sft_allocator alloc; /* the caller's: calling thread only */
     sft_allocator work;  /* of models: libc's if there are threads */
     sft_hash_options options;
+    sft_open_options open;
     sft_job job;
     sfti_hash_kit kit;
     sfti_hash_opening opening;
@@ -351,37 +353,32 @@ static void batch_go(batch *b) {
 
 /* ── Beginning and end ── */
 
-static void batch_copy_options(void *to, size_t size, const void *from) {
-    size_t given;
-    if (!from) return;
-    memcpy(&given, from, sizeof given);
-    memcpy(to, from, given < size ? given : size);
-}
+static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cache)
 
 /* files: how many can be read at once at most. */
-static void batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
-                        size_t files, sft_error *err) {
-    static const sft_hash_options default_options = SFT_HASH_OPTIONS_INIT;
-    static const sft_job default_job = SFT_JOB_INIT;
-    b->options = default_options;
-    b->job = default_job;
-    batch_copy_options(&b->options, sizeof b->options, options);
-    batch_copy_options(&b->job, sizeof b->job, job);
+static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
+                            size_t files, sft_error *err) {
+    sft_code code = hash_take(options, &b->options, err);
+    if (code == SFT_OK) code = sfti_take_open(b->options.open, &b->open, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &b->job, err);
+    if (code != SFT_OK) return code;
     b->threads = b->job.threads ? b->job.threads : os_cpu_count();
     if (b->threads > BATCH_THREADS) b->threads = BATCH_THREADS;
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
     b->opening.split = files > 0 ? b->threads / files : 1;
     if (b->threads == 0) b->threads = 1;
-    b->alloc = sfti_allocator(b->options.open.alloc);
+    b->alloc = sfti_allocator(b->open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;
     b->opening.alloc = &b->work;
-    b->opening.options = &b->options;
+    b->opening.open = &b->open;
+    b->opening.only_cached = b->options.only_cached;
     b->opening.kit = &b->kit;
     b->opening.recall = b->options.cache ? batch_recall : NULL;
     b->opening.ctx = b;
     sfti_hash_kit_fill(&b->kit, 0);
+    return SFT_OK;
 }
 
 static size_t batch_rooms_size(const batch *b) {
@@ -466,8 +463,8 @@ sft_code sft_hash_paths(const sft_hash_ask *asks, size_t count, const sft_hash_o
     if ((!asks && count > 0) || !each) return batch_bad_call(err, "NULL");
     size_t files;
     sft_code code = batch_check(asks, count, &files, err);
+    if (code == SFT_OK) code = batch_begin(&b, options, job, files, err);
     if (code != SFT_OK || count == 0) return code;
-    batch_begin(&b, options, job, files, err);
     code = batch_run(&b);
     batch_release(&b);
     return code;
@@ -527,8 +524,9 @@ sft_code sft_hash_set(const sft_set *set, uint32_t algos, sft_hashes *out, const
     batch b = { .count = 0 };
     memset(out, 0, sizeof *out);
     if (!set || algos & ~SFT_HASH_ALL) return batch_bad_call(err, set ? "other bits" : "NULL");
-    batch_begin(&b, NULL, job, sft_set_shard_count(set), err);
-    sft_code code = hash_borrowed(&b, set, algos, out);
+    sft_code code = batch_begin(&b, NULL, job, sft_set_shard_count(set), err);
+    if (code != SFT_OK) return code;
+    code = hash_borrowed(&b, set, algos, out);
     batch_release(&b);
     return code;
 }

@@ -74,7 +74,7 @@ static bool is_about_model(sft_code code) {
 }
 
 static void model_open_header(sfti_hash_model *model, const sfti_hash_opening *opening) {
-    sft_open_options options = opening->options->open;
+    sft_open_options options = *opening->open;
     sft_error err = SFT_ERROR_INIT;
     options.mode = SFT_READ;
     options.header_only = false;
@@ -176,7 +176,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
         sfti_hash_key key = model_key(&info);
         model_recall(model, opening, model->ask.path, &key, &model->hashes);
     }
-    if (opening->options->only_cached) return;
+    if (opening->only_cached) return;
     if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
         model_open_fd(model, opening);
 }
@@ -275,16 +275,17 @@ static void set_list_units(sfti_hash_model *model) {
 
 static void model_open_set(sfti_hash_model *model, const sfti_hash_opening *opening) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    options.open = opening->options->open;
-    options.open.mode = SFT_READ;
-    options.open.header_only = false;
-    options.open.alloc = opening->alloc;
+    sft_open_options open = *opening->open;
+    open.mode = SFT_READ;
+    open.header_only = false;
+    open.alloc = opening->alloc;
+    options.open = &open;
     model->is_many = true;
     if (sft_set_open(model->ask.path, &options, &model->opened, &model->error)) return;
     model->set = model->opened;
     if (!set_add_sizes(model) || !set_make_room(model)) return;
     set_recall(model, opening);
-    if (!opening->options->only_cached) set_list_units(model);
+    if (!opening->only_cached) set_list_units(model);
 }
 
 /* ── All ── */

@@ -50,7 +50,8 @@ typedef struct sfti_hash_model {
 
 typedef struct sfti_hash_opening {
     const sft_allocator *alloc;
-    const sft_hash_options *options;
+    const sft_open_options *open; /* for headers; alloc below is used */
+    bool only_cached;
     const sfti_hash_kit *kit;
     size_t split; /* threads that may read one file side by side */
     /* Looks into the cache; NULL when there is none. */

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/options.h"
 #include "info/beside.h"
 
 #include <string.h>
@@ -57,28 +58,26 @@ static void take_shard(sft_info *info, const sft_info_folder *folder) {
 
 /* ── Opening ── */
 
-static sft_info *new_info(const sft_set *set, const sft_info_options *options,
-                          sft_error *err) {
-    sft_info_options defaults = SFT_INFO_OPTIONS_INIT;
-    sft_allocator alloc;
-    if (options)
-        memcpy(&defaults, options,
-               options->size < sizeof defaults ? options->size : sizeof defaults);
-    alloc = sfti_allocator(defaults.alloc);
+static SFTI_OPTIONS_TAKE(info_take, sft_info_options, SFT_INFO_OPTIONS_INIT, alloc)
+
+static sft_code new_info(const sft_set *set, const sft_info_options *options, sft_info **out,
+                         sft_error *err) {
+    sft_info_options own;
+    sft_code code = info_take(options, &own, err);
+    if (code) return code;
+    sft_allocator alloc = sfti_allocator(own.alloc);
     sft_info *info = sfti_take(&alloc, sizeof *info);
-    if (!info) {
-        sfti_fail_memory(err, sizeof *info);
-        return NULL;
-    }
+    if (!info) return sfti_fail_memory(err, sizeof *info);
     memset(info, 0, sizeof *info);
     info->arena.alloc = alloc;
-    info->options = defaults;
+    info->options = own;
     info->set = set;
     info->rating = -1;
     info->nsfw_level = -1;
     info->negative = -1;
     info->adapter.scale = -1;
-    return info;
+    *out = info;
+    return SFT_OK;
 }
 
 static sft_code finish_info(sft_info *info, sft_info **out, sft_error *err) {
@@ -114,8 +113,9 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
 sft_code sft_info_open(const sft_set *set, const char *path, const sft_info_folder *folder,
                        const sft_info_options *options, sft_info **out, sft_error *err) {
     *out = NULL;
-    sft_info *info = new_info(set, options, err);
-    if (!info) return SFT_OUT_OF_MEMORY;
+    sft_info *info = NULL;
+    sft_code code = new_info(set, options, &info, err);
+    if (code) return code;
     collect(info, path, folder);
     return finish_info(info, out, err);
 }
@@ -139,13 +139,14 @@ static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer
                               sft_error *err) {
     sft_info_options options = info->options;
     options.alloc = &info->arena.alloc;
-    sft_info *again = new_info(info->set, &options, err), *made = NULL;
-    if (!again) return SFT_OUT_OF_MEMORY;
+    sft_info *again, *made = NULL;
+    sft_code code = new_info(info->set, &options, &again, err);
+    if (code) return code;
     again->computed = sfti_info_copy(again, computed);
     again->answer = sfti_info_copy(again, answer);
     sft_span path = sfti_info_text(again, "%.*s", (int)info->path.len, info->path.data);
     if (!again->code) collect(again, info->path.len > 0 ? path.data : NULL, info->listed);
-    sft_code code = finish_info(again, &made, err);
+    code = finish_info(again, &made, err);
     if (code) return code;
     sft_info older = *info;
     *info = *made;
@@ -242,8 +243,9 @@ sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const cha
     if (count == 0)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected parts, found none");
     const sft_info_part *first = main_part(parts, count);
-    sft_info *info = new_info(first->set, options, err);
-    if (!info) return SFT_OUT_OF_MEMORY;
+    sft_info *info = NULL;
+    sft_code code = new_info(first->set, options, &info, err);
+    if (code) return code;
     info->parts = parts;
     info->part_count = count;
     take_names(info, path);

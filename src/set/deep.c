@@ -2,6 +2,7 @@
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "set/set.h"
 
 #include <string.h>
@@ -140,7 +141,7 @@ typedef struct deep_walk {
 
 static sft_code deep_tick(const deep_walk *walk) {
     const sft_job *job = walk->job;
-    if (!job || !job->tick || job->tick(job->ctx, walk->done, walk->total)) return SFT_OK;
+    if (!job->tick || job->tick(job->ctx, walk->done, walk->total)) return SFT_OK;
     return sfti_fail(walk->err, SFT_CANCELLED, SFT_NO_OFFSET,
                      "expected to go on, found the job cancelled");
 }
@@ -236,11 +237,14 @@ static size_t deep_room(const sft_set *set) {
 
 sft_code sft_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
-    deep_walk walk = { .out = out, .job = job, .room = deep_room(set), .err = err };
+    sft_job own;
+    deep_walk walk = { .out = out, .job = &own, .room = deep_room(set), .err = err };
     deep_clear(out);
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code) return code;
     walk.window = sfti_take(alloc, walk.room);
     if (!walk.window) return sfti_fail_memory(err, walk.room);
-    sft_code code = deep_set(&walk, set);
+    code = deep_set(&walk, set);
     sfti_release(alloc, walk.window, walk.room);
     if (code) deep_clear(out);
     return code;

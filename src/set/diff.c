@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "set/set.h"
 
@@ -210,13 +211,18 @@ static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
     return code;
 }
 
+static SFTI_OPTIONS_TAKE(diff_take, sft_diff_options, SFT_DIFF_OPTIONS_INIT, alloc)
+
 sft_code sft_diff_sets(const sft_set *a, const sft_set *b, const sft_diff_options *options,
                        const sft_job *job, sft_diff **out, sft_error *err) {
-    sft_diff_options own = SFT_DIFF_OPTIONS_INIT;
-    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    sft_diff_options own;
+    sft_job own_job;
+    *out = NULL;
+    sft_code code = diff_take(options, &own, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
+    if (code != SFT_OK) return code;
     sft_allocator alloc = sfti_set_allocator(own.alloc);
     sfti_arena work = { .alloc = alloc };
-    *out = NULL;
     if (own.atol < 0 || own.rtol < 0 || own.atol != own.atol || own.rtol != own.rtol)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected tolerances of 0 or more, found a negative one");
@@ -225,9 +231,9 @@ sft_code sft_diff_sets(const sft_set *a, const sft_set *b, const sft_diff_option
     memset(diff, 0, sizeof *diff);
     diff->arena.alloc = alloc;
     diff->options = own;
-    diff_walk walk = { .run = { .sets = { a, b }, .options = &diff->options, .job = job },
+    diff_walk walk = { .run = { .sets = { a, b }, .options = &diff->options, .job = &own_job },
                        .diff = diff, .err = err };
-    sft_code code = diff_all(&walk, &work);
+    code = diff_all(&walk, &work);
     sfti_arena_free(&work);
     if (code) sft_diff_free(diff);
     else *out = diff;

@@ -141,7 +141,7 @@ static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
 
 static sft_code data_tick(const sfti_diff_run *run, sft_error *err) {
     const sft_job *job = run->job;
-    if (!job || !job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
+    if (!job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
     return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
                      "expected to go on, found the job cancelled");
 }

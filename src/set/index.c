@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "base/utf8.h"
 #include "os/os.h"
@@ -13,26 +14,15 @@
 
 /* ── Options ── */
 
-/* A newer caller's longer struct will do if what is not known in it is zero. */
-static bool set_options_known(const sft_set_options *from) {
-    if (from->size < sizeof from->size) return false;
-    for (size_t i = sizeof *from; i < from->size; i++)
-        if (((const uint8_t *)from)[i] != 0) return false;
-    return true;
-}
+static SFTI_OPTIONS_TAKE(set_take, sft_set_options, SFT_SET_OPTIONS_INIT, open)
 
-sft_code sfti_set_options(const sft_set_options *from, sft_set_options *out, sft_error *err) {
-    sft_set_options all = SFT_SET_OPTIONS_INIT;
-    *out = all;
-    if (from && !set_options_known(from))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a known size of the set options (see SFT_SET_OPTIONS_INIT), "
-                         "found %zu", from->size);
-    if (from) memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
-    out->size = sizeof *out;
-    if (!out->max_index_bytes) out->max_index_bytes = SFT_MAX_INDEX_BYTES;
-    if (!out->max_shards) out->max_shards = SFT_MAX_SHARDS;
-    return SFT_OK;
+sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_error *err) {
+    sft_set_options own;
+    sft_code code = set_take(from, &own, err);
+    if (code == SFT_OK) code = sfti_take_open(own.open, &out->open, err);
+    out->max_index_bytes = own.max_index_bytes ? own.max_index_bytes : SFT_MAX_INDEX_BYTES;
+    out->max_shards = own.max_shards ? own.max_shards : SFT_MAX_SHARDS;
+    return code;
 }
 
 sft_code sfti_set_path_fail(sft_error *err) {
@@ -107,7 +97,7 @@ static sft_code index_check_utf8(sft_span text, sft_error *err) {
 
 typedef struct index_reading {
     sfti_index *index;
-    const sft_set_options *options;
+    const sfti_set_how *options;
     sfti_json json;
     sfti_json map; /* as it stood after the key weight_map */
     bool has_map, has_metadata;
@@ -347,7 +337,7 @@ static sft_code index_map(const index_reading *r) {
 
 /* ── Whole ── */
 
-sft_code sfti_index_load(const char *path, const sft_set_options *options, sfti_index *out,
+sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_index *out,
                          sft_error *err) {
     index_reading r = { .index = out, .options = options, .err = err };
     sft_span text = { NULL, 0 };
@@ -374,10 +364,10 @@ struct sft_index_names {
 
 sft_code sft_index_read(const char *path, const sft_set_options *options,
                         sft_index_names **out, sft_error *err) {
-    sft_set_options all;
+    sfti_set_how all;
     *out = NULL;
     if (!path) return sfti_set_path_fail(err);
-    sft_code code = sfti_set_options(options, &all, err);
+    sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
     sft_allocator alloc = sfti_set_allocator(all.open.alloc);
     sft_index_names *names = sfti_take(&alloc, sizeof *names);

@@ -3,7 +3,7 @@
 #define SFTI_SET_INDEX_H
 
 #include "base/mem.h"
-#include "safetensors_set.h"
+#include "set/set.h"
 
 typedef struct sfti_index_entry {
     sft_span tensor;
@@ -21,12 +21,9 @@ typedef struct sfti_index {
     size_t shard_count;
 } sfti_index;
 
-/* Options with every default filled in; SFT_BAD_ARGUMENT for a size that makes no sense. */
-sft_code sfti_set_options(const sft_set_options *from, sft_set_options *out, sft_error *err);
-
 /* Read and check all of an index; its memory comes from options->open.alloc. Free with
  * sfti_index_release, also after a failure. */
-sft_code sfti_index_load(const char *path, const sft_set_options *options, sfti_index *out,
+sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_index *out,
                          sft_error *err);
 void sfti_index_release(sfti_index *index);
 

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/splice.h"
 #include "base/utf8.h"
 #include "os/os.h"
@@ -204,10 +205,9 @@ static sft_code edit_write(index_edit *e, const char *to, const sft_path_options
 
 static sft_code edit_run(index_edit *e, const char *path, const char *to,
                          const sft_path_options *options, bool *changed) {
-    sft_set_options all;
-    sft_set_options asked = SFT_SET_OPTIONS_INIT;
-    asked.open.alloc = options ? options->alloc : NULL;
-    sft_code code = sfti_set_options(&asked, &all, e->err);
+    sfti_set_how all;
+    sft_code code = sfti_set_settle(NULL, &all, e->err);
+    all.open.alloc = options->alloc;
     if (code == SFT_OK) code = sfti_index_load(path, &all, &e->index, e->err);
     if (code != SFT_OK) return code;
     sfti_cuts_begin(&e->cuts, &e->index.arena);
@@ -219,17 +219,21 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     return edit_write(e, to ? to : path, options);
 }
 
+static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, only_look)
+
 sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, const char *to,
                            const sft_path_options *options, bool *changed, sft_error *err) {
-    index_edit e = { .changes = SFT_INDEX_CHANGES_INIT, .err = err };
+    index_edit e = { .err = err };
+    sft_path_options own;
     if (changed) *changed = false;
     if (!path) return sfti_set_path_fail(err);
-    if (changes) memcpy(&e.changes, changes, changes->size < sizeof e.changes ? changes->size
-                                                                              : sizeof e.changes);
+    sft_code code = index_edit_take(changes, &e.changes, err);
+    if (code == SFT_OK) code = sfti_take_path(options, &own, err);
+    if (code != SFT_OK) return code;
     if (e.changes.place_count > 0 && (e.changes.tensor_count > 0 || e.changes.shard_count > 0))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected places or other names, found both");
-    sft_code code = edit_run(&e, path, to, options, changed);
+    code = edit_run(&e, path, to, &own, changed);
     sfti_index_release(&e.index);
     return code;
 }

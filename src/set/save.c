@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "os/os.h"
 #include "set/set.h"
@@ -20,6 +21,7 @@ typedef struct set_save {
     const sft_pair *metadata;
     size_t metadata_count;
     sft_save_set_options options;
+    sft_plan_options plan;
     sft_allocator alloc;
     sfti_arena arena;
     sft_part *some;  /* of the shard in hand; room for count */
@@ -122,7 +124,7 @@ static sft_code save_shard(set_save *s, uint32_t shard, sft_error *err) {
     if (code) return code;
     if (s->job.tick) job.tick = save_tick;
     job.ctx = s;
-    code = sft_save_parts(s->some, count, s->metadata, s->metadata_count, &s->options.plan, sink,
+    code = sft_save_parts(s->some, count, s->metadata, s->metadata_count, &s->plan, sink,
                           &job, err);
     s->done += bytes;
     return save_count(s, code);
@@ -317,38 +319,28 @@ static sft_code save_check(const set_save *s, sft_error *err) {
                      "expected a path of at most %d bytes, found a longer one", SAVE_PATH);
 }
 
-static void save_options(set_save *s, const sft_save_set_options *options, const sft_job *job) {
-    sft_save_set_options own = SFT_SAVE_SET_OPTIONS_INIT;
-    sft_job no_job = SFT_JOB_INIT;
-    if (options) {
-        size_t size = options->size < sizeof own ? options->size : sizeof own;
-        memcpy(&own, options, size);
-    }
-    s->options = own;
-    s->stem = own.stem ? own.stem : "model";
-    s->job = job ? *job : no_job;
-    s->alloc = sfti_set_allocator(own.plan.alloc);
-    s->options.plan.alloc = &s->alloc;
-    s->arena.alloc = s->alloc;
-}
+static SFTI_OPTIONS_TAKE(save_set_take, sft_save_set_options, SFT_SAVE_SET_OPTIONS_INIT, plan)
 
 sft_code sft_save_set(const char *folder, const sft_part *parts, const uint32_t *shard_of,
                       size_t count, uint32_t shards, const sft_pair *metadata,
                       size_t metadata_count, const sft_save_set_options *options,
                       const sft_job *job, sft_error *err) {
-    sft_allocator alloc = sfti_set_allocator(options ? options->plan.alloc : NULL);
+    sft_save_set_options own;
+    sft_plan_options plan;
+    sft_job own_job;
+    sft_code code = save_set_take(options, &own, err);
+    if (!code) code = sfti_take_plan(own.plan, &plan, err);
+    if (!code) code = sfti_take_job(job, &own_job, err);
+    if (code) return code;
+    sft_allocator alloc = sfti_set_allocator(plan.alloc);
     set_save *s = sfti_take(&alloc, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
-    memset(s, 0, sizeof *s);
-    s->folder = folder;
-    s->parts = parts;
-    s->shard_of = shard_of;
-    s->count = count;
-    s->shards = shards;
-    s->metadata = metadata;
-    s->metadata_count = metadata_count;
-    save_options(s, options, job);
-    sft_code code = save_check(s, err);
+    *s = (set_save){ .folder = folder, .stem = own.stem ? own.stem : "model", .parts = parts,
+                     .shard_of = shard_of, .count = count, .shards = shards,
+                     .metadata = metadata, .metadata_count = metadata_count, .options = own,
+                     .plan = plan, .alloc = alloc, .arena = { .alloc = alloc }, .job = own_job };
+    s->plan.alloc = &s->alloc;
+    code = save_check(s, err);
     if (!code) code = save_prepare(s, err);
     if (!code) code = save_begin(s, err);
     if (!code) code = save_files(s, err);

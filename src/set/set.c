@@ -227,7 +227,7 @@ static sft_code set_take_index(sft_set *set, const char *path, const sfti_index 
 }
 
 static sft_code set_from_index(const char *path, const sfti_index *index,
-                               const sft_set_options *options, sft_set **out, sft_error *err) {
+                               const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
     sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
     if (code) return code;
@@ -240,7 +240,7 @@ static sft_code set_from_index(const char *path, const sfti_index *index,
     return code;
 }
 
-static sft_code set_open_index(const char *path, const sft_set_options *options, sft_set **out,
+static sft_code set_open_index(const char *path, const sfti_set_how *options, sft_set **out,
                                sft_error *err) {
     sfti_index index;
     sft_code code = sfti_index_load(path, options, &index, err);
@@ -264,7 +264,7 @@ bool sft_is_index_path(const char *path) {
 /* ── Opening ── */
 
 static sft_code set_open_list(const char *const *paths, size_t count,
-                              const sft_set_options *options, sft_set **out, sft_error *err) {
+                              const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
     sft_code code = set_new(options->open.alloc, count, &set, err);
     if (code) return code;
@@ -278,9 +278,9 @@ static sft_code set_open_list(const char *const *paths, size_t count,
 
 sft_code sft_set_open_list(const char *const *paths, size_t count,
                            const sft_set_options *options, sft_set **out, sft_error *err) {
-    sft_set_options all;
+    sfti_set_how all;
     *out = NULL;
-    sft_code code = sfti_set_options(options, &all, err);
+    sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
     if (count == 0 || count > all.max_shards)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -328,7 +328,7 @@ static bool set_is_contents(sft_code code) {
 
 /* A file refused with *error may be an index under another name. What kept us from looking
  * takes the place of the refusal, which may be wrong. */
-static sft_code set_open_text(const char *path, const sft_set_options *options, sft_set **out,
+static sft_code set_open_text(const char *path, const sfti_set_how *options, sft_set **out,
                               sft_error *error) {
     sft_error tried = SFT_ERROR_INIT;
     sfti_index index;
@@ -348,12 +348,12 @@ static sft_code set_open_text(const char *path, const sft_set_options *options, 
 
 sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set **out,
                       sft_error *err) {
-    sft_set_options all;
+    sfti_set_how all;
     sft_error error = SFT_ERROR_INIT;
     sft_file *file;
     *out = NULL;
     if (!path) return sfti_set_path_fail(err);
-    sft_code code = sfti_set_options(options, &all, err);
+    sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
     if (sft_is_index_path(path)) return set_open_index(path, &all, out, err);
     code = set_open_file(path, &all.open, &file, &error);

@@ -27,6 +27,13 @@ sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, cons
                         sfti_arena *arena, sft_error *err);
 /* The entry already there under this name, else puts this one and returns it. */
 uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry);
+/* Options of a set and of its shards, every default filled in. */
+typedef struct sfti_set_how {
+    uint64_t max_index_bytes;
+    uint32_t max_shards;
+    sft_open_options open; /* its alloc serves the set too */
+} sfti_set_how;
+sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_error *err);
 /* SFT_BAD_ARGUMENT for a path that is NULL. */
 sft_code sfti_set_path_fail(sft_error *err);
 

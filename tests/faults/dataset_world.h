@@ -171,13 +171,15 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
                          { sft_span_cstr("generate_index"),
                            sft_span_cstr(w->index ? "true" : "false") } };
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_dataset_options *options = NULL;
     sft_storage s = { .ctx = NULL };
     sft_commit *c = NULL;
     how.how = w->how;
     how.adopt_listing = w->adopt;
     how.lock_wait_ms = 1;
-    how.open.alloc = &fault_alloc;
+    how.open = &open;
+    open.alloc = &fault_alloc;
     sft_code code = sft_dataset_options_new(pairs, 3, &fault_alloc, &options, err);
     if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
     if (!code) code = sft_commit_begin(options, &s, NULL, &how, &c, err);

@@ -42,7 +42,10 @@ static void make_old(void) {
 
 static sft_edit_options options_of(const fault_scene *scene) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
-    options.open.alloc = &fault_alloc;
+    static sft_open_options open;
+    open = (sft_open_options)SFT_OPEN_OPTIONS_INIT;
+    options.open = &open;
+    open.alloc = &fault_alloc;
     options.keep_mtime = scene->way == MTIME;
     options.safe = scene->way == SAFE;
     options.insert_from = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
@@ -199,9 +202,11 @@ static void keep_new(void) {
 
 static const char *judge_file(const fault_scene *scene, const fault_seen *seen) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     bool done = seen->status == SFT_OK;
     if (os_fake_exists(JOURNAL)) {
-        options.open.alloc = &fault_alloc;
+        options.open = &open;
+        open.alloc = &fault_alloc;
         if (!done && scene->way < MEND && !is_file(old, sizeof old) && !is_file(fresh, fresh_len) &&
             (!seen->err.hint || !strstr(seen->err.hint, "recover")))
             return "the file is torn, and nobody says how to mend it";

@@ -36,7 +36,9 @@ static uint64_t model_sum(const char *path) {
     sft_set *set = NULL;
     uint64_t sum = 1;
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    options.open.alloc = &fault_alloc;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    options.open = &open;
+    open.alloc = &fault_alloc;
     if (sft_set_open(path, &options, &set, NULL)) return 0;
     for (size_t i = 0; i < sft_set_count(set); i++) sum += tensor_sum(set, i);
     for (size_t s = 0; s < sft_set_shard_count(set); s++) {
@@ -70,7 +72,9 @@ static void set_world(const fault_scene *scene) {
 
 static const char *mend_all(void) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
-    options.open.alloc = &fault_alloc;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    options.open = &open;
+    open.alloc = &fault_alloc;
     for (size_t i = 0; i < sizeof edited / sizeof *edited; i++) {
         sft_edit_found found;
         if (!os_fake_exists(edited[i])) continue;

@@ -15,8 +15,11 @@ static uint32_t places[512];
 
 static sft_set_options options_of(const fault_scene *scene) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
-    options.open.mode = (sft_mode)scene->mode;
-    options.open.alloc = &fault_alloc;
+    static sft_open_options open;
+    open = (sft_open_options)SFT_OPEN_OPTIONS_INIT;
+    options.open = &open;
+    open.mode = (sft_mode)scene->mode;
+    open.alloc = &fault_alloc;
     return options;
 }
 
@@ -25,7 +28,7 @@ enum { AS_IT_IS, AS_LIST, AS_FILE, AS_SYSTEM };
 static sft_code open_file_as_set(const fault_scene *scene, sft_set **set, sft_error *err) {
     sft_set_options options = options_of(scene);
     sft_file *file;
-    sft_code code = sft_open(scene->path, &options.open, &file, err);
+    sft_code code = sft_open(scene->path, options.open, &file, err);
     return code ? code : sft_set_from_file(file, scene->path, set, err);
 }
 

@@ -44,8 +44,10 @@ static model look(void) {
     model m = { 0, os_fake_count_files() };
     os_fake_each_folder(count_folder, &m.files);
     sft_set_options options = SFT_SET_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_set *set;
-    options.open.alloc = &fault_alloc;
+    options.open = &open;
+    open.alloc = &fault_alloc;
     if (sft_set_open(INDEX, &options, &set, NULL)) return m;
     for (size_t i = 0; i < sft_set_count(set); i++)
         m.digest += tensor_digest(sft_set_shard(set, sft_set_tensor_shard(set, i)),

@@ -327,8 +327,10 @@ static void one_set(verdict_run *run, const char *path) {
     for (unsigned level = 0; level < 3; level++) {
         if (!(run->levels >> level & 1)) continue;
         sft_set_options options = SFT_SET_OPTIONS_INIT;
+        sft_open_options open = SFT_OPEN_OPTIONS_INIT;
         sft_set *set = NULL;
-        options.open.level = (sft_level)level;
+        options.open = &open;
+        open.level = (sft_level)level;
         sft_code code = sft_set_open(path, &options, &set, NULL);
         text.len = 0;
         put_cstr(&text, sft_code_describe(code)->name);

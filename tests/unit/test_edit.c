@@ -255,16 +255,18 @@ static void test_refused(void **state) {
 /* What the level or a limit would refuse to read is not written. */
 static void test_limits(void **state) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     (void)state;
     put_file("{" A_B "}" PAD16, 8);
-    options.open.level = SFT_LEVEL_STRICT;
+    options.open = &open;
+    open.level = SFT_LEVEL_STRICT;
     sft_edit *edit = open_edit(&options);
     assert_int_equal(name(edit, "a", "a\x07"), SFT_OK);
     assert_int_equal(sft_edit_apply(edit, NULL, NULL, &err), SFT_STRICT_NAME);
     sft_edit_close(edit);
-    options.open.level = SFT_LEVEL_DEFAULT;
-    options.open.max_header_bytes = 200;
+    open.level = SFT_LEVEL_DEFAULT;
+    open.max_header_bytes = 200;
     edit = open_edit(&options);
     set(edit, "a key", "a value that does not fit");
     assert_int_equal(sft_edit_apply(edit, NULL, NULL, &err), SFT_HEADER_TOO_LARGE);

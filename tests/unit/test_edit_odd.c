@@ -121,8 +121,10 @@ static void expect_text(const char *before, const char *after) {
 
 static void test_odd(void **state) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     (void)state;
-    options.open.level = SFT_LEVEL_COMPAT;
+    options.open = &open;
+    open.level = SFT_LEVEL_COMPAT;
     for (size_t i = 0; i < sizeof odd_cases / sizeof *odd_cases; i++) {
         const odd_case *row = &odd_cases[i];
         sft_edit_report report;
@@ -278,21 +280,23 @@ static void test_large_metadata(void **state) {
 /* Room to spare is given up before an edit is refused. */
 static void test_header_cap(void **state) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_edit_report report;
     (void)state;
     put_file("{" A_B "}", 8);
     size_t n = strlen("{" A_B "}");
-    options.open.max_header_bytes = n + 4096;
+    options.open = &open;
+    open.max_header_bytes = n + 4096;
     sft_edit *edit = open_edit(&options);
     assert_int_equal(set(edit, "k", "v"), SFT_OK);
     assert_int_equal(finish(edit, &report), SFT_OK);
     assert_int_equal(report.header_after, n + 4096);
     put_file("{" A_B "}", 8);
-    options.open.max_header_bytes = n + 4095;
+    open.max_header_bytes = n + 4095;
     edit = open_edit(&options);
     assert_int_equal(set(edit, "k", "v"), SFT_OK);
     assert_int_equal(finish(edit, &report), SFT_HEADER_TOO_LARGE);
-    options.open.max_header_bytes = n;
+    open.max_header_bytes = n;
     edit = open_edit(&options);
     assert_int_equal(sft_edit_rename(edit, sft_span_cstr("a"), sft_span_cstr("c"), NULL), SFT_OK);
     assert_int_equal(finish(edit, &report), SFT_OK); /* fits */

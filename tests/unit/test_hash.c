@@ -137,9 +137,11 @@ static void vectors_of_open_sets(void **state) {
     for (int i = 0; i < 4; i++) {
         for (int mode = SFT_READ; mode <= SFT_MAP; mode++) {
             sft_set_options options = SFT_SET_OPTIONS_INIT;
+            sft_open_options open = SFT_OPEN_OPTIONS_INIT;
             sft_hashes found;
             sft_set *set;
-            options.open.mode = (sft_mode)mode;
+            options.open = &open;
+            open.mode = (sft_mode)mode;
             assert_int_equal(sft_set_open(nth_vector(i), &options, &set, NULL), SFT_OK);
             assert_int_equal(sft_hash_set(set, SFT_HASH_ALL, &found, NULL, NULL), SFT_OK);
             assert_hashes(&found, vectors[i]);
@@ -469,8 +471,10 @@ static void memory_runs_out(void **state) {
             test_memory memory = { .fail_on = n };
             sft_allocator alloc = { resize_test_memory, &memory };
             sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+            sft_open_options open = SFT_OPEN_OPTIONS_INIT;
             sft_hashes found;
-            options.open.alloc = &alloc;
+            options.open = &open;
+            open.alloc = &alloc;
             code = sft_hash_path(paths[p], SFT_HASH_ALL, &options, &found, NULL, NULL);
             assert_true(code == SFT_OK || code == SFT_OUT_OF_MEMORY);
             assert_int_equal(memory.held, 0);

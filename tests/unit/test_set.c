@@ -120,6 +120,7 @@ static void a_pointer_is_told_apart(void **state) {
 
 static void options_are_checked(void **state) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     const char *path = one_tensor("one.safetensors", "a");
     sft_set *set;
     (void)state;
@@ -127,9 +128,10 @@ static void options_are_checked(void **state) {
     assert_int_equal(sft_set_open(path, &options, &set, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_set_open_list(&path, 1, &options, &set, NULL), SFT_BAD_ARGUMENT);
     options.size = sizeof options;
-    options.open.max_tensors = 1;
+    options.open = &open;
+    open.max_tensors = 1;
     const sft_allocator none = { NULL, NULL };
-    options.open.alloc = &none; /* the system's */
+    open.alloc = &none; /* the system's */
     assert_int_equal(sft_set_open(path, &options, &set, NULL), SFT_OK);
     assert_int_equal(sft_set_tensor_shard(set, 0), 0);
     assert_int_equal(sft_set_tensor_shard(set, 1), 0);
@@ -414,6 +416,7 @@ static void descriptors_run_out_clearly(void **state) {
     const char *paths[40];
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = SFT_SET_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     sft_set *set;
     (void)state;
     for (int i = 0; i < 40; i++) {
@@ -427,7 +430,8 @@ static void descriptors_run_out_clearly(void **state) {
     low.rlim_cur = 30;
     temp_must(setrlimit(RLIMIT_NOFILE, &low) == 0, "setrlimit");
     sft_code code = sft_set_open_list(paths, 40, NULL, &set, &err);
-    options.open.mode = SFT_MAP;
+    options.open = &open;
+    open.mode = SFT_MAP;
     sft_code mapped = sft_set_open_list(paths, 40, &options, &set, NULL);
     temp_must(setrlimit(RLIMIT_NOFILE, &old) == 0, "setrlimit");
     assert_int_equal(code, SFT_IO_OPEN);
@@ -460,9 +464,11 @@ static void every_allocation_may_fail(void **state) {
     budget b = { 0, 0 };
     sft_allocator alloc = { budget_resize, &b };
     sft_set_options options = SFT_SET_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     const char *path = two_shards();
     (void)state;
-    options.open.alloc = &alloc;
+    options.open = &open;
+    open.alloc = &alloc;
     for (size_t n = 0;; n++) {
         sft_error err = SFT_ERROR_INIT;
         uint32_t order[4];

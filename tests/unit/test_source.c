@@ -192,35 +192,13 @@ static void test_no_memory(void **state) {
     assert_int_equal(close(fd), 0);
 }
 
-typedef struct options {
-    size_t size;
-    uint32_t a, b;
-} options;
-
-static void test_options(void **state) {
-    options own = { sizeof own, 1, 2 }, theirs = { offsetof(options, b), 7, 8 };
-    (void)state;
-    sfti_options_copy(&own, sizeof own, &theirs);
-    assert_int_equal(own.size, sizeof own);
-    assert_int_equal(own.a, 7);
-    assert_int_equal(own.b, 2);
-    theirs.size = 1000;
-    sfti_options_copy(&own, sizeof own, &theirs);
-    assert_int_equal(own.b, 8);
-    theirs.size = 0;
-    theirs.a = 9;
-    sfti_options_copy(&own, sizeof own, &theirs);
-    sfti_options_copy(&own, sizeof own, NULL);
-    assert_int_equal(own.a, 7);
-}
-
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory), IN_DIR(test_file), IN_DIR(test_not_a_file),
         IN_DIR(test_fd_stays), cmocka_unit_test(test_pipe), IN_DIR(test_map),
-        IN_DIR(test_no_memory), cmocka_unit_test(test_options),
+        IN_DIR(test_no_memory),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static bool is_answer(sft_code code) {
 static sft_code look_deep(const checking *check, sft_deep *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_set *set = NULL;
-    options.open = check->open;
+    options.open = &check->open;
     sft_code code = sft_set_open(check->path, &options, &set, err);
     if (code == SFT_OK) code = sft_check_deep(set, deep, check->job, err);
     sft_set_close(set);
@@ -105,7 +105,7 @@ static sft_code check_fit(checking *check, sft_deep *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_set *set = NULL;
-    options.open = check->open;
+    options.open = &check->open;
     if (sft_set_open(check->path, &options, &set, &failed)) {
         keep_first(check, &failed);
         return SFT_OK;
@@ -119,7 +119,7 @@ static sft_code check_parts(checking *check, sft_deep *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_index_names *names = NULL;
-    options.open = check->open;
+    options.open = &check->open;
     if (sft_index_read(check->path, &options, &names, &failed)) {
         keep_first(check, &failed);
         if (is_answer(failed.code)) return SFT_OK;

@@ -143,18 +143,20 @@ static int keep_path(opened_set *opened, const char *path) {
     return -1;
 }
 
-/* No GIL. Where the system does not map privately it is read, and *options say so. */
-static sft_code open_set(const char *path, sft_set_options *options, sft_set **out,
+/* No GIL. Where the system does not map privately it is read, and *open says so. */
+static sft_code open_set(const char *path, sft_open_options *open, sft_set **out,
                          sft_error *err) {
-    sft_code code = sft_set_open(path, options, out, err);
-    if (code != SFT_IO_MAP || options->open.mode != SFT_MAP_COW) return code;
-    options->open.mode = SFT_READ;
-    return sft_set_open(path, options, out, err);
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    options.open = open;
+    sft_code code = sft_set_open(path, &options, out, err);
+    if (code != SFT_IO_MAP || open->mode != SFT_MAP_COW) return code;
+    open->mode = SFT_READ;
+    return sft_set_open(path, &options, out, err);
 }
 
 /* Takes over the path. */
 static int open_file(pysft_state *state, opened_set *opened, PyObject *source, pysft_path *path,
-                     sft_set_options *options) {
+                     sft_open_options *options) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     Py_BEGIN_ALLOW_THREADS
@@ -178,12 +180,11 @@ static int open_file(pysft_state *state, opened_set *opened, PyObject *source, p
 
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
                      const pysft_opening *opening) {
-    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    sft_open_options options = file_options(opening, path_mode(opening->mode));
     pysft_path path;
     if (pysft_path_of(source, &path) < 0) return -1;
-    options.open = file_options(opening, path_mode(opening->mode));
     if (open_file(state, opened, source, &path, &options) < 0) return -1;
-    return fill_shards(opened, true, options.open.mode == SFT_MAP_COW);
+    return fill_shards(opened, true, options.mode == SFT_MAP_COW);
 }
 
 static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,

@@ -1,0 +1,524 @@
+/* Each public function that takes an options struct, called once with the one given. */
+#ifndef OPTIONS_CASE_H
+#define OPTIONS_CASE_H
+
+#include "dataset_case.h"
+
+#include "arrow_make.h"
+#include "safetensors_convert.h"
+#include "safetensors_info.h"
+
+/* ── What the functions work on ── */
+
+#define MODEL "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}  "
+
+static sft_error err;
+static const uint64_t shape_of_two[] = { 2 };
+static const char model_bytes[] = "\x38\0\0\0\0\0\0\0" MODEL "01234567";
+
+static const char *model(const char *name) {
+    const char *path = temp_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(model_bytes, 1, sizeof model_bytes - 1, file), sizeof model_bytes - 1);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static const char *index_of_model(void) {
+    static const char text[] = "{\"metadata\":{},\"weight_map\":{\"a\":\"m.safetensors\"}}";
+    const char *path = temp_path("m.safetensors.index.json");
+    FILE *file = fopen(path, "wb");
+    (void)model("m.safetensors");
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) >= 0 && fclose(file) == 0, 1);
+    return path;
+}
+
+static sft_set *set_of_model(void) {
+    sft_set *set;
+    assert_int_equal(sft_set_open(model("m.safetensors"), NULL, &set, NULL), SFT_OK);
+    return set;
+}
+
+static sft_part a_part(void) {
+    static sft_source zeros;
+    zeros = sft_source_memory("01234567", 8);
+    return (sft_part){ { { "a", 1 }, SFT_F32, 1, shape_of_two }, &zeros, 0 };
+}
+
+static sft_sink a_sink(void) {
+    static sft_buffer buffer;
+    sft_buffer_free(&buffer);
+    return sft_sink_memory(&buffer);
+}
+
+static void end_sink(sft_sink *sink) {
+    if (sink->abandon) sink->abandon(sink->ctx);
+}
+
+/* ── Files ── */
+
+static sft_code run_sink_path(const void *given) {
+    sft_sink sink = { .ctx = NULL };
+    sft_code code = sft_sink_path(temp_path("new"), given, &sink, &err);
+    if (code == SFT_OK) end_sink(&sink);
+    return code;
+}
+
+static sft_code run_copy(const void *given) {
+    sft_source source = sft_source_memory("0123", 4);
+    return sft_copy(&source, 0, 4, a_sink(), given, &err);
+}
+
+static sft_code run_open(const void *given) {
+    sft_file *file;
+    sft_code code = sft_open(model("m"), given, &file, &err);
+    sft_close(file);
+    return code;
+}
+
+static sft_code run_open_fd(const void *given) {
+    sft_file *file;
+    FILE *stream = fopen(model("m"), "rb");
+    assert_non_null(stream);
+    sft_code code = sft_open_fd(fileno(stream), given, &file, &err);
+    sft_close(file);
+    fclose(stream);
+    return code;
+}
+
+static sft_code run_open_memory(const void *given) {
+    sft_file *file;
+    sft_code code = sft_open_memory(model_bytes, sizeof model_bytes - 1, given, &file, &err);
+    sft_close(file);
+    return code;
+}
+
+static sft_code run_open_source(const void *given) {
+    sft_file *file;
+    sft_source source = sft_source_memory(model_bytes, sizeof model_bytes - 1);
+    sft_code code = sft_open_source(source, given, &file, &err);
+    sft_close(file);
+    return code;
+}
+
+static sft_code run_read_many(const void *given) {
+    sft_file *file;
+    char bytes[8];
+    assert_int_equal(sft_open(model("m"), NULL, &file, NULL), SFT_OK);
+    sft_read read = { sft_file_tensor(file, 0), bytes, sizeof bytes };
+    sft_code code = sft_read_many(file, &read, 1, given, &err);
+    sft_close(file);
+    return code;
+}
+
+static sft_code run_scan_path(const void *given) {
+    sft_scan *scan;
+    sft_code code = sft_scan_path(model("m"), given, &scan, &err);
+    sft_scan_close(scan);
+    return code;
+}
+
+static sft_code run_scan_source(const void *given) {
+    sft_scan *scan;
+    sft_source source = sft_source_memory(model_bytes, sizeof model_bytes - 1);
+    sft_code code = sft_scan_source(source, given, &scan, &err);
+    sft_scan_close(scan);
+    return code;
+}
+
+static sft_code run_repair_open(const void *given) {
+    sft_repair *repair;
+    sft_code code = sft_repair_open(model("m"), given, &repair, &err);
+    sft_repair_close(repair);
+    return code;
+}
+
+static sft_code run_repair_write(const void *given) {
+    sft_repair *repair;
+    assert_int_equal(sft_repair_open(model("m"), NULL, &repair, NULL), SFT_OK);
+    sft_code code = sft_repair_write(repair, a_sink(), given, &err);
+    sft_repair_close(repair);
+    return code;
+}
+
+/* ── Writing ── */
+
+static sft_code run_plan_new(const void *given) {
+    sft_plan *plan;
+    sft_part part = a_part();
+    sft_code code = sft_plan_new(&part.spec, 1, NULL, 0, given, &plan, &err);
+    sft_plan_free(plan);
+    return code;
+}
+
+static sft_code run_writer_open(const void *given) {
+    sft_writer *writer;
+    sft_code code = sft_writer_open(given, a_sink(), &writer, &err);
+    sft_writer_abandon(writer);
+    return code;
+}
+
+static sft_code run_writer_copy(const void *given) {
+    sft_plan *plan;
+    sft_writer *writer;
+    sft_part part = a_part();
+    assert_int_equal(sft_plan_new(&part.spec, 1, NULL, 0, NULL, &plan, NULL), SFT_OK);
+    assert_int_equal(sft_writer_new(plan, a_sink(), &writer, NULL), SFT_OK);
+    sft_code code = sft_writer_copy(writer, 0, part.source, 0, 8, given, &err);
+    sft_writer_abandon(writer);
+    sft_plan_free(plan);
+    return code;
+}
+
+static sft_code save_parts(const sft_plan_options *options, const sft_job *job) {
+    sft_part part = a_part();
+    return sft_save_parts(&part, 1, NULL, 0, options, a_sink(), job, &err);
+}
+
+static sft_code run_save_parts(const void *given) { return save_parts(given, NULL); }
+
+static sft_code run_save_parts_job(const void *given) { return save_parts(NULL, given); }
+
+/* ── Editing ── */
+
+static sft_code edit_with(const sft_edit_options *options) {
+    sft_edit *edit;
+    sft_code code = sft_edit_open(model("m"), options, &edit, &err);
+    sft_edit_close(edit);
+    return code;
+}
+
+static sft_code run_edit_open(const void *given) { return edit_with(given); }
+
+static sft_code run_edit_open_open(const void *given) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    options.open = given;
+    return edit_with(&options);
+}
+
+static sft_code run_edit_recover(const void *given) {
+    return sft_edit_recover(model("m"), given, NULL, &err);
+}
+
+static sft_code run_edit_recover_open(const void *given) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    options.open = given;
+    return sft_edit_recover(model("m"), &options, NULL, &err);
+}
+
+static sft_edit *an_edit(void) {
+    sft_edit *edit;
+    assert_int_equal(sft_edit_open(model("m"), NULL, &edit, NULL), SFT_OK);
+    assert_int_equal(sft_edit_rename(edit, (sft_span){ "a", 1 }, (sft_span){ "b", 1 }, NULL),
+                     SFT_OK);
+    return edit;
+}
+
+static sft_code run_edit_apply(const void *given) {
+    sft_edit *edit = an_edit();
+    sft_code code = sft_edit_apply(edit, given, NULL, &err);
+    sft_edit_close(edit);
+    return code;
+}
+
+static sft_code save_edit(const sft_path_options *options, const sft_job *job) {
+    sft_edit *edit = an_edit();
+    sft_code code = sft_edit_save(edit, temp_path("new"), options, job, NULL, &err);
+    sft_edit_close(edit);
+    return code;
+}
+
+static sft_code run_edit_save(const void *given) { return save_edit(given, NULL); }
+
+static sft_code run_edit_save_job(const void *given) { return save_edit(NULL, given); }
+
+/* ── Sets ── */
+
+static sft_code open_set(const sft_set_options *options) {
+    sft_set *set;
+    sft_code code = sft_set_open(model("m.safetensors"), options, &set, &err);
+    sft_set_close(set);
+    return code;
+}
+
+static sft_code open_list(const sft_set_options *options) {
+    sft_set *set;
+    const char *path = model("m.safetensors");
+    sft_code code = sft_set_open_list(&path, 1, options, &set, &err);
+    sft_set_close(set);
+    return code;
+}
+
+static sft_code read_index(const sft_set_options *options) {
+    sft_index_names *names;
+    sft_code code = sft_index_read(index_of_model(), options, &names, &err);
+    sft_index_free(names);
+    return code;
+}
+
+static sft_set_options set_options(const sft_open_options *open) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    options.open = open;
+    return options;
+}
+
+#define RUN_SET(name, function)                                                  \
+    static sft_code run_##name(const void *given) { return function(given); }    \
+    static sft_code run_##name##_open(const void *given) {                       \
+        sft_set_options options = set_options(given);                            \
+        return function(&options);                                               \
+    }
+RUN_SET(set_open, open_set)
+RUN_SET(set_open_list, open_list)
+RUN_SET(index_read, read_index)
+
+static sft_code save_set(const sft_save_set_options *options, const sft_job *job) {
+    static const uint32_t shard_of = 0;
+    sft_part part = a_part();
+    return sft_save_set(temp_path("folder"), &part, &shard_of, 1, 1, NULL, 0, options, job, &err);
+}
+
+static sft_code run_save_set(const void *given) { return save_set(given, NULL); }
+
+static sft_code run_save_set_job(const void *given) { return save_set(NULL, given); }
+
+static sft_code run_save_set_plan(const void *given) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    options.plan = given;
+    return save_set(&options, NULL);
+}
+
+static sft_code run_index_rewrite(const void *given) {
+    return sft_index_rewrite(index_of_model(), given, NULL, NULL, NULL, &err);
+}
+
+static sft_code run_index_rewrite_path(const void *given) {
+    return sft_index_rewrite(index_of_model(), NULL, temp_path("to"), given, NULL, &err);
+}
+
+static sft_code diff(const sft_diff_options *options, const sft_job *job) {
+    sft_set *set = set_of_model();
+    sft_diff *out;
+    sft_code code = sft_diff_sets(set, set, options, job, &out, &err);
+    sft_diff_free(out);
+    sft_set_close(set);
+    return code;
+}
+
+static sft_code run_diff_sets(const void *given) { return diff(given, NULL); }
+
+static sft_code run_diff_sets_job(const void *given) { return diff(NULL, given); }
+
+static sft_code run_check_deep(const void *given) {
+    sft_set *set = set_of_model();
+    sft_deep deep;
+    sft_code code = sft_check_deep(set, &deep, given, &err);
+    sft_set_close(set);
+    return code;
+}
+
+/* ── Casts, digests, facts ── */
+
+static sft_code run_cast(const void *given) {
+    char from[4] = { 0 }, to[2];
+    return sft_cast(SFT_F32, from, SFT_F16, to, 1, given, NULL, &err);
+}
+
+typedef struct conversion_case {
+    sft_set *set;
+    sft_conversion *conversion;
+} conversion_case;
+
+static sft_code convert_with(const sft_convert_options *options, conversion_case *c) {
+    c->set = set_of_model();
+    return sft_conversion_new(c->set, SFT_F16, options, &c->conversion, &err);
+}
+
+static sft_code convert_end(conversion_case *c, sft_code code) {
+    sft_conversion_free(c->conversion);
+    sft_set_close(c->set);
+    return code;
+}
+
+static sft_code run_conversion_new(const void *given) {
+    conversion_case c;
+    return convert_end(&c, convert_with(given, &c));
+}
+
+static sft_code run_conversion_save(const void *given) {
+    conversion_case c;
+    assert_int_equal(convert_with(NULL, &c), SFT_OK);
+    return convert_end(&c, sft_conversion_save(c.conversion, a_sink(), given, &err));
+}
+
+static sft_code run_conversion_save_shard(const void *given) {
+    conversion_case c;
+    assert_int_equal(convert_with(NULL, &c), SFT_OK);
+    return convert_end(&c, sft_conversion_save_shard(c.conversion, 0, a_sink(), given, &err));
+}
+
+static sft_code convert_set(const sft_save_set_options *options, const sft_job *job) {
+    conversion_case c;
+    assert_int_equal(convert_with(NULL, &c), SFT_OK);
+    const char *to = temp_path("folder");
+    return convert_end(&c, sft_conversion_save_set(c.conversion, to, options, job, &err));
+}
+
+static sft_code run_conversion_save_set(const void *given) { return convert_set(given, NULL); }
+
+static sft_code run_conversion_save_set_job(const void *given) {
+    return convert_set(NULL, given);
+}
+
+static bool keep_on(void *ctx, const sft_hash_result *result) {
+    (void)ctx, (void)result;
+    return true;
+}
+
+static sft_code hash_many(const sft_hash_options *options, const sft_job *job) {
+    sft_hash_ask ask = { model("m"), SFT_HASH_ALL };
+    return sft_hash_paths(&ask, 1, options, keep_on, NULL, job, &err);
+}
+
+static sft_code hash_one(const sft_hash_options *options, const sft_job *job) {
+    sft_hashes hashes;
+    return sft_hash_path(model("m"), SFT_HASH_ALL, options, &hashes, job, &err);
+}
+
+static sft_hash_options hash_options(const sft_open_options *open) {
+    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+    options.open = open;
+    return options;
+}
+
+#define RUN_HASH(name, function)                                                          \
+    static sft_code run_##name(const void *given) { return function(given, NULL); }       \
+    static sft_code run_##name##_job(const void *given) { return function(NULL, given); } \
+    static sft_code run_##name##_open(const void *given) {                                \
+        sft_hash_options options = hash_options(given);                                   \
+        return function(&options, NULL);                                                  \
+    }
+RUN_HASH(hash_paths, hash_many)
+RUN_HASH(hash_path, hash_one)
+
+static sft_code run_hash_set(const void *given) {
+    sft_set *set = set_of_model();
+    sft_hashes hashes;
+    sft_code code = sft_hash_set(set, SFT_HASH_ALL, &hashes, given, &err);
+    sft_set_close(set);
+    return code;
+}
+
+static sft_code run_info_open(const void *given) {
+    sft_set *set = set_of_model();
+    sft_info *info;
+    sft_code code = sft_info_open(set, NULL, NULL, given, &info, &err);
+    sft_info_close(info);
+    sft_set_close(set);
+    return code;
+}
+
+static sft_code run_info_open_parts(const void *given) {
+    sft_set *set = set_of_model();
+    sft_info *part, *info;
+    assert_int_equal(sft_info_open(set, NULL, NULL, NULL, &part, NULL), SFT_OK);
+    const sft_info_part parts[] = { { "unet", set, part, "unet/m" } };
+    sft_code code = sft_info_open_parts(parts, 1, temp_path("model_index.json"), NULL, given,
+                                        &info, &err);
+    sft_info_close(info);
+    sft_info_close(part);
+    sft_set_close(set);
+    return code;
+}
+
+/* ── Datasets ── */
+
+static sft_code begin_commit(const sft_commit_options *options) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_commit *commit = NULL;
+    sft_code code = sft_commit_begin(o, &ds_storage, NULL, options, &commit, &err);
+    sft_commit_close(commit);
+    sft_dataset_options_free(o);
+    return code;
+}
+
+static sft_code run_commit_begin(const void *given) { return begin_commit(given); }
+
+static sft_code run_commit_begin_open(const void *given) {
+    sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
+    options.open = given;
+    return begin_commit(&options);
+}
+
+static sft_code publish(const sft_job *prepare, const sft_job *job) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_commit *commit = ds_begin(o, SFT_COMMIT_NEW);
+    ds_kv(commit, 0, 0, "a,b");
+    sft_code code = sft_commit_prepare(commit, prepare, &err);
+    if (code == SFT_OK) code = sft_commit_publish(commit, NULL, ds_warn, NULL, job, &err);
+    sft_commit_close(commit);
+    sft_dataset_options_free(o);
+    return code;
+}
+
+static sft_code run_commit_prepare(const void *given) { return publish(given, NULL); }
+
+static sft_code run_commit_publish(const void *given) { return publish(NULL, given); }
+
+static sft_code write_rows(const sft_job *append, const sft_job *close) {
+    static const int32_t ends[] = { 0, 1, 2 };
+    static const int64_t numbers[] = { 1, 2 };
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_commit *commit = ds_begin(o, SFT_COMMIT_NEW);
+    struct ArrowSchema *type = am_of(am_of(am_type("+s", ""), am_type("u", "id")),
+                                     am_type("l", "n"));
+    struct ArrowArray *rows = am_make(2, 0, NULL);
+    am_with(am_with(rows, am_make(2, 0, NULL, ends, "ab")), am_make(2, 0, NULL, numbers));
+    struct ArrowArray batch = am_give(rows);
+    sft_shard_writer *writer;
+    sft_buffer receipts = { .data = NULL };
+    assert_int_equal(sft_shard_writer_open(o, &ds_storage, sft_commit_job(commit), 0, type, NULL,
+                                           &writer, NULL),
+                     SFT_OK);
+    sft_code code = sft_shard_writer_append(writer, &batch, append, &err);
+    if (code == SFT_OK) code = sft_shard_writer_close(writer, &receipts, close, &err);
+    else sft_shard_writer_abandon(writer);
+    sft_buffer_free(&receipts);
+    sft_commit_close(commit);
+    sft_dataset_options_free(o);
+    return code;
+}
+
+static sft_code run_shard_writer_append(const void *given) { return write_rows(given, NULL); }
+
+static sft_code run_shard_writer_close(const void *given) { return write_rows(NULL, given); }
+
+static sft_code run_dataset_shard_open(const void *given) {
+    sft_file *file;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    sft_dataset *dataset = ds_open();
+    sft_code code = sft_dataset_shard_open(dataset, 0, given, &file, &err);
+    sft_close(file);
+    sft_dataset_close(dataset);
+    return code;
+}
+
+static sft_code run_dataset_verify_json(const void *given) {
+    sft_sink sink = a_sink();
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, NULL, given, &err);
+    end_sink(&sink);
+    return code;
+}
+
+static sft_code run_dataset_compact(const void *given) {
+    sft_sink sink = a_sink();
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, given, &err);
+    end_sink(&sink);
+    return code;
+}
+
+#endif

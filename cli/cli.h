@@ -19,6 +19,7 @@ typedef struct cli {
     int status;     /* the worst so far */
     size_t results; /* results begun */
     uint64_t matched; /* tensors that ls listed */
+    const char *beneath; /* folder of the index whose shards are changed now, or NULL */
 } cli;
 
 /* The whole command. Returns the exit status; never exits. argv is permuted. */

@@ -207,6 +207,7 @@ static sft_code sort_list(repair_model *m, repair_list *list, sft_error *err) {
 
 static sft_code open_files(repair_model *m, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
+    options.open.beneath = m->index ? m->folder : NULL;
     m->repairs = sfti_arena_array(m->arena, m->count, sizeof(sft_repair *));
     if (!m->repairs) return model_memory(err);
     if (m->count > 0) memset(m->repairs, 0, m->count * sizeof(sft_repair *));

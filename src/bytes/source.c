@@ -202,8 +202,8 @@ static sft_code not_a_file(os_kind kind, sft_error *err) {
                      found[kind]);
 }
 
-static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc, sft_source *out,
-                        os_info *info, sft_error *err) {
+static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc,
+                        sft_source *out, os_info *info, sft_error *err) {
     int error = os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     /* A device named by a path may never end; a pipe that a file names may never begin. */

@@ -66,10 +66,12 @@ static void judge_scan(verdict *v, const char *path, const sft_scan *scan) {
     else if (err) cli_verdict_line(v->c, path, err);
 }
 
-static void judge_shard(verdict *v, const char *path) {
+static void judge_shard(verdict *v, const char *folder, const char *path) {
+    sft_open_options options = v->c->open;
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
-    if (!sft_scan_path(path, &v->c->open, &scan, &err)) {
+    options.beneath = folder;
+    if (!sft_scan_path(path, &options, &scan, &err)) {
         judge_scan(v, path, scan);
         sft_scan_close(scan);
         return;
@@ -83,24 +85,24 @@ static void judge_shard(verdict *v, const char *path) {
 }
 
 /* The index's folder and a shard's name, in memory from the allocator, or NULL. */
-static char *shard_path(cli *c, const char *index, const char *name, size_t *size) {
-    const char *slash = strrchr(index, '/');
-    size_t folder = slash ? (size_t)(slash - index) + 1 : 0, len = strlen(name);
-    *size = folder + len + 1;
+static char *shard_path(cli *c, const char *folder, const char *name, size_t *size) {
+    size_t before = strlen(folder), len = strlen(name);
+    *size = before + len + 1;
     char *path = sfti_take(&c->alloc, *size);
     if (!path) return NULL;
-    memcpy(path, index, folder);
-    memcpy(path + folder, name, len + 1);
+    memcpy(path, folder, before);
+    memcpy(path + before, name, len + 1);
     return path;
 }
 
 static void judge_shards(verdict *v, const sft_index_names *names) {
     sft_error err = SFT_ERROR_INIT;
+    const char *folder = sft_index_folder(names);
     for (size_t i = 0; i < sft_index_shard_count(names) && !cli_is_over(v->c); i++) {
         size_t size;
-        char *path = shard_path(v->c, v->path, sft_index_shard(names, i), &size);
+        char *path = shard_path(v->c, folder, sft_index_shard(names, i), &size);
         if (path) {
-            judge_shard(v, path);
+            judge_shard(v, folder, path);
             sfti_release(&v->c->alloc, path, size);
         } else {
             sfti_fail_memory(&err, size);

@@ -20,6 +20,8 @@ typedef struct cli {
     int status;     /* the worst so far */
     size_t results; /* results begun */
     uint64_t matched; /* tensors that ls listed */
+    sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
+                                   are changed now, or NULL */
 } cli;
 
 /* The whole command. Returns the exit status; never exits. argv is permuted. */

@@ -100,9 +100,11 @@ static int run_put(cli *c, char **operands, size_t count) {
     sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
     if (!code && sft_is_index_path(file))
         code = find_file(c, file, operands[1], &set, &file, &err);
+    if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
     if (!code) code = put_file(c, file, operands[1], &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code) cli_edit_fail(c, file, &err);
+    c->edit_open.beneath = NULL;
     sft_set_close(set);
     sfti_arena_free(&arena);
     cli_results_end(c);

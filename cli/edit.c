@@ -29,7 +29,7 @@ sft_edit_options cli_edit_options(const cli *c) {
     options.force = c->set.force != 0 || c->set.output != NULL;
     options.no_recover = c->set.dry_run != 0 || c->set.output != NULL;
     options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
-    options.open = &c->open;
+    options.open = &c->edit_open;
     return options;
 }
 
@@ -240,18 +240,26 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
     sft_set_options options = cli_set_options(c);
     sfti_arena arena = { .alloc = c->alloc };
     sft_index_names *names = NULL;
-    const char *slash = strrchr(index, '/');
-    sft_span folder = { index, slash ? (size_t)(slash - index) + 1 : 0 };
     sft_code code = sft_index_read(index, &options, &names, err);
     size_t count = code ? 0 : sft_index_shard_count(names);
+    sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
+    c->edit_open.beneath = folder.data;
     for (size_t i = 0; !code && i < count; i++) {
         const char *name = sft_index_shard(names, i);
         char *path = cli_join_path(&arena, folder, name);
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
+    c->edit_open.beneath = NULL;
     sft_index_free(names);
     sfti_arena_free(&arena);
     return code;
+}
+
+sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err) {
+    const char *slash = strrchr(index, '/');
+    sft_span folder = { index, slash ? (size_t)(slash - index) + 1 : 0 };
+    c->edit_open.beneath = cli_join_path(arena, folder, "");
+    return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
 }
 
 bool cli_edits_index(const cli *c, const char *path) {
@@ -293,10 +301,15 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
                            sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
+    sfti_arena arena = { .alloc = c->alloc };
     size_t done = 0;
     sft_code code = cli_edit_mend(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
-    if (code) return code;
+    if (!code) code = cli_edit_beneath(c, &arena, path, err);
+    if (code) {
+        sft_set_close(set);
+        return code;
+    }
     while (!code && done < sft_set_shard_count(set)) {
         code = each(c, sft_set_shard_path(set, done), ctx, err);
         done += code == SFT_OK;
@@ -305,6 +318,8 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
         cli_edit_fail(c, sft_set_shard_path(set, done), err);
         tell_half_done(c, path, done, sft_set_shard_count(set));
     }
+    c->edit_open.beneath = NULL;
+    sfti_arena_free(&arena);
     sft_set_close(set);
     return SFT_OK;
 }

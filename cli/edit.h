@@ -35,6 +35,10 @@ void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path);
 /* "PATH: changed in place, ...", or the result object of --json. */
 void cli_edit_say(cli *c, const cli_edit_result *result);
 
+/* From here on files are opened to be changed as shards of this index: beneath its folder,
+ * through no link. Until c->edit_open.beneath is NULL again; memory from the arena. */
+sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err);
+
 /* An index among the operands, unless --each-shard goes to its files. */
 bool cli_edits_index(const cli *c, const char *path);
 /* Write the index, in place or to -o. changes->only_look: with --dry-run. */

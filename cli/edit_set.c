@@ -40,10 +40,13 @@ static sft_code save_shard(set_renaming *r, size_t shard, char *path, const sft_
                            sft_error *err) {
     const char *old = sft_set_shard_path(r->set, shard);
     sft_edit_options options = cli_edit_options(r->c);
+    sft_open_options open = r->c->open;
     sft_path_options to;
     sft_edit *edit = NULL;
-    options.link = SFT_LINK_FOLLOW;
-    options.force = true; /* it is only read */
+    options.link = SFT_LINK_REPLACE; /* it is only read */
+    options.force = true;
+    open.beneath = r->fresh.folder;
+    options.open = &open;
     sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
     if (!code) code = sft_edit_open(old, &options, &edit, err);
     if (!code) code = ask_shard(r, shard, edit, err);
@@ -101,7 +104,8 @@ static sft_code write_fresh(set_renaming *r, sft_error *err) {
         if (!is_touched(r, i)) continue;
         const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
         char *path = cli_fresh_next(&r->fresh, name);
-        code = path ? save_shard(r, i, path, &job, err) : sfti_fail_memory(err, strlen(name));
+        code = path ? cli_fresh_check(&r->fresh, path, err) : sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, &job, err);
     }
     cli_progress_end(&r->progress);
     return code;

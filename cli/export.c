@@ -116,7 +116,7 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
     sft_source source;
     char room[128];
-    int fd, error = os_open_read(path, &fd);
+    int fd, error = cli_open_beside(path, &fd);
     if (error) {
         sfti_fail_os(&err, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room), "open");
         cli_complain(c, path, &err);

@@ -20,6 +20,15 @@ static size_t folder_bytes(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
+static char *fresh_path(cli_fresh *f, const char *folder, size_t folder_len, const char *name) {
+    size_t len = strlen(name);
+    char *path = sfti_arena_take(&f->arena, folder_len + len + 1);
+    if (!path) return NULL;
+    memcpy(path, folder, folder_len);
+    memcpy(path + folder_len, name, len + 1);
+    return path;
+}
+
 sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t most,
                          sft_error *err) {
     memset(fresh, 0, sizeof *fresh);
@@ -27,9 +36,10 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
     fresh->index = index;
     fresh->arena.alloc = c->alloc;
     fresh->most = most;
+    fresh->folder = fresh_path(fresh, index, folder_bytes(index), "");
     fresh->names = sfti_arena_array(&fresh->arena, most, sizeof *fresh->names);
     fresh->written = sfti_arena_array(&fresh->arena, most, sizeof *fresh->written);
-    if (fresh->names && fresh->written) return SFT_OK;
+    if (fresh->folder && fresh->names && fresh->written) return SFT_OK;
     return sfti_fail_memory(err, most * sizeof *fresh->names);
 }
 
@@ -58,15 +68,6 @@ void cli_fresh_end(cli_fresh *fresh) { sfti_arena_free(&fresh->arena); }
 
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
     return shard_path + folder_bytes(fresh->index);
-}
-
-static char *fresh_path(cli_fresh *f, const char *folder, size_t folder_len, const char *name) {
-    size_t len = strlen(name);
-    char *path = sfti_arena_take(&f->arena, folder_len + len + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, folder_len);
-    memcpy(path + folder_len, name, len + 1);
-    return path;
 }
 
 char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name) {
@@ -108,6 +109,25 @@ char *cli_fresh_next(cli_fresh *fresh, const char *name) {
     if (!path) return NULL;
     fresh->names[fresh->count++] = (sft_pair){ sft_span_cstr(name), sft_span_cstr(made) };
     return path;
+}
+
+sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *err) {
+    char above[4096];
+    const char *name = path + strlen(fresh->folder), *slash = strrchr(name, '/');
+    size_t len = slash ? (size_t)(slash - name) : 0;
+    int fd;
+    if (len == 0) return SFT_OK;
+    if (len >= sizeof above) return fresh_os_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open a folder");
+    memcpy(above, name, len);
+    above[len] = '\0';
+    int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fd);
+    if (!error) os_close(fd);
+    if (!error || (error != ELOOP && error != EXDEV))
+        return error ? fresh_os_fail(err, SFT_IO_OPEN, error, "open a shard's folder") : SFT_OK;
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected a folder of its own for the shard, found a symbolic link in its path");
+    if (err) err->hint = "nothing is written through a link that a model's index names";
+    return SFT_IS_LINK;
 }
 
 void cli_fresh_written(cli_fresh *fresh, char *path) {
@@ -171,13 +191,11 @@ static int look_at_index(void *ctx, const char *name, os_kind kind) {
 static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *shard,
                                  sft_error *err) {
     naming n = { f, shard, false, SFT_OK, err };
-    char *path = fresh_path(f, f->index, folder_bytes(f->index), shard);
-    if (!path) return sfti_fail_memory(err, strlen(shard));
     int error = os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)
         return fresh_os_fail(err, SFT_IO_OPEN, error, "look for other indexes in the folder");
-    error = os_unlink(path);
+    error = os_unlink_beneath(f->folder, shard);
     return error ? fresh_os_fail(err, SFT_IO_WRITE, error, "remove what the index names no more")
                  : SFT_OK;
 }

@@ -9,7 +9,7 @@
 
 typedef struct cli_fresh {
     cli *c;
-    const char *index;
+    const char *index, *folder; /* that of the index, with its slash */
     sfti_arena arena;
     sft_pair *names;  /* of shards, as the index has them: before and after; after.data NULL: it
                          goes without another in its place */
@@ -36,6 +36,8 @@ char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name);
  * disk then and go by cli_fresh_undo. */
 sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
                            sft_error *err);
+/* Before it is written: what lies above it in the index's folder is no link. */
+sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *err);
 /* The next to be written, in place of that shard: its path, or NULL when out of memory. */
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
 /* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */

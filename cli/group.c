@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,16 @@ sft_span cli_folder_of(const char *path) {
 sft_span cli_name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return sft_span_cstr(slash ? slash + 1 : path);
+}
+
+int cli_open_beside(const char *path, int *fd) {
+    char folder[4096];
+    const char *name = cli_name_of(path).data;
+    size_t len = (size_t)(name - path);
+    if (len >= sizeof folder) return ENAMETOOLONG;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
 /* ── Shards by their names ── */
@@ -189,9 +200,11 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
 
 /* ── What is not there ── */
 
-static bool is_there(const char *path) {
-    os_info info;
-    return os_info_path(path, true, &info) == 0;
+/* A file that may not be read is there. */
+static bool is_shard_there(const char *folder, const char *name) {
+    int fd, error = os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
+    if (!error) os_close(fd);
+    return !error || error == EACCES;
 }
 
 static bool missing_of_index(cli_model *model, const sft_set_options *options,
@@ -201,9 +214,10 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
     if (sft_index_read(model->input->path, options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
         const char *name = sft_index_shard(index, i);
-        char *path = cli_join_path(arena, cli_folder_of(model->input->path), name);
-        ok = path != NULL;
-        if (ok && !is_there(path)) names[model->missing_count++] = cli_name_of(path).data;
+        if (is_shard_there(sft_index_folder(index), name)) continue;
+        char *kept = cli_join_path(arena, sft_span_cstr(""), cli_name_of(name).data);
+        ok = kept != NULL;
+        if (ok) names[model->missing_count++] = kept;
     }
     sft_index_free(index);
     return ok;

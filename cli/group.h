@@ -20,5 +20,8 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
 /* Folder of a path without its slash, empty for none. */
 sft_span cli_folder_of(const char *path);
 sft_span cli_name_of(const char *path);
+/* Open for reading what lies beside a model: through no link that leaves the path's folder, but
+ * to the blobs of a Hub cache. An errno. */
+int cli_open_beside(const char *path, int *fd);
 
 #endif

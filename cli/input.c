@@ -98,15 +98,19 @@ static bool add_folder(walk *w, folder *parent, const char *path) {
     return true;
 }
 
-/* A link counts as the file it leads to; one that leads nowhere is kept, to be told. */
-static bool is_file_kind(walk *w, const char *name, os_kind kind, char **path) {
+/* What is no file is told, never opened: a pipe would be waited for. */
+static bool add_no_file(walk *w, const char *path, os_kind kind) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a %s",
+              kind == OS_PIPE ? "pipe" : "device or socket");
+    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+}
+
+/* A link counts as what it leads to; one that leads nowhere is kept, to be told. */
+static os_kind kind_behind(const char *path, os_kind kind) {
     os_info info;
-    *path = NULL;
-    if (kind == OS_DIR) return false;
-    *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
-    if (!*path) return true;
-    if (kind != OS_LINK) return kind == OS_FILE;
-    return os_info_path(*path, true, &info) != 0 || info.kind == OS_FILE;
+    if (kind != OS_LINK || os_info_path(path, true, &info) != 0) return kind;
+    return info.kind;
 }
 
 static int visit_entry(void *ctx, const char *name, os_kind kind) {
@@ -117,7 +121,12 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
-    if (!is_model_name(name) || !is_file_kind(w, name, kind, &path)) return 0;
+    if (!is_model_name(name)) return 0;
+    path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
+    if (!path) return ENOMEM;
+    kind = kind_behind(path, kind);
+    if (kind == OS_DIR) return 0;
+    if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
     return add_found(w, sft_is_index_path(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
 }
 

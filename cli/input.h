@@ -31,7 +31,8 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
 
 /* Expand one operand. A folder gives the models in it (and, by depth, below it): files
  * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
- * folders; links to files are followed, links to folders are not. A shard that an index
+ * folders; links to files are followed, links to folders are not; a pipe or device of such a
+ * name is CLI_BLOCKED. A shard that an index
  * found on the way names is left out. Any other path is an input as it is; whether it
  * can be opened is found out later. options serve reading the indexes. Fails only when
  * memory runs out. Free with cli_inputs_free, also after a failure. */

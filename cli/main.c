@@ -77,6 +77,7 @@ static int run_command(cli *c, const cli_command *command, int argc, char **argv
     c->open.level = (sft_level)c->set.level;
     c->open.legacy = c->set.legacy != 0;
     c->open.alloc = &c->alloc;
+    c->edit_open = c->open;
     return command->run(c, argv, count);
 }
 

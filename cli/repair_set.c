@@ -206,13 +206,15 @@ static sft_code sort_list(repair_model *m, repair_list *list, sft_error *err) {
 }
 
 static sft_code open_files(repair_model *m, sft_error *err) {
+    sft_open_options options = m->c->open;
+    options.beneath = m->index ? m->folder : NULL;
     m->repairs = sfti_arena_array(m->arena, m->count, sizeof(sft_repair *));
     if (!m->repairs) return model_memory(err);
     if (m->count > 0) memset(m->repairs, 0, m->count * sizeof(sft_repair *));
     for (size_t i = 0; i < m->count; i++) {
         *m->path = model_join(m, m->folder, m->names[i]);
         if (!*m->path) return model_memory(err);
-        sft_code code = sft_repair_open(*m->path, &m->c->open, &m->repairs[i], err);
+        sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
         if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
         if (code) return code;
         m->tensors.count += sft_repair_tensor_count(m->repairs[i]);

@@ -72,6 +72,7 @@ static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t c
     sft_sink sink;
     sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
                                       err);
+    if (!code) code = cli_fresh_check(&r->fresh, path, err);
     if (!code) code = sft_sink_path(path, &options, &sink, err);
     if (code) return code;
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)

@@ -39,7 +39,7 @@ static char *path_beside(const cli_model *model, sfti_arena *arena, const char *
 static bool read_old(cli *c, const char *path, sft_buffer *out) {
     sft_source source;
     int fd;
-    if (os_open_read(path, &fd)) return false;
+    if (cli_open_beside(path, &fd)) return false;
     bool done = sft_source_fd(fd, &c->alloc, &source, NULL) == SFT_OK;
     if (done) {
         done = source.size <= OLD_MOST

@@ -293,6 +293,13 @@ typedef struct sft_allocator {
     void *ctx;
 } sft_allocator;
 
+/* What is asked while the library waits for bytes of a pipe, terminal or socket: every tenth of
+ * a second, and when a signal came, on the thread that waits. False ends the read with
+ * SFT_IO_READ (EINTR). For programs and bindings whose signal handlers take a note only; without
+ * it such waits end by bytes alone. One for the process, set before other threads use the
+ * library; NULL: none. @since 0.1 */
+SFT_API void sft_on_wait(bool (*go_on)(void *ctx), void *ctx);
+
 /* Progress, cancelling and threads of a long call; NULL = none, none, one thread.
  * tick is called on the calling thread at least every 8 MiB (with more threads: of its
  * own share); done and total in bytes (total SFT_SIZE_UNKNOWN if so); false stops the
@@ -537,10 +544,13 @@ typedef struct sft_open_options {
     const sft_allocator *alloc;  /* NULL = libc; copied, its ctx must outlive the file */
     uint64_t listed_at;          /* seconds since 1970 when the caller listed the folder, and saw
                                     this file, no link, and no journal; 0: did not (sft_open) */
+    const char *beneath;         /* NULL, or the folder the path begins with ("" is the current
+                                    one) where the rest was named by a file (sft_open) */
 } sft_open_options;
 
 #define SFT_OPEN_OPTIONS_INIT \
-    { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL, 0 }
+    { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL, 0, \
+      NULL }
 
 /* Open and validate. On success *out must be closed with sft_close. Cost: one pass
  * over the header; memory at most twice the header for real headers, six times for
@@ -549,7 +559,14 @@ typedef struct sft_open_options {
  * SFT_EDIT_INTERRUPTED if the journal of an edit is beside the file, or beside what a link
  * leads to, and the file is neither the old nor the new one; only sft_open and sft_scan_path,
  * which know the path, look for it. With listed_at that costs no look at a name, for a file
- * that was last changed a day or more before. @since 0.1 */
+ * that was last changed a day or more before.
+ * With beneath, for names from an index or the like: what is opened lies beneath that folder,
+ * whoever changes its contents meanwhile, and is a regular file (SFT_IO_NOT_FILE). Links are
+ * followed that stay beneath it, and those from a snapshot of a Hub cache to its blobs; any
+ * other is SFT_INDEX_PATH. The same for sft_scan_path and sft_repair_open; sft_edit_open and
+ * sft_edit_recover follow none (SFT_IS_LINK), but that the last part may be a link which
+ * SFT_LINK_REPLACE turns into a file of its own. sft_set_open sets it for each shard.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_open(const char *path, const sft_open_options *options,
                                         sft_file **out, sft_error *err);
 

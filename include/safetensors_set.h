@@ -30,8 +30,9 @@ typedef struct sft_set_options {
 
 /* Open what path names: a .safetensors file (a set of one), or an index
  * (`*.safetensors.index*.json` by name, or a JSON object with "weight_map"). Shards
- * are opened beneath the index's folder only: a name with "..", an absolute one, a
- * backslash or NUL is SFT_INDEX_PATH. Every tensor the index names must be in the
+ * are opened beneath the index's folder only, as sft_open_options.beneath has it: a name
+ * with "..", an absolute one, a backslash or NUL, or one through a link that leads out is
+ * SFT_INDEX_PATH, a pipe or folder SFT_IO_NOT_FILE. Every tensor the index names must be in the
  * shard it names (SFT_INDEX_TENSOR_MISSING, _MISPLACED), none may be in two shards
  * (_DUPLICATE); a shard that is not there is SFT_INDEX_SHARD_MISSING. Tensors that
  * stand in a shard but not in the index belong to the set.
@@ -72,6 +73,9 @@ SFT_API SFT_NODISCARD sft_code sft_index_read(const char *path, const sft_set_op
                                               sft_index_names **out, sft_error *err);
 SFT_API size_t sft_index_shard_count(const sft_index_names *index);
 SFT_API const char *sft_index_shard(const sft_index_names *index, size_t i);
+/* The index's folder, with its slash, or "": what the path of a shard begins with, and what
+ * sft_open_options.beneath wants of whoever opens a shard by such a path. @since 0.1 */
+SFT_API const char *sft_index_folder(const sft_index_names *index);
 SFT_API void sft_index_free(sft_index_names *index);
 
 /* Shards, in natural order of their names (list: as given). */

@@ -187,16 +187,19 @@ static void close_fd_source(void *ctx) {
     sfti_release(&alloc, s, sizeof *s);
 }
 
-static sft_code wrap_fd(int fd, bool owned, const sft_allocator *alloc, sft_source *out,
-                        os_info *info, sft_error *err) {
+static sft_code not_a_file(os_kind kind, sft_error *err) {
+    static const char *const found[] = { "a file", "a folder", "a link", "a pipe", "a device" };
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+                     found[kind]);
+}
+
+static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc,
+                        sft_source *out, os_info *info, sft_error *err) {
     int error = os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
-    /* A device named by a path may never end. */
-    bool device = owned && info->kind == OS_OTHER;
-    if (info->kind == OS_DIR || device) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a %s",
-                         device ? "device" : "folder");
-    }
+    /* A device named by a path may never end; a pipe that a file names may never begin. */
+    bool endless = (owned && info->kind == OS_OTHER) || (beneath && info->kind != OS_FILE);
+    if (info->kind == OS_DIR || endless) return not_a_file(info->kind, err);
     sft_allocator a = sfti_allocator(alloc);
     fd_source *s = sfti_take(&a, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
@@ -218,22 +221,62 @@ sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_
                          "expected a place for the source, found NULL");
     }
     memset(out, 0, sizeof *out);
-    return wrap_fd(fd, false, alloc, out, &info, err);
+    return wrap_fd(fd, false, false, alloc, out, &info, err);
 }
 
-sft_code sfti_source_open(const char *path, const sft_allocator *alloc, sft_source *out,
-                          int *fd, os_info *info, sft_error *err) {
+/* ── Paths ── */
+
+static sft_code beneath_fail(int error, sft_error *err) {
+    bool leads_out = error == EXDEV;
+    if (leads_out)
+        sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+                  "expected a file beneath the folder, found a link that leads out of it");
+    else
+        sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+                  "expected a file of its own, found a symbolic link in its path");
+    if (!err) return leads_out ? SFT_INDEX_PATH : SFT_IS_LINK;
+    err->os_errno = error;
+    err->hint = leads_out ? "put the file itself there; only links of a Hub cache to its own blobs "
+                            "may leave the folder"
+                          : "nothing is changed through a link that a model's files name";
+    return err->code;
+}
+
+sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
+                           sft_error *err) {
+    size_t len = beneath ? strlen(beneath) : 0;
+    int error;
+    *fd = -1;
+    if (len > 0 && strncmp(path, beneath, len) != 0)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path that begins with the folder it lies beneath, found "
+                         "another");
+    const char *name = path + len;
+    if (!beneath)
+        error = how == OS_BENEATH_WRITE ? os_open_write(path, fd) : os_open_read(path, fd);
+    else
+        error = os_open_beneath(beneath, len > 0 ? name + strspn(name, "/") : name, how, fd);
+    if (error == 0) return SFT_OK;
+    if (beneath && (error == EXDEV || (error == ELOOP && how != OS_BENEATH_READ)))
+        return beneath_fail(error, err);
+    if (error == EISDIR) return not_a_file(OS_DIR, err);
+    if (error == ENXIO) {
+        not_a_file(OS_OTHER, err);
+        if (err) err->os_errno = error;
+        return SFT_IO_NOT_FILE;
+    }
+    return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+}
+
+sft_code sfti_source_open(const char *path, const char *beneath, const sft_allocator *alloc,
+                          sft_source *out, int *fd, os_info *info, sft_error *err) {
     os_info here;
     int opened = -1;
     memset(out, 0, sizeof *out);
     if (fd) *fd = -1;
-    int error = os_open_read(path, &opened);
-    if (error == EISDIR) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a folder");
-    }
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    sft_code code = wrap_fd(opened, true, alloc, out, &here, err);
+    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, &opened, err);
+    if (code != SFT_OK) return code;
+    code = wrap_fd(opened, true, beneath != NULL, alloc, out, &here, err);
     if (code != SFT_OK) {
         (void)os_close(opened);
         return code;

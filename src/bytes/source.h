@@ -6,16 +6,22 @@
 #include "os/os.h"
 #include "safetensors.h"
 
+/* A descriptor of a path. beneath NULL: os_open_read or os_open_write, by `how`. Else the path
+ * begins with that folder, and the rest is opened beneath it: SFT_INDEX_PATH or, of a link
+ * that `how` does not follow, SFT_IS_LINK. */
+sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
+                           sft_error *err);
+
 /* Open a path as a source that owns its descriptor (close closes it and frees).
  *   regular file              positioned reads, size known, safe for many threads
- *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN
+ *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN; beneath: SFT_IO_NOT_FILE
  *   folder                    SFT_IO_NOT_FILE
  *   missing                   SFT_NOT_FOUND
  *   anything else the system refuses: SFT_IO_OPEN
  * *fd is the descriptor, for mapping; it stays the source's. *info is what it is.
  * Either may be NULL. alloc is copied; NULL = libc. On failure *out is zeroed. */
-sft_code sfti_source_open(const char *path, const sft_allocator *alloc, sft_source *out,
-                          int *fd, os_info *info, sft_error *err);
+sft_code sfti_source_open(const char *path, const char *beneath, const sft_allocator *alloc,
+                          sft_source *out, int *fd, os_info *info, sft_error *err);
 
 /* Map the first `size` bytes of a descriptor: a source with base set. Writing through
  * base is allowed if writable_private, and stays in this map. close unmaps and frees;

@@ -46,12 +46,42 @@ static void local_path_free(const local_store *s, char *path) {
     if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
 }
 
+/* Of os_open_beneath and os_unlink_beneath. */
+static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
+    if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
+    code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
+    sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
+              failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
+    if (err) err->os_errno = failed;
+    if (err) err->hint = "a dataset's files are no links, but those of a Hub cache to its blobs";
+    return code;
+}
+
+/* No folder in the first bytes of a name is a link; it need not be there. */
+static sft_code local_no_links(const local_store *s, const char *name, size_t len,
+                               sft_error *err) {
+    int fd = -1;
+    if (len == 0) return SFT_OK;
+    char *above = sfti_take(&s->alloc, len + 1);
+    if (!above) return sfti_fail_memory(err, len + 1);
+    memcpy(above, name, len);
+    above[len] = '\0';
+    int failed = os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
+    if (failed == 0) os_close(fd);
+    sfti_release(&s->alloc, above, len + 1);
+    bool link = failed == ELOOP || failed == EXDEV;
+    return link ? local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder") : SFT_OK;
+}
+
 /* "" is the folder itself. */
 static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
     size_t len = strlen(name);
     if (len && !local_name_good(name))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a name inside the dataset's folder, found \"%s\"", name);
+    const char *slash = strrchr(name, '/');
+    sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
+    if (code) return code;
     size_t room = s->folder_len + (len ? len + 2 : 1);
     char *path = sfti_take(&s->alloc, room);
     if (!path) return sfti_fail_memory(err, room);
@@ -161,10 +191,10 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
     return SFT_OK;
 }
 
-static sft_code local_open_fd(const char *path, int *fd, sft_error *err) {
+static sft_code local_open_fd(const local_store *s, const char *name, int *fd, sft_error *err) {
     os_info info;
-    int failed = os_open_read(path, fd);
-    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
+    int failed = os_open_beneath(s->folder, name, OS_BENEATH_READ, fd);
+    if (failed) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
     failed = os_info_fd(*fd, &info);
     if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
     os_close(*fd);
@@ -178,8 +208,8 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     int fd = -1;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    code = local_open_fd(path, &fd, err);
     local_path_free(s, path);
+    code = local_open_fd(s, name, &fd, err);
     return code ? code : local_source(s, fd, out, err);
 }
 
@@ -245,9 +275,10 @@ static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, vo
     local_listing l = { ctx, NULL, each, each_ctx, SFT_OK, err };
     sft_code code = local_path(ctx, folder, &l.folder, err);
     if (code) return code;
-    int failed = os_list(l.folder, local_each, &l);
+    code = local_no_links(ctx, folder, strlen(folder), err);
+    int failed = code ? 0 : os_list(l.folder, local_each, &l);
     local_path_free(ctx, l.folder);
-    if (l.code) return l.code;
+    if (code || l.code) return code ? code : l.code;
     if (failed == 0 || failed == ENOENT || failed == ECANCELED) return SFT_OK;
     return local_fail(err, SFT_IO_READ, failed, "list the dataset's folder");
 }
@@ -276,6 +307,7 @@ static int local_gather(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
+/* folder is a name in the dataset's. */
 static int local_unlink_in(const local_store *s, const char *folder, const char *name) {
     size_t len = strlen(folder), more = strlen(name);
     char *path = sfti_take(&s->alloc, len + more + 2);
@@ -283,18 +315,18 @@ static int local_unlink_in(const local_store *s, const char *folder, const char 
     memcpy(path, folder, len);
     path[len] = '/';
     memcpy(path + len + 1, name, more + 1);
-    int failed = os_unlink(path);
+    int failed = os_unlink_beneath(s->folder, path);
     sfti_release(&s->alloc, path, len + more + 2);
     return failed == ENOENT ? 0 : failed;
 }
 
 /* Our folders hold files only; one with folders in it is left as it is. */
-static int local_remove_folder(const local_store *s, const char *path) {
+static int local_remove_folder(const local_store *s, const char *path, const char *folder) {
     local_names names = { { .alloc = s->alloc }, NULL, false, false };
     int failed = os_list(path, local_gather, &names);
     if (failed == 0 && names.nested) failed = ENOTEMPTY;
     for (struct local_name *one = names.first; one && failed == 0; one = one->next)
-        failed = local_unlink_in(s, path, one->text);
+        failed = local_unlink_in(s, folder, one->text);
     sfti_arena_free(&names.arena);
     return failed ? failed : os_remove_folder(path);
 }
@@ -308,27 +340,35 @@ static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error
     int failed = os_info_path(path, false, &info);
     if (failed == 0) {
         bool inside = folder && info.kind == OS_DIR;
-        failed = inside ? local_remove_folder(s, path) : os_unlink(path);
+        failed = inside ? local_remove_folder(s, path, name) : os_unlink_beneath(s->folder, name);
     }
     local_path_free(s, path);
     if (failed == 0 || failed == ENOENT) return SFT_OK;
-    return local_fail(err, SFT_IO_WRITE, failed, "remove the file");
+    return local_beneath_fail(err, SFT_IO_WRITE, failed, "remove the file");
 }
 
 /* ── Lock ── */
 
 static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
+    os_info info;
     char *path = NULL;
     sft_code code = local_path(s, LOCK_NAME, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
-    if (failed == 0) failed = os_open_write(path, fd);
+    if (failed == 0) failed = os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
     if (failed == ENOENT) {
         failed = os_open_new(path, 0666, fd);
-        if (failed == EEXIST) failed = os_open_write(path, fd);
+        if (failed == EEXIST)
+            failed = os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
     }
     local_path_free(s, path);
-    return failed ? local_fail(err, SFT_IO_OPEN, failed, "open the dataset's lock") : SFT_OK;
+    if (failed) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the dataset's lock");
+    failed = os_info_fd(*fd, &info);
+    if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
+    os_close(*fd);
+    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the dataset's lock");
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                     "expected the dataset's lock to be a file, found something else");
 }
 
 static int local_lock_wait(int fd, uint64_t wait_ms) {

@@ -52,9 +52,21 @@ static sft_code edit_refuse_link(const char *real, sft_error *err) {
     return SFT_IS_LINK;
 }
 
+/* No part above the last of what was named by a file is a link. path is as it was again. */
+static sft_code edit_folder_beneath(char *path, const char *beneath, sft_error *err) {
+    int fd;
+    char *slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) <= strlen(beneath)) return SFT_OK;
+    *slash = '\0';
+    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_FOLDER, &fd, err);
+    *slash = '/';
+    if (code == SFT_OK) (void)os_close(fd);
+    return code;
+}
+
 /* *room becomes the path of what is to be changed. */
-static sft_code edit_resolve(const char *path, sft_link_policy link, char room[4096],
-                             bool *is_link, sft_error *err) {
+static sft_code edit_resolve(const char *path, const char *beneath, sft_link_policy link,
+                             char room[4096], bool *is_link, sft_error *err) {
     os_info info;
     size_t len = strlen(path);
     *is_link = false;
@@ -62,15 +74,18 @@ static sft_code edit_resolve(const char *path, sft_link_policy link, char room[4
         return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
                          "expected a path of at most 4095 bytes, found %zu", len);
     memcpy(room, path, len + 1);
+    sft_code code = beneath ? edit_folder_beneath(room, beneath, err) : SFT_OK;
+    if (code != SFT_OK) return code;
     int error = os_info_path(path, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
     *is_link = link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
     error = os_real_path(path, room, 4096);
-    if (error && link == SFT_LINK_FOLLOW)
+    bool follows = link == SFT_LINK_FOLLOW && !beneath;
+    if (error && follows)
         return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    return link == SFT_LINK_FOLLOW
+    return follows
                ? SFT_OK
                : edit_refuse_link(error ? "what cannot be reached" : room, err);
 }
@@ -95,12 +110,11 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
 }
 
 static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
-    int error = os_open_read(edit->path, &edit->fd);
-    if (error) {
-        edit->fd = -1;
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    }
-    error = os_info_fd(edit->fd, &edit->info);
+    sft_code code = sfti_open_beneath(edit->path, edit->open.beneath,
+                                      edit->is_link ? OS_BENEATH_READ : OS_BENEATH_OWN, &edit->fd,
+                                      err);
+    if (code != SFT_OK) return code;
+    int error = os_info_fd(edit->fd, &edit->info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (edit->info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
@@ -160,7 +174,7 @@ static sft_code edit_open_calm(sft_edit *edit, sft_error *err) {
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
-    sft_code code = edit_resolve(path, o->link, edit->path, &edit->is_link, err);
+    sft_code code = edit_resolve(path, edit->open.beneath, o->link, edit->path, &edit->is_link, err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
                                           : edit_open_calm(edit, err);
@@ -276,8 +290,9 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
-    if (code == SFT_OK && own.link == SFT_LINK_REPLACE) own.link = SFT_LINK_FOLLOW;
-    if (code == SFT_OK) code = edit_resolve(path, own.link, real, &is_link, err);
-    if (code != SFT_OK) return code;
+    const char *beneath = how.options.beneath;
+    if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
+    if (code == SFT_OK) code = edit_resolve(path, beneath, own.link, real, &is_link, err);
+    if (code != SFT_OK || is_link) return code; /* no edit of it went through a link */
     return sfti_journal_recover(real, own.force, own.no_sync, &how.alloc, found, err);
 }

@@ -270,7 +270,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     if (code != SFT_OK) return code;
     if (!path)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    code = sfti_source_open(path, &how.alloc, &source, &fd, &info, err);
+    code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
     code = file_open_fd(source, fd, &how, &info, out, err);
     return file_unedited(path, &info, &how, code, out, err);

@@ -274,8 +274,8 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
 }
 
 static sft_code repair_open(sft_repair *r, const char *path, const sft_open_options *options,
-                            sft_error *err) {
-    sft_code code = sfti_source_open(path, &r->alloc, &r->source, NULL, NULL, err);
+                            const char *beneath, sft_error *err) {
+    sft_code code = sfti_source_open(path, beneath, &r->alloc, &r->source, NULL, NULL, err);
     if (code != SFT_OK) return code;
     if (r->source.size == SFT_SIZE_UNKNOWN) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
@@ -301,7 +301,7 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     memset(r, 0, sizeof *r);
     r->alloc = r->arena.alloc = how.alloc;
     r->level = how.options.level;
-    code = repair_open(r, path, options, err);
+    code = repair_open(r, path, options, how.options.beneath, err);
     if (code == SFT_OK) *out = r;
     else sft_repair_close(r);
     return code;

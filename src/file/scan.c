@@ -444,7 +444,8 @@ sft_code sft_scan_path(const char *path, const sft_open_options *options, sft_sc
                          "expected a path and a place for the scan, found NULL");
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
-    if (code == SFT_OK) code = sfti_source_open(path, &how.alloc, &source, NULL, &info, err);
+    if (code == SFT_OK)
+        code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, NULL, &info, err);
     if (code == SFT_OK) code = scan_settled(source, &how, out, err);
     if (code == SFT_OK && info.kind == OS_FILE) code = scan_edited(path, &info, out, err);
     return code;

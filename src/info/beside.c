@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define BESIDE_MOST ((uint64_t)64 << 20)
@@ -61,9 +62,17 @@ static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint
     return true;
 }
 
-bool sfti_beside_read(sft_info *info, const char *path, uint64_t most, sft_span *out,
+bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error) {
-    int fd, failed = os_open_read(path, &fd);
+    int fd;
+    sft_span folder = sfti_info_text(info, "%.*s", (int)(path.len - name.len), path.data);
+    if (info->code) return false;
+    int failed = os_open_beneath(folder.data, path.data + folder.len, OS_BENEATH_READ, &fd);
+    if (failed == EXDEV) {
+        *error = sft_span_cstr("expected a file in the model's folder, found a link that leads out "
+                               "of it");
+        return false;
+    }
     if (failed) return beside_failed(info, failed, "open", error);
     bool read = read_open(info, fd, most, out, size, error);
     (void)os_close(fd);
@@ -71,11 +80,12 @@ bool sfti_beside_read(sft_info *info, const char *path, uint64_t most, sft_span 
 }
 
 /* The whole of a text file, UTF-8, without a byte order mark. */
-static bool read_text_file(sft_info *info, const char *path, sft_span *out, sft_span *error) {
+static bool read_text_file(sft_info *info, sft_span path, sft_span name, sft_span *out,
+                           sft_span *error) {
     uint64_t size, most = info->options.max_file_bytes;
     if (most == 0) most = BESIDE_MOST;
     if (most > SIZE_MAX / 4) most = SIZE_MAX / 4;
-    if (!sfti_beside_read(info, path, most, out, &size, error)) return false;
+    if (!sfti_beside_read(info, path, name, most, out, &size, error)) return false;
     if (size > most) {
         *error = sfti_info_text(info, "expected at most %llu bytes, found %llu",
                                 (unsigned long long)most, (unsigned long long)size);
@@ -336,7 +346,7 @@ static void read_sidecar(sft_info *info, const beside_place *place, const sfti_s
     sfti_sidecar *sidecar = info->code ? NULL : new_sidecar(info, path, row->kind);
     if (!sidecar) return;
     sidecar->source = sfti_info_join(info, "sidecar:", name);
-    if (info->code || !read_text_file(info, path.data, &text, &sidecar->error)) return;
+    if (info->code || !read_text_file(info, path, name, &text, &sidecar->error)) return;
     row->read(info, sidecar, text, sidecar->source);
 }
 

@@ -44,9 +44,10 @@ sft_span sfti_stem(sft_span name);
 
 /* ── Reading ── */
 
-/* The first `most` bytes of a regular file into the arena, *size its whole length. False
+/* The first `most` bytes of a regular file into the arena, *size its whole length. path ends
+ * with name, and through no link does it leave the folder before that. False
  * with *error (a text) when it cannot be read; out of memory is in info->code. */
-bool sfti_beside_read(sft_info *info, const char *path, uint64_t most, sft_span *out,
+bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error);
 
 /* One kind of file. read is given its whole text and "sidecar:NAME", and sets

@@ -32,14 +32,14 @@ static void read_preview(sft_info *info, sft_span path, sft_span name) {
     uint32_t width = 0, height = 0;
     sft_span bytes, error = { "", 0 };
     uint64_t size;
-    if (!sfti_beside_read(info, path.data, PREVIEW_HEAD, &bytes, &size, &error)) {
+    if (!sfti_beside_read(info, path, name, PREVIEW_HEAD, &bytes, &size, &error)) {
         preview_fail(info, path, error);
         return;
     }
     const char *type = sfti_image_type(bytes, &width, &height);
     bool png = type && strcmp(type, "image/png") == 0;
     if (type && size > bytes.len && (png || width == 0))
-        (void)sfti_beside_read(info, path.data, PREVIEW_PNG, &bytes, &size, &error);
+        (void)sfti_beside_read(info, path, name, PREVIEW_PNG, &bytes, &size, &error);
     if (type) type = sfti_image_type(bytes, &width, &height);
     else type = film_type(bytes);
     if (!type) {

@@ -4,7 +4,8 @@
  *
  * Every function that can fail returns 0 or an errno value (positive). Paths are
  * NUL-terminated bytes. Interrupted calls are restarted inside; only os_read and os_write
- * end with EINTR once a signal that os_watch_signals asked for has come.
+ * end with EINTR, on every thread, once a signal that os_watch_signals asked for has come or
+ * what os_on_wait was given says so.
  */
 #ifndef SFTI_OS_H
 #define SFTI_OS_H
@@ -40,6 +41,22 @@ int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
 /* Real path of a link or file, into out[room]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t room);
+
+/* ── Beneath a folder ──
+ * For names that a file gave: of an index, a manifest, a folder that anyone may have packed.
+ * The folder is trusted, links in its path included; "" is the current one. Whatever is done
+ * to its contents meanwhile, what is opened lies beneath it. A FIFO blocks no more than in
+ * os_open_read. EXDEV: a link leads out of the folder. */
+typedef enum os_beneath {
+    OS_BENEATH_READ,  /* links are followed that stay beneath the folder, and, as the last part,
+                         from a snapshot of a Hub cache to its blobs (base/hub.h) */
+    OS_BENEATH_OWN,   /* for reading; ELOOP if any part of the name is a link */
+    OS_BENEATH_WRITE, /* for reading and writing; ELOOP likewise */
+    OS_BENEATH_FOLDER /* a folder, to see that it is there; ELOOP likewise */
+} os_beneath;
+int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd);
+/* Remove a name, were it a link's; ELOOP if a part above it is a link. */
+int os_unlink_beneath(const char *folder, const char *name);
 
 /* ── Folders ── */
 /* Calls each(ctx, name, kind) for every entry but "." and ".."; stops early, and
@@ -127,6 +144,9 @@ void os_mutex_free(os_mutex *mutex);
  * signal's number, 0 before. The library never calls this; the command does. */
 void os_watch_signals(void);
 int os_stop_signal(void);
+/* Called while os_read waits: every tenth of a second, and when a signal came, on the thread
+ * that waits; false ends the read with EINTR. One for the process; NULL: none. */
+void os_on_wait(bool (*go_on)(void *ctx), void *ctx);
 /* Die of that signal after cleaning up (default action restored, raised). */
 void os_raise(int signal);
 void os_ignore_broken_pipe(void);

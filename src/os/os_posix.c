@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,51 +27,6 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #endif
-
-/* ── Signals: first, for blocking calls end when one of ours arrives ── */
-
-static volatile sig_atomic_t stop_signal_seen;
-
-static void remember_signal(int signal_number) {
-    stop_signal_seen = signal_number;
-}
-
-/* Whether an interrupted call is to be made again. */
-static bool try_again(int error) {
-    return error == EINTR && !stop_signal_seen;
-}
-
-void os_watch_signals(void) {
-    static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction act, old;
-    memset(&act, 0, sizeof act);
-    act.sa_handler = remember_signal;
-    sigemptyset(&act.sa_mask);
-    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
-        /* What was ignored by whoever started us (nohup) stays ignored. */
-        if (sigaction(watched[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN) continue;
-        (void)sigaction(watched[i], &act, NULL);
-    }
-}
-
-int os_stop_signal(void) {
-    return (int)stop_signal_seen;
-}
-
-void os_raise(int signal_number) {
-    sigset_t set;
-    (void)signal(signal_number, SIG_DFL);
-    (void)raise(signal_number);
-    sigemptyset(&set);
-    sigaddset(&set, signal_number);
-    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-/* A file over the size limit is, like a broken pipe, an errno and no signal. */
-void os_ignore_broken_pipe(void) {
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);
-}
 
 /* ── Looking ── */
 
@@ -128,7 +82,7 @@ int os_real_path(const char *path, char *out, size_t room) {
 static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
     do {
         *fd = open(path, flags | O_CLOEXEC, mode);
-    } while (*fd < 0 && try_again(errno));
+    } while (*fd < 0 && errno == EINTR && !os_stop_signal());
     return *fd < 0 ? errno : 0;
 }
 
@@ -169,32 +123,6 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     if (n < 0) return errno;
     *got = (size_t)n;
     return 0;
-}
-
-/* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,
- * which read itself would take for the end. */
-static int wait_ready(int fd, short events) {
-    struct pollfd wait = { fd, events, 0 };
-    if (stop_signal_seen) return EINTR;
-    while (poll(&wait, 1, -1) < 0) {
-        if (errno != EINTR) return 0;
-        if (stop_signal_seen) return EINTR;
-    }
-    return 0;
-}
-
-int os_read(int fd, void *into, size_t len, size_t *got) {
-    *got = 0;
-    for (;;) {
-        int error = wait_ready(fd, POLLIN);
-        if (error) return error;
-        ssize_t n = read(fd, into, most_at_once(len));
-        if (n >= 0) {
-            *got = (size_t)n;
-            return 0;
-        }
-        if (errno != EAGAIN && !try_again(errno)) return errno;
-    }
 }
 
 int os_map(int fd, uint64_t len, bool writable_private, void **out) {
@@ -301,24 +229,6 @@ int os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put
     if (n == 0 && len > 0) return ENOSPC;
     *put = (size_t)n;
     return 0;
-}
-
-int os_write(int fd, const void *from, size_t len, size_t *put) {
-    *put = 0;
-    for (;;) {
-        ssize_t n = write(fd, from, most_at_once(len));
-        if (n >= 0) {
-            *put = (size_t)n;
-            return n == 0 && len > 0 ? ENOSPC : 0;
-        }
-        int error = errno;
-        if (error == EAGAIN) {
-            error = wait_ready(fd, POLLOUT);
-            if (error) return error;
-        } else if (!try_again(error)) {
-            return error;
-        }
-    }
 }
 
 int os_preallocate(int fd, uint64_t len) {

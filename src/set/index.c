@@ -360,7 +360,18 @@ void sfti_index_release(sfti_index *index) {
 
 struct sft_index_names {
     sfti_index index;
+    char *folder; /* in the index's arena */
 };
+
+static sft_code index_take_folder(sft_index_names *names, const char *path, sft_error *err) {
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+    names->folder = sfti_arena_take(&names->index.arena, len + 1);
+    if (!names->folder) return sfti_fail_memory(err, len + 1);
+    memcpy(names->folder, path, len);
+    names->folder[len] = '\0';
+    return SFT_OK;
+}
 
 sft_code sft_index_read(const char *path, const sft_set_options *options,
                         sft_index_names **out, sft_error *err) {
@@ -373,6 +384,7 @@ sft_code sft_index_read(const char *path, const sft_set_options *options,
     sft_index_names *names = sfti_take(&alloc, sizeof *names);
     if (!names) return sfti_fail_memory(err, sizeof *names);
     code = sfti_index_load(path, &all, &names->index, err);
+    if (!code) code = index_take_folder(names, path, err);
     if (code) sft_index_free(names);
     else *out = names;
     return code;
@@ -384,6 +396,10 @@ size_t sft_index_shard_count(const sft_index_names *index) {
 
 const char *sft_index_shard(const sft_index_names *index, size_t i) {
     return i < index->index.shard_count ? index->index.shards[i].data : NULL;
+}
+
+const char *sft_index_folder(const sft_index_names *index) {
+    return index->folder;
 }
 
 void sft_index_free(sft_index_names *index) {

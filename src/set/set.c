@@ -32,14 +32,22 @@ uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry) {
 
 /* ── One file ── */
 
+static int set_reopen(const char *path, const sft_open_options *options, int *fd) {
+    const char *folder = options->beneath;
+    if (!folder) return os_open_read(path, fd);
+    return os_open_beneath(folder, path + strlen(folder), OS_BENEATH_READ, fd);
+}
+
 /* Tell what a refused file really is. */
 static void set_diagnose(const char *path, const sft_open_options *options, sft_error *error) {
     sft_class cls = sft_code_describe(error->code)->cls;
     sft_source source;
+    os_info info;
     int fd;
     bool contents = cls == SFT_CLASS_INVALID || error->code == SFT_HEADER_TOO_LARGE;
-    if (!contents || os_open_read(path, &fd)) return;
-    if (!sft_source_fd(fd, options->alloc, &source, NULL)) {
+    if (!contents || error->code == SFT_INDEX_PATH || set_reopen(path, options, &fd)) return;
+    bool is_file = os_info_fd(fd, &info) == 0 && info.kind == OS_FILE; /* a pipe is used up */
+    if (is_file && !sft_source_fd(fd, options->alloc, &source, NULL)) {
         sft_diagnose(&source, error);
         if (source.close) source.close(source.ctx);
     }
@@ -226,13 +234,27 @@ static sft_code set_take_index(sft_set *set, const char *path, const sfti_index 
     return SFT_OK;
 }
 
+/* Whatever links the folder holds, its shards lie beneath it. */
+static sft_code set_open_beneath(sft_set *set, const char *path, const sft_open_options *options,
+                                 sft_error *err) {
+    sft_open_options beneath = *options;
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash + 1 - path) : 0;
+    char *folder = sfti_arena_take(&set->arena, len + 1);
+    if (!folder) return sfti_fail_memory(err, len + 1);
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    beneath.beneath = folder;
+    return set_open_shards(set, &beneath, err);
+}
+
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
     sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
     if (code) return code;
     code = set_take_index(set, path, index, err);
-    if (!code) code = set_open_shards(set, &options->open, err);
+    if (!code) code = set_open_beneath(set, path, &options->open, err);
     if (!code) code = set_join_names(set, err);
     if (!code) code = set_check_index(set, index, err);
     if (code) sft_set_close(set);

@@ -87,6 +87,7 @@ static const struct plausible {
     { "os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
     { "os_close", { EIO, EINTR, ENOSPC } },
     { "os_info_fd", { EIO, EBADF, ENOMEM } },
+    { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ELOOP, EXDEV } },
     { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
     { "os_pread", { EIO, EISDIR, EAGAIN, EACCES } },
     { "os_read", { EIO, EINTR, EAGAIN } },
@@ -116,6 +117,7 @@ static const struct plausible {
     { "os_sync", { EIO, ENOSPC, EDQUOT } },
     { "os_sync_folder", { EIO, EINVAL, EACCES } },
     { "os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
+    { "os_unlink_beneath", { EIO, EACCES, ELOOP } },
     { "os_unlink", { EIO, EACCES, EBUSY } },
     { "os_random", { EIO, ENOSYS, EAGAIN } },
     { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
@@ -195,7 +197,8 @@ static const char *play(const fault_scene *scene, const fault *f, fault_seen *in
     run_allocations = os_fake_allocations();
     if (into->overflow) return "the scene says more than there is room for";
     if (f->nth && !failed) return "nothing failed: the run differs from the first";
-    bool lasting = f->nth && !f->memory && (f->span != ONCE || strcmp(f->call, "os_unlink") == 0);
+    bool unlinks = f->nth && !f->memory && strncmp(f->call, "os_unlink", 9) == 0;
+    bool lasting = f->nth && !f->memory && (f->span != ONCE || unlinks);
     const char *wrong = scene->after ? scene->after(scene, into, lasting) : NULL;
     return wrong ? wrong : left_behind();
 }
@@ -218,6 +221,8 @@ static const char *judge_system_code(const fault *f) {
     if (f->error == ENOENT && seen.status == SFT_INDEX_SHARD_MISSING) return NULL;
     if (f->error == EEXIST && seen.status == SFT_EXISTS) return NULL;
     if (f->error == EAGAIN && seen.status == SFT_EDIT_BUSY) return NULL;
+    if (f->error == EXDEV && seen.status == SFT_INDEX_PATH) return NULL;
+    if (f->error == ELOOP && seen.status == SFT_IS_LINK) return NULL;
     return "expected a code of class io";
 }
 

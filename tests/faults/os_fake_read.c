@@ -1,6 +1,8 @@
 /* os.h of os_fake: reading, folders, and all that does not write. */
 #include "fake_state.h"
 
+#include "base/hub.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,6 +41,93 @@ int os_open_write(const char *path, int *fd) {
     int error = fake_path_find(path, true, &node);
     if (!error && node->kind == OS_DIR) error = EISDIR;
     return error ? error : fake_fd_new(node, fd);
+}
+
+/* ── os.h: beneath a folder ── */
+
+/* base becomes the folder's real path, full that of the name in it. */
+static int beneath_paths(const char *folder, const char *name, char *base, char *full) {
+    size_t len = strlen(name);
+    fake_node *node;
+    int error = fake_path_find(*folder ? folder : ".", true, &node);
+    if (error) return error;
+    if (node->kind != OS_DIR) return ENOTDIR;
+    (void)fake_path_resolve(*folder ? folder : ".", true, base);
+    size_t have = strlen(base);
+    if (have + len + 2 > FAKE_PATH) return ENAMETOOLONG;
+    memcpy(full, base, have);
+    full[have] = '/';
+    memcpy(full + have + 1, name, len + 1);
+    return 0;
+}
+
+/* ELOOP if a part of full behind its first `from` bytes is a link; the last counts too if
+ * `last`. */
+static int beneath_no_links(const char *full, size_t from, bool last) {
+    char part[FAKE_PATH];
+    for (const char *slash = full + from; slash; slash = strchr(slash + 1, '/')) {
+        size_t len = (size_t)(slash - full);
+        memcpy(part, full, len);
+        part[len] = '\0';
+        const fake_name *name = len > from ? fake_name_find(part) : NULL;
+        if (name && name->node->kind == OS_LINK) return ELOOP;
+    }
+    const fake_name *name = fake_name_find(full);
+    return last && name && name->node->kind == OS_LINK ? ELOOP : 0;
+}
+
+/* Two hops of a Hub cache at most; *node becomes what they lead to. */
+static int beneath_hub(const char *full, size_t from, fake_node **node) {
+    char link[FAKE_PATH], out[FAKE_PATH];
+    size_t rest;
+    int error = beneath_no_links(full, from, false);
+    memcpy(link, full, strlen(full) + 1);
+    for (int hops = 0; !error && hops < 2; hops++) {
+        const fake_name *name = fake_name_find(link);
+        if (!name || name->node->kind != OS_LINK) break;
+        if (!sfti_hub_blob(link, name->node->data, out, sizeof out, &rest)) return EXDEV;
+        out[rest - 1] = '/';
+        memcpy(link, out, strlen(out) + 1);
+    }
+    const fake_name *name = error ? NULL : fake_name_find(link);
+    if (error || (name && name->node->kind == OS_LINK)) return EXDEV;
+    *node = name ? name->node : NULL;
+    return name ? 0 : ENOENT;
+}
+
+static int beneath_read(const char *full, size_t base, fake_node **node) {
+    char real[FAKE_PATH];
+    int error = fake_path_find(full, true, node);
+    if (error && error != ENOENT) return error;
+    if (fake_path_resolve(full, true, real)) return ENOENT;
+    if (strncmp(real, full, base) == 0 && real[base] == '/') return error;
+    return beneath_hub(full, base, node);
+}
+
+int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
+    char base[FAKE_PATH], full[FAKE_PATH];
+    fake_node *node = NULL;
+    *fd = -1;
+    FAKE_CALL();
+    int error = beneath_paths(folder, name, base, full);
+    if (error) return error;
+    if (how == OS_BENEATH_READ) {
+        error = beneath_read(full, strlen(base), &node);
+    } else {
+        error = beneath_no_links(full, strlen(base), true);
+        if (!error) error = fake_path_find(full, false, &node);
+    }
+    if (!error && how == OS_BENEATH_WRITE && node->kind == OS_DIR) error = EISDIR;
+    if (!error && how == OS_BENEATH_FOLDER && node->kind != OS_DIR) error = ENOTDIR;
+    return error ? error : fake_fd_new(node, fd);
+}
+
+int os_unlink_beneath(const char *folder, const char *name) {
+    char base[FAKE_PATH], full[FAKE_PATH];
+    FAKE_CALL();
+    int error = beneath_paths(folder, name, base, full);
+    if (!error) error = beneath_no_links(full, strlen(base), false);
+    return error ? error : fake_unlink(full);
 }
 
 int os_close(int fd) {
@@ -91,7 +180,7 @@ int os_read(int fd, void *into, size_t len, size_t *got) {
     fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     if (open->node->kind == OS_DIR) return EISDIR;
-    if (os_stop_signal()) return EINTR;
+    if (os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx))) return EINTR;
     node_read(open->node, open->at, into, len, got);
     open->at += *got;
     return 0;
@@ -263,6 +352,11 @@ void os_mutex_free(os_mutex *mutex) {
 }
 
 void os_watch_signals(void) {}
+
+void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+    fake.go_on = go_on;
+    fake.go_on_ctx = ctx;
+}
 
 int os_stop_signal(void) {
     return fake.stop_at > 0 && fake.calls >= fake.stop_at ? fake.stop_signal : 0;

@@ -305,17 +305,20 @@ int os_rename(const char *from, const char *to, bool no_clobber) {
     return 0;
 }
 
-int os_unlink(const char *path) {
-    char full[FAKE_PATH];
-    FAKE_CALL();
-    int error = fake_path_resolve(path, false, full);
-    if (error) return error;
+int fake_unlink(const char *full) {
     fake_name *name = fake_name_find(full);
     if (!name) return ENOENT;
     if (name->node->kind == OS_DIR) return EISDIR;
     fake_name_remove(name);
     fake_did(OS_DID_UNNAME, 0, 0, NULL, 0, full, NULL);
     return 0;
+}
+
+int os_unlink(const char *path) {
+    char full[FAKE_PATH];
+    FAKE_CALL();
+    int error = fake_path_resolve(path, false, full);
+    return error ? error : fake_unlink(full);
 }
 
 bool os_is_append(int fd) {

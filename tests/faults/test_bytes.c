@@ -303,7 +303,7 @@ static sft_code read_all(const char *path, bool map, sft_error *err) {
     char room[10];
     int fd;
     os_info info;
-    sft_code code = sfti_source_open(path, &alloc, &source, &fd, &info, err);
+    sft_code code = sfti_source_open(path, NULL, &alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
     code = sfti_source_read(&source, 0, room, sizeof room, err);
     if (code == SFT_OK) assert_memory_equal(room, "0123456789", 10);
@@ -360,7 +360,8 @@ static void test_shrunk(void **state) {
     char room[10];
     (void)state;
     set_reading();
-    assert_int_equal(sfti_source_open("/dir/file", &alloc, &source, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sfti_source_open("/dir/file", NULL, &alloc, &source, NULL, NULL, &err),
+                     SFT_OK);
     os_fake_set_size("/dir/file", 7);
     assert_int_equal(sfti_source_read(&source, 0, room, 10, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 7);

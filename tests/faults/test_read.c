@@ -257,7 +257,7 @@ static const fault_scene files[] = {
 };
 
 static sft_code open_fifo_path(const fault_scene *scene, sft_source *out, sft_error *err) {
-    return sfti_source_open(scene->path, &fault_alloc, out, NULL, NULL, err);
+    return sfti_source_open(scene->path, NULL, &fault_alloc, out, NULL, NULL, err);
 }
 
 /* ── Scan ── */

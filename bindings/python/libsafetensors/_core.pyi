@@ -128,11 +128,12 @@ class Tensor:
 
 def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
-         max_header_bytes: int | None = None) -> File:
+         max_header_bytes: int | None = None, beneath: _Path | None = None) -> File:
     """A path may be a file, an index.json or a folder with one. "auto" maps privately
     (copy-on-write), and reads where the system does not map. Of a buffer, "map" lends its own
     memory, and else what is asked for is copied; of an object it is read. bytes are a buffer,
-    not a path."""
+    not a path. beneath: the folder a path begins with, where the rest was named by a file: no
+    link leads out of it, and only a regular file is opened."""
 
 # ── Writing ──
 # A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an

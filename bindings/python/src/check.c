@@ -79,24 +79,25 @@ static sft_code check_shard(checking *check, const char *path, sft_error *err) {
 }
 
 /* The index's folder and a shard's name; NULL when out of memory. */
-static char *shard_path(const char *index, const char *name) {
-    const char *slash = strrchr(index, '/');
-    size_t folder = slash ? (size_t)(slash - index) + 1 : 0, len = strlen(name);
-    char *path = malloc(folder + len + 1);
+static char *shard_path(const char *folder, const char *name) {
+    size_t before = strlen(folder), len = strlen(name);
+    char *path = malloc(before + len + 1);
     if (!path) return NULL;
-    memcpy(path, index, folder);
-    memcpy(path + folder, name, len + 1);
+    memcpy(path, folder, before);
+    memcpy(path + before, name, len + 1);
     return path;
 }
 
 static sft_code check_shards(checking *check, const sft_index_names *names, sft_error *err) {
     sft_code code = SFT_OK;
+    check->open.beneath = sft_index_folder(names);
     for (size_t i = 0; code == SFT_OK && i < sft_index_shard_count(names); i++) {
-        char *path = shard_path(check->path, sft_index_shard(names, i));
+        char *path = shard_path(check->open.beneath, sft_index_shard(names, i));
         code = path ? check_shard(check, path, err)
                     : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
         free(path);
     }
+    check->open.beneath = NULL;
     return code;
 }
 

@@ -143,6 +143,8 @@ typedef struct pysft_job {
 int pysft_job_begin(pysft_job *job, PyObject *progress);
 /* 0 if code is SFT_OK and no exception is set: then progress has been told the end. */
 int pysft_job_end(pysft_job *job, sft_code code);
+/* Signals while the library waits for a pipe. */
+int pysft_wait_add(PyObject *module);
 
 /* ── Where bytes come from ───────────────────────────────────────────────── */
 
@@ -176,8 +178,9 @@ typedef struct pysft_opening {
     sft_level level;
     bool legacy, header_only;
     uint64_t max_header_bytes;
+    const char *beneath; /* as in sft_open_options, or NULL */
 } pysft_opening;
-#define PYSFT_OPENING_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0 }
+#define PYSFT_OPENING_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
 /* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_opening *opening);

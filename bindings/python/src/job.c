@@ -43,6 +43,23 @@ static bool tick(void *ctx, uint64_t done, uint64_t total) {
     return rc == 0;
 }
 
+/* While the library waits for a pipe: whether no signal's handler has raised. What it raised
+ * stays set, and goes before the error of the read (pysft_raise). */
+static bool go_on(void *ctx) {
+    (void)ctx;
+    if (!Py_IsInitialized()) return true;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
+    PyGILState_Release(gil);
+    return rc == 0;
+}
+
+int pysft_wait_add(PyObject *module) {
+    (void)module;
+    sft_on_wait(go_on, NULL);
+    return 0;
+}
+
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
     *job = (pysft_job){ SFT_JOB_INIT, NULL, clock_now() + look_every, 0, 0, true };
     job->job.tick = tick;

@@ -105,6 +105,7 @@ static sft_open_options file_options(const pysft_opening *opening, sft_mode mode
     options.legacy = opening->legacy;
     options.header_only = opening->header_only;
     options.max_header_bytes = opening->max_header_bytes;
+    options.beneath = opening->beneath;
     return options;
 }
 

@@ -81,6 +81,7 @@ static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
         pysft_error_add, pysft_memory_add, pysft_tensor_add, pysft_file_add,
         pysft_save_add,  pysft_writer_add, pysft_tools_add,  pysft_dataset_add,
+        pysft_wait_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;

@@ -41,6 +41,8 @@ def write_index(commit: _core.Commit, place: Place) -> str:
     path = place.name(posixpath.join(commit.job_folder, INDEX) if commit.job_folder else INDEX)
     if place.folder is None:
         _clear_folder(place.fs, path)
+    elif os.path.islink(path):
+        os.unlink(path)  # never written through
     with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
         schema = rows.schema.with_metadata({"commit": told})
         with pq.ParquetWriter(path, schema, filesystem=place.fs,
@@ -112,6 +114,8 @@ def _open(place: Place) -> Any:
     except ImportError:
         return None
     path = place.name(INDEX)
+    if place.folder is not None and not os.path.isfile(path):
+        return None  # nor a pipe, which would be waited for
     try:
         data = pd.dataset(path, format="parquet", filesystem=place.fs)
         data.schema.field("tensor_key"), data.schema.field("file_name")

@@ -70,7 +70,9 @@ class Shards:
             size = source.size if self.place.folder is None else os.stat(source).st_size
             if not self.checked or size == self.facts[i]["bytes"]:
                 # Read-only: what a program changes must not be there in the next epoch.
-                return _core.open(source, mode="map" if self.place.folder else "read")
+                if self.place.folder is None:
+                    return _core.open(source, mode="read")
+                return _core.open(source, mode="map", beneath=self.place.folder)
         except OSError:
             if not self.checked:
                 raise

@@ -1,0 +1,304 @@
+/* Opening beneath a folder: the kernel's openat2 where there is one, else part by part. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+
+#include "base/hub.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+#define BENEATH_ROOM 4096
+#define BENEATH_LINKS 40
+#define BENEATH_TRIES 16
+
+#ifdef O_PATH
+#define FOLDER_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
+#else
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define LOOK_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#endif
+
+static int open_at(int at, const char *name, int flags, int *fd) {
+    do {
+        *fd = openat(at, name, flags);
+    } while (*fd < 0 && errno == EINTR && !os_stop_signal());
+    return *fd < 0 ? errno : 0;
+}
+
+static bool is_link_at(int at, const char *name) {
+    struct stat st;
+    return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int read_link_at(int at, const char *name, char *out, size_t room) {
+    ssize_t n = readlinkat(at, name, out, room);
+    if (n < 0) return errno;
+    if ((size_t)n >= room) return ENAMETOOLONG;
+    out[n] = '\0';
+    return 0;
+}
+
+/* "a/b", the first bytes of a. */
+static int join_parts(const char *a, size_t len, const char *b, char *out, size_t room) {
+    size_t rest = strlen(b) + 1;
+    if (len >= room || rest >= room - len) return ENAMETOOLONG;
+    memcpy(out, a, len);
+    out[len] = '/';
+    memcpy(out + len + 1, b, rest);
+    return 0;
+}
+
+/* ── Part by part ── */
+
+/* A name being walked; what is before `at` are folders, none of them a link. */
+typedef struct walk_name {
+    char text[BENEATH_ROOM];
+    char *at; /* the part to open next */
+    size_t links;
+} walk_name;
+
+/* text becomes the walked folders, the link's target and the rest, without "." and ".."; what
+ * was walked stays walked in text only, and is opened again. */
+static int walk_splice(walk_name *w, const char *target, const char *rest) {
+    char joined[BENEATH_ROOM];
+    size_t len = (size_t)(w->at - w->text);
+    int error = join_parts(target, strlen(target), rest, joined, sizeof joined);
+    if (error) return error;
+    if (target[0] == '/') return EXDEV;
+    if (++w->links > BENEATH_LINKS) return ELOOP;
+    for (const char *part = joined; *part; part += strspn(part, "/")) {
+        size_t part_len = strcspn(part, "/");
+        bool dot = part_len == 1 && part[0] == '.';
+        bool up = part_len == 2 && part[0] == '.' && part[1] == '.';
+        if (up && len == 0) return EXDEV;
+        if (up) {
+            for (len--; len > 0 && w->text[len - 1] != '/';) len--;
+        } else if (!dot && part_len > 0) {
+            if (len + part_len + 2 > sizeof w->text) return ENAMETOOLONG;
+            memcpy(w->text + len, part, part_len);
+            len += part_len;
+            w->text[len++] = '/';
+        }
+        part += part_len;
+    }
+    if (len > 0) len--;
+    w->text[len] = '\0';
+    return len > 0 ? 0 : EISDIR;
+}
+
+#define WALK_AGAIN (-1) /* it was a link, and text has become another */
+
+/* One folder more. */
+static int walk_step(walk_name *w, int *at, char *slash, bool links) {
+    char target[BENEATH_ROOM];
+    int next, error;
+    *slash = '\0';
+    error = open_at(*at, w->at, FOLDER_FLAGS | O_NOFOLLOW, &next);
+    if (error && is_link_at(*at, w->at)) {
+        error = links ? read_link_at(*at, w->at, target, sizeof target) : ELOOP;
+        if (!error) error = walk_splice(w, target, slash + 1);
+        return error ? error : WALK_AGAIN;
+    }
+    *slash = '/';
+    if (error) return error;
+    (void)close(*at);
+    *at = next;
+    w->at = slash + 1;
+    return 0;
+}
+
+static int walk_last(walk_name *w, int at, int flags, bool links, int *fd) {
+    char target[BENEATH_ROOM];
+    int error = open_at(at, w->at, flags | O_NOFOLLOW, fd);
+    bool link = is_link_at(at, w->at); /* O_PATH opens a link itself */
+    if (!link) return error;
+    if (!error) (void)close(*fd);
+    *fd = -1;
+    error = links ? read_link_at(at, w->at, target, sizeof target) : ELOOP;
+    if (!error) error = walk_splice(w, target, "");
+    return error ? error : WALK_AGAIN;
+}
+
+static int walk_once(walk_name *w, int root, int flags, bool links, int *fd) {
+    int at, error = open_at(root, ".", FOLDER_FLAGS, &at);
+    if (error) return error;
+    w->at = w->text;
+    while (!error && strchr(w->at, '/')) error = walk_step(w, &at, strchr(w->at, '/'), links);
+    if (!error) error = walk_last(w, at, flags, links, fd);
+    (void)close(at);
+    return error;
+}
+
+static int walk_beneath(int root, const char *name, int flags, bool links, int *fd) {
+    walk_name w = { .links = 0 };
+    size_t len = strlen(name);
+    int error;
+    *fd = -1;
+    if (len == 0) return ENOENT;
+    if (len >= sizeof w.text) return ENAMETOOLONG;
+    w.at = w.text;
+    w.text[0] = '\0';
+    error = walk_splice(&w, name, "");
+    w.links = 0;
+    if (error) return error;
+    do {
+        error = walk_once(&w, root, flags, links, fd);
+    } while (error == WALK_AGAIN);
+    return error;
+}
+
+/* ── By the kernel ── */
+
+#ifdef SYS_openat2
+/* As in <linux/openat2.h>, which older systems lack. */
+typedef struct kernel_how {
+    uint64_t flags, mode, resolve;
+} kernel_how;
+
+static int kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
+    const uint64_t no_magic = 0x02, no_links = 0x04, beneath = 0x08;
+    kernel_how how = { (uint64_t)flags, 0, no_magic | beneath | (links ? 0 : no_links) };
+    long n;
+    do {
+        n = syscall(SYS_openat2, root, name, &how, sizeof how);
+    } while (n < 0 && errno == EINTR && !os_stop_signal());
+    *fd = n < 0 ? -1 : (int)n;
+    return n < 0 ? errno : 0;
+}
+#else
+static int kernel_beneath(int root, const char *name, int flags, bool links, int *fd) {
+    (void)root, (void)name, (void)flags, (void)links;
+    *fd = -1;
+    return ENOSYS;
+}
+#endif
+
+/* Sandboxes answer EPERM for calls that they do not know. */
+static int open_once(int root, const char *name, int flags, bool links, int *fd) {
+    int error = kernel_beneath(root, name, flags, links, fd);
+    if (error != ENOSYS && error != EPERM && error != EOPNOTSUPP) return error;
+    return walk_beneath(root, name, flags, links, fd);
+}
+
+static bool is_regular(int root, const char *name, bool links) {
+    struct stat st;
+    int fd, error = open_once(root, name, LOOK_FLAGS, links, &fd);
+    if (error) return false;
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    (void)close(fd);
+    return regular;
+}
+
+/* EAGAIN is of a folder that is being renamed, which passes, or of a regular file under a
+ * lease, which is waited for. */
+static int open_in(int root, const char *name, int flags, bool links, int *fd) {
+    int error = open_once(root, name, flags, links, fd);
+    for (int i = 0; error == EAGAIN && i < BENEATH_TRIES; i++) {
+        int calm = is_regular(root, name, links) ? flags & ~O_NONBLOCK : flags;
+        error = open_once(root, name, calm, links, fd);
+    }
+    return error;
+}
+
+/* ── The whole ── */
+
+static int open_folder(const char *folder, int *fd) {
+    return open_at(AT_FDCWD, *folder ? folder : ".", FOLDER_FLAGS, fd);
+}
+
+/* The folder that the last part of name lies in, no part of which is a link: *at is to be
+ * closed, *last points into name. */
+static int open_parent(int root, const char *name, int *at, const char **last) {
+    char above[BENEATH_ROOM];
+    const char *slash = strrchr(name, '/');
+    *last = slash ? slash + 1 : name;
+    if (!slash) return open_at(root, ".", FOLDER_FLAGS, at);
+    if ((size_t)(slash - name) >= sizeof above) return ENAMETOOLONG;
+    memcpy(above, name, (size_t)(slash - name));
+    above[slash - name] = '\0';
+    return open_in(root, above, FOLDER_FLAGS, false, at);
+}
+
+/* What the link `last` in the folder at, whose real path is `real`, says of a Hub cache: *root
+ * is the folder opened that out + *name lies in. */
+static int follow_hub(int at, const char *last, const char *real, char *out, size_t room,
+                      size_t *name, int *root) {
+    char target[BENEATH_ROOM], link[BENEATH_ROOM];
+    int error = read_link_at(at, last, target, sizeof target);
+    if (!error) error = join_parts(real, strlen(real), last, link, sizeof link);
+    if (error) return error;
+    if (!sfti_hub_blob(link, target, out, room, name)) return EXDEV;
+    return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
+}
+
+/* The real path of the folder that name lies in. */
+static int real_parent(const char *folder, const char *name, char *real, size_t room) {
+    char path[BENEATH_ROOM];
+    const char *slash = strrchr(name, '/');
+    size_t len = slash ? (size_t)(slash - name) : 0;
+    if (!*folder) folder = ".";
+    int error = join_parts(folder, strlen(folder), name, path, sizeof path);
+    if (error) return error;
+    path[strlen(folder) + 1 + len] = '\0';
+    return os_real_path(path, real, room);
+}
+
+/* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
+ * in turn be a link to one that all repositories share. */
+static int open_hub(int root, const char *folder, const char *name, int flags, int *fd) {
+    char real[BENEATH_ROOM], out[BENEATH_ROOM];
+    const char *last;
+    size_t rest;
+    int at, cache, error = real_parent(folder, name, real, sizeof real);
+    if (!error) error = open_parent(root, name, &at, &last);
+    for (int hops = 0; !error; hops++) {
+        error = follow_hub(at, last, real, out, sizeof out, &rest, &cache);
+        (void)close(at);
+        if (error) break;
+        error = open_in(cache, out + rest, flags, false, fd);
+        bool again = error == ELOOP && hops == 0;
+        if (again) error = open_parent(cache, out + rest, &at, &last);
+        (void)close(cache);
+        if (!again) return error;
+        error = join_parts(out, strlen(out), "blobs", real, sizeof real);
+    }
+    return EXDEV;
+}
+
+int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
+    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int root, error = open_folder(folder, &root);
+    *fd = -1;
+    if (error) return error;
+    flags = how == OS_BENEATH_FOLDER ? FOLDER_FLAGS
+                                     : flags | (how == OS_BENEATH_WRITE ? O_RDWR : O_RDONLY);
+    error = open_in(root, name, flags, how == OS_BENEATH_READ, fd);
+    if (error == EXDEV && how == OS_BENEATH_READ) error = open_hub(root, folder, name, flags, fd);
+    (void)close(root);
+    return error;
+}
+
+int os_unlink_beneath(const char *folder, const char *name) {
+    const char *last;
+    int root, at, error = open_folder(folder, &root);
+    if (error) return error;
+    error = open_parent(root, name, &at, &last);
+    (void)close(root);
+    if (error) return error;
+    error = unlinkat(at, last, 0) == 0 ? 0 : errno;
+    (void)close(at);
+    return error;
+}

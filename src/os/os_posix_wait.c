@@ -1,0 +1,126 @@
+/* Signals, and the calls that wait for others and end when one of ours arrives. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ── Signals ── */
+
+static volatile sig_atomic_t stop_signal_seen;
+
+static void remember_signal(int signal_number) {
+    stop_signal_seen = signal_number;
+}
+
+/* Whether an interrupted call is to be made again. */
+static bool try_again(int error) {
+    return error == EINTR && !stop_signal_seen;
+}
+
+void os_watch_signals(void) {
+    static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction act, old;
+    memset(&act, 0, sizeof act);
+    act.sa_handler = remember_signal;
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
+        /* What was ignored by whoever started us (nohup) stays ignored. */
+        if (sigaction(watched[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN) continue;
+        (void)sigaction(watched[i], &act, NULL);
+    }
+}
+
+int os_stop_signal(void) {
+    return (int)stop_signal_seen;
+}
+
+void os_raise(int signal_number) {
+    sigset_t set;
+    (void)signal(signal_number, SIG_DFL);
+    (void)raise(signal_number);
+    sigemptyset(&set);
+    sigaddset(&set, signal_number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* A file over the size limit is, like a broken pipe, an errno and no signal. */
+void os_ignore_broken_pipe(void) {
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+}
+
+/* ── Waiting ── */
+
+#define WAIT_SLICE_MS 100
+
+static bool (*wait_go_on)(void *ctx);
+static void *wait_ctx;
+
+void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+    wait_go_on = go_on;
+    wait_ctx = ctx;
+}
+
+static bool is_wait_over(void) {
+    return stop_signal_seen || (wait_go_on && !wait_go_on(wait_ctx));
+}
+
+/* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,
+ * which read itself would take for the end. In slices: a signal that comes between the test
+ * and the sleep, or that another thread takes, is seen at the end of one at the latest. */
+static int wait_ready(int fd, short events) {
+    struct pollfd wait = { fd, events, 0 };
+    if (stop_signal_seen) return EINTR;
+    for (;;) {
+        int ready = poll(&wait, 1, WAIT_SLICE_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) return 0;
+        if (is_wait_over()) return EINTR;
+    }
+}
+
+static size_t most_of_call(size_t len) {
+    const size_t most = (size_t)1 << 30;
+    return len < most ? len : most;
+}
+
+int os_read(int fd, void *into, size_t len, size_t *got) {
+    *got = 0;
+    for (;;) {
+        int error = wait_ready(fd, POLLIN);
+        if (error) return error;
+        ssize_t n = read(fd, into, most_of_call(len));
+        if (n >= 0) {
+            *got = (size_t)n;
+            return 0;
+        }
+        error = errno;
+        if (error != EAGAIN && error != EINTR) return error;
+        if (error == EINTR && is_wait_over()) return EINTR;
+    }
+}
+
+int os_write(int fd, const void *from, size_t len, size_t *put) {
+    *put = 0;
+    for (;;) {
+        ssize_t n = write(fd, from, most_of_call(len));
+        if (n >= 0) {
+            *put = (size_t)n;
+            return n == 0 && len > 0 ? ENOSPC : 0;
+        }
+        int error = errno;
+        if (error == EAGAIN) {
+            error = wait_ready(fd, POLLOUT);
+            if (error) return error;
+        } else if (!try_again(error)) {
+            return error;
+        }
+    }
+}

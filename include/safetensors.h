@@ -783,7 +783,8 @@ typedef struct sft_finding {
 
 /* Remark that makes no file invalid. name: "unaligned", "unsorted", "header_unpadded",
  * "polyglot_zip", "polyglot_pdf", "polyglot_tar", "polyglot_magic", "name_control",
- * "unknown_field", "duplicate_name", "metadata_null"; docs/format.md lists all. */
+ * "unknown_field", "duplicate_name", "metadata_null", "foreign_journal"; docs/format.md lists
+ * all. */
 typedef struct sft_note {
     const char *name; /* static */
     sft_error error;  /* offset, tensor and message; code is SFT_OK */

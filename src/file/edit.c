@@ -87,14 +87,50 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
     return edit;
 }
 
-static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
-    int error = os_open_read(edit->path, &edit->fd);
-    if (error) {
-        edit->fd = -1;
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    }
-    error = os_info_fd(edit->fd, &edit->info);
+static sft_code open_swapped(const char *found, sft_error *err) {
+    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                     "expected the file that the path led to a moment ago, found %s", found);
+}
+
+static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
+    int error = os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    bool same = seen->inode == info->inode && seen->device == info->device;
+    return same ? SFT_OK : open_swapped("another", err);
+}
+
+sft_code sfti_edit_open_file(const char *path, bool writable, int *fd, os_info *info,
+                             sft_error *err) {
+    os_info seen;
+    *fd = -1;
+    int error = os_info_path(path, false, &seen);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
+    error = os_open_no_link(path, writable, fd);
+    if (error) *fd = -1;
+    if (error == ELOOP) return open_swapped("a symbolic link", err);
+    if (error)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, writable ? "open the file for writing" : "open");
+    sft_code code = open_as_seen(*fd, &seen, info, err);
+    if (code == SFT_OK) return SFT_OK;
+    (void)os_close(*fd);
+    *fd = -1;
+    return code;
+}
+
+/* What a link leads to is read only, for a file of its own. */
+static sft_code open_linked(const char *path, int *fd, os_info *info, sft_error *err) {
+    int error = os_open_read(path, fd);
+    if (error) *fd = -1;
+    else error = os_info_fd(*fd, info);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
+}
+
+static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
+    sft_code code =
+        edit->is_link ? open_linked(edit->path, &edit->fd, &edit->info, err)
+                      : sfti_edit_open_file(edit->path, false, &edit->fd, &edit->info, err);
+    if (code != SFT_OK) return code;
     if (edit->info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
                          edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
@@ -106,7 +142,7 @@ static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) 
     static const sft_span none = { NULL, 0 };
     sft_source source;
     if (code < 100 || code >= 180) return code;
-    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, err);
+    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
     if (told != SFT_OK || !err) return told != SFT_OK ? told : code;
     if (sft_source_fd(edit->fd, &edit->alloc, &source, NULL) != SFT_OK) return code;
     sft_diagnose(&source, err);
@@ -120,7 +156,7 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     code = sft_open_fd(edit->fd, &edit->options.open, &edit->file, err);
     if (code != SFT_OK) return edit_open_failed(edit, code, err);
     return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
-                              err);
+                              NULL, err);
 }
 
 static void edit_shut(sft_edit *edit) {

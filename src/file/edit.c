@@ -108,7 +108,6 @@ sft_code sfti_edit_open_file(const char *path, bool writable, int *fd, os_info *
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     error = os_open_no_link(path, writable, fd);
     if (error) *fd = -1;
-    if (error == ELOOP) return open_swapped("a symbolic link", err);
     if (error)
         return sfti_io_fail(err, SFT_IO_OPEN, error, writable ? "open the file for writing" : "open");
     sft_code code = open_as_seen(*fd, &seen, info, err);

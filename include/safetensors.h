@@ -492,7 +492,9 @@ typedef struct sft_path_options {
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.
- * Until finish the old file is untouched; abandon leaves nothing. @since 0.1 */
+ * Until finish the old file is untouched; abandon leaves nothing. When finish fails, what was
+ * there is there: after the renaming nothing is a failure any more (a new name whose folder
+ * cannot be synced is taken back). @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_sink_path(const char *path, const sft_path_options *options,
                                              sft_sink *out, sft_error *err);
 
@@ -543,8 +545,8 @@ typedef struct sft_open_options {
  * the worst legal one; no allocation per tensor. Tensor bytes are not read.
  * SFT_MAP and SFT_MAP_COW fail with SFT_IO_MAP where the system refuses to map.
  * SFT_EDIT_INTERRUPTED if the journal of an edit is beside the file, or beside what a link
- * leads to, and the file is neither the old nor the new one; only sft_open and sft_scan_path,
- * which know the path, look for it. With listed_at that costs no look at a name, for a file
+ * leads to, and the file is neither the old nor the new one; every function that is given a
+ * model's path looks for it. With listed_at that costs no look at a name, for a file
  * that was last changed a day or more before. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_open(const char *path, const sft_open_options *options,
                                         sft_file **out, sft_error *err);
@@ -1104,7 +1106,9 @@ SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_alloca
 /* Mend a file whose editing was interrupted: its journal, .NAME.sft-journal beside it, is
  * brought to an end and removed. Only if it is this file's and every byte of the header, and
  * of what it says of the data, is the old or the new one; else SFT_EDIT_INTERRUPTED, and both
- * are left alone. *found may be NULL. Of the options open, force, no_sync and link are used.
+ * are left alone. So is the journal of another user than the effective one and the file's
+ * owner, or one that others may write to, also with force. *found may be NULL. Of the options
+ * open, force, no_sync and link are used.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_recover(const char *path,
                                                 const sft_edit_options *options,

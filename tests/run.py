@@ -80,7 +80,7 @@ SUITES = [
     ("faults", "test asan coverage", 1200, [PY, "tests/unit.py", "faults"],
      "tests/faults/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/kill/run.py"], "tests/kill/run.py"),
-    ("disk", "test", 300, [PY, "tests/disk/run.py"], "tests/disk/run.py"),
+    ("disk", "test", 400, [PY, "tests/disk/run.py"], "tests/disk/run.py"),
     ("attack", "test", 180, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),

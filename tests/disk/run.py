@@ -15,6 +15,7 @@ Each time: exit 2 and a message that says why; what stood there is the same, byt
 nothing else is there. Or, where there was enough room: exit 0 and the new files.
 """
 import argparse
+import functools
 import os
 import resource
 import shlex
@@ -281,10 +282,10 @@ def play_nofile(scratch):
         outcomes = []
         for most in range(4, MOST_FILES):
             folder = scene.fresh_folder()
-            limit = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
-            done = run(scene.words, folder, scene.stdin, limit=limit)
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
+            done = run(scene.words, folder, scene.stdin, preexec_fn=limit)
             outcomes.append(attempt("%d files" % most, scene, folder, done,
-                                    ["Too many open files", "error while loading"]))
+                                    ["Too many open files"]))
         came += outcomes
         if outcomes[-1] != "done":
             raise Wrong("%s: not done with %d files" % (scene.name, MOST_FILES - 1))

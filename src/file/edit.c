@@ -108,8 +108,8 @@ sft_code sfti_edit_open_file(const char *path, bool writable, int *fd, os_info *
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     error = os_open_no_link(path, writable, fd);
     if (error) *fd = -1;
-    if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, writable ? "open the file for writing" : "open");
+    const char *what = writable ? "open the file for writing" : "open";
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, what);
     sft_code code = open_as_seen(*fd, &seen, info, err);
     if (code == SFT_OK) return SFT_OK;
     (void)os_close(*fd);

@@ -301,7 +301,8 @@ static int jr_part(const sfti_journal_file *j, uint64_t part_at, uint64_t part_l
                    size_t len, char *into) {
     memset(into, 0, len);
     if (at >= part_len) return 0;
-    return sfti_journal_read(j, into, part_len - at < len ? (size_t)(part_len - at) : len, part_at + at);
+    if (part_len - at < len) len = (size_t)(part_len - at);
+    return sfti_journal_read(j, into, len, part_at + at);
 }
 
 /* The old bytes, `moved` further on. */

@@ -165,6 +165,10 @@ def play_planted(place):
     if as_user(ATTACKER, plant, place):
         raise Wrong("no journal planted")
     expect_unharmed(place, "a planted journal")
+    out = os.path.join(place.home, "out.safetensors")
+    done = place.run(OWNER, "meta", "set", "m.safetensors", "k", "v", "-o", out)
+    if done.returncode or not os.path.exists(out):
+        raise Wrong("no changed copy: exit %d: %s" % (done.returncode, done.stderr.decode()))
     done = place.run(OWNER, "check", "m.safetensors", "--json")
     if b"foreign_journal" not in done.stdout:
         raise Wrong("check does not tell: %s" % done.stdout.decode())

@@ -98,7 +98,8 @@ static sft_code by_list(sft_error *err) {
 
 static sft_code by_hash(sft_error *err) {
     sft_hashes hashes;
-    return sft_hash_path(temp_path(FILE_NAME), SFT_HASH_BIT(SFT_HASH_SHA256), NULL, &hashes, NULL, err);
+    const char *path = temp_path(FILE_NAME);
+    return sft_hash_path(path, SFT_HASH_BIT(SFT_HASH_SHA256), NULL, &hashes, NULL, err);
 }
 
 static bool hash_each(void *ctx, const sft_hash_result *result) {

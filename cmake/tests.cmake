@@ -53,10 +53,12 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         target_include_directories(object_${name} PRIVATE include src tests
                                    ${SFT_CMOCKA_INCLUDE})
         target_compile_options(object_${name} PRIVATE ${SFT_WARNINGS})
+        target_compile_definitions(object_${name} PRIVATE
+                                   SFT_TEST_INCLUDE="${CMAKE_CURRENT_SOURCE_DIR}/include")
         target_link_libraries(object_${name} PRIVATE sft_flags)
         # The bundle ends with src/set.
         set(beyond FALSE)
-        if(name MATCHES "^test_(hash|info|convert|dataset|options)")
+        if(name MATCHES "^test_(hash|info|convert|dataset|options|torn)")
             set(beyond TRUE)
         endif()
         foreach(kind static bundle)

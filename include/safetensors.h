@@ -503,7 +503,9 @@ typedef struct sft_path_options {
 
 /* Sink of a file that appears whole or not at all: an unnamed (else a hidden) file
  * beside the target, preallocated, written, synced, renamed over it, folder synced.
- * Until finish the old file is untouched; abandon leaves nothing. @since 0.1 */
+ * Until finish the old file is untouched; abandon leaves nothing. When finish fails, what was
+ * there is there: after the renaming nothing is a failure any more (a new name whose folder
+ * cannot be synced is taken back). @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_sink_path(const char *path, const sft_path_options *options,
                                              sft_sink *out, sft_error *err);
 
@@ -557,8 +559,8 @@ typedef struct sft_open_options {
  * the worst legal one; no allocation per tensor. Tensor bytes are not read.
  * SFT_MAP and SFT_MAP_COW fail with SFT_IO_MAP where the system refuses to map.
  * SFT_EDIT_INTERRUPTED if the journal of an edit is beside the file, or beside what a link
- * leads to, and the file is neither the old nor the new one; only sft_open and sft_scan_path,
- * which know the path, look for it. With listed_at that costs no look at a name, for a file
+ * leads to, and the file is neither the old nor the new one; every function that is given a
+ * model's path looks for it. With listed_at that costs no look at a name, for a file
  * that was last changed a day or more before.
  * With beneath, for names from an index or the like: what is opened lies beneath that folder,
  * whoever changes its contents meanwhile, and is a regular file (SFT_IO_NOT_FILE). Links are
@@ -804,7 +806,8 @@ typedef struct sft_finding {
 
 /* Remark that makes no file invalid. name: "unaligned", "unsorted", "header_unpadded",
  * "polyglot_zip", "polyglot_pdf", "polyglot_tar", "polyglot_magic", "name_control",
- * "unknown_field", "duplicate_name", "metadata_null"; docs/format.md lists all. */
+ * "unknown_field", "duplicate_name", "metadata_null", "foreign_journal"; docs/format.md lists
+ * all. */
 typedef struct sft_note {
     const char *name; /* static */
     sft_error error;  /* offset, tensor and message; code is SFT_OK */
@@ -1124,7 +1127,9 @@ SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_alloca
 /* Mend a file whose editing was interrupted: its journal, .NAME.sft-journal beside it, is
  * brought to an end and removed. Only if it is this file's and every byte of the header, and
  * of what it says of the data, is the old or the new one; else SFT_EDIT_INTERRUPTED, and both
- * are left alone. *found may be NULL. Of the options open, force, no_sync and link are used.
+ * are left alone. So is the journal of another user than the effective one and the file's
+ * owner, or one that others may write to, also with force. *found may be NULL. Of the options
+ * open, force, no_sync and link are used.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_edit_recover(const char *path,
                                                 const sft_edit_options *options,

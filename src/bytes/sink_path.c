@@ -16,7 +16,7 @@ typedef struct path_sink {
     sft_path_options options;
     char *target, *folder, *temp;
     size_t temp_stem; /* length of temp before XXXXXX */
-    int fd;
+    int fd, folder_fd; /* the folder is opened early: once published nothing fails for want */
     bool named;    /* temp exists */
     bool replaces; /* there was an old file when we began */
     bool failed;   /* bytes are missing: never publish */
@@ -67,7 +67,7 @@ static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) 
     memcpy(s->temp + folder + 1, target + folder, name);
     memcpy(s->temp + folder + 1 + name, ".sft-", 5);
     s->temp_stem = folder + 1 + name + 5;
-    s->fd = -1;
+    s->fd = s->folder_fd = -1;
     return s;
 }
 
@@ -101,6 +101,7 @@ static void path_sink_free(path_sink *s) {
     sft_allocator alloc = s->alloc;
     if (s->direct.room) sfti_direct_free(&s->direct);
     if (s->fd >= 0) (void)os_close(s->fd);
+    if (s->folder_fd >= 0) (void)os_close(s->folder_fd);
     if (s->named) (void)os_unlink(s->temp);
     sfti_release(&alloc, s, s->bytes);
 }
@@ -331,6 +332,16 @@ static bool no_folder_sync(int error) {
     return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
 }
 
+/* After a failure here what was there is there: a file that took a free name gives it back. One
+ * that has replaced another stays, and is whole, so that this is no failure. */
+static sft_code settle_folder(path_sink *s, sft_error *err) {
+    bool fresh = !s->replaces || s->options.no_clobber;
+    int error = s->folder_fd >= 0 ? os_sync(s->folder_fd) : 0;
+    if (error == 0 || no_folder_sync(error)) return SFT_OK;
+    if (!fresh || os_unlink(s->target) != 0) return SFT_OK;
+    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
+}
+
 static sft_code settle_path(path_sink *s, sft_error *err) {
     int error = 0;
     if (s->failed) {
@@ -355,11 +366,7 @@ static sft_code publish_path(path_sink *s, sft_error *err) {
     bool over = no_renaming(error) && s->options.in_place_unsafe;
     if (over) code = publish_over(s, err);
     if (code != SFT_OK) return code;
-    if (error && !over) return publish_failed(error, err);
-    if (s->options.no_sync || s->options.no_sync_folder) return SFT_OK;
-    error = os_sync_folder(s->folder);
-    if (error == 0 || no_folder_sync(error)) return SFT_OK;
-    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
+    return error && !over ? publish_failed(error, err) : settle_folder(s, err);
 }
 
 static sft_code finish_path(void *ctx, sft_error *err) {
@@ -420,6 +427,13 @@ static int open_temp(path_sink *s, uint32_t mode) {
     return os_set_mode(s->fd, mode);
 }
 
+static int open_folder(path_sink *s) {
+    if (s->options.no_sync || s->options.no_sync_folder) return 0;
+    int error = os_open_folder(s->folder, &s->folder_fd);
+    if (error) s->folder_fd = -1;
+    return no_folder_sync(error) ? 0 : error;
+}
+
 static sft_code begin_path(const char *target, const sft_path_options *options, sft_sink *out,
                            sft_error *err) {
     sft_allocator alloc = sfti_allocator(options->alloc);
@@ -435,6 +449,11 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     if (error) {
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
+    }
+    error = open_folder(s);
+    if (error) {
+        path_sink_free(s);
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder, to sync it later");
     }
     bool direct = options->direct && sfti_direct_begin(&s->direct, s->fd, &alloc);
     sft_sink sink = { s, !direct, expect_path, direct ? write_direct : write_path, finish_path,

@@ -253,7 +253,8 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
                          "another");
     const char *name = path + len;
     if (!beneath)
-        error = how == OS_BENEATH_WRITE ? os_open_write(path, fd) : os_open_read(path, fd);
+        error = how == OS_BENEATH_READ ? os_open_read(path, fd)
+                                       : os_open_no_link(path, how == OS_BENEATH_WRITE, fd);
     else
         error = os_open_beneath(beneath, len > 0 ? name + strspn(name, "/") : name, how, fd);
     if (error == 0) return SFT_OK;

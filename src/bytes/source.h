@@ -6,7 +6,8 @@
 #include "os/os.h"
 #include "safetensors.h"
 
-/* A descriptor of a path. beneath NULL: os_open_read or os_open_write, by `how`. Else the path
+/* A descriptor of a path. beneath NULL: os_open_read or, unless `how` follows links,
+ * os_open_no_link. Else the path
  * begins with that folder, and the rest is opened beneath it: SFT_INDEX_PATH or, of a link
  * that `how` does not follow, SFT_IS_LINK. */
 sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,

@@ -202,14 +202,25 @@ static sft_code local_open_fd(const local_store *s, const char *name, int *fd, s
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found something else");
 }
 
+/* A shard in the middle of an edit is told of, not read. */
+static sft_code local_unedited(const local_store *s, const char *path, int fd, sft_error *err) {
+    static const char tail[] = ".safetensors";
+    size_t len = strlen(path), more = sizeof tail - 1;
+    if (len < more || memcmp(path + len - more, tail, more) != 0) return SFT_OK;
+    sft_code code = sft_edit_check(path, &s->alloc, err);
+    if (code != SFT_OK) os_close(fd);
+    return code;
+}
+
 static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const local_store *s = ctx;
     char *path = NULL;
     int fd = -1;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    local_path_free(s, path);
     code = local_open_fd(s, name, &fd, err);
+    if (code == SFT_OK) code = local_unedited(s, path, fd, err);
+    local_path_free(s, path);
     return code ? code : local_source(s, fd, out, err);
 }
 

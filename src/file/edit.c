@@ -109,13 +109,47 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
     return edit;
 }
 
-static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
-    sft_code code = sfti_open_beneath(edit->path, edit->open.beneath,
-                                      edit->is_link ? OS_BENEATH_READ : OS_BENEATH_OWN, &edit->fd,
-                                      err);
-    if (code != SFT_OK) return code;
-    int error = os_info_fd(edit->fd, &edit->info);
+static sft_code open_swapped(const char *found, sft_error *err) {
+    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                     "expected the file that the path led to a moment ago, found %s", found);
+}
+
+static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
+    int error = os_info_fd(fd, info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    bool same = seen->inode == info->inode && seen->device == info->device;
+    return same ? SFT_OK : open_swapped("another", err);
+}
+
+sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
+                             os_info *info, sft_error *err) {
+    os_info seen;
+    *fd = -1;
+    int error = os_info_path(path, false, &seen);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
+    os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
+    sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
+    if (code == SFT_OK) code = open_as_seen(*fd, &seen, info, err);
+    if (code == SFT_OK) return SFT_OK;
+    if (*fd >= 0) (void)os_close(*fd);
+    *fd = -1;
+    return code;
+}
+
+/* What a link leads to is read only, for a file of its own. */
+static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
+    sft_code code = sfti_open_beneath(edit->path, edit->open.beneath, OS_BENEATH_READ, fd, err);
+    int error = code == SFT_OK ? os_info_fd(*fd, info) : 0;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
+}
+
+static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
+    sft_code code = edit->is_link
+                        ? open_linked(edit, &edit->fd, &edit->info, err)
+                        : sfti_edit_open_file(edit->path, edit->open.beneath, false, &edit->fd,
+                                              &edit->info, err);
+    if (code != SFT_OK) return code;
     if (edit->info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
                          edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
@@ -127,7 +161,7 @@ static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) 
     static const sft_span none = { NULL, 0 };
     sft_source source;
     if (code < 100 || code >= 180) return code;
-    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, err);
+    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
     if (told != SFT_OK || !err) return told != SFT_OK ? told : code;
     if (sft_source_fd(edit->fd, &edit->alloc, &source, NULL) != SFT_OK) return code;
     sft_diagnose(&source, err);
@@ -141,7 +175,7 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
     if (code != SFT_OK) return edit_open_failed(edit, code, err);
     return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
-                              err);
+                              NULL, err);
 }
 
 static void edit_shut(sft_edit *edit) {
@@ -154,7 +188,7 @@ static void edit_shut(sft_edit *edit) {
 static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     const sft_edit_options *o = &edit->options;
     sft_code code =
-        sfti_journal_recover(edit->path, o->force, o->no_sync, &edit->alloc, NULL, err);
+        sfti_journal_recover(edit->path, edit->open.beneath, o->force, o->no_sync, &edit->alloc, NULL, err);
     return code == SFT_OK ? edit_open_model(edit, err) : code;
 }
 
@@ -294,5 +328,5 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
     if (code == SFT_OK) code = edit_resolve(path, beneath, own.link, real, &is_link, err);
     if (code != SFT_OK || is_link) return code; /* no edit of it went through a link */
-    return sfti_journal_recover(real, own.force, own.no_sync, &how.alloc, found, err);
+    return sfti_journal_recover(real, beneath, own.force, own.no_sync, &how.alloc, found, err);
 }

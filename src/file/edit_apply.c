@@ -19,7 +19,7 @@ static bool is_as_opened(const sft_edit *edit, const os_info *now) {
 
 sft_code sfti_edit_same(const sft_edit *edit, sft_error *err) {
     os_info now;
-    int error = os_info_path(edit->path, true, &now);
+    int error = os_info_path(edit->path, edit->is_link, &now);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file again");
     return is_as_opened(edit, &now) ? SFT_OK : edit_busy("that it was changed since", err);
 }
@@ -58,16 +58,24 @@ static void target_close(sft_edit *edit, sfti_target *target) {
     sfti_release(&edit->alloc, target->old_head, target->old_len);
 }
 
+/* Nothing is written through a link: the new file takes its place. */
+static sft_code target_open_fd(const sft_edit *edit, sfti_target *target, sft_error *err) {
+    os_info info;
+    if (!edit->is_link)
+        return sfti_edit_open_file(edit->path, edit->open.beneath, true, &target->fd, &info, err);
+    int error = os_open_write(edit->path, &target->fd);
+    if (error) target->fd = -1;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing") : SFT_OK;
+}
+
 static sft_code target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
     target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
     target->fd = -1;
     target->old_head = sfti_take(&edit->alloc, target->old_len);
     if (!target->old_head) return sfti_fail_memory(err, target->old_len);
     sfti_edit_old_head(edit, target->old_head);
-    int error = os_open_write(edit->path, &target->fd);
-    if (!error) return target_check(edit, target, err);
-    target->fd = -1;
-    return sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing");
+    sft_code code = target_open_fd(edit, target, err);
+    return code == SFT_OK ? target_check(edit, target, err) : code;
 }
 
 /* ── Applying ── */

@@ -11,7 +11,20 @@ static void hint_by_hand(sft_error *err) {
                     "is as it should be";
 }
 
+/* It says nothing that is followed; only its owner knows whether it is one. */
+static sft_code journal_foreign(const sfti_journal_file *j, sft_error *err) {
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+              "expected a journal of an edit by this user or the file's owner, found %s (user "
+              "%u); it is left alone", j->foreign, (unsigned)j->owner);
+    if (err)
+        err->hint = "nothing is written by its word: ask whose file .NAME.sft-journal is, and "
+                    "have it removed if it is not the trace of an edit; -o OUT writes a changed "
+                    "copy";
+    return SFT_EDIT_INTERRUPTED;
+}
+
 static sft_code journal_bad(const sfti_journal_file *j, sft_error *err) {
+    if (j->foreign) return journal_foreign(j, err);
     sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET, "expected the journal of an edit, "
               "found %s; it is left alone", j->wrong);
     hint_by_hand(err);
@@ -20,16 +33,24 @@ static sft_code journal_bad(const sfti_journal_file *j, sft_error *err) {
 
 /* ── Looking ── */
 
+/* What stands where the journal would; the errno. */
+static int journal_there(const char *path, os_info *there) {
+    char name[SFTI_JOURNAL_PATH];
+    return sfti_journal_path(path, name) ? os_info_path(name, false, there) : ENOENT;
+}
+
 /* A file that was just opened, and a journal beside it. */
 typedef struct looking {
     const char *path;
     const os_info *info;
     sft_span header; /* data NULL: the file's own */
     bool is_broken;  /* it could not be read as a model */
+    bool *foreign;   /* NULL, or where a journal that is no evidence is told of */
     sfti_journal_file journal;
 } looking;
 
-static sft_code look_tell(bool ours, sft_error *err) {
+static sft_code look_tell(const looking *l, bool ours, sft_error *err) {
+    if (l->journal.foreign) return journal_foreign(&l->journal, err);
     sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
               ours ? "expected a file as before or after a change of it, found an edit that was "
                      "interrupted and has left its journal"
@@ -63,19 +84,31 @@ static sft_code look_sound(looking *l, bool ours, sft_error *err) {
     bool whole = v.came_in || l->journal.word[SFTI_JW_GROWN] == 0 ? v.is_new : false;
     if (!v.came_in) whole = whole || v.is_old;
     if (whole || (!ours && !v.is_either)) return SFT_OK;
-    return look_tell(ours, err);
+    return look_tell(l, ours, err);
+}
+
+/* Nobody else can have edited the file whose journal is foreign, but root and those who may
+ * write to it: that of others is no evidence. */
+static bool is_no_evidence(const looking *l) {
+    const sfti_journal_file *j = &l->journal;
+    bool own = j->owner == os_user() || j->owner == l->info->owner || j->owner == 0;
+    return j->foreign && !own && (l->info->mode & 022) == 0;
 }
 
 /* Another file's journal counts only if this is a copy that was torn: its length and all its
  * bytes fit. */
 static sft_code look_at(looking *l, sft_error *err) {
     sfti_journal_file *j = &l->journal;
+    if (is_no_evidence(l)) {
+        if (l->foreign) *l->foreign = true;
+        return SFT_OK;
+    }
     uint64_t size = j->word[SFTI_JW_SIZE], now = l->info->size;
     bool known = j->state == SFTI_JOURNAL_ODD || j->state == SFTI_JOURNAL_SOUND;
     bool ours = known && j->word[SFTI_JW_INODE] == l->info->inode;
     bool fits = now == size || now - size == j->word[SFTI_JW_GROWN];
     if (j->state == SFTI_JOURNAL_SOUND && !ours && !fits) return SFT_OK;
-    sft_code code = sfti_journal_verify(j, err);
+    sft_code code = sfti_journal_verify(j, false, err);
     if (code != SFT_OK) return code;
     if (j->state == SFTI_JOURNAL_SOUND) return look_sound(l, ours, err);
     return ours || l->is_broken ? journal_bad(j, err) : SFT_OK;
@@ -92,14 +125,12 @@ static bool is_none(int error) {
 
 static sft_code look_beside(looking l, const char *path, const sft_allocator *alloc,
                             sft_error *err) {
-    char name[SFTI_JOURNAL_PATH];
     os_info there;
     l.path = path;
-    if (!sfti_journal_path(path, name)) return SFT_OK;
-    int error = os_info_path(name, false, &there);
+    int error = journal_there(path, &there);
     if (error && is_none(error)) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
-    sft_code code = sfti_journal_open(path, alloc, &l.journal, err);
+    sft_code code = sfti_journal_open(path, l.info, alloc, &l.journal, err);
     if (code == SFT_OK && l.journal.state != SFTI_JOURNAL_NONE) code = look_at(&l, err);
     sfti_journal_close(&l.journal);
     return code;
@@ -116,8 +147,9 @@ static sft_code look_for_journal(const looking *l, const sft_allocator *alloc, s
 }
 
 sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
-                            const sft_allocator *alloc, sft_error *err) {
-    looking l = { .path = path, .info = fd_info, .header = header, .is_broken = !header.data };
+                            const sft_allocator *alloc, bool *foreign, sft_error *err) {
+    looking l = { .path = path, .info = fd_info, .header = header, .is_broken = !header.data,
+                  .foreign = foreign };
     return look_for_journal(&l, alloc, err);
 }
 
@@ -219,14 +251,12 @@ static sft_code mend_lock(mending *m, sft_error *err) {
 }
 
 static sft_code mend_open_file(mending *m, sft_edit_found *found, sft_error *err) {
-    int error = os_info_fd(m->fd, &m->info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     sft_code code = mend_identity(m, err);
     if (code == SFT_OK) code = mend_lock(m, err);
     if (code != SFT_OK || m->gone) return code;
-    error = os_info_fd(m->fd, &m->info); /* of now, that it is locked */
+    int error = os_info_fd(m->fd, &m->info); /* of now, that it is locked */
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    code = sfti_journal_verify(&m->journal, err);
+    code = sfti_journal_verify(&m->journal, true, err);
     if (code != SFT_OK) return code;
     if (m->journal.state != SFTI_JOURNAL_SOUND) return journal_bad(&m->journal, err);
     code = mend_known(m, found, err);
@@ -236,25 +266,40 @@ static sft_code mend_open_file(mending *m, sft_edit_found *found, sft_error *err
 }
 
 static sft_code mend_journal(mending *m, sft_edit_found *found, sft_error *err) {
-    if (m->journal.state != SFTI_JOURNAL_SOUND) return journal_bad(&m->journal, err);
-    int error = os_open_write(m->path, &m->fd);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the file to mend it");
+    const sfti_journal_file *j = &m->journal;
+    if (j->state == SFTI_JOURNAL_NONE) return SFT_OK;
+    if (j->foreign || j->state != SFTI_JOURNAL_SOUND) return journal_bad(j, err);
     sft_code code = mend_open_file(m, found, err);
-    error = code == SFT_OK && !m->gone ? sfti_journal_remove(m->path) : 0;
-    (void)os_close(m->fd);
+    int error = code == SFT_OK && !m->gone ? sfti_journal_remove(m->path) : 0;
     if (error && error != ENOENT)
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove the journal of the edit");
     return code;
 }
 
-sft_code sfti_journal_recover(const char *path, bool force, bool no_sync,
+/* Nothing that a journal says is written unless
+ *  1  the file is no link, and what is open is what its name led to (sfti_edit_open_file)
+ *  2  the journal, open too, belongs to this user or to the owner of the open file, has one name,
+ *     and nobody else may write to it (sfti_journal_open)
+ *  3  it tells of this device and inode, or --force was given (mend_identity)
+ *  4  checksum, ranges and both heads are right, and whatever is read of it from then on are the
+ *     bytes of which that was found (sfti_journal_verify)
+ *  5  the file's bytes are all the old or the new ones (mend_known) */
+sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
                               const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err) {
     sft_edit_found state = SFT_EDIT_CLEAN;
+    os_info there;
     mending m = { .path = path, .fd = -1, .force = force, .no_sync = no_sync };
-    sft_code code = sfti_journal_open(path, alloc, &m.journal, err);
-    if (code == SFT_OK && m.journal.state != SFTI_JOURNAL_NONE)
-        code = mend_journal(&m, &state, err);
+    int error = journal_there(path, &there);
+    if (error && error != ENOENT)
+        return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
+    if (found) *found = state;
+    if (error) return SFT_OK;
+    sft_code code = sfti_edit_open_file(path, beneath, true, &m.fd, &m.info, err);
+    if (code != SFT_OK) return code;
+    code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
+    if (code == SFT_OK) code = mend_journal(&m, &state, err);
+    (void)os_close(m.fd);
     sfti_journal_close(&m.journal);
     if (code == SFT_OK && found) *found = state;
     return code;

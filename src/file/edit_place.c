@@ -114,7 +114,11 @@ static sft_code place_open(placing *p, sft_error *err) {
     if (p->edit->patch_count == 0) return SFT_OK;
     sft_code code = sfti_edit_same(p->edit, err);
     if (code == SFT_OK)
-        code = sfti_journal_open(p->edit->path, &p->edit->alloc, &p->journal, err);
+        code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
+    if (code == SFT_OK && p->journal.foreign)
+        code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                         "expected the journal that was just written, found %s",
+                         p->journal.foreign);
     if (code == SFT_OK && p->journal.state != SFTI_JOURNAL_SOUND)
         code = sfti_io_fail(err, SFT_IO_READ, p->journal.state == SFTI_JOURNAL_NONE ? ENOENT : EIO,
                             "read the journal that was just written");

@@ -46,6 +46,11 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
 /* Keys of the tables: from the system, or where it has none from the clock and here. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);
 
+/* Whether the file of a path, as it was scanned, is in the middle of an edit
+ * (sfti_journal_check). */
+sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,
+                         bool *foreign, sft_error *err);
+
 /* What a scan could read of a file, as its entries say: tensors are neither whole nor apart
  * from one another for sure. */
 const sfti_model *sfti_scan_model(const sft_scan *scan);

@@ -8,6 +8,7 @@
 
 const char sfti_journal_magic[8] = { 's', 'f', 't', '-', 'e', 'd', 'i', 't' };
 #define JOURNAL_NAME_MOST 200 /* of NAME in the journal's name */
+#define JOURNAL_DIGEST ((size_t)17) /* "-" and 16 digits */
 
 /* ── Checksum ── */
 
@@ -39,19 +40,31 @@ void sfti_journal_sum_add(sfti_journal_sum *s, const void *bytes, size_t len) {
 
 /* ── Its name ── */
 
+/* Behind the first bytes of a long name: no two such names share a journal, and none is that of
+ * a short name, which is shorter. */
+static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIGEST]) {
+    static const uint64_t key[2] = { 0, 0 };
+    uint64_t hash = sfti_journal_hash(key, name, *len);
+    size_t cut = JOURNAL_NAME_MOST;
+    while (cut > JOURNAL_NAME_MOST - 3 && ((unsigned char)name[cut] & 0xc0) == 0x80) cut--;
+    *len = cut;
+    out[0] = '-';
+    for (size_t i = 0; i < 16; i++) out[1 + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    return JOURNAL_DIGEST;
+}
+
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     static const char tail[] = ".sft-journal";
     const char *slash = strrchr(path, '/');
-    size_t folder = slash ? (size_t)(slash - path) + 1 : 0, name = strlen(path + folder);
-    if (name > JOURNAL_NAME_MOST) {
-        name = JOURNAL_NAME_MOST;
-        while (name > 0 && ((unsigned char)path[folder + name] & 0xc0) == 0x80) name--;
-    }
-    if (folder + 1 + name + sizeof tail > SFTI_JOURNAL_PATH) return false;
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0, name = strlen(path + folder), more = 0;
+    char digest[JOURNAL_DIGEST];
+    if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
+    if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;
     memcpy(out, path, folder);
     out[folder] = '.';
     memcpy(out + folder + 1, path + folder, name);
-    memcpy(out + folder + 1 + name, tail, sizeof tail);
+    memcpy(out + folder + 1 + name, digest, more);
+    memcpy(out + folder + 1 + name + more, tail, sizeof tail);
     return true;
 }
 
@@ -153,9 +166,7 @@ static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
     return code == SFT_OK ? out_put(&out, sum, sizeof sum, err) : code;
 }
 
-/* It was named, and only its folder could not be synced: nothing has begun yet. */
-static sft_code journal_unmade(const char *journal, sft_code code, sft_error *err) {
-    if (code == SFT_IO_SYNC) (void)os_unlink(journal);
+static sft_code journal_unmade(sft_code code, sft_error *err) {
     if (code != SFT_EXISTS) return code;
     int32_t os_errno = err ? err->os_errno : 0;
     code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
@@ -184,12 +195,12 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     }
     options.no_sync = no_sync;
     options.no_clobber = true;
-    options.mode = (mode & 0777) | 0600;
+    options.mode = (mode & 02 ? mode & 0777 : mode & 0755) | 0600;
     options.alloc = alloc;
     sft_code code = sft_sink_path(name, &options, &sink, err);
     if (code != SFT_OK) return code;
     code = journal_pieces(journal, &sink, alloc, job, err);
-    if (code == SFT_OK) return journal_unmade(name, sink.finish(sink.ctx, err), err);
+    if (code == SFT_OK) return journal_unmade(sink.finish(sink.ctx, err), err);
     sink.abandon(sink.ctx);
     return journal_unwritten(code, err);
 }

@@ -11,7 +11,8 @@
 #define SFTI_JOURNAL_PATH 4600
 #define SFTI_JOURNAL_RANGES ((size_t)1 << 20) /* of the data, at most */
 
-/* Path of a file's journal into out; false if it does not fit. */
+/* Path of a file's journal into out; false if it does not fit. A long NAME is cut, and a hash of
+ * all of it put behind. */
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
 
 /* ── Its bytes: words, the ranges as (at, len), both heads, the old and the new bytes of each
@@ -57,8 +58,9 @@ typedef struct sfti_journal {
     int fd; /* the file, for the old bytes */
 } sfti_journal;
 
-/* Make it, whole and on the disk; SFT_EDIT_BUSY if there is one. mode: permission bits. The
- * sources of the patches are read, and tick the job. */
+/* Make it, whole and on the disk; SFT_EDIT_BUSY if there is one. mode: the file's permission
+ * bits; but others get to write only where all may write to the file. The sources of the patches
+ * are read, and tick the job. */
 sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint32_t mode,
                             bool no_sync, const sft_allocator *alloc, const sft_job *job,
                             sft_error *err);
@@ -94,20 +96,26 @@ typedef enum sfti_journal_state {
 typedef struct sfti_journal_file {
     sfti_journal_state state;
     const char *wrong; /* what it is, if neither NONE nor SOUND */
+    const char *foreign; /* why nothing is written that it says, or NULL */
+    uint32_t owner;
     int fd;
     uint64_t len;
     uint64_t word[SFTI_JW_COUNT];
     struct sfti_journal_room *room;
+    struct sfti_journal_seal *seal;
     sft_allocator alloc;
 } sfti_journal_file;
 
-/* Open the journal of the file at path and look at its words. Fails when it cannot be read or
- * memory runs out; close it in any case. */
-sft_code sfti_journal_open(const char *path, const sft_allocator *alloc, sfti_journal_file *out,
-                           sft_error *err);
+/* Open the journal of the file at path, which is open as `model` says, and look at its owner and
+ * its words. Fails when it cannot be read or memory runs out; close it in any case. */
+sft_code sfti_journal_open(const char *path, const os_info *model, const sft_allocator *alloc,
+                           sfti_journal_file *out, sft_error *err);
 void sfti_journal_close(sfti_journal_file *j);
-/* Read it all: a SOUND one with a wrong sum, or ranges that cannot be, becomes ODD. */
-sft_code sfti_journal_verify(sfti_journal_file *j, sft_error *err);
+/* Read it all: a SOUND one with a wrong sum, ranges that cannot be, or heads that are none,
+ * becomes ODD. to_play: from now on nothing is read of it but what was verified. */
+sft_code sfti_journal_verify(sfti_journal_file *j, bool to_play, sft_error *err);
+/* All of len bytes; EIO if it is shorter, or they are not those that were verified. */
+int sfti_journal_read(const sfti_journal_file *j, void *into, size_t len, uint64_t at);
 /* Whether it was removed since it was opened. */
 bool sfti_journal_is_gone(const sfti_journal_file *j);
 
@@ -127,16 +135,32 @@ int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_
 int sfti_journal_play_head(const sfti_journal_file *j, int fd);
 int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old);
 
+/* ── The seal (journal_seal.c): what is read again is what was read first ── */
+
+/* SipHash-2-4. */
+uint64_t sfti_journal_hash(const uint64_t key[2], const void *bytes, size_t len);
+/* Of an open journal: remember a tag of each block until the closing, then insist on it. */
+sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err);
+void sfti_journal_seal_close(sfti_journal_file *j);
+void sfti_journal_seal_free(sfti_journal_file *j);
+
 /* ── What follows (edit_mend.c) ── */
 
 /* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
  * SFT_EDIT_INTERRUPTED. header is its text as read, or of data NULL where reading failed.
- * Costs two looks at names where there is no journal: for that, and for a link. */
+ * Costs two looks at names where there is no journal: for that, and for a link. Whatever opens
+ * a model by its path asks this. *foreign (or NULL): a journal was passed over, for its owner
+ * cannot have edited the file. */
 sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
-                            const sft_allocator *alloc, sft_error *err);
+                            const sft_allocator *alloc, bool *foreign, sft_error *err);
+
+/* A file that is no link, opened (beneath as in sfti_open_beneath), and the look at its name
+ * held against what is open: *info. SFT_EDIT_BUSY if the name has come to lead elsewhere between the two. */
+sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
+                             os_info *info, sft_error *err);
 
 /* sft_edit_recover of a path that is no link. */
-sft_code sfti_journal_recover(const char *path, bool force, bool no_sync,
+sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
                               const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err);
 

@@ -3,11 +3,13 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/mem.h"
+#include "file/file.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define JR_PIECE ((size_t)32 << 10)
+#define JR_TRIES 8
 
 struct sfti_journal_room {
     char piece[4][JR_PIECE]; /* of the file, after, before, before where it was */
@@ -28,13 +30,6 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) 
     return 0;
 }
 
-/* Of a journal, which does not become shorter. */
-static int jr_read(const sfti_journal_file *j, void *into, size_t len, uint64_t offset) {
-    size_t got;
-    int error = sfti_read_all(j->fd, into, len, offset, &got);
-    return error ? error : got < len ? EIO : 0;
-}
-
 static uint64_t jr_heads_at(const sfti_journal_file *j) {
     return SFTI_JOURNAL_FIXED + 16 * j->word[SFTI_JW_RANGES];
 }
@@ -45,7 +40,7 @@ static uint64_t jr_data_at(const sfti_journal_file *j) {
 
 static int jr_range(const sfti_journal_file *j, uint64_t i, uint64_t *at, uint64_t *len) {
     char entry[16];
-    int error = jr_read(j, entry, sizeof entry, SFTI_JOURNAL_FIXED + 16 * i);
+    int error = sfti_journal_read(j, entry, sizeof entry, SFTI_JOURNAL_FIXED + 16 * i);
     *at = error ? 0 : sfti_get_u64(entry);
     *len = error ? 0 : sfti_get_u64(entry + 8);
     return error;
@@ -58,6 +53,8 @@ static bool jr_lengths_fit(const sfti_journal_file *j) {
     uint64_t whole = SFTI_JOURNAL_FIXED + 8;
     if (w[SFTI_JW_RANGES] > SFTI_JOURNAL_RANGES || w[SFTI_JW_DATA] > w[SFTI_JW_SIZE]) return false;
     if (w[SFTI_JW_BEFORE] > w[SFTI_JW_AFTER] || w[SFTI_JW_BEFORE] > w[SFTI_JW_SIZE]) return false;
+    if (w[SFTI_JW_BEFORE] < SFTI_PREFIX) return false;
+    if (w[SFTI_JW_AFTER] > SFTI_MOST_HEADER + SFTI_PREFIX) return false;
     if (w[SFTI_JW_AFTER] - w[SFTI_JW_BEFORE] != w[SFTI_JW_GROWN]) return false;
     if (w[SFTI_JW_GROWN] > 0 && w[SFTI_JW_RANGES] > 0) return false;
     return sfti_add(whole, 16 * w[SFTI_JW_RANGES], &whole) &&
@@ -83,38 +80,61 @@ static void jr_words(sfti_journal_file *j, const char *bytes, size_t len) {
     if (len == SFTI_JOURNAL_FIXED && jr_lengths_fit(j)) jr_be(j, SFTI_JOURNAL_SOUND, NULL);
 }
 
-static int jr_look(sfti_journal_file *j, const char *name) {
-    os_info info;
+/* Whose word is followed: that of who asks, and of the model's owner. Others must not have had a
+ * hand in it, but where they have one in the model anyway. */
+static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_info *model) {
+    j->owner = there->owner;
+    j->foreign = NULL;
+    bool known = there->owner == os_user() || there->owner == model->owner;
+    bool open = (there->mode & 022) != 0 && (model->mode & 02) == 0;
+    if (!known) j->foreign = "one of another user";
+    else if (open) j->foreign = "one that others may write to";
+    else if (there->links > 1) j->foreign = "one with several names (hard links)";
+}
+
+static int jr_open(sfti_journal_file *j, const char *name, const os_info *model) {
+    os_info before, there;
+    int error = os_info_path(name, false, &before);
+    jr_be(j, SFTI_JOURNAL_ALIEN, "something else");
+    if (error || before.kind != OS_FILE) return error;
+    jr_judge_owner(j, &before, model);
+    error = os_open_no_link(name, false, &j->fd);
+    if (error) j->fd = -1;
+    if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;
+    error = os_info_fd(j->fd, &there);
+    if (error || there.kind != OS_FILE) return error;
+    if (there.inode != before.inode || there.device != before.device) return ESTALE;
+    j->len = there.size;
+    jr_judge_owner(j, &there, model);
+    return 0;
+}
+
+static int jr_look(sfti_journal_file *j, const char *name, const os_info *model) {
     char bytes[SFTI_JOURNAL_FIXED];
     size_t got;
-    int error = os_open_read(name, &j->fd);
-    if (error) {
+    int error = ESTALE;
+    for (int i = 0; i < JR_TRIES && error == ESTALE; i++) {
+        if (j->fd >= 0) (void)os_close(j->fd);
         j->fd = -1;
-        return error;
+        error = jr_open(j, name, model);
     }
-    error = os_info_fd(j->fd, &info);
-    if (error || info.kind != OS_FILE) return error;
-    j->len = info.size;
+    if (error || j->fd < 0) return error;
     error = sfti_read_all(j->fd, bytes, sizeof bytes, 0, &got);
     if (!error) jr_words(j, bytes, got);
     return error;
 }
 
-/* A link, a pipe or a folder is never opened. */
-sft_code sfti_journal_open(const char *path, const sft_allocator *alloc, sfti_journal_file *out,
-                           sft_error *err) {
+/*  1  a link, a pipe or a folder is never opened: looked at first, opened without following a
+ *     link, and held against the look; a name that leads elsewhere meanwhile is looked at again
+ *  2  whose it is is asked of what is open, as all that is read from here on */
+sft_code sfti_journal_open(const char *path, const os_info *model, const sft_allocator *alloc,
+                           sfti_journal_file *out, sft_error *err) {
     char name[SFTI_JOURNAL_PATH];
-    os_info info;
     memset(out, 0, sizeof *out);
     out->fd = -1;
     out->alloc = *alloc;
     if (!sfti_journal_path(path, name)) return SFT_OK;
-    int error = os_info_path(name, false, &info);
-    if (error == ENOENT) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
-    jr_be(out, SFTI_JOURNAL_ALIEN, "something else");
-    if (info.kind != OS_FILE) return SFT_OK;
-    error = jr_look(out, name);
+    int error = jr_look(out, name, model);
     if (error == ENOENT) jr_be(out, SFTI_JOURNAL_NONE, NULL);
     else if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (out->state != SFTI_JOURNAL_SOUND) return SFT_OK;
@@ -125,6 +145,7 @@ sft_code sfti_journal_open(const char *path, const sft_allocator *alloc, sfti_jo
 void sfti_journal_close(sfti_journal_file *j) {
     if (j->fd >= 0) (void)os_close(j->fd);
     sfti_release(&j->alloc, j->room, sizeof *j->room);
+    sfti_journal_seal_free(j);
     j->fd = -1;
     j->room = NULL;
 }
@@ -143,12 +164,12 @@ static int jr_sum(const sfti_journal_file *j, bool *right) {
     for (uint64_t at = 0; at < j->len - 8;) {
         size_t want = j->len - 8 - at < sizeof room->piece ? (size_t)(j->len - 8 - at)
                                                            : sizeof room->piece;
-        int error = jr_read(j, room->piece, want, at);
+        int error = sfti_journal_read(j, room->piece, want, at);
         if (error) return error;
         sfti_journal_sum_add(&room->sum, room->piece, want);
         at += want;
     }
-    int error = jr_read(j, sum, sizeof sum, j->len - 8);
+    int error = sfti_journal_read(j, sum, sizeof sum, j->len - 8);
     *right = !error && sfti_get_u64(sum) == (~room->sum.sum & UINT32_MAX);
     return error;
 }
@@ -167,16 +188,84 @@ static int jr_ranges(const sfti_journal_file *j, bool *right) {
     return 0;
 }
 
-sft_code sfti_journal_verify(sfti_journal_file *j, sft_error *err) {
-    bool right = false;
-    if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
-    int error = jr_sum(j, &right);
-    if (!error && !right) jr_be(j, SFTI_JOURNAL_ODD, "one with a wrong checksum");
-    if (!error && right) error = jr_ranges(j, &right);
+/* The words were read before all the rest. */
+static int jr_words_again(const sfti_journal_file *j, bool *right) {
+    char bytes[SFTI_JOURNAL_FIXED];
+    int error = sfti_journal_read(j, bytes, sizeof bytes, 0);
+    *right = !error && memcmp(bytes, sfti_journal_magic, sizeof sfti_journal_magic) == 0;
+    for (size_t i = 1; i < SFTI_JW_COUNT && *right; i++)
+        *right = sfti_get_u64(bytes + 8 * i) == j->word[i];
+    return error;
+}
+
+/* A head is what a reader takes for one, at the least strict level, of a file so long. */
+static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, uint64_t size,
+                        bool *right, sft_error *err) {
+    static const sfti_limits least = { .level = SFT_LEVEL_COMPAT, .legacy = true };
+    sfti_arena arena = { .alloc = j->alloc };
+    sfti_model model;
+    uint64_t seed[2];
+    sft_error own = SFT_ERROR_INIT;
+    char *head = sfti_take(&j->alloc, (size_t)len);
+    if (!head) return sfti_fail_memory(err, len);
+    int error = sfti_journal_read(j, head, (size_t)len, at);
+    *right = !error && sfti_get_u64(head) == len - SFTI_PREFIX;
+    sft_span text = { head + SFTI_PREFIX, (size_t)len - SFTI_PREFIX };
+    sfti_seed_draw(&arena, seed);
+    sft_code code = *right ? sfti_model_read(text, size, &least, seed, NULL, &arena, &model, &own)
+                           : SFT_OK;
+    sfti_arena_free(&arena);
+    sfti_release(&j->alloc, head, (size_t)len);
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
-    if (!right && j->state == SFTI_JOURNAL_SOUND)
-        jr_be(j, SFTI_JOURNAL_ODD, "one of bytes that the file has not");
+    if (code == SFT_OUT_OF_MEMORY && err) *err = own;
+    if (code == SFT_OUT_OF_MEMORY) return code;
+    *right = *right && code == SFT_OK;
     return SFT_OK;
+}
+
+static sft_code jr_heads(const sfti_journal_file *j, bool *right, sft_error *err) {
+    const uint64_t *w = j->word;
+    uint64_t at = jr_heads_at(j), size;
+    *right = sfti_add(w[SFTI_JW_SIZE], w[SFTI_JW_GROWN], &size);
+    if (!*right) return SFT_OK;
+    sft_code code = jr_head(j, at, w[SFTI_JW_BEFORE], w[SFTI_JW_SIZE], right, err);
+    if (code != SFT_OK || !*right) return code;
+    return jr_head(j, at + w[SFTI_JW_BEFORE], w[SFTI_JW_AFTER], size, right, err);
+}
+
+static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
+    bool right = false;
+    const char *wrong = "one with a wrong checksum";
+    int error = jr_sum(j, &right);
+    sfti_journal_seal_close(j);
+    if (!error && right) {
+        wrong = "one that changes while it is read";
+        error = jr_words_again(j, &right);
+    }
+    if (!error && right) {
+        wrong = "one of bytes that the file has not";
+        error = jr_ranges(j, &right);
+    }
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
+    sft_code code = SFT_OK;
+    if (right) {
+        wrong = "one whose headers are none";
+        code = jr_heads(j, &right, err);
+    }
+    if (code == SFT_OK && !right) jr_be(j, SFTI_JOURNAL_ODD, wrong);
+    return code;
+}
+
+/*  1  one pass over the journal gives its checksum and, for who is to write, the tag of each
+ *     block under a secret key
+ *  2  words, ranges and heads are then read and judged, and what follows compared and played:
+ *     each of these reads is of a block that is in memory since, or has its tag again
+ *  3  so whoever can write to the journal makes it unreadable, but no byte that was not judged
+ *     gets into the file */
+sft_code sfti_journal_verify(sfti_journal_file *j, bool to_play, sft_error *err) {
+    if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
+    sft_code code = to_play ? sfti_journal_seal_begin(j, err) : SFT_OK;
+    return code == SFT_OK ? jr_verify(j, err) : code;
 }
 
 /* ── Comparing ── */
@@ -212,7 +301,8 @@ static int jr_part(const sfti_journal_file *j, uint64_t part_at, uint64_t part_l
                    size_t len, char *into) {
     memset(into, 0, len);
     if (at >= part_len) return 0;
-    return jr_read(j, into, part_len - at < len ? (size_t)(part_len - at) : len, part_at + at);
+    if (part_len - at < len) len = (size_t)(part_len - at);
+    return sfti_journal_read(j, into, len, part_at + at);
 }
 
 /* The old bytes, `moved` further on. */
@@ -293,7 +383,7 @@ static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int 
     struct sfti_journal_room *room = j->room;
     for (uint64_t at = 0; at < len;) {
         size_t want = len - at < sizeof room->piece ? (size_t)(len - at) : sizeof room->piece;
-        int error = jr_read(j, room->piece, want, from + at);
+        int error = sfti_journal_read(j, room->piece, want, from + at);
         if (!error) error = sfti_write_all(fd, room->piece, want, to + at);
         if (error) return error;
         at += want;

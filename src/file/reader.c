@@ -252,7 +252,7 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
     if (info->kind != OS_FILE || (code == SFT_OK && file_is_quiet(info, how))) return code;
     if (*file) text = sft_file_header(*file);
     sft_error own = SFT_ERROR_INIT;
-    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, &own);
+    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, NULL, &own);
     if (edited == SFT_OK) return code;
     if (err) *err = own;
     sft_close(*file);

@@ -413,16 +413,25 @@ static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan *
     return SFT_OK;
 }
 
+sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,
+                         bool *foreign, sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    const sfti_header *h = &scan->header;
+    bool valid = scan->error.code == SFT_OK;
+    sft_span header = { h->data ? h->data : "", h->len };
+    return sfti_journal_check(path, info, valid ? header : none, &scan->alloc, foreign, err);
+}
+
 /* The verdict on a file in the middle of an edit is that. */
 static sft_code scan_edited(const char *path, const os_info *info, sft_scan **scan,
                             sft_error *err) {
-    static const sft_span none = { NULL, 0 };
     sft_error found;
-    const sfti_header *h = &(*scan)->header;
-    bool valid = (*scan)->error.code == SFT_OK;
-    sft_span header = { h->data ? h->data : "", h->len };
-    sft_code code =
-        sfti_journal_check(path, info, valid ? header : none, &(*scan)->alloc, &found);
+    bool foreign = false;
+    sft_code code = sfti_scan_check(*scan, path, info, &foreign, &found);
+    if (foreign)
+        note_at(*scan, "foreign_journal", SFT_NO_OFFSET,
+                "expected a journal of the file's owner or none, found one of a user who may not "
+                "write to the file; it is no evidence of an edit");
     if (code == SFT_OK) return SFT_OK;
     if (code == SFT_EDIT_INTERRUPTED) {
         (*scan)->error = found;

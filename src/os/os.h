@@ -29,8 +29,11 @@ typedef struct os_info {
 } os_info;
 
 /* ── Reading ── */
-/* Never blocks on a FIFO: what is not a regular file is still opened, see os_info. */
+/* Never blocks on a FIFO: what is not a regular file is still opened, see os_info. Waits for
+ * who has a lease on a regular file. */
 int os_open_read(const char *path, int *fd);
+/* The same, or os_open_write, but never through a link at the end of the path: ELOOP. */
+int os_open_no_link(const char *path, bool writable, int *fd);
 int os_close(int fd);
 int os_info_fd(int fd, os_info *out);
 int os_info_path(const char *path, bool follow_link, os_info *out);
@@ -69,7 +72,7 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 int os_open_unnamed(const char *folder, uint32_t mode, int *fd);
 /* Exclusive creation, never through a link. */
 int os_open_new(const char *path, uint32_t mode, int *fd);
-/* For reading and writing, a file that is there. Never blocks on a FIFO. */
+/* For reading and writing, a file that is there. Blocks and waits as os_open_read does. */
 int os_open_write(const char *path, int *fd);
 /* Give an unnamed file a name; EEXIST if it is taken. */
 int os_link_unnamed(int fd, const char *path);
@@ -79,6 +82,8 @@ int os_preallocate(int fd, uint64_t len); /* EOPNOTSUPP is for the caller to ign
 int os_truncate(int fd, uint64_t len);
 int os_set_mode(int fd, uint32_t mode);
 int os_sync(int fd);
+/* For os_sync alone: what is done to the folder's names meanwhile. */
+int os_open_folder(const char *folder, int *fd);
 int os_sync_folder(const char *folder);
 /* Copy inside the system, at most len bytes; *done of them, 0 at the end of `from`.
  * EOPNOTSUPP where these two files do not allow it: then read and write. */

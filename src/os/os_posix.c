@@ -79,6 +79,8 @@ int os_real_path(const char *path, char *out, size_t room) {
 
 /* ── Opening and reading ── */
 
+#define LEASE_PAUSE_MS 20
+
 static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
     do {
         *fd = open(path, flags | O_CLOEXEC, mode);
@@ -86,16 +88,44 @@ static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
     return *fd < 0 ? errno : 0;
 }
 
-/* O_NONBLOCK so that a FIFO without a writer, or a device, does not hold up the open. */
-int os_open_read(const char *path, int *fd) {
+/* What O_NONBLOCK tells of a regular file is a lease, which the open has asked its holder to
+ * give back (the kernel sees to it after a while). */
+static bool is_leased(const char *path, int error) {
     struct stat st;
-    int error = open_restarted(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, fd);
+    bool waits = error == EWOULDBLOCK || error == EAGAIN;
+    return waits && !os_stop_signal() && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* O_NONBLOCK so that a FIFO without a writer, or a device, does not hold up the open: not even
+ * one that takes a leased file's name while we wait for that. */
+static int open_unheld(const char *path, int flags, int *fd) {
+    uint32_t pause_ms = 1;
+    int error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+    for (; error && is_leased(path, error); pause_ms += pause_ms < LEASE_PAUSE_MS) {
+        os_sleep_ms(pause_ms);
+        error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+    }
+    return error;
+}
+
+static int open_read(const char *path, int flags, int *fd) {
+    struct stat st;
+    int error = open_unheld(path, O_RDONLY | flags, fd);
     if (error) return error;
     if (fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-        int flags = fcntl(*fd, F_GETFL);
-        if (flags >= 0) (void)fcntl(*fd, F_SETFL, flags & ~O_NONBLOCK);
+        int now = fcntl(*fd, F_GETFL);
+        if (now >= 0) (void)fcntl(*fd, F_SETFL, now & ~O_NONBLOCK);
     }
     return 0;
+}
+
+int os_open_read(const char *path, int *fd) {
+    return open_read(path, 0, fd);
+}
+
+int os_open_no_link(const char *path, bool writable, int *fd) {
+    return writable ? open_unheld(path, O_RDWR | O_NOFOLLOW, fd)
+                    : open_read(path, O_NOFOLLOW, fd);
 }
 
 /* Linux has freed the descriptor even when it was interrupted. */
@@ -208,7 +238,7 @@ int os_open_new(const char *path, uint32_t mode, int *fd) {
 }
 
 int os_open_write(const char *path, int *fd) {
-    return open_restarted(path, O_RDWR | O_NONBLOCK | O_NOCTTY, 0, fd);
+    return open_unheld(path, O_RDWR, fd);
 }
 
 int os_link_unnamed(int fd, const char *path) {
@@ -268,9 +298,13 @@ int os_sync(int fd) {
     return rc == 0 ? 0 : errno;
 }
 
+int os_open_folder(const char *folder, int *fd) {
+    return open_restarted(folder, O_RDONLY | O_DIRECTORY, 0, fd);
+}
+
 int os_sync_folder(const char *folder) {
     int fd;
-    int error = open_restarted(folder, O_RDONLY | O_DIRECTORY, 0, &fd);
+    int error = os_open_folder(folder, &fd);
     if (error) return error;
     error = os_sync(fd);
     (void)close(fd);
@@ -383,71 +417,6 @@ uint32_t os_terminal_columns(int fd) {
 
 const char *os_env(const char *name) {
     return getenv(name);
-}
-
-/* ── Memory ── */
-
-#define LARGE_BLOCK ((size_t)4 << 20)
-#define HUGE_PAGE ((size_t)2 << 20)
-
-static bool is_large(size_t size) {
-    return size >= LARGE_BLOCK && size <= SIZE_MAX / 2;
-}
-
-/* Bytes mapped for a large block: whole huge pages if the last is at least half full,
- * else small pages at the end. Depends on the size alone, for resizing knows no more. */
-static size_t large_length(size_t size) {
-    size_t tail = size % HUGE_PAGE;
-    size_t unit = tail >= HUGE_PAGE / 2 ? HUGE_PAGE : 4096 * 16;
-    return (size + unit - 1) / unit * unit;
-}
-
-static void *large_take(size_t size) {
-    size_t len = large_length(size);
-    size_t room = len + HUGE_PAGE;
-    char *at = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) return NULL;
-    size_t before = (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
-    size_t after = room - before - len;
-    if (before > 0) (void)munmap(at, before);
-    if (after > 0) (void)munmap(at + before + len, after);
-#ifdef MADV_HUGEPAGE
-    (void)madvise(at + before, len, MADV_HUGEPAGE);
-#endif
-    return at + before;
-}
-
-static void block_release(void *ptr, size_t size) {
-    if (is_large(size)) {
-        (void)munmap(ptr, large_length(size));
-    } else {
-        free(ptr);
-    }
-}
-
-/* A large block keeps its place when it shrinks within its map's length or gives up its
- * end. */
-static bool large_shrink(void *ptr, size_t old_size, size_t new_size) {
-    size_t have = large_length(old_size), want = large_length(new_size);
-    if (want > have) return false;
-    if (want < have) (void)munmap((char *)ptr + want, have - want);
-    return true;
-}
-
-void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
-    (void)ctx;
-    bool was_large = ptr && is_large(old_size), large = is_large(new_size);
-    if (new_size == 0) {
-        if (ptr) block_release(ptr, old_size);
-        return NULL;
-    }
-    if (!was_large && !large) return realloc(ptr, new_size);
-    if (was_large && large && large_shrink(ptr, old_size, new_size)) return ptr;
-    void *fresh = large ? large_take(new_size) : malloc(new_size);
-    if (!fresh || !ptr) return fresh;
-    memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);
-    block_release(ptr, old_size);
-    return fresh;
 }
 
 /* ── Threads ── */

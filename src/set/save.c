@@ -91,9 +91,8 @@ static sft_path_options save_path_options(const set_save *s, uint32_t i) {
     return options;
 }
 
-/* What became of a file: it may stand there though its folder could not be synced. */
 static sft_code save_count(set_save *s, sft_code code) {
-    if (code == SFT_OK || code == SFT_IO_SYNC) s->published++;
+    if (code == SFT_OK) s->published++;
     return code;
 }
 

@@ -9,11 +9,13 @@
   readonly  a folder nobody may write to, for a user who is not root; a file system that is
             mounted for reading only (needs root)
   norename  renaming fails as on a mounted object store (needs strace)
+  nofile    RLIMIT_NOFILE, from what is too few descriptors for anything to enough
 
 Each time: exit 2 and a message that says why; what stood there is the same, byte for byte, and
 nothing else is there. Or, where there was enough room: exit 0 and the new files.
 """
 import argparse
+import functools
 import os
 import resource
 import shlex
@@ -269,8 +271,31 @@ def play_norename(scratch):
         raise Wrong("few commands were refused: the test is not what it says")
 
 
+# ── Few descriptors ──
+
+MOST_FILES = 24
+
+
+def play_nofile(scratch):
+    came = []
+    for scene in make_scenes(scratch, 4096):
+        outcomes = []
+        for most in range(4, MOST_FILES):
+            folder = scene.fresh_folder()
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
+            done = run(scene.words, folder, scene.stdin, preexec_fn=limit)
+            outcomes.append(attempt("%d files" % most, scene, folder, done,
+                                    ["Too many open files"]))
+        came += outcomes
+        if outcomes[-1] != "done":
+            raise Wrong("%s: not done with %d files" % (scene.name, MOST_FILES - 1))
+    print("# nofile: %d refused, %d done" % (came.count("refused"), came.count("done")))
+    if came.count("refused") < 40:
+        raise Wrong("few commands were refused: the test is not what it says")
+
+
 KINDS = {"tmpfs": [play_tmpfs], "ext4": [play_ext4, play_insert], "fsize": [play_fsize],
-         "readonly": [play_folder, play_mounted], "norename": [play_norename]}
+         "readonly": [play_folder, play_mounted], "norename": [play_norename], "nofile": [play_nofile]}
 
 
 def play(test, kind):

@@ -115,6 +115,8 @@ static const struct plausible {
     { "os_remove_folder", { EACCES, EIO, EBUSY } },
     { "os_set_mode", { EPERM, EIO } },
     { "os_sync", { EIO, ENOSPC, EDQUOT } },
+    { "os_open_folder", { EMFILE, EINVAL, EACCES, EIO } },
+    { "os_open_no_link", { ENOENT, EACCES, EMFILE, EIO, ELOOP, EROFS } },
     { "os_sync_folder", { EIO, EINVAL, EACCES } },
     { "os_rename", { EIO, EACCES, ENOSPC, EROFS, ENOSYS, EPERM } },
     { "os_unlink_beneath", { EIO, EACCES, ELOOP } },
@@ -238,6 +240,7 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;
     if (strcmp(f->call, "os_open_unnamed") == 0) return f->error == EOPNOTSUPP;
     if (strcmp(f->call, "os_sync_folder") == 0) return f->error == EINVAL;
+    if (strcmp(f->call, "os_open_folder") == 0) return f->error == EINVAL;
     return strcmp(f->call, "os_map") == 0 && scene->mode == SFT_AUTO;
 }
 

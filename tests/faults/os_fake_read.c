@@ -34,6 +34,25 @@ int os_open_read(const char *path, int *fd) {
     return fake_fd_new(node, fd);
 }
 
+int os_open_no_link(const char *path, bool writable, int *fd) {
+    fake_node *node;
+    *fd = -1;
+    FAKE_CALL();
+    int error = fake_path_find(path, false, &node);
+    if (!error && node->kind == OS_LINK) error = ELOOP;
+    if (!error && writable && node->kind == OS_DIR) error = EISDIR;
+    return error ? error : fake_fd_new(node, fd);
+}
+
+int os_open_folder(const char *folder, int *fd) {
+    fake_node *node;
+    *fd = -1;
+    FAKE_CALL();
+    int error = fake_path_find(folder, true, &node);
+    if (!error && node->kind != OS_DIR) error = ENOTDIR;
+    return error ? error : fake_fd_new(node, fd);
+}
+
 int os_open_write(const char *path, int *fd) {
     fake_node *node;
     *fd = -1;

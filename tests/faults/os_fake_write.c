@@ -263,12 +263,22 @@ int os_set_mode(int fd, uint32_t mode) {
     return 0;
 }
 
+/* The root has no name. */
+static const char *path_of_node(const fake_node *node) {
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node == node) return fake.names[i].path;
+    return "";
+}
+
 int os_sync(int fd) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(fd);
     if (!open) return EBADF;
     fake.syncs++;
-    fake_did(OS_DID_SYNC, open->node->inode, 0, NULL, 0, NULL, NULL);
+    if (open->node->kind == OS_DIR)
+        fake_did(OS_DID_SYNC_FOLDER, 0, 0, NULL, 0, path_of_node(open->node), NULL);
+    else
+        fake_did(OS_DID_SYNC, open->node->inode, 0, NULL, 0, NULL, NULL);
     return 0;
 }
 

@@ -160,8 +160,7 @@ static void fail_write(const scene *s, size_t nth, int error, bool forever) {
         assert_true(fresh);
     } else {
         expect_family(code, &err);
-        /* What is published stays so when only its folder could not be synced. */
-        if (fresh) assert_int_equal(code, SFT_IO_SYNC);
+        assert_false(fresh); /* after publication nothing fails */
     }
     /* Only where not even removing works may the hidden file stay. */
     size_t most = before + (fresh && !s->old_file) + forever;
@@ -222,17 +221,40 @@ static void test_disk_full(void **state) {
     }
 }
 
-/* A file system that has no folders to sync is no failure; one that fails at it is. */
+/* A file system that has no folders to sync is no failure; one that fails at it is, where the
+ * name can be given back: what replaced another file stays, and then is none. */
 static void test_folder_sync(void **state) {
-    sft_error err = SFT_ERROR_INIT;
     (void)state;
-    set_scene(&scenes[2]);
-    os_fake_fail_call("os_sync_folder", 1, EINVAL, false);
-    assert_int_equal(write_file(&scenes[2], &err), SFT_OK);
-    set_scene(&scenes[2]);
-    os_fake_fail_call("os_sync_folder", 1, EIO, false);
-    assert_int_equal(write_file(&scenes[2], &err), SFT_IO_SYNC);
-    assert_true(expect_old_or_new(&scenes[2]));
+    for (size_t i = 0; i < SCENES; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        const scene *s = &scenes[i];
+        if (s->options.no_sync) continue;
+        set_scene(s);
+        os_fake_fail_call("os_sync", 2, EINVAL, false);
+        assert_int_equal(write_file(s, &err), SFT_OK);
+        assert_true(expect_old_or_new(s));
+        set_scene(s);
+        os_fake_fail_call("os_sync", 2, EIO, false);
+        assert_int_equal(write_file(s, &err), s->old_file || s->link ? SFT_OK : SFT_IO_SYNC);
+        assert_int_equal(expect_old_or_new(s), s->old_file || s->link);
+    }
+}
+
+/* No descriptor for the folder: it is told before the name is given. */
+static void test_folder_unopened(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SCENES; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        if (scenes[i].options.no_sync) continue;
+        set_scene(&scenes[i]);
+        size_t before = os_fake_count_files();
+        os_fake_fail_call("os_open_folder", 1, EMFILE, false);
+        assert_int_equal(write_file(&scenes[i], &err), SFT_IO_OPEN);
+        assert_int_equal(err.os_errno, EMFILE);
+        assert_false(expect_old_or_new(&scenes[i]));
+        assert_int_equal(os_fake_count_files(), before);
+        expect_nothing_left();
+    }
 }
 
 /* ── A whole safetensors file ── */
@@ -281,7 +303,7 @@ static void test_writer_fails(void **state) {
             os_fake_fail(n, EIO, forever);
             sft_code code = write_tensors(&err);
             if (code != SFT_OK) expect_family(code, &err);
-            if (code == SFT_OK || code == SFT_IO_SYNC) continue;
+            if (code == SFT_OK) continue;
             assert_false(os_fake_exists("/dir/target"));
             expect_nothing_left();
         }
@@ -436,6 +458,7 @@ int main(void) {
         cmocka_unit_test(test_fake), cmocka_unit_test(test_write_works),
         cmocka_unit_test(test_write_fails), cmocka_unit_test(test_write_no_memory),
         cmocka_unit_test(test_disk_full), cmocka_unit_test(test_folder_sync),
+        cmocka_unit_test(test_folder_unopened),
         cmocka_unit_test(test_writer_fails), cmocka_unit_test(test_read_fails),
         cmocka_unit_test(test_shrunk),
     };

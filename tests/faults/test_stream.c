@@ -103,8 +103,7 @@ static const char *judge_target(const fault_scene *scene, const fault_seen *seen
     bool old = bytes && len == 3, fresh = bytes && !old;
     size_t most = files_before + (fresh && !scene->path);
     if (seen->status == SFT_OK && !fresh) return "success, and no file";
-    if (seen->status != SFT_OK && fresh && seen->status != SFT_IO_SYNC)
-        return "failure, and a new file";
+    if (seen->status != SFT_OK && fresh) return "failure, and a new file";
     if (scene->path && !bytes) return "the old file is gone";
     return os_fake_count_files() > most + lasting ? "a hidden file is left" : NULL;
 }

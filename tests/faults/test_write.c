@@ -76,7 +76,7 @@ static bool is_old(void) {
     return bytes && len == 3 && memcmp(bytes, "old", 3) == 0;
 }
 
-/* What was published stays so if only its folder could not be synced. */
+/* After publication nothing fails. */
 static const char *judge_target(const fault_scene *scene, const fault_seen *seen, bool lasting) {
     bool path = scene->way == TO_PATH || scene->way == TO_NAMED_PATH || scene->way >= TO_TEE;
     bool there = os_fake_exists(TARGET), fresh = there && !is_old();
@@ -84,8 +84,7 @@ static const char *judge_target(const fault_scene *scene, const fault_seen *seen
     if (fd_given >= 0) (void)os_close(fd_given);
     if (!path) return NULL;
     if (seen->status == SFT_OK && !fresh) return "success, and no file";
-    if (seen->status != SFT_OK && fresh && seen->status != SFT_IO_SYNC)
-        return "failure, and a new file";
+    if (seen->status != SFT_OK && fresh) return "failure, and a new file";
     if (scene->path && !there) return "the old file is gone";
     return os_fake_count_files() > most + lasting ? "a hidden file is left" : NULL;
 }

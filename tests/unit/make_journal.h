@@ -38,17 +38,16 @@ static inline size_t journal_head(unsigned char *text, size_t at, const char *he
     return journal_bytes(text, at, header, strlen(header));
 }
 
-/* As `name`, of the file `of`. Returns its length. */
-static inline size_t make_journal(const test_journal *j, const char *of, const char *name) {
-    static unsigned char text[1 << 14];
-    struct stat st;
+#define JOURNAL_ROOM ((size_t)1 << 21)
+
+/* Of the file of that device and inode. Returns its length. */
+static inline size_t journal_text(const test_journal *j, uint64_t device, uint64_t inode,
+                                  unsigned char text[JOURNAL_ROOM]) {
     uint64_t before = strlen(j->old) + 8, after = strlen(j->new) + 8;
     size_t at = 0;
-    if (stat(temp_path(of), &st) != 0) abort();
     const uint64_t words[] = { 0, j->version ? j->version : 2, after > before ? 3 : 1,
-                               (uint64_t)st.st_dev + j->device_more,
-                               (uint64_t)st.st_ino + j->inode_more, j->size, after - before,
-                               before, after, j->len > 0, j->len };
+                               device + j->device_more, inode + j->inode_more, j->size,
+                               after - before, before, after, j->len > 0, j->len };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         at = journal_word(text, at, words[i]);
     memcpy(text, "sft-edit", 8);
@@ -56,9 +55,17 @@ static inline size_t make_journal(const test_journal *j, const char *of, const c
     at = journal_head(text, journal_head(text, at, j->old), j->new);
     at = journal_bytes(text, at, j->old_bytes, j->len);
     at = journal_bytes(text, at, j->new_bytes, j->len);
-    at = journal_word(text, at, journal_crc(text, at));
-    temp_write(name, text, at);
-    return at;
+    return journal_word(text, at, journal_crc(text, at));
+}
+
+/* As `name`, of the file `of`. Returns its length. */
+static inline size_t make_journal(const test_journal *j, const char *of, const char *name) {
+    static unsigned char text[JOURNAL_ROOM];
+    struct stat st;
+    if (stat(temp_path(of), &st) != 0) abort();
+    size_t len = journal_text(j, (uint64_t)st.st_dev, (uint64_t)st.st_ino, text);
+    temp_write(name, text, len);
+    return len;
 }
 
 #endif

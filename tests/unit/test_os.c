@@ -112,6 +112,63 @@ static void test_fifo(void **state) {
     assert_int_equal(os_close(fd), 0);
 }
 
+/* Who opens a file that is leased waits until it is given back, and gets it. */
+static void child_leases(const char *path, int ready) {
+    struct timespec hold = { 0, 150000000 };
+    int fd;
+    if (os_open_write(path, &fd)) _exit(2);
+    int error = os_lease(fd, true);
+    if (write(ready, error ? "n" : "y", 1) != 1) _exit(2);
+    while (nanosleep(&hold, &hold) != 0) continue;
+    _exit(error ? 0 : os_lease(fd, false));
+}
+
+static void test_lease(void **state) {
+    (void)state;
+    temp_write("file", "hello", 5);
+    for (int way = 0; way < 4; way++) {
+        char held = 0;
+        int ready[2], fd = -1, status;
+        const char *path = temp_path("file");
+        assert_int_equal(pipe(ready), 0);
+        pid_t child = fork();
+        if (child == 0) child_leases(path, ready[1]);
+        assert_int_equal(read(ready[0], &held, 1), 1);
+        uint64_t begin = os_now_ns();
+        int error = way == 0   ? os_open_read(path, &fd)
+                    : way == 1 ? os_open_write(path, &fd)
+                               : os_open_no_link(path, way == 3, &fd);
+        assert_int_equal(error, 0);
+        if (held == 'y') assert_true(os_now_ns() - begin > 50000000);
+        assert_int_equal(os_close(fd), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        close(ready[0]);
+        close(ready[1]);
+        if (held != 'y') skip(); /* no leases here */
+    }
+}
+
+static void test_no_link(void **state) {
+    int fd = -1;
+    (void)state;
+    temp_write("file", "hello", 5);
+    assert_int_equal(symlink("file", temp_path("link")), 0);
+    assert_int_equal(mkfifo(temp_path("pipe"), 0600), 0);
+    for (int writable = 0; writable < 2; writable++) {
+        assert_int_equal(os_open_no_link(temp_path("link"), writable, &fd), ELOOP);
+        assert_int_equal(os_open_no_link(temp_path("none"), writable, &fd), ENOENT);
+        assert_int_equal(os_open_no_link(temp_path("file"), writable, &fd), 0);
+        assert_int_equal(os_close(fd), 0);
+        assert_int_equal(os_open_no_link(temp_path("pipe"), writable, &fd), 0); /* no waiting */
+        assert_int_equal(os_close(fd), 0);
+    }
+    assert_int_equal(os_open_folder(temp_path("file"), &fd), ENOTDIR);
+    assert_int_equal(os_open_folder(temp_dir, &fd), 0);
+    assert_int_equal(os_sync(fd), 0);
+    assert_int_equal(os_close(fd), 0);
+}
+
 static void test_map(void **state) {
     int fd = -1;
     void *at = NULL;
@@ -537,6 +594,7 @@ static void test_broken_pipe(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_kinds), IN_DIR(test_read), IN_DIR(test_fifo), IN_DIR(test_map),
+        IN_DIR(test_lease), IN_DIR(test_no_link),
         IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),
         IN_DIR(test_real_path), cmocka_unit_test(test_rest), cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_signals),

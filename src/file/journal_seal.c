@@ -1,0 +1,129 @@
+#include "file/journal.h"
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── SipHash-2-4 ── */
+
+typedef struct sip {
+    uint64_t v[4];
+} sip;
+
+static uint64_t sip_turn(uint64_t x, unsigned by) {
+    return x << by | x >> (64 - by);
+}
+
+static void sip_round(sip *s) {
+    uint64_t *v = s->v;
+    v[0] += v[1], v[2] += v[3];
+    v[1] = sip_turn(v[1], 13) ^ v[0], v[3] = sip_turn(v[3], 16) ^ v[2];
+    v[0] = sip_turn(v[0], 32);
+    v[2] += v[1], v[0] += v[3];
+    v[1] = sip_turn(v[1], 17) ^ v[2], v[3] = sip_turn(v[3], 21) ^ v[0];
+    v[2] = sip_turn(v[2], 32);
+}
+
+static void sip_word(sip *s, uint64_t word) {
+    s->v[3] ^= word;
+    sip_round(s);
+    sip_round(s);
+    s->v[0] ^= word;
+}
+
+uint64_t sfti_journal_hash(const uint64_t key[2], const void *bytes, size_t len) {
+    const uint8_t *p = bytes;
+    uint64_t last = (uint64_t)len << 56;
+    sip s = { { key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
+                key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573) } };
+    for (; len >= 8; len -= 8, p += 8) sip_word(&s, sfti_get_u64(p));
+    for (size_t i = 0; i < len; i++) last |= (uint64_t)p[i] << (8 * i);
+    sip_word(&s, last);
+    s.v[2] ^= 0xff;
+    for (int i = 0; i < 4; i++) sip_round(&s);
+    return s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
+}
+
+/* ── Blocks ── */
+
+#define SEAL_BLOCK ((size_t)32 << 10)
+#define SEAL_HELD 8
+
+/* A block's tag is a hash under a key that is drawn for this journal and never leaves memory.
+ * The blocks held are those last read. */
+struct sfti_journal_seal {
+    size_t bytes; /* of all this */
+    uint64_t key[2];
+    bool closed; /* all tags are there */
+    uint64_t held[SEAL_HELD]; /* block + 1, or 0 */
+    char block[SEAL_HELD][SEAL_BLOCK];
+    uint64_t tag[];
+};
+
+static size_t seal_block_length(const sfti_journal_file *j, uint64_t n) {
+    uint64_t left = j->len - n * SEAL_BLOCK;
+    return left < SEAL_BLOCK ? (size_t)left : SEAL_BLOCK;
+}
+
+/* Block n, from memory or read and held against its tag (which it gives before the closing). */
+static int seal_block(const sfti_journal_file *j, uint64_t n, const char **out) {
+    struct sfti_journal_seal *seal = j->seal;
+    size_t got, slot = (size_t)(n % SEAL_HELD), len = seal_block_length(j, n);
+    *out = seal->block[slot];
+    if (seal->held[slot] == n + 1) return 0;
+    seal->held[slot] = 0;
+    int error = sfti_read_all(j->fd, seal->block[slot], len, n * SEAL_BLOCK, &got);
+    if (!error && got < len) error = EIO;
+    if (error) return error;
+    uint64_t tag = sfti_journal_hash(seal->key, seal->block[slot], len);
+    if (!seal->closed) seal->tag[n] = tag;
+    else if (seal->tag[n] != tag) return EIO;
+    seal->held[slot] = n + 1;
+    return 0;
+}
+
+int sfti_journal_read(const sfti_journal_file *j, void *into, size_t len, uint64_t at) {
+    size_t done = 0;
+    if (!j->seal) {
+        int error = sfti_read_all(j->fd, into, len, at, &done);
+        return error ? error : done < len ? EIO : 0;
+    }
+    if (at > j->len || len > j->len - at) return EIO;
+    while (done < len) {
+        const char *block;
+        uint64_t n = (at + done) / SEAL_BLOCK;
+        size_t from = (size_t)((at + done) % SEAL_BLOCK), piece = seal_block_length(j, n) - from;
+        int error = seal_block(j, n, &block);
+        if (error) return error;
+        if (piece > len - done) piece = len - done;
+        memcpy((char *)into + done, block + from, piece);
+        done += piece;
+    }
+    return 0;
+}
+
+sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err) {
+    uint64_t count = j->len / SEAL_BLOCK + 1, bytes;
+    if (!sfti_mul(count, sizeof(uint64_t), &bytes) ||
+        !sfti_add(bytes, sizeof *j->seal, &bytes) || !sfti_fits_size(bytes))
+        return sfti_fail_memory(err, j->len);
+    struct sfti_journal_seal *seal = sfti_take(&j->alloc, (size_t)bytes);
+    if (!seal) return sfti_fail_memory(err, bytes);
+    memset(seal, 0, (size_t)bytes);
+    seal->bytes = (size_t)bytes;
+    j->seal = seal;
+    int error = os_random(seal->key, sizeof seal->key);
+    return error ? sfti_io_fail(err, SFT_IO_READ, error, "draw a random key") : SFT_OK;
+}
+
+void sfti_journal_seal_close(sfti_journal_file *j) {
+    if (j->seal) j->seal->closed = true;
+}
+
+void sfti_journal_seal_free(sfti_journal_file *j) {
+    if (j->seal) sfti_release(&j->alloc, j->seal, j->seal->bytes);
+    j->seal = NULL;
+}

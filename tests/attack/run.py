@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Attacks on edits by another user of a shared (sticky) folder.
+
+  tests/attack/run.py [-v] [NAME...]
+
+Needs root, who plays a model's owner, an attacker and himself; else all is skipped. In each, the
+attacker leaves something beside or in place of a model, and the owner or root works there: no
+byte of a model but the attacker's own may become what the attacker wrote, and nobody waits.
+"""
+import os
+import resource
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OWNER, ATTACKER = 12001, 12002
+RACES = 300
+LIMIT = 20
+HEAD = b'{"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
+EVIL = b'{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
+results = {"passed": 0, "failed": 0, "skipped": 0}
+verbose = "-v" in sys.argv
+
+
+class Wrong(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def become(user):
+    """For a child: this user, and no group of root's."""
+    def switch():
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+        os.umask(0o022)
+    return switch
+
+
+def as_user(user, play, *args):
+    """Run play(*args) in a child that is this user; its exit status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            become(user)()
+            play(*args)
+            os._exit(0)
+        except PermissionError:
+            os._exit(3)
+        except BaseException as error:  # told by the status; the child must not go on here
+            print("attacker: %r" % error, file=sys.stderr)
+            os._exit(4)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def write(path, content, mode=0o644):
+    with open(path, "wb") as file:
+        file.write(content)
+    os.chmod(path, mode)
+
+
+def framed(head):
+    return struct.pack("<Q", len(head)) + head
+
+
+def journal(inode, size, old, new, ranges=(), magic=b"sft-edit"):
+    """Of ranges as (at, old bytes, new bytes); with its right checksum."""
+    data = sum(len(one[1]) for one in ranges)
+    text = magic + struct.pack("<10Q", 2, 1, inode.st_dev, inode.st_ino, size, 0, len(old), len(new),
+                               len(ranges), data)
+    text += b"".join(struct.pack("<2Q", one[0], len(one[1])) for one in ranges) + old + new
+    text += b"".join(one[1] + one[2] for one in ranges)
+    return text + struct.pack("<Q", zlib.crc32(text))
+
+
+def evil_journal(path):
+    """Of what the attacker may read: each byte of the file is "old" or "new" by it, so that to
+    finish the edit gives the file another tensor name and other data."""
+    with open(path, "rb") as file:
+        content = file.read()
+    # w -> v in the name: pretend that the name was half written: the file is old there, new in
+    # the data, where its bytes are given out as the new ones but for the last four.
+    data = content[-8:]
+    return journal(os.stat(path), len(content), framed(HEAD), framed(EVIL),
+                   [(len(content) - 8, b"oooo" + data[4:], data[:4] + b"EVIL")])
+
+
+class Place:
+    """A folder that all may write to, with the owner's model, and a place of the owner's own."""
+
+    def __init__(self, scratch, sft):
+        self.sft = sft
+        self.scratch = scratch
+        self.shared = os.path.join(scratch, "shared")
+        self.home = os.path.join(scratch, "home")
+        self.model = os.path.join(self.shared, "m.safetensors")
+        self.journal = os.path.join(self.shared, ".m.safetensors.sft-journal")
+        self.victim = os.path.join(self.home, "v.safetensors")
+        for folder in (self.shared, self.home):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.mkdir(folder)
+        os.chmod(self.shared, 0o1777)
+        os.chmod(self.home, 0o755)
+        os.chown(self.home, OWNER, OWNER)
+        self.content = framed(HEAD) + b"weights!"
+        for path in (self.model, self.victim):
+            write(path, self.content)
+            os.chown(path, OWNER, OWNER)
+
+    def run(self, user, *words, stdin=b"abcdefgh"):
+        try:
+            return subprocess.run(self.sft + list(words), input=stdin, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=LIMIT, cwd=self.shared,
+                                  preexec_fn=None if user == 0 else become(user), check=False)
+        except subprocess.TimeoutExpired:
+            raise Wrong("%s: waits" % " ".join(words)) from None
+
+    def expect_content(self, path, what):
+        with open(path, "rb") as file:
+            found = file.read()
+        if found != self.content:
+            raise Wrong("%s: the file is now %r" % (what, found))
+
+
+WRITERS = (["meta", "recover", "m.safetensors"], ["meta", "recover", "--force", "m.safetensors"],
+           ["meta", "set", "m.safetensors", "k", "v"], ["put", "m.safetensors", "w"],
+           ["rename", "m.safetensors", "--map", "w=x"], ["repair", "m.safetensors", "--in-place"],
+           ["meta", "set", "--safe", "m.safetensors", "k", "v"])
+READERS = (["ls", "m.safetensors"], ["check", "m.safetensors"], ["info", "m.safetensors"],
+           ["hash", "m.safetensors"], ["cat", "m.safetensors", "w"])
+
+
+def expect_unharmed(place, what):
+    """The model is as it was whoever works there; who reads it is not kept from that."""
+    for user in (OWNER, 0):
+        for words in WRITERS:
+            done = place.run(user, *words)
+            told = "%s: user %d: %s" % (what, user, " ".join(words))
+            place.expect_content(place.model, told)
+            said = done.stderr.decode()
+            if done.returncode == 0 or "meta recover" in said:
+                raise Wrong("%s: exit %d: %s" % (told, done.returncode, said))
+        for words in READERS:
+            done = place.run(user, *words)
+            if done.returncode or b"recover" in done.stdout + done.stderr:
+                raise Wrong("%s: user %d: %s: exit %d: %s"
+                            % (what, user, " ".join(words), done.returncode, done.stderr.decode()))
+
+
+def plant(place, mode=0o644):
+    write(place.journal, evil_journal(place.model), mode)
+
+
+def play_planted(place):
+    if as_user(ATTACKER, plant, place):
+        raise Wrong("no journal planted")
+    expect_unharmed(place, "a planted journal")
+    out = os.path.join(place.home, "out.safetensors")
+    done = place.run(OWNER, "meta", "set", "m.safetensors", "k", "v", "-o", out)
+    if done.returncode or not os.path.exists(out):
+        raise Wrong("no changed copy: exit %d: %s" % (done.returncode, done.stderr.decode()))
+    done = place.run(OWNER, "check", "m.safetensors", "--json")
+    if b"foreign_journal" not in done.stdout:
+        raise Wrong("check does not tell: %s" % done.stdout.decode())
+
+
+def play_unreadable(place):
+    if as_user(ATTACKER, plant, place, 0o000):
+        raise Wrong("no journal planted")
+    expect_unharmed(place, "an unreadable journal")
+
+
+def play_link(place):
+    """The journal is a link to one that belongs to the owner, of another place."""
+    def link():
+        os.symlink(os.path.join(place.home, "kept"), place.journal)
+    write(os.path.join(place.home, "kept"), evil_journal(place.model))
+    os.chown(os.path.join(place.home, "kept"), OWNER, OWNER)
+    if as_user(ATTACKER, link):
+        raise Wrong("no link made")
+    for user in (OWNER, 0):
+        for words in WRITERS[:2]:
+            place.run(user, *words)
+            place.expect_content(place.model, "a link as the journal")
+
+
+def play_hard_link(place):
+    """The same by a second name, where the system lets the attacker give it one."""
+    def link():
+        os.link(os.path.join(place.home, "kept"), place.journal)
+    write(os.path.join(place.home, "kept"), evil_journal(place.model), 0o666)
+    os.chown(os.path.join(place.home, "kept"), OWNER, OWNER)
+    if as_user(ATTACKER, link):
+        link()  # by root: what is judged is the journal, not the system
+    for user in (OWNER, 0):
+        for words in WRITERS[:2]:
+            place.run(user, *words)
+            place.expect_content(place.model, "a hard link as the journal")
+
+
+def play_open_journal(place):
+    """The owner's own journal, which others may write to."""
+    write(place.journal, evil_journal(place.model), 0o666)
+    os.chown(place.journal, OWNER, OWNER)
+    for user in (OWNER, 0):
+        for words in WRITERS[:2]:
+            place.run(user, *words)
+            place.expect_content(place.model, "a journal that others may write to")
+
+
+def play_pipe(place):
+    if as_user(ATTACKER, os.mkfifo, place.journal, 0o666):
+        raise Wrong("no pipe made")
+    for user in (OWNER, 0):
+        for words in WRITERS + READERS:
+            place.run(user, *words)
+            if words in WRITERS[:2]:
+                place.expect_content(place.model, "a pipe as the journal")
+
+
+def play_own(place):
+    """It is not for nothing: the owner's own journal is followed, by the owner and by root."""
+    for user in (OWNER, 0):
+        for owner in (OWNER, user):
+            write(place.model, place.content)
+            write(place.journal, evil_journal(place.model))
+            os.chown(place.journal, owner, owner)
+            done = place.run(user, "meta", "recover", "m.safetensors")
+            with open(place.model, "rb") as file:
+                found = file.read()
+            if done.returncode or not found.endswith(b"weigEVIL") or os.path.exists(place.journal):
+                raise Wrong("user %d, journal of %d: exit %d: %s"
+                            % (user, owner, done.returncode, done.stderr.decode()))
+
+
+# ── Races ──
+
+def flip(place, path, until):
+    """The name leads to the attacker's own model, to the victim's by a link, and back."""
+    own, link = path + ".own", path + ".link"
+    while time.monotonic() < until:
+        write(own, place.content)
+        os.rename(own, path)
+        os.symlink(place.victim, link)
+        os.rename(link, path)
+
+
+def race(place, user, words, journalled):
+    path = os.path.join(place.shared, "x.safetensors")
+
+    def attack():
+        # Even a checksum and the victim's inode are right.
+        if journalled:
+            write(os.path.join(place.shared, ".x.safetensors.sft-journal"), evil_journal(place.victim))
+        flip(place, path, time.monotonic() + 60)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            attack()
+        finally:
+            os._exit(0)
+    try:
+        while not os.path.lexists(path):
+            time.sleep(0.001)
+        for _ in range(RACES):
+            place.run(user, *words)
+            place.expect_content(place.victim, "%s on a name that changes" % " ".join(words))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def play_race_recover(place):
+    race(place, 0, ["meta", "recover", "x.safetensors"], True)
+
+
+def play_race_set(place):
+    race(place, 0, ["meta", "set", "x.safetensors", "k", "v"], False)
+
+
+def play_race_put(place):
+    race(place, 0, ["put", "x.safetensors", "w"], False)
+
+
+def play_race_journal(place):
+    """The owner's journal is being read while the attacker puts another in its place, as far as
+    a sticky folder lets them: it does not; so in one that is not."""
+    os.chmod(place.shared, 0o777)
+
+    def attack():
+        evil, good = evil_journal(place.model), place.journal + ".good"
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            write(place.journal + ".evil", evil)
+            try:
+                os.rename(place.journal, good)
+            except FileNotFoundError:
+                pass
+            os.rename(place.journal + ".evil", place.journal)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            attack()
+        finally:
+            os._exit(0)
+    try:
+        for i in range(RACES):
+            text = b"%08d" % i
+            place.run(OWNER, "put", "m.safetensors", "w", stdin=text)
+            with open(place.model, "rb") as file:
+                found = file.read()
+            if b"EVIL" in found or b'"v"' in found:
+                raise Wrong("put: the file is now %r" % found)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+PLAYS = {name[5:]: play for name, play in list(globals().items()) if name.startswith("play_")}
+
+
+def command(scratch):
+    """The command where any user may run it."""
+    words = shlex.split(os.environ.get("SFT_COMMAND") or os.path.join(ROOT, "build", "safetensors"))
+    place = os.path.join(scratch, "safetensors")
+    shutil.copy(words[-1], place)
+    os.chmod(place, 0o755)
+    return words[:-1] + [place]
+
+
+def main():
+    wanted = [name for name in sys.argv[1:] if name != "-v"] or list(PLAYS)
+    if os.geteuid() != 0:
+        print("attack: skipped: only root can be other users")
+        print("0 passed, 0 failed, %d skipped" % len(wanted))
+        return 0
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    scratch = tempfile.mkdtemp(prefix="sft-attack-")
+    os.chmod(scratch, 0o755)
+    try:
+        sft = command(scratch)
+        for name in wanted:
+            try:
+                PLAYS[name](Place(scratch, sft))
+                results["passed"] += 1
+                if verbose:
+                    print("%s: passed" % name)
+            except Skip as why:
+                results["skipped"] += 1
+                print("%s: skipped: %s" % (name, why))
+            except Wrong as wrong:
+                results["failed"] += 1
+                print("%s: %s" % (name, wrong))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % results)
+    return 1 if results["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

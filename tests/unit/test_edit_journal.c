@@ -1,0 +1,221 @@
+/* Which journals are followed: names, heads, and what is played is what was verified. (Owners
+ * are tests/faults/test_journal.c and tests/attack.) */
+#define _GNU_SOURCE
+#include "file/journal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/make_file.h"
+#include "unit/make_journal.h"
+#include "unit/temp_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define FILE_NAME "m.safetensors"
+#define JOURNAL ".m.safetensors.sft-journal"
+#define HEADER(name, len) \
+    "{\"" name "\":{\"dtype\":\"U8\",\"shape\":[" len "],\"data_offsets\":[0," len "]}}"
+#define LARGE ((size_t)900000)
+#define LARGE_TEXT "900000"
+
+static const sft_allocator system_alloc = { os_resize, NULL };
+
+/* ── Names ── */
+
+static void journal_of(const char *name, char out[SFTI_JOURNAL_PATH]) {
+    assert_true(sfti_journal_path(name, out));
+    assert_true(strlen(strrchr(out, '/') ? strrchr(out, '/') + 1 : out) <= 255);
+}
+
+static void test_names(void **state) {
+    static char a[SFTI_JOURNAL_PATH], b[SFTI_JOURNAL_PATH];
+    char long_a[256], long_b[256];
+    (void)state;
+    journal_of("d/m.safetensors", a);
+    assert_string_equal(a, "d/.m.safetensors.sft-journal");
+    for (size_t len = 190; len < 256; len++) {
+        for (int odd = 0; odd < 2; odd++) {
+            memset(long_a, odd ? '\x80' : 'x', sizeof long_a);
+            memcpy(long_b, long_a, sizeof long_b);
+            long_a[len - 1] = 'a', long_b[len - 1] = 'b';
+            long_a[len] = long_b[len] = '\0';
+            journal_of(long_a, a);
+            journal_of(long_b, b);
+            assert_string_not_equal(a, b);
+            a[strlen(a) - strlen(".sft-journal")] = '\0';
+            journal_of(a + 1, b); /* a file that is named so has another journal */
+            assert_memory_not_equal(a, b, strlen(a) + 2);
+        }
+    }
+}
+
+/* Two that differ in their last bytes only: the torn one is told, the other one is read. */
+static void test_long_siblings(void **state) {
+    char torn[256], other[256], path[SFTI_JOURNAL_PATH];
+    static char header[] = HEADER("a", "10");
+    (void)state;
+    memset(torn, 'n', 230);
+    memcpy(torn + 230, "1.safetensors", 14);
+    memcpy(other, torn, sizeof torn);
+    other[230] = '2';
+    test_file f = make_file(header, "nnnnoooooo", 10);
+    temp_write(torn, f.bytes, f.len);
+    temp_write(other, f.bytes, f.len);
+    test_journal journal = { .old = header, .new = header, .size = f.len, .at = f.len - 10,
+                             .len = 10, .old_bytes = "oooooooooo", .new_bytes = "nnnnnnnnnn" };
+    journal_of(torn, path);
+    (void)make_journal(&journal, torn, path);
+    free_file(&f);
+    sft_file *file = NULL;
+    assert_int_equal(sft_open(temp_path(torn), NULL, &file, NULL), SFT_EDIT_INTERRUPTED);
+    assert_int_equal(sft_open(temp_path(other), NULL, &file, NULL), SFT_OK);
+    sft_close(file);
+    assert_int_equal(sft_edit_recover(temp_path(other), NULL, NULL, NULL), SFT_OK);
+    assert_int_equal(temp_dir_count(), 3);
+    assert_int_equal(sft_edit_recover(temp_path(torn), NULL, NULL, NULL), SFT_OK);
+    assert_int_equal(temp_dir_count(), 2);
+}
+
+/* ── Heads ── */
+
+/* With a right checksum, and bytes that each are the old or the new one. */
+static void test_heads(void **state) {
+    static const char header[] = HEADER("abcd", "10");
+    static const char *const others[] = {
+        HEADER("abce", "99"), /* beyond the data */
+        "{\"abce\":{\"dtype\":\"U8\",\"shape\":[10],\"data_offsets\":[0,10]}]",
+        "                                                            ",
+        "{\"abce\":{\"dtype\":\"F9\",\"shape\":[10],\"data_offsets\":[0,10]}}",
+        "{}                                                       ",
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof others / sizeof *others; i++) {
+        char bad[128];
+        sft_error err = SFT_ERROR_INIT;
+        unsigned char found[512];
+        (void)snprintf(bad, sizeof bad, "%-*.*s", (int)strlen(header), (int)strlen(header),
+                       others[i / 2]);
+        test_file f = make_file(header, NULL, 10);
+        f.bytes[11] = (unsigned char)bad[3]; /* neither head alone */
+        temp_write(FILE_NAME, f.bytes, f.len);
+        test_journal journal = { .old = i % 2 ? bad : header, .new = i % 2 ? header : bad,
+                                 .size = f.len };
+        (void)make_journal(&journal, FILE_NAME, JOURNAL);
+        assert_int_equal(sft_edit_recover(temp_path(FILE_NAME), NULL, NULL, &err),
+                         SFT_EDIT_INTERRUPTED);
+        assert_non_null(strstr(err.message, "one whose headers are none"));
+        assert_int_equal(temp_read(FILE_NAME, (char *)found, sizeof found), f.len);
+        assert_memory_equal(found, f.bytes, f.len);
+        assert_int_equal(temp_dir_count(), 2);
+        free_file(&f);
+    }
+}
+
+/* ── What is played is what was verified ── */
+
+static char old_bytes[LARGE], new_bytes[LARGE];
+
+static size_t tear_large(size_t len, const char *header, size_t *journal_len) {
+    memset(old_bytes, 'o', LARGE);
+    memset(new_bytes, 'n', LARGE);
+    test_file f = make_file(header, old_bytes, len);
+    f.bytes[f.len - 1] = 'n';
+    temp_write(FILE_NAME, f.bytes, f.len);
+    size_t size = f.len;
+    free_file(&f);
+    test_journal journal = { .old = header, .new = header, .size = size, .at = size - len,
+                             .len = len, .old_bytes = old_bytes, .new_bytes = new_bytes };
+    *journal_len = make_journal(&journal, FILE_NAME, JOURNAL);
+    return size;
+}
+
+/* Verified, then written to by somebody who also makes the checksum right. */
+static void open_and_change(sfti_journal_file *j, size_t journal_len) {
+    static unsigned char text[JOURNAL_ROOM];
+    os_info info;
+    assert_int_equal(os_info_path(temp_path(FILE_NAME), false, &info), 0);
+    assert_int_equal(sfti_journal_open(temp_path(FILE_NAME), &info, &system_alloc, j, NULL), 0);
+    assert_int_equal(j->state, SFTI_JOURNAL_SOUND);
+    assert_int_equal(sfti_journal_verify(j, true, NULL), SFT_OK);
+    assert_int_equal(j->state, SFTI_JOURNAL_SOUND);
+    int fd = open(temp_path(JOURNAL), O_RDWR);
+    assert_int_equal(read(fd, text, sizeof text), journal_len);
+    for (size_t i = 88; i < journal_len; i++)
+        if (text[i] == 'n') text[i] = 'e';
+    (void)journal_word(text, journal_len - 8, journal_crc(text, journal_len - 8));
+    assert_int_equal(pwrite(fd, text, journal_len, 0), journal_len);
+    close(fd);
+}
+
+static size_t count_evil(void) {
+    static char found[LARGE + 4096];
+    size_t count = 0;
+    long len = temp_read(FILE_NAME, found, sizeof found);
+    for (long i = len - 10; i < len; i++) count += found[i] == 'e';
+    for (long i = 200; i < len; i++) count += found[i] == 'e';
+    return count;
+}
+
+static void test_changed_after(void **state) {
+    static const char small[] = HEADER("a", "10"), large[] = HEADER("a", LARGE_TEXT);
+    (void)state;
+    for (int big = 0; big < 2; big++) {
+        sfti_journal_file j;
+        size_t journal_len;
+        (void)tear_large(big ? LARGE : 10, big ? large : small, &journal_len);
+        open_and_change(&j, journal_len);
+        int fd = open(temp_path(FILE_NAME), O_RDWR);
+        int error = sfti_journal_play_data(&j, fd, false);
+        assert_int_equal(error, big ? EIO : 0); /* small: all of it is in memory */
+        assert_int_equal(count_evil(), 0);
+        close(fd);
+        sfti_journal_close(&j);
+    }
+}
+
+/* The vectors of SipHash's authors: key 00..0f, bytes 00, 01, … */
+static void test_hash(void **state) {
+    static const uint64_t key[2] = { UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908) };
+    unsigned char bytes[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)i;
+    assert_true(sfti_journal_hash(key, bytes, 0) == UINT64_C(0x726fdb47dd0e0e31));
+    assert_true(sfti_journal_hash(key, bytes, 1) == UINT64_C(0x74f839c593dc67fd));
+    assert_true(sfti_journal_hash(key, bytes, 8) == UINT64_C(0x93f5f5799a932462));
+    assert_true(sfti_journal_hash(key, bytes, 15) == UINT64_C(0xa129ca6149be45e5));
+}
+
+/* ── Links ── */
+
+static void test_links(void **state) {
+    os_info info;
+    sft_error err = SFT_ERROR_INIT;
+    int fd;
+    (void)state;
+    temp_write("other", "bytes", 5);
+    assert_int_equal(symlink("other", temp_path(FILE_NAME)), 0);
+    for (int writable = 0; writable < 2; writable++) {
+        assert_int_equal(sfti_edit_open_file(temp_path(FILE_NAME), writable, &fd, &info, &err),
+                         SFT_EDIT_BUSY);
+        assert_int_equal(fd, -1);
+        assert_non_null(strstr(err.message, "symbolic link"));
+    }
+    assert_int_equal(sfti_edit_open_file(temp_path("other"), true, &fd, &info, &err), SFT_OK);
+    assert_int_equal(info.size, 5);
+    close(fd);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, temp_dir_make, temp_dir_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names), IN_DIR(test_long_siblings), IN_DIR(test_heads),
+        IN_DIR(test_changed_after),   cmocka_unit_test(test_hash), IN_DIR(test_links),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -230,6 +230,7 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     uint32_t *shard_of, shards;
     if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
     own.plan = plan_options_of(c);
+    if (own.mode == 0) own.mode = sft_set_output_mode(c->set, NULL);
     sft_code code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, job, err);
     if (code == SFT_OK)

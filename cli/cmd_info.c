@@ -300,7 +300,7 @@ static int run_info(cli *c, char **operands, size_t count) {
     cli_hashing_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
-        usable = cli_online_open(&run.online, c, run.digests.hashing.options.cache);
+        usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
     if (usable) {
         cli_results_begin(c);
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);

@@ -236,8 +236,9 @@ typedef struct sft_index_changes {
 
 /* Write the index at path, changed, to `to` (NULL: path), whole or not at all. All text but
  * what changes stays as it is spelled. *changed (or NULL) says whether anything did; if not,
- * path itself is not written again. A new file has the mode of the one at path. Names of tensors must be free (SFT_TENSOR_DUPLICATE);
- * that the shards are what the index says is for the caller. @since 0.1 */
+ * path itself is not written again. A new file has the mode of the one at path. Names of tensors
+ * must be free (SFT_TENSOR_DUPLICATE); that the shards are what the index says is for the
+ * caller. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_index_rewrite(const char *path,
                                                  const sft_index_changes *changes,
                                                  const char *to,

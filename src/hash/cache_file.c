@@ -198,7 +198,8 @@ static sft_code cache_check_owner(const os_info *info, sft_error *err) {
                             "its digests cannot be trusted; name another file");
     if (info->mode & 022)
         return cache_refuse(err, SFT_IO_OPEN, "a file that others may write",
-                            "its digests cannot be trusted; chmod go-w it if they can");
+                            "its digests cannot be trusted; take write permission from group "
+                            "and others, or name another file");
     return SFT_OK;
 }
 
@@ -216,7 +217,8 @@ static sft_code cache_check_first(cache_file *file, sft_error *err) {
     file->older = len == CACHE_FIRST && memcmp(first, cache_older, len) == 0;
     if (file->older || (len == CACHE_FIRST && memcmp(first, cache_first, len) == 0))
         return SFT_OK;
-    return cache_refuse(err, SFT_EXISTS, "another file", "it is left as it is; name another file");
+    return cache_refuse(err, SFT_EXISTS, "a file of another kind",
+                        "it is left as it is; name another file");
 }
 
 /* The file at path, if it may be read as a cache and replaced by one: a regular file of the

@@ -12,6 +12,7 @@
 #include "unit/temp_model.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -479,6 +480,40 @@ static void memory_runs_out(void **state) {
             assert_true(n < 200);
         }
     }
+}
+
+/* ── Small stacks ── */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+#define SMALL_STACK ((size_t)1 << 20) /* sanitizers widen frames */
+#else
+#define SMALL_STACK ((size_t)72 << 10)
+#endif
+
+static void *hash_on_small_stack(void *ctx) {
+    sft_hashes *out = ctx;
+    sft_job job = SFT_JOB_INIT;
+    for (uint32_t threads = 1; threads <= 4; threads += 3) {
+        job.threads = threads;
+        if (sft_hash_path(nth_vector(3), SFT_HASH_ALL, NULL, &out[threads > 1], &job, NULL))
+            return NULL;
+    }
+    return ctx;
+}
+
+static void a_small_stack_does(void **state) {
+    static sft_hashes found[2];
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *done = NULL;
+    (void)state;
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, SMALL_STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attr, hash_on_small_stack, found), 0);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_int_equal(pthread_attr_destroy(&attr), 0);
+    assert_non_null(done);
+    for (int i = 0; i < 2; i++) assert_hashes(&found[i], v4);
 }
 
 /* ── The cache ── */
@@ -968,6 +1003,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(only_the_cache_is_asked, begin, end),
         cmocka_unit_test_setup_teardown(many_are_remembered, begin, end),
         cmocka_unit_test_setup_teardown(damage_is_noted, begin, end),
+        cmocka_unit_test_setup_teardown(a_small_stack_does, begin, end),
         cmocka_unit_test_setup_teardown(later_caches_are_read, begin, end),
         cmocka_unit_test_setup_teardown(cache_notices_what_mtime_hides, begin, end),
         cmocka_unit_test_setup_teardown(older_caches_begin_anew, begin, end),

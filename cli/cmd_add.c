@@ -99,9 +99,11 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
     if (code) return code;
     code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);
     a->path = out.blame;
-    if (!code) code = cli_output_youngest(c, &a->parts, &out, err);
+    if (!code) code = cli_output_sources(c, &a->parts, &out, err);
     if (!code) code = add_arrays(a, operands + 1, count - 1, err);
     if (code) return code;
+    for (size_t i = 0; i < a->array_count && !out.in_place; i++)
+        cli_output_restrict(&out.options.mode, a->arrays[i].mode);
     a->path = out.path;
     if (here) {
         cli_rewriting how = CLI_REWRITING_INIT;

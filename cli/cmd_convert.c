@@ -194,6 +194,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     options.stem = cli_index_stem(sft_set_index_path(set), stem);
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.mode = sft_set_output_mode(set, NULL);
     options.index_metadata = sft_set_index_metadata(set);
     if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
     if (code) return code;
@@ -292,7 +293,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     bool folder = is_folder_asked(run);
     sft_code code = folder ? SFT_OK
                            : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
-    if (!folder && !code) code = cli_output_youngest(c, &run->parts, &out, err);
+    if (!folder && !code) code = cli_output_sources(c, &run->parts, &out, err);
     const char *output = folder ? c->set.output : out.path;
     if (code) {
         run->parts.path = out.blame;

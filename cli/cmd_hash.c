@@ -225,6 +225,16 @@ static void verify_sums(hash_run *run, cli_sums *sums) {
                sums->claim_count);
 }
 
+/* A warning, as sha256sum has it: what the other lines say decides the exit status. */
+static void tell_bad_lines(cli *c, const cli_sums *sums) {
+    sft_error err = SFT_ERROR_INIT;
+    int status = c->status;
+    cli_flush(&c->out);
+    (void)cli_sums_bad(sums, &err);
+    cli_fail_input(c, c->set.sums, &err);
+    c->status = status;
+}
+
 static void hash_verify(hash_run *run) {
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
@@ -234,8 +244,9 @@ static void hash_verify(hash_run *run) {
         for (algo = 0; !(run->algos >> algo & 1);) algo++;
     cli_results_begin(c);
     if (cli_sums_read(c->set.sums, algo, &c->alloc, &sums, &err))
-        cli_complain(c, c->set.sums, &err);
+        cli_fail_input(c, c->set.sums, &err);
     else verify_sums(run, &sums);
+    if (sums.bad_count > 0 && sums.claim_count > 0) tell_bad_lines(c, &sums);
     cli_sums_free(&sums);
     cli_results_end(c);
 }
@@ -303,7 +314,9 @@ const cli_command cli_hash_command = {
     "Of a model with an index, content is of the whole, and the other digests are those of its "
     "files. - is standard input.\n"
     "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
-    "autov3 or autov2, any other what --algo says.",
+    "autov3 or autov2, any other what --algo says. Lines that cannot be read are told of and "
+    "change the exit status only if there is no other. The files are read, whatever --cache "
+    "knows.",
     hash_examples,
     { hash_options, cli_hashing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },

@@ -62,7 +62,8 @@ static void show_fields(info_run *run, const cli_model *model, const cli_node *r
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
     }
-    run->known += cli_fields_line(&c->out, root, &run->fields);
+    run->known += cli_fields_line(&c->out, root, &run->fields,
+                                  tsv && c->set.csv_safe);
 }
 
 static void show_model(info_run *run, const cli_model *model, cli_node *root) {
@@ -245,8 +246,12 @@ static sft_code read_options(info_run *run, sft_error *err) {
     cli *c = run->c;
     const char *list = c->set.fields;
     sft_code code = SFT_OK;
+    if (c->set.csv_safe && c->set.format != CLI_TSV) {
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", CLI_CSV_SAFE_ALONE);
+        err->hint = NULL;
+    }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
-    if (list) code = cli_fields_parse(list, &run->fields, err);
+    if (!code && list) code = cli_fields_parse(list, &run->fields, err);
     for (size_t i = 0; !code && i < c->set.where.count; i++)
         code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
     return code;
@@ -295,7 +300,7 @@ static int run_info(cli *c, char **operands, size_t count) {
     cli_hashing_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
-        usable = cli_online_open(&run.online, c, run.digests.hashing.options.cache);
+        usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
     if (usable) {
         cli_results_begin(c);
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
@@ -324,6 +329,7 @@ static const cli_option info_options[] = {
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
       "only models where it holds; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
     { 0, "full", NULL, CLI_FLAG, 1, AT(full), "JSON: metadata values over 4096 bytes too" },
     { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not eight" },
     { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),

@@ -148,6 +148,11 @@ static void table_lines(const listing *l) {
 
 /* ── TSV ── */
 
+static void tsv_cell(cli *c, sft_span text) {
+    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
+    cli_escaped(&c->out, text);
+}
+
 static void tsv_lines(const listing *l) {
     cli_out *out = &l->c->out;
     char shape[CLI_SHAPE_ROOM];
@@ -155,9 +160,9 @@ static void tsv_lines(const listing *l) {
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = listed(l, i);
         uint64_t bytes = t->end - t->begin;
-        cli_escaped(out, sft_span_cstr(shard_path(l, i)));
+        tsv_cell(l->c, sft_span_cstr(shard_path(l, i)));
         cli_text(out, "\t");
-        cli_escaped(out, t->name);
+        tsv_cell(l->c, t->name);
         cli_printf(out, "\t%s\t", sft_dtype_describe(t->dtype)->name);
         cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
         cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", bytes, t->offset,
@@ -301,6 +306,7 @@ static int run_ls(cli *c, char **operands, size_t count) {
     if (c->set.format != CLI_HUMAN && c->set.tree) {
         clash = "expected --tree without --json, --jsonl and --tsv, found both";
     }
+    if (c->set.csv_safe && c->set.format != CLI_TSV) clash = CLI_CSV_SAFE_ALONE;
     if (clash) {
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", clash);
         err.hint = NULL;
@@ -323,6 +329,7 @@ static const cli_option ls_options[] = {
       "names as a tree of their parts between dots, with sums" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
       "columns separated by tabs: path, name, dtype, shape, bytes, begin, end" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 

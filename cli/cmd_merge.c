@@ -42,7 +42,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
         return code;
     }
     code = cli_parts_open(c, operands, count, parts, err);
-    if (!code) code = cli_output_youngest(c, parts, out, err);
+    if (!code) code = cli_output_sources(c, parts, out, err);
     if (code) return code;
     parts->path = out->path;
     cli_parts_tell(c, parts);

@@ -108,7 +108,7 @@ static sft_code select_file(cli *c, const char *input, cli_target target, cli_pa
                             sft_error *err) {
     cli_output out;
     sft_code code = cli_output_begin(&out, c, input, target, err);
-    if (!code) code = cli_output_youngest(c, parts, &out, err);
+    if (!code) code = cli_output_sources(c, parts, &out, err);
     if (code) return code;
     return cli_output_parts(&out, c, parts->parts, parts->count, parts->metadata,
                             parts->metadata_count, parts->has_metadata, err);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "group.h"
+#include "output.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -70,12 +71,24 @@ const char *cli_picture_suffix(const char *media_type) {
 
 /* ── Files ── */
 
-bool cli_write_file(cli *c, const char *path, sft_span bytes) {
+/* What all that it comes from, and what it replaces, may do; 0: by umask. */
+static uint32_t export_mode(const cli_model *model, const char *beside, const char *path) {
+    uint32_t mode = model->set ? sft_set_output_mode(model->set, NULL) : 0;
+    for (size_t i = 0; model->is_pipeline && i < model->count; i++)
+        cli_output_restrict(&mode, cli_output_mode_of(model->inputs[i]->path));
+    cli_output_restrict(&mode, cli_output_mode_of(beside));
+    if (mode) cli_output_restrict(&mode, cli_output_mode_of(path));
+    return mode;
+}
+
+bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
+                    sft_span bytes) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
     options.no_clobber = c->set.force == 0;
     options.link = SFT_LINK_REFUSE;
+    options.mode = export_mode(model, beside, path);
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
     if (!code) {
@@ -95,7 +108,7 @@ static void complain_memory(cli *c, const char *path) {
 }
 
 static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
-                          const sft_preview *preview) {
+                          const char *beside, const sft_preview *preview) {
     sfti_arena arena = { .alloc = c->alloc };
     const char *suffix = cli_picture_suffix(preview->media_type);
     char stem[STEM_MOST + 1], name[STEM_MOST + 32];
@@ -105,7 +118,7 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
     if (number > 1) snprintf(name, sizeof name, "%s.%zu.%s", stem, number, suffix);
     else snprintf(name, sizeof name, "%s.%s", stem, suffix);
     char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
-    if (path) ok = cli_write_file(c, path, preview->data);
+    if (path) ok = cli_write_file(c, model, beside, path, preview->data);
     else complain_memory(c, folder);
     sfti_arena_free(&arena);
     return ok;
@@ -144,7 +157,7 @@ static bool copy_preview(cli *c, const cli_model *model, const char *folder,
     path[preview->path.len] = 0;
     if (read_picture(c, path, &bytes)) {
         copy.data = (sft_span){ bytes.data, bytes.len };
-        ok = write_preview(c, model, folder, 1, &copy);
+        ok = write_preview(c, model, folder, 1, path, &copy);
     }
     sft_buffer_free(&bytes);
     return ok;
@@ -155,7 +168,7 @@ size_t cli_export_previews(cli *c, const cli_model *model, const char *folder) {
     sft_preview preview;
     for (size_t i = 0; i < count; i++) {
         if (!sft_info_preview_at(model->info, i, &preview) || preview.data.len == 0) continue;
-        written += write_preview(c, model, folder, ++embedded, &preview);
+        written += write_preview(c, model, folder, ++embedded, NULL, &preview);
     }
     for (size_t i = 0; i < count && embedded == 0 && written == 0; i++) {
         if (sft_info_preview_at(model->info, i, &preview))
@@ -171,7 +184,7 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
             if (sft_file_metadata_get_cstr(sft_set_shard(model->set, i), keys[k], &text))
-                return cli_write_file(c, path, text);
+                return cli_write_file(c, model, NULL, path, text);
         }
     }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,

@@ -214,20 +214,23 @@ typedef struct line_take {
     cli_out *out;
     const char *between;
     size_t count;
+    bool csv_safe;
 } line_take;
 
 static bool put_value(void *ctx, sft_span text) {
     line_take *line = ctx;
     if (line->count++) cli_text(line->out, line->between);
+    else if (line->csv_safe) cli_cell_guard(line->out, text);
     cli_field_text(line->out, text);
     return true;
 }
 
-size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields) {
+size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields,
+                       bool csv_safe) {
     size_t known = 0;
     for (size_t i = 0; i < fields->count; i++) {
         bool prompt = sft_span_equal(fields->names[i], sft_span_cstr("prompt"));
-        line_take line = { out, prompt ? ", " : " | ", 0 };
+        line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
         if (i) cli_text(out, "\t");
         cli_field_values(root, fields->names[i], put_value, &line);
         known += line.count > 0;

@@ -24,8 +24,10 @@ bool cli_field_known(sft_span name);
 typedef bool (*cli_value_fn)(void *ctx, sft_span text);
 void cli_field_values(const cli_node *root, sft_span name, cli_value_fn take, void *ctx);
 
-/* The values with tabs between; lists join with " | ". Returns how many were not null. */
-size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields);
+/* The values with tabs between; lists join with " | "; csv_safe: guarded by cli_cell_guard.
+ * Returns how many were not null. */
+size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields,
+                       bool csv_safe);
 void cli_fields_header(cli_out *out, const cli_fields *fields);
 /* Tab, line end and backslash as \t \n \r \\, the rest of what moves a cursor as \xHH. */
 void cli_field_text(cli_out *out, sft_span text);

@@ -41,8 +41,8 @@ void cli_gathered_free(cli_gathered *gathered) {
 
 const cli_option cli_hashing_options[] = {
     { 0, "cache", "FILE", CLI_WORD, 0, offsetof(cli_settings, cache),
-      "remember digests in this file, by device, inode, size and time of change; what it "
-      "knows is not read again" },
+      "remember digests in this file, by device, inode, size and times of change; what it "
+      "knows is not read again, unless it is to be verified" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
       "at most so many at once; 0, the default: one per processor" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
@@ -80,10 +80,13 @@ static bool open_cache(cli *c, sft_hash_cache **out) {
 void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
     static const sft_hash_options defaults = SFT_HASH_OPTIONS_INIT;
     h->c = c;
+    h->cache = NULL;
     h->options = defaults;
     h->options.open = &c->open;
     h->job = cli_progress_begin(&h->progress, c, path);
-    h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->options.cache);
+    h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->cache);
+    bool verifies = c->set.sums || c->set.verify;
+    h->options.cache = verifies ? NULL : h->cache;
 }
 
 void cli_hashing_quiet(cli_hashing *h) {
@@ -94,7 +97,7 @@ void cli_hashing_quiet(cli_hashing *h) {
 void cli_hashing_end(cli_hashing *h) {
     sft_error err = SFT_ERROR_INIT;
     cli_hashing_quiet(h);
-    if (h->options.cache && sft_hash_cache_save(h->options.cache, &err))
+    if (h->cache && sft_hash_cache_save(h->cache, &err))
         cli_complain(h->c, h->c->set.cache, &err);
-    sft_hash_cache_close(h->options.cache);
+    sft_hash_cache_close(h->cache);
 }

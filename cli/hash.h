@@ -22,7 +22,8 @@ void cli_gathered_free(cli_gathered *gathered);
 /* A run of hashing: --cache and --threads are read; the status says if they are wrong. */
 typedef struct cli_hashing {
     cli *c;
-    sft_hash_options options;
+    sft_hash_options options; /* its cache is NULL where files are verified: they are read */
+    sft_hash_cache *cache;    /* --cache, or NULL */
     cli_progress progress;
     sft_job job;
     bool usable;

@@ -190,6 +190,8 @@ sft_code cli_npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {
     }
     sft_code code = sft_source_fd(out->fd, &c->alloc, &out->source, err);
     if (code) return code;
+    os_info info;
+    if (os_info_fd(out->fd, &info) == 0) out->mode = info.mode & 0777;
     if (out->source.size == SFT_SIZE_UNKNOWN)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
     code = npy_read_header(c, out, err);

@@ -11,6 +11,7 @@ typedef struct cli_npy {
     sft_source source; /* of the file */
     uint64_t begin;    /* of its data */
     int fd;
+    uint32_t mode; /* permission bits of the file */
 } cli_npy;
 
 /* Open and check: C order (or Fortran order where that is the same), little-endian, a dtype

@@ -61,7 +61,7 @@ void cli_online_begin(cli_online *online, cli_model *model) {
 
 static bool is_in_cache(const cli_online *online, const char *path, uint32_t algos) {
     sft_hashes known = { .asked = algos };
-    if (!online->cache) return false;
+    if (!online->cache || online->c->set.verify) return false; /* it is read all the same */
     sft_hash_cache_find(online->cache, path, &known);
     return (known.known & algos) == algos;
 }

@@ -20,7 +20,7 @@ typedef struct cli_words {
 typedef struct cli_settings {
     int help, version, color, verbose;
     int level, legacy, recursive, format;
-    int sort, tree;
+    int sort, tree, csv_safe;
     int deep, explain;
     int as, force;
     int full, longer, paths_only, nul;
@@ -86,6 +86,12 @@ typedef struct cli_command {
     size_t least, most;          /* operands */
     int (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
+
+#define CLI_CSV_SAFE_HELP                                                                  \
+    "with --tsv: an apostrophe before a value that a spreadsheet would run as a formula (one " \
+    "that begins with = + - @ or a double quote)"
+
+#define CLI_CSV_SAFE_ALONE "expected --csv-safe with --tsv, found it without"
 
 /* Shared tables, each ended by a row without name. */
 extern const cli_option cli_common_options[];  /* --help --color */

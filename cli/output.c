@@ -51,9 +51,10 @@ static sft_code refuse_existing(sft_error *err) {
     return SFT_EXISTS;
 }
 
-/* Whether what is there may be replaced; *there says whether there is anything. */
+/* Whether what is there may be replaced; *there says whether there is anything, *mode what a
+ * file has. */
 static sft_code check_target(const cli *c, const char *path, bool in_place, bool *there,
-                             sft_error *err) {
+                             uint32_t *mode, sft_error *err) {
     os_info info;
     int error = os_info_path(path, false, &info);
     *there = error != ENOENT;
@@ -72,20 +73,33 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = os_info_path(path, true, &info);
     if (error) return output_os_fail(err, error, "follow the symbolic link");
+    if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
     return shared && !c->set.force ? refuse_names(info.links, err) : SFT_OK;
 }
 
 /* ── A file ── */
 
-static sft_code take_input_facts(const cli *c, const char *input, bool fresh,
+void cli_output_restrict(uint32_t *mode, uint32_t other) {
+    if (other == 0) return;
+    *mode = *mode ? *mode & other : other;
+    if (*mode == 0) *mode = 0600;
+}
+
+uint32_t cli_output_mode_of(const char *path) {
+    os_info info;
+    if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return 0;
+    return info.mode & 0777;
+}
+
+static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
                                  sft_path_options *options, sft_error *err) {
     os_info info;
     if (!input || strcmp(input, "-") == 0) return SFT_OK;
     int error = os_info_path(input, true, &info);
     if (error) return output_os_fail(err, error, "look at the file");
     if (info.kind != OS_FILE) return SFT_OK;
-    if (fresh) options->mode = info.mode & 0777;
+    if (!in_place) cli_output_restrict(&options->mode, info.mode & 0777);
     options->has_mtime = c->set.keep_mtime != 0;
     options->mtime_ns = info.mtime_ns;
     return SFT_OK;
@@ -116,6 +130,7 @@ sft_code cli_output_agrees(const cli *c, sft_error *err) {
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err) {
     bool there;
+    uint32_t old_mode = 0;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     out->in_place = !c->set.output;
     out->input = input;
@@ -125,14 +140,15 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
     if (!out->path || (out->in_place && !asked)) return no_output(target, err);
     if (!out->in_place && strcmp(out->path, "-") == 0) return no_stream(err);
-    code = check_target(c, out->path, out->in_place, &there, err);
+    code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
     if (code) return code;
     options.alloc = &c->alloc;
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
     options.no_clobber = !there;
     options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
-    code = take_input_facts(c, input, !there, &options, err);
+    if (!out->in_place) options.mode = old_mode;
+    code = take_input_facts(c, input, out->in_place, &options, err);
     if (code) out->blame = input;
     out->options = options;
     return code;

@@ -24,7 +24,8 @@ typedef struct cli_output {
 } cli_output;
 
 /* Decide, and refuse before anything is read. input: path of the file whose mode and time
- * the result takes, NULL or "-" when there is none. */
+ * the result takes, NULL or "-" when there is none. A file that is replaced with --force keeps
+ * of its own mode what the input has as well. */
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
                           sft_error *err);
 /* -o and --in-place are not given both; cli_output_begin sees to that itself. */
@@ -46,9 +47,15 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
 bool cli_output_is_file(const cli *c);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
-/* With --keep-mtime the result gets the time of the youngest file that the models are in. */
-sft_code cli_output_youngest(const cli *c, const cli_parts *parts, cli_output *out,
-                             sft_error *err);
+/* The result, unless it replaces the input, is readable and writable by those who may read and
+ * write all files that the models are in; with --keep-mtime it gets the time of the youngest. */
+sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+                            sft_error *err);
+/* Take away from *mode (0: not known yet) what a further source does not have (0: unknown). Never
+ * becomes 0 again: 0600 is left where they have nothing in common. */
+void cli_output_restrict(uint32_t *mode, uint32_t other);
+/* Permission bits of a file, for that; 0 when path is none, or NULL. */
+uint32_t cli_output_mode_of(const char *path);
 /* Of an index by its path: how its name begins, or NULL. */
 #define CLI_STEM_ROOM 256
 const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);

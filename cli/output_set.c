@@ -51,10 +51,18 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
     return SFT_OK;
 }
 
-sft_code cli_output_youngest(const cli *c, const cli_parts *parts, cli_output *out,
-                             sft_error *err) {
+static uint32_t parts_mode(const cli_parts *parts) {
+    uint32_t mode = 0;
+    for (size_t i = 0; i < parts->set_count; i++)
+        cli_output_restrict(&mode, sft_set_output_mode(parts->sets[i], NULL));
+    return mode;
+}
+
+sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+                            sft_error *err) {
     int64_t youngest = INT64_MIN, time = 0;
     sft_code code = SFT_OK;
+    if (!out->in_place) cli_output_restrict(&out->options.mode, parts_mode(parts));
     if (!c->set.keep_mtime) return SFT_OK;
     for (size_t i = 0; !code && i < parts->path_count; i++) {
         code = cli_output_mtime(c, parts->paths[i], &time, err);
@@ -162,6 +170,7 @@ static void set_options(set_output *o) {
     options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o->stem);
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.mode = parts_mode(o->parts);
     o->plan = (sft_plan_options)SFT_PLAN_OPTIONS_INIT;
     o->plan.has_metadata = o->parts->has_metadata;
     o->plan.level = (sft_level)c->set.level;

@@ -144,7 +144,7 @@ static const code_range wide_blocks[] = {
 };
 /* And without a width of their own. */
 static const code_range zero_blocks[] = {
-    { 0x300, 0x36F }, { 0x200B, 0x200D }, { 0xFE00, 0xFE0F }, { 0xFE20, 0xFE2F },
+    { 0x300, 0x36F }, { 0xFE20, 0xFE2F },
 };
 
 static bool in_blocks(const code_range *blocks, size_t count, uint32_t code) {
@@ -220,6 +220,10 @@ size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns) {
     cli_escaped(out, text);
     cli_text(out, "\xE2\x80\xA6");
     return width + 1;
+}
+
+void cli_cell_guard(cli_out *out, sft_span text) {
+    if (text.len > 0 && text.data[0] && strchr("=+-@\"\t\r", text.data[0])) cli_text(out, "'");
 }
 
 void cli_quoted(cli_out *out, sft_span text) {

@@ -33,6 +33,9 @@ void cli_escaped(cli_out *out, sft_span text);
 size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns);
 /* Columns of a terminal the escaped text takes. */
 size_t cli_escaped_width(sft_span text);
+/* An apostrophe if a spreadsheet would run a cell of this text instead of showing it. It takes
+ * quotes off first, so a cell that begins with one is guarded as well. */
+void cli_cell_guard(cli_out *out, sft_span text);
 /* In double quotes. */
 void cli_quoted(cli_out *out, sft_span text);
 void cli_pad(cli_out *out, size_t spaces);

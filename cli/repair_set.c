@@ -488,6 +488,9 @@ static sft_code write_index(repair_model *m, sft_error *err) {
     *m->path = path;
     sft_code code = cli_fresh_options(&m->fresh, old, &options, err);
     if (code) return code;
+    for (size_t i = 0; !m->index && i < m->count; i++)
+        cli_output_restrict(&options.mode,
+                            cli_output_mode_of(model_join(m, m->folder, m->names[i])));
     code = m->index ? mend_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);

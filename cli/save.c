@@ -95,7 +95,7 @@ static bool tells_same(sft_span old, sft_span answer) {
     return cli_raw_uint(old, "id", &a) && cli_raw_uint(answer, "id", &b) && a == b;
 }
 
-static bool save_info(cli *c, const char *path, sft_span answer) {
+static bool save_info(cli *c, const cli_model *model, const char *path, sft_span answer) {
     sft_buffer old = { .alloc = c->alloc }, text = { .alloc = c->alloc };
     sft_error err = SFT_ERROR_INIT;
     sft_span was = { "", 0 }, now = answer;
@@ -111,7 +111,7 @@ static bool save_info(cli *c, const char *path, sft_span answer) {
         else now = (sft_span){ text.data, text.len };
     }
     if (err.code) cli_complain(c, path, &err);
-    else done = cli_write_file(c, path, now);
+    else done = cli_write_file(c, model, NULL, path, now);
     sft_buffer_free(&text);
     sft_buffer_free(&old);
     return done;
@@ -153,7 +153,7 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
     if (name) {
         memcpy(suffix + 9, name, strlen(name) + 1);
         path = path_beside(model, &arena, suffix);
-        if (path) (void)cli_write_file(c, path, bytes);
+        if (path) (void)cli_write_file(c, model, NULL, path, bytes);
     } else {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET, "expected a picture, found something else");
         err.hint = NULL;
@@ -175,6 +175,6 @@ static void save_picture(cli_online *online, const cli_model *model, sft_span an
 void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer) {
     sfti_arena arena = { .alloc = online->c->alloc };
     char *path = path_beside(model, &arena, ".civitai.info");
-    if (path && save_info(online->c, path, answer)) save_picture(online, model, answer);
+    if (path && save_info(online->c, model, path, answer)) save_picture(online, model, answer);
     sfti_arena_free(&arena);
 }

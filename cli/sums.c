@@ -5,6 +5,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SUMS_MOST ((uint64_t)256 << 20)
@@ -54,13 +55,17 @@ static size_t sum_hex(sft_span text, size_t at, size_t most, uint32_t *value) {
     return n;
 }
 
-/* \\, \n, \r, \xHH or \u{H...} at text[at]; the length of the escape, 0 if it is none. */
+/* \\, \n, \r, \t, \xHH or \u{H...} at text[at]; the length of the escape, 0 if it is none. */
 static size_t unescape(sft_span text, size_t at, char *out, size_t *put) {
+    static const char letters[] = "\\nrt", meant[] = "\\\n\r\t";
     char kind = at + 1 < text.len ? text.data[at + 1] : '\0';
+    const char *letter = kind ? strchr(letters, kind) : NULL;
     uint32_t value;
     *put = 1;
-    *out = kind == 'n' ? '\n' : kind == 'r' ? '\r' : '\\';
-    if (kind == '\\' || kind == 'n' || kind == 'r') return 2;
+    if (letter) {
+        *out = meant[letter - letters];
+        return 2;
+    }
     if (kind == 'x' && sum_hex(text, at + 2, 2, &value) == 2) {
         *out = (char)value;
         return 4;
@@ -73,21 +78,20 @@ static size_t unescape(sft_span text, size_t at, char *out, size_t *put) {
     return digits + 4;
 }
 
-/* A copy with a NUL; NULL when out of memory or when an escape is none. */
-static char *path_copy(sfti_arena *arena, sft_span text, bool escaped) {
-    char *copy = sfti_arena_take(arena, text.len + 1);
+/* The path with a NUL into copy[text.len + 1]; false when an escape is none, or it can be no
+ * path. */
+static bool path_copy(char *copy, sft_span text, bool escaped) {
     size_t len = 0;
-    if (!copy) return NULL;
     for (size_t at = 0; at < text.len;) {
         size_t put = 1, used = 1;
         if (escaped && text.data[at] == '\\') used = unescape(text, at, copy + len, &put);
         else copy[len] = text.data[at];
-        if (used == 0) return NULL;
+        if (used == 0) return false;
         at += used;
         len += put;
     }
     copy[len] = '\0';
-    return strlen(copy) == len && len > 0 ? copy : NULL;
+    return strlen(copy) == len && len > 0;
 }
 
 typedef struct sum_line {
@@ -159,12 +163,7 @@ static bool parse_sum(sft_span text, unsigned algo, sum_line *out) {
 
 /* ── All lines ── */
 
-static sft_code add_sum(cli_sums *sums, const sum_line *line, sft_error *err) {
-    char *path = path_copy(&sums->arena, line->path, line->escaped);
-    if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path, found \"%.*s\"",
-                         line->path.len < 200 ? (int)line->path.len : 200, line->path.data);
+static void add_sum(cli_sums *sums, const sum_line *line, const char *path) {
     cli_sums_of *last = sums->path_count ? &sums->paths[sums->path_count - 1] : NULL;
     if (!last || strcmp(last->ask.path, path) != 0) {
         last = &sums->paths[sums->path_count++];
@@ -174,7 +173,57 @@ static sft_code add_sum(cli_sums *sums, const sum_line *line, sft_error *err) {
     last->count++;
     sums->claims[sums->claim_count++] =
         (sft_hash_claim){ (sft_hash_algo)line->algo, line->hex };
-    return SFT_OK;
+}
+
+static void add_bad(cli_sums *sums, sft_span line, size_t number) {
+    if (sums->bad_count == 0) sums->bad = line;
+    if (sums->bad_count < CLI_SUMS_TOLD) sums->bad_lines[sums->bad_count] = number;
+    sums->bad_count++;
+}
+
+/* False only when memory runs out. */
+static bool read_line(cli_sums *sums, sft_span line, size_t number, unsigned algo) {
+    sum_line found;
+    bool is_blank = line.len == 0 || (line.len == 1 && line.data[0] == '\r');
+    if (is_blank || line.data[0] == '#') return true;
+    sums->line_count++;
+    if (!parse_sum(line, algo, &found)) {
+        add_bad(sums, line, number);
+        return true;
+    }
+    char *path = sfti_arena_take(&sums->arena, found.path.len + 1);
+    if (!path) return false;
+    if (path_copy(path, found.path, found.escaped)) add_sum(sums, &found, path);
+    else add_bad(sums, line, number);
+    return true;
+}
+
+/* "3, 7, ...": numbers of the first bad lines, into room. */
+static void list_bad(const cli_sums *sums, char room[CLI_SUMS_TOLD * 24]) {
+    size_t told = sums->bad_count < CLI_SUMS_TOLD ? sums->bad_count : CLI_SUMS_TOLD, len = 0;
+    for (size_t i = 0; i < told; i++)
+        len += (size_t)snprintf(room + len, 24, "%s%zu", i ? ", " : "", sums->bad_lines[i]);
+    if (told < sums->bad_count) (void)snprintf(room + len, 8, ", ...");
+}
+
+static bool begins_with_hex(sft_span line) {
+    uint32_t value;
+    size_t digits = 0;
+    while (sum_hex(line, digits, 1, &value) == 1) digits++;
+    return digits >= 6 && digits < line.len && line.data[digits] == ' ';
+}
+
+sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
+    char numbers[CLI_SUMS_TOLD * 24 + 8];
+    list_bad(sums, numbers);
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
+              "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
+              sums->bad_count == 1 ? "" : "s", numbers,
+              sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
+    bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
+    if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
+    return SFT_BAD_ARGUMENT;
 }
 
 static size_t line_length(sft_span text, size_t at) {
@@ -188,29 +237,28 @@ static size_t count_lines(sft_span text) {
     return count;
 }
 
+static sft_span without_mark(sft_span text) {
+    if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
+    return (sft_span){ text.data + 3, text.len - 3 };
+}
+
 static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_error *err) {
     size_t lines = count_lines(text), number = 0;
-    sft_code code = SFT_OK;
     sums->claims = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->claims);
     sums->paths = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->paths);
     if (!sums->claims || !sums->paths) return sfti_fail_memory(err, lines);
-    for (size_t at = 0; code == SFT_OK && at < text.len;) {
+    sums->is_algo_known = algo != SFT_HASH_COUNT;
+    for (size_t at = 0; at < text.len;) {
         sft_span line = { text.data + at, line_length(text, at) };
-        sum_line found;
         at += line.len + 1;
-        number++;
-        if (line.len == 0 || line.data[0] == '#' || (line.len == 1 && line.data[0] == '\r'))
-            continue;
-        if (!parse_sum(line, algo, &found)) {
-            code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "line %zu: expected \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found "
-                             "\"%.*s\"", number, line.len < 80 ? (int)line.len : 80, line.data);
-            if (err) err->hint = algo == SFT_HASH_COUNT ? "--algo tells what a bare HEX is" : NULL;
-        } else {
-            code = add_sum(sums, &found, err);
-        }
+        if (!read_line(sums, line, ++number, algo)) return sfti_fail_memory(err, line.len);
     }
-    return code;
+    if (sums->claim_count > 0) return SFT_OK;
+    if (sums->bad_count > 0) return cli_sums_bad(sums, err);
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
 }
 
 static sft_code sums_os_fail(sft_error *err, sft_code code, int error) {
@@ -235,7 +283,7 @@ static sft_code read_sums_fd(cli_sums *sums, int fd, unsigned algo, sft_error *e
         if (error) return sums_os_fail(err, SFT_IO_READ, error);
         have += got;
     }
-    return read_sums(sums, (sft_span){ text, have }, algo, err);
+    return read_sums(sums, without_mark((sft_span){ text, have }), algo, err);
 }
 
 sft_code cli_sums_read(const char *path, unsigned algo, const sft_allocator *alloc,

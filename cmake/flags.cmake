@@ -3,6 +3,10 @@ add_library(sft_flags INTERFACE)
 
 set(SFT_WARNINGS -Wall -Wextra)
 set(SFT_WARNINGS_LIBRARY -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes)
+# Callers' stacks may be small: larger buffers go to the heap. Sanitizers widen frames.
+if(NOT SFT_SANITIZE)
+    list(APPEND SFT_WARNINGS_LIBRARY -Wframe-larger-than=16384)
+endif()
 if(SFT_WERROR)
     list(APPEND SFT_WARNINGS -Werror)
 endif()

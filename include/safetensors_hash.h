@@ -97,15 +97,20 @@ SFT_API void sft_hasher_free(sft_hasher *hasher);
 
 /* ── Digests that were computed before ───────────────────────────────────── */
 
-/* A file of JSON lines that remembers digests by device, inode, size and time of the last
- * change. What is remembered is not computed again: not a byte of the model is read. A
- * file changed within the file system's resolution of time, size unchanged, is not
- * noticed. One thread at a time. @since 0.1 */
+/* A file of JSON lines that remembers digests by device, inode, size, and the times of the last
+ * change of bytes (mtime) and of anything (ctime, which nobody can set back). What is remembered
+ * is not computed again: not a byte of the model is read. A file changed within the file
+ * system's resolution of time, size unchanged, is not noticed. It keeps up to 262,144 files;
+ * those used longest ago go first. Memory: at most six times the file's bytes. One thread at a
+ * time. @since 0.1 */
 typedef struct sft_hash_cache sft_hash_cache;
 
-/* A path that is not there is an empty cache. One that can be read and is damaged, too
- * large (over 1 GiB) or something else is an empty cache as well, and sft_hash_cache_note
- * tells why (else NULL). */
+/* A path that is not there, or an empty file, is an empty cache. One with a damaged line is an
+ * empty cache as well, and sft_hash_cache_note tells so (else NULL). Refused, and never written
+ * to, is what does not begin as a cache does (SFT_EXISTS), a symbolic link (SFT_IS_LINK), what
+ * is no regular file (SFT_IO_NOT_FILE), and a file that another user owns, root excepted, or
+ * that others than its owner may write (SFT_IO_OPEN): whoever writes a cache decides which
+ * digests are believed. Of more than 256 MiB the end is read. */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
                                                    sft_hash_cache **out, sft_error *err);
 SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
@@ -124,7 +129,8 @@ SFT_API void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const 
 /* False when the file has no mark of that name. @since 0.1 */
 SFT_API bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path,
                                    const char *name, uint64_t *time);
-/* Write the file anew, whole or not at all; nothing if nothing was added. */
+/* Write the file anew, whole or not at all; nothing if nothing was added. A new one is readable
+ * by its owner alone. What stands at the path now is checked as sft_hash_cache_open does. */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err);
 /* Without saving. NULL is ignored. */
 SFT_API void sft_hash_cache_close(sft_hash_cache *cache);

@@ -160,6 +160,12 @@ SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char
 
 /* ── Writing a model in several files ────────────────────────────────────── */
 
+/* Permission bits for a file that is made from this model (sft_path_options.mode): those that
+ * its files, its index and, where path (may be NULL) names a file already, that file have in
+ * common, so that nothing becomes readable that was not; 0600 if that is none of them, 0 if the
+ * model was read from no file. @since 0.1 */
+SFT_API uint32_t sft_set_output_mode(const sft_set *set, const char *path);
+
 /* Cut parts into shards, in the order given: shard_of[count] gets the shard of each, from 0,
  * *shards how many there are. By max_bytes (of tensors in a shard; one that is larger gets a
  * shard of its own) or, where max_bytes is 0, into exactly *shards of them, the largest as
@@ -175,6 +181,7 @@ typedef struct sft_save_set_options {
     const char *stem; /* NULL = "model" */
     bool no_sync;     /* as in sft_path_options */
     bool in_place_unsafe; /* as in sft_path_options */
+    uint32_t mode;        /* of all files, as in sft_path_options; 0: by umask */
     /* Text of a JSON object whose members the index keeps in its "metadata", each as it is
      * spelled; total_size is always that of what is written. May be empty. */
     sft_span index_metadata;
@@ -185,7 +192,7 @@ typedef struct sft_save_set_options {
 } sft_save_set_options;
 
 #define SFT_SAVE_SET_OPTIONS_INIT \
-    { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, NULL }
+    { sizeof(sft_save_set_options), NULL, false, false, 0, { NULL, 0 }, NULL, NULL }
 
 /* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
  * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;
@@ -232,8 +239,9 @@ typedef struct sft_index_changes {
 
 /* Write the index at path, changed, to `to` (NULL: path), whole or not at all. All text but
  * what changes stays as it is spelled. *changed (or NULL) says whether anything did; if not,
- * path itself is not written again. Names of tensors must be free (SFT_TENSOR_DUPLICATE);
- * that the shards are what the index says is for the caller. @since 0.1 */
+ * path itself is not written again. A new file has the mode of the one at path. Names of tensors
+ * must be free (SFT_TENSOR_DUPLICATE); that the shards are what the index says is for the
+ * caller. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_index_rewrite(const char *path,
                                                  const sft_index_changes *changes,
                                                  const char *to,

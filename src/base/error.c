@@ -401,13 +401,6 @@ sft_code sft_error_set(sft_error *err, sft_code code, int32_t os_errno, const ch
 
 /* ── Escaping ── */
 
-/* Characters that move the cursor, reorder text or start a line. */
-static bool is_unsafe(uint32_t c) {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E)
-           || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029 || c == 0x200E
-           || c == 0x200F || c == 0x061C || c == 0xFEFF;
-}
-
 /* The escape (or the character itself) at p into out; bytes written, *used read. */
 static size_t escape_one(const uint8_t *p, const uint8_t *end, char out[12], size_t *used) {
     uint32_t c = 0;
@@ -418,7 +411,8 @@ static size_t escape_one(const uint8_t *p, const uint8_t *end, char out[12], siz
     if (c == '\n') return (size_t)snprintf(out, 12, "\\n");
     if (c == '\t') return (size_t)snprintf(out, 12, "\\t");
     if (c == '\r') return (size_t)snprintf(out, 12, "\\r");
-    if (is_unsafe(c)) return (size_t)snprintf(out, 12, c < 0x80 ? "\\x%02x" : "\\u{%04x}", c);
+    if (sfti_utf8_unsafe(c))
+        return (size_t)snprintf(out, 12, c < 0x80 ? "\\x%02x" : "\\u{%04x}", c);
     memcpy(out, p, n);
     return n;
 }

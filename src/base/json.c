@@ -341,17 +341,21 @@ static void json_put_char(sfti_json_writer *w, char c) {
 
 /* ── Writer: strings ── */
 
-/* What moves a cursor, turns text round or starts a line: the set of sfti_escape. */
-static bool json_unsafe(uint32_t c) {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F
-           || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+static void json_unit(uint32_t unit, char out[6]) {
+    static const char digits[] = "0123456789abcdef";
+    out[0] = '\\';
+    out[1] = 'u';
+    for (int i = 0; i < 4; i++) out[2 + i] = digits[unit >> (12 - 4 * i) & 15];
 }
 
-static void json_put_hex(sfti_json_writer *w, uint32_t c) {
-    static const char digits[] = "0123456789abcdef";
-    char out[6] = { '\\', 'u', digits[c >> 12 & 15], digits[c >> 8 & 15], digits[c >> 4 & 15],
-                    digits[c & 15] };
-    json_put(w, out, sizeof out);
+size_t sfti_json_escape(uint32_t code, char out[12]) {
+    if (code < 0x10000) {
+        json_unit(code, out);
+        return 6;
+    }
+    json_unit(0xD800 + ((code - 0x10000) >> 10), out);
+    json_unit(0xDC00 + ((code - 0x10000) & 0x3FF), out + 6);
+    return 12;
 }
 
 /* A character that is not plain ASCII, as it must stand between quotes. */
@@ -361,8 +365,9 @@ static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes,
     if (at) {
         json_put_char(w, '\\');
         json_put_char(w, letter[at - named]);
-    } else if (json_unsafe(c)) {
-        json_put_hex(w, c);
+    } else if (sfti_utf8_unsafe(c)) {
+        char out[12];
+        json_put(w, out, sfti_json_escape(c, out));
     } else {
         json_put(w, bytes, len);
     }

@@ -64,6 +64,9 @@ sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err);
 
 /* ── Writer ── */
 
+/* \uXXXX, two of them above U+FFFF; the bytes written. */
+size_t sfti_json_escape(uint32_t code, char out[12]);
+
 /* Compact JSON into a sink. The first failure is kept in code and err; what follows
  * does nothing. Commas are the writer's business. */
 typedef struct sfti_json_writer {
@@ -82,8 +85,8 @@ void sfti_json_open(sfti_json_writer *w, char bracket);  /* '{' or '[' */
 void sfti_json_close(sfti_json_writer *w, char bracket); /* '}' or ']' */
 void sfti_json_key(sfti_json_writer *w, const char *key);
 void sfti_json_key_span(sfti_json_writer *w, sft_span key);
-/* Escapes by JSON's rules, and C1, DEL, bidi controls and U+2028/9 as \uXXXX; bytes that
- * are not UTF-8 become U+FFFD. */
+/* Escapes by JSON's rules, and what sfti_utf8_unsafe tells of as \uXXXX; bytes that are not
+ * UTF-8 become U+FFFD. */
 void sfti_json_span(sfti_json_writer *w, sft_span text);
 void sfti_json_cstr(sfti_json_writer *w, const char *text); /* NULL writes null */
 void sfti_json_uint(sfti_json_writer *w, uint64_t value);

@@ -80,3 +80,26 @@ size_t sfti_utf8_check(const char *text, size_t len) {
     }
     return len;
 }
+
+/* ── Characters that are not shown ── */
+
+/* Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point of Unicode, sorted. */
+static const uint32_t unsafe_ranges[][2] = {
+    { 0x0, 0x1F },         { 0x7F, 0x9F },       { 0xAD, 0xAD },       { 0x34F, 0x34F },
+    { 0x600, 0x605 },      { 0x61C, 0x61C },     { 0x6DD, 0x6DD },     { 0x70F, 0x70F },
+    { 0x890, 0x891 },      { 0x8E2, 0x8E2 },     { 0x115F, 0x1160 },   { 0x17B4, 0x17B5 },
+    { 0x180B, 0x180F },    { 0x200B, 0x200F },   { 0x2028, 0x202E },   { 0x2060, 0x206F },
+    { 0x3164, 0x3164 },    { 0xFE00, 0xFE0F },   { 0xFEFF, 0xFEFF },   { 0xFFA0, 0xFFA0 },
+    { 0xFFF0, 0xFFFB },    { 0x110BD, 0x110BD }, { 0x110CD, 0x110CD }, { 0x13430, 0x1343F },
+    { 0x1BCA0, 0x1BCA3 },  { 0x1D173, 0x1D17A }, { 0xE0000, 0xE0FFF },
+};
+
+bool sfti_utf8_unsafe(uint32_t code) {
+    size_t low = 0, high = sizeof unsafe_ranges / sizeof *unsafe_ranges;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (code > unsafe_ranges[middle][1]) low = middle + 1;
+        else high = middle;
+    }
+    return low < sizeof unsafe_ranges / sizeof *unsafe_ranges && code >= unsafe_ranges[low][0];
+}

@@ -13,4 +13,9 @@ size_t sfti_utf8_encode(uint32_t code, char *out);
 /* First ill-formed byte, or len. */
 size_t sfti_utf8_check(const char *text, size_t len);
 
+/* Whether a code point is shown as an escape, never as itself: controls, line and paragraph
+ * separators, format characters (Cf) and whatever else has no glyph (Default_Ignorable). They
+ * move the cursor, reorder text or make two different names look the same. */
+bool sfti_utf8_unsafe(uint32_t code);
+
 #endif

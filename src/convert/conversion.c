@@ -239,6 +239,7 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     sft_code code = converted_take(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
     own.plan = &plan;
+    if (own.mode == 0) own.mode = sft_set_output_mode(c->set, NULL);
     if (code == SFT_OK) code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own_job, err);
     if (code == SFT_OK)

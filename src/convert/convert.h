@@ -41,7 +41,7 @@ typedef struct sfti_float {
 const sfti_float *sfti_float_of(sft_dtype dtype);
 
 #define SFTI_CAST_STAGES 5
-#define SFTI_CAST_BLOCK 1024 /* elements; a multiple of 8 */
+#define SFTI_CAST_BLOCK 512 /* elements; a multiple of 8; 16 bytes of stack for each */
 
 struct sfti_cast {
     sft_dtype from, to;

@@ -185,18 +185,20 @@ static void b3_chunk_end(sfti_blake3 *sum) {
 /* The two halves of a full subtree of count chunks (a power of two, at least 2). */
 static void b3_subtree(const sfti_hash_kit *kit, const uint8_t *data, size_t count,
                        uint64_t chunks, uint8_t halves[64]) {
-    uint8_t cvs[2][B3_SUBTREE * 32]; /* a level, and the next one up */
-    unsigned now = 0;
+    uint8_t low[B3_SUBTREE * 32], high[B3_SUBTREE * 16]; /* a level, and the next one up */
+    uint8_t *now = low, *next = high;
     sfti_blake3_call leaves = { .in = data, .stride = B3_CHUNK, .blocks = B3_CHUNK / B3_BLOCK,
                                 .counter = chunks, .step = 1, .first = B3_CHUNK_START,
-                                .last = B3_CHUNK_END, .out = cvs[0] };
+                                .last = B3_CHUNK_END, .out = low };
     b3_lanes(kit, leaves, count);
-    for (; count > 2; count /= 2, now ^= 1) {
-        sfti_blake3_call parents = { .in = cvs[now], .stride = 64, .blocks = 1,
-                                     .flags = B3_PARENT, .out = cvs[now ^ 1] };
+    for (; count > 2; count /= 2) {
+        sfti_blake3_call parents = { .in = now, .stride = 64, .blocks = 1,
+                                     .flags = B3_PARENT, .out = next };
         b3_lanes(kit, parents, count / 2);
+        now = next;
+        next = now == low ? high : low;
     }
-    memcpy(halves, cvs[now], 64);
+    memcpy(halves, now, 64);
 }
 
 /* Chunks of the largest full subtree that begins here; 1 when it has to be one chunk. */

@@ -3,6 +3,7 @@
 #ifndef SFTI_HASH_H
 #define SFTI_HASH_H
 
+#include "os/os.h"
 #include "safetensors_hash.h"
 
 /* ── The processor's help ── */
@@ -177,12 +178,13 @@ void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);
 /* ── The cache ── */
 
 typedef struct sfti_hash_key {
-    uint64_t device, inode, size, mtime;
+    uint64_t device, inode, size, mtime, ctime; /* ctime: nobody can set it back */
 } sfti_hash_key;
 
+sfti_hash_key sfti_hash_key_of(const os_info *info);
+
 /* Add what is remembered and asked for. */
-void sfti_hash_cache_get(const sft_hash_cache *cache, const sfti_hash_key *key,
-                         sft_hashes *hashes);
+void sfti_hash_cache_get(sft_hash_cache *cache, const sfti_hash_key *key, sft_hashes *hashes);
 /* Memory running out only means that it is not remembered. */
 void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
                          const sft_hashes *hashes);

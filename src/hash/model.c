@@ -48,13 +48,14 @@ static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
     return missing;
 }
 
-static sfti_hash_key model_key(const os_info *info) {
-    return (sfti_hash_key){ info->device, info->inode, info->size, (uint64_t)info->mtime_ns };
+sfti_hash_key sfti_hash_key_of(const os_info *info) {
+    return (sfti_hash_key){ info->device, info->inode, info->size, (uint64_t)info->mtime_ns,
+                            (uint64_t)info->ctime_ns };
 }
 
 static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
     return a->device == b->device && a->inode == b->inode && a->size == b->size
-           && a->mtime == b->mtime;
+           && a->mtime == b->mtime && a->ctime == b->ctime;
 }
 
 /* Remember what is known of this file, and take what is remembered. */
@@ -145,7 +146,7 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *openi
     if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
         return;
     if (model->memo_count > 0) { /* it may be another file since it was looked up */
-        sfti_hash_key key = model_key(&info);
+        sfti_hash_key key = sfti_hash_key_of(&info);
         if (!is_same_key(&key, &model->memos[0].key)) {
             model->memos[0].valid = false;
             model->hashes.known = 0;
@@ -173,7 +174,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
     }
     model->bytes = info.size;
     if (info.kind == OS_FILE) {
-        sfti_hash_key key = model_key(&info);
+        sfti_hash_key key = sfti_hash_key_of(&info);
         model_recall(model, opening, model->ask.path, &key, &model->hashes);
     }
     if (opening->only_cached) return;
@@ -196,6 +197,7 @@ static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *su
     memcpy(&key.device, digest, 8);
     memcpy(&key.inode, digest + 8, 8);
     memcpy(&key.mtime, digest + 16, 8);
+    memcpy(&key.ctime, digest + 24, 8);
     return key;
 }
 
@@ -210,7 +212,7 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_opening *opening)
             all = false;
             continue;
         }
-        sfti_hash_key key = model_key(&info);
+        sfti_hash_key key = sfti_hash_key_of(&info);
         set_key_add(opening->kit, &sum, &key);
         model_recall(model, opening, model->shard_paths[i], &key, &model->shards[i]);
     }
@@ -336,7 +338,7 @@ static void model_check_memos(sfti_hash_model *model) {
         sfti_hash_memo *memo = &model->memos[i];
         if (memo->path) {
             bool there = os_info_path(memo->path, true, &info) == 0;
-            sfti_hash_key key = there ? model_key(&info) : memo->key;
+            sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
             memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
             all = all && memo->valid;
         } else {

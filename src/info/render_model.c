@@ -112,13 +112,7 @@ static bool is_whole_json(sft_span text) {
 
 /* Characters that stand in strings as they are but are written \uXXXX by us. */
 static bool is_masked(uint32_t code) {
-    static const uint32_t ranges[][2] = {
-        { 0x7F, 0x9F }, { 0x61C, 0x61C }, { 0x200E, 0x200F }, { 0x2028, 0x202E },
-        { 0x2066, 0x2069 }, { 0xFEFF, 0xFEFF },
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
-    return false;
+    return code >= 0x7F && sfti_utf8_unsafe(code);
 }
 
 static void put_piece(sfti_json_writer *w, const char *from, const char *to) {
@@ -127,10 +121,8 @@ static void put_piece(sfti_json_writer *w, const char *from, const char *to) {
 }
 
 static void put_masked(sfti_json_writer *w, uint32_t code) {
-    static const char digits[] = "0123456789abcdef";
-    char text[6] = { '\\', 'u', digits[code >> 12 & 15], digits[code >> 8 & 15],
-                     digits[code >> 4 & 15], digits[code & 15] };
-    put_piece(w, text, text + sizeof text);
+    char text[12];
+    put_piece(w, text, text + sfti_json_escape(code, text));
 }
 
 void sfti_put_json(sfti_json_writer *w, const char *key, sft_span text) {

@@ -135,7 +135,10 @@ const char *os_env(const char *name);
  * where the system has them, for fresh 4 KiB pages cost more than parsing. */
 void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size);
 
-/* Threads: started with all signals blocked. */
+/* Threads: started with all signals blocked, on a stack of OS_THREAD_STACK bytes, whatever the
+ * limit of the process is (the system's default where the program's own thread-local variables
+ * leave no room in that). What runs on one keeps its buffers elsewhere. */
+#define OS_THREAD_STACK ((size_t)512 << 10)
 typedef struct os_thread { void *handle[2]; } os_thread;
 typedef struct os_mutex { uint64_t room[8]; } os_mutex;
 int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx);

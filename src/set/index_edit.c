@@ -189,6 +189,19 @@ static sft_code edit_index_text(index_edit *e) {
 
 /* ── Whole ── */
 
+/* A new file takes the mode of the index it comes from. */
+static sft_path_options edit_path_options(const char *path, const char *to,
+                                          const sft_path_options *options) {
+    sft_path_options own = SFT_PATH_OPTIONS_INIT;
+    os_info info;
+    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
+    own.size = sizeof own;
+    bool same = !to || strcmp(to, path) == 0;
+    if (own.mode == 0 && !same && os_info_path(path, true, &info) == 0)
+        own.mode = info.mode & 0777;
+    return own;
+}
+
 static sft_code edit_write(index_edit *e, const char *to, const sft_path_options *options) {
     sft_sink sink;
     uint64_t len = sfti_cuts_length(&e->cuts, e->index.text.len);
@@ -216,7 +229,8 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     bool any = code == SFT_OK && e->cuts.first != NULL;
     if (changed) *changed = any;
     if (code != SFT_OK || e->changes.only_look || (!any && !to)) return code;
-    return edit_write(e, to ? to : path, options);
+    sft_path_options own = edit_path_options(path, to, options);
+    return edit_write(e, to ? to : path, &own);
 }
 
 static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, only_look)

@@ -79,12 +79,28 @@ static const char *save_path(set_save *s, uint32_t i) {
 
 /* ── Files ── */
 
+static void mode_restrict(uint32_t *mode, const char *path) {
+    os_info info;
+    if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return;
+    *mode = *mode ? *mode & info.mode & 0777 : info.mode & 0777;
+    if (*mode == 0) *mode = 0600;
+}
+
+uint32_t sft_set_output_mode(const sft_set *set, const char *path) {
+    uint32_t mode = 0;
+    mode_restrict(&mode, set->index_path);
+    for (size_t i = 0; i < set->shard_count; i++) mode_restrict(&mode, set->paths[i]);
+    if (mode) mode_restrict(&mode, path);
+    return mode;
+}
+
 /* Of file i; the index is behind the shards. */
 static sft_path_options save_path_options(const set_save *s, uint32_t i) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     options.no_sync = s->options.no_sync;
     options.no_clobber = true;
     options.in_place_unsafe = s->options.in_place_unsafe;
+    options.mode = s->options.mode;
     options.has_mtime = s->options.mtimes_ns != NULL;
     if (options.has_mtime) options.mtime_ns = s->options.mtimes_ns[i];
     options.alloc = &s->alloc;

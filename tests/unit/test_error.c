@@ -111,6 +111,12 @@ static void escape_is_for_human_eyes(void **state) {
         { "\xe2\x80\xae", "\\u{202e}" },
         { "\xe2\x81\xa6", "\\u{2066}" },
         { "\xe2\x80\xa8", "\\u{2028}" },
+        { "soft\xc2\xadhyphen", "soft\\u{00ad}hyphen" },
+        { "zero\xe2\x80\x8bwidth", "zero\\u{200b}width" },
+        { "word\xe2\x81\xa0joiner", "word\\u{2060}joiner" },
+        { "\xef\xb8\x8f", "\\u{fe0f}" },
+        { "\xf3\xa0\x81\x81", "\\u{e0041}" },
+        { "\xf3\xa0\x84\x80", "\\u{e0100}" },
         { "\xff\xfe", "\\xff\\xfe" },
         { "\xed\xa0\x80", "\\xed\\xa0\\x80" },
     };

@@ -54,10 +54,31 @@ static void long_text_is_looked_at(void **state) {
     assert_int_equal(code, 7);
 }
 
+/* Each range of the table by its ends, and the neighbours that are letters, marks or signs. */
+static void what_is_not_shown(void **state) {
+    (void)state;
+    static const uint32_t hidden[] = {
+        0, 0x1F, 0x7F, 0x9F, 0xAD, 0x34F, 0x61C, 0x70F, 0x115F, 0x1160, 0x17B5, 0x180E, 0x200B,
+        0x200F, 0x2028, 0x2029, 0x202A, 0x202E, 0x2060, 0x2064, 0x2066, 0x2069, 0x206F, 0x3164,
+        0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF9, 0xFFFB, 0x110BD, 0x1343F, 0x1BCA3, 0x1D17A,
+        0xE0000, 0xE0001, 0xE007F, 0xE0100, 0xE01EF, 0xE0FFF,
+    };
+    static const uint32_t shown[] = {
+        ' ', '~', 0xA0, 0xAC, 0xAE, 0xE9, 0x301, 0x34E, 0x350, 0x61B, 0x61D, 0x1161, 0x200A,
+        0x2010, 0x2027, 0x202F, 0x205F, 0x2070, 0x3042, 0x3165, 0xFDFF, 0xFE10, 0xFF01, 0xFFFC,
+        0xFFFD, 0x1F600, 0xDFFFF, 0xE1000, 0x10FFFF,
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (!sfti_utf8_unsafe(hidden[i])) fail_msg("U+%04X is shown", (unsigned)hidden[i]);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (sfti_utf8_unsafe(shown[i])) fail_msg("U+%04X is hidden", (unsigned)shown[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scalar_goes_round),
         cmocka_unit_test(ill_formed_is_found),
+        cmocka_unit_test(what_is_not_shown),
         cmocka_unit_test(long_text_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

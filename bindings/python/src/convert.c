@@ -116,9 +116,11 @@ static sft_code save_folder(const convert_call *call, sft_conversion *conversion
 static sft_code save_model(const convert_call *call, sft_conversion *conversion,
                            const sft_job *job, sft_error *err) {
     sft_sink sink;
-    if (is_folder_asked(pysft_store_set(call->store), call->output.text))
-        return save_folder(call, conversion, job, err);
-    sft_code code = sft_sink_path(call->output.text, &call->path, &sink, err);
+    const sft_set *set = pysft_store_set(call->store);
+    sft_path_options path = call->path;
+    if (is_folder_asked(set, call->output.text)) return save_folder(call, conversion, job, err);
+    path.mode = sft_set_output_mode(set, call->output.text);
+    sft_code code = sft_sink_path(call->output.text, &path, &sink, err);
     return code ? code : sft_conversion_save(conversion, sink, job, err);
 }
 

@@ -1,0 +1,355 @@
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "hash/cache.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*   {"safetensors_hash_cache":2}
+ *   {"device":1,"inode":2,"size":3,"mtime_ns":4,"ctime_ns":5,
+ *    "hashes":{"sha256":"...","blake3":"..."},"mark":{"name":"...","time":6}}
+ *   ... a line per file, the one used longest ago first
+ *
+ * Version 1 had no ctime_ns: it is recognised as a cache, and nothing of it is believed. */
+
+#define CACHE_MOST (UINT64_C(256) << 20) /* bytes that are read; the oldest lines are not */
+static const char cache_first[] = "{\"safetensors_hash_cache\":2}\n";
+static const char cache_older[] = "{\"safetensors_hash_cache\":1}\n";
+#define CACHE_FIRST (sizeof cache_first - 1)
+#define CACHE_LINE 64 /* bytes that a line which says something has at least */
+
+/* ── Reading ── */
+
+/* Whether these are the hex digits of such a digest. */
+static bool is_cache_digest(sft_span text, sft_hash_algo algo) {
+    if (text.len != sft_hash_digits(algo)) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
+    }
+    return true;
+}
+
+static bool read_cache_hashes(sfti_json *json, sfti_cache_entry *out) {
+    uint32_t bit;
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        bool known = sft_hash_parse(json->text, &bit, NULL) == SFT_OK && bit != SFT_HASH_ALL;
+        sft_hash_algo algo = SFT_HASH_SHA256;
+        while (known && bit >> (algo + 1)) algo++;
+        if (sfti_json_next(json) != SFTI_JSON_STRING) return false;
+        if (!known) continue; /* of a later version */
+        if (bit != SFT_HASH_BIT(algo) || !is_cache_digest(json->text, algo)) return false;
+        sfti_cache_put_digest(out, algo, json->text.data);
+    }
+    return json->type == SFTI_JSON_OBJECT_END;
+}
+
+typedef struct cache_field {
+    const char *name;
+    size_t at;
+} cache_field;
+
+static const cache_field cache_fields[] = {
+    { "device", offsetof(sfti_hash_key, device) },
+    { "inode", offsetof(sfti_hash_key, inode) },
+    { "size", offsetof(sfti_hash_key, size) },
+    { "mtime_ns", offsetof(sfti_hash_key, mtime) },
+    { "ctime_ns", offsetof(sfti_hash_key, ctime) },
+};
+#define CACHE_FIELDS (sizeof cache_fields / sizeof *cache_fields)
+
+static bool read_cache_number(sfti_json *json, sfti_hash_key *key, unsigned *seen) {
+    for (unsigned i = 0; i < CACHE_FIELDS; i++) {
+        if (!sft_span_equal(json->text, sft_span_cstr(cache_fields[i].name))) continue;
+        if (sfti_json_next(json) != SFTI_JSON_UINT) return false;
+        memcpy((char *)key + cache_fields[i].at, &json->value, sizeof json->value);
+        *seen |= 1u << i;
+        return true;
+    }
+    sfti_json_next(json);
+    sfti_json_skip(json);
+    return json->type != SFTI_JSON_ERROR;
+}
+
+static bool read_cache_mark(sfti_json *json, sfti_cache_mark *out) {
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        bool name = sft_span_equal(json->text, sft_span_cstr("name"));
+        bool time = sft_span_equal(json->text, sft_span_cstr("time"));
+        sfti_json_next(json);
+        if (name) {
+            if (json->type != SFTI_JSON_STRING || json->text.len >= SFT_HASH_MARK_ROOM)
+                return false;
+            out->name[sfti_json_decode(json->text, out->name)] = 0;
+        } else if (time) {
+            if (json->type != SFTI_JSON_UINT) return false;
+            out->time = json->value;
+        } else {
+            sfti_json_skip(json);
+        }
+    }
+    return json->type == SFTI_JSON_OBJECT_END;
+}
+
+/* One line; damage is false, memory running out too. */
+static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
+    sfti_cache_entry found = { .known = 0 };
+    unsigned seen = 0;
+    sfti_json json;
+    sfti_json_begin(&json, line.data, line.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        bool read;
+        if (sft_span_equal(json.text, sft_span_cstr("hashes")))
+            read = read_cache_hashes(&json, &found);
+        else if (sft_span_equal(json.text, sft_span_cstr("mark")))
+            read = read_cache_mark(&json, &found.mark);
+        else read = read_cache_number(&json, &found.key, &seen);
+        if (!read) return false;
+    }
+    if (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END) return false;
+    if (seen != (1u << CACHE_FIELDS) - 1) return false;
+    if (!found.known && !*found.mark.name) return true; /* says nothing */
+    sfti_cache_entry *entry = sfti_cache_entry_of(cache, &found.key);
+    if (!entry) return false;
+    found.used = entry->used;
+    *entry = found;
+    return true;
+}
+
+static void cache_note(sft_hash_cache *cache, uint64_t offset) {
+    sfti_cache_drop(cache);
+    sfti_fail(&cache->note, SFT_JSON_SYNTAX, offset,
+              "expected a cache of digests, found a damaged line: it is ignored, and written "
+              "anew");
+    cache->note.hint = NULL;
+}
+
+static size_t cache_lines(sft_span text) {
+    size_t count = 0;
+    for (const char *at = text.data, *end = at + text.len; at < end; count++) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        at = line ? line + 1 : end;
+    }
+    return count;
+}
+
+/* text: lines that stand at `offset` of the file; the oldest are passed over if there are more
+ * than are kept. */
+static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offset) {
+    size_t lines = cache_lines(text), at = 0;
+    size_t skip = lines > SFTI_CACHE_ENTRIES ? lines - SFTI_CACHE_ENTRIES : 0;
+    size_t room = lines - skip < text.len / CACHE_LINE ? lines - skip : text.len / CACHE_LINE;
+    if (room > 0) (void)sfti_cache_reserve(cache, room);
+    while (at < text.len) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        sft_span line = { text.data + at, end ? (size_t)(end - text.data) - at : 0 };
+        if (skip > 0 && end) skip--;
+        else if (!end || !read_cache_line(cache, line)) {
+            cache_note(cache, offset + at);
+            return;
+        }
+        at += line.len + 1;
+    }
+}
+
+static sft_code cache_os_fail(sft_error *err, sft_code code, int error, const char *what) {
+    char room[128];
+    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
+}
+
+static sft_code cache_read_bytes(int fd, uint64_t offset, char *bytes, size_t *len,
+                                 sft_error *err) {
+    size_t have = 0, got = 1;
+    while (have < *len && got > 0) {
+        int error = os_pread(fd, bytes + have, *len - have, offset + have, &got);
+        if (error) return cache_os_fail(err, SFT_IO_READ, error, "read the cache");
+        have += got;
+    }
+    *len = have;
+    return SFT_OK;
+}
+
+/* ── Which file may be a cache ── */
+
+static sft_code cache_refuse(sft_error *err, sft_code code, const char *found,
+                             const char *hint) {
+    sfti_fail(err, code, SFT_NO_OFFSET,
+              "expected a cache of digests, or nothing, at this path, found %s", found);
+    if (err) err->hint = hint;
+    return code;
+}
+
+static sft_code cache_check_kind(os_kind kind, sft_error *err) {
+    static const char hint[] = "nothing was written; name another file";
+    if (kind == OS_FILE) return SFT_OK;
+    if (kind == OS_LINK) return cache_refuse(err, SFT_IS_LINK, "a symbolic link", hint);
+    return cache_refuse(err, SFT_IO_NOT_FILE, kind == OS_DIR ? "a folder" : "no regular file",
+                        hint);
+}
+
+/* Whoever may write a cache decides which digests are believed. */
+static sft_code cache_check_owner(const os_info *info, sft_error *err) {
+    if (info->owner != os_user() && info->owner != 0)
+        return cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
+                            "its digests cannot be trusted; name another file");
+    if (info->mode & 022)
+        return cache_refuse(err, SFT_IO_OPEN, "a file that others may write",
+                            "its digests cannot be trusted; take write permission from group "
+                            "and others, or name another file");
+    return SFT_OK;
+}
+
+typedef struct cache_file {
+    int fd; /* -1: there is none */
+    uint64_t size;
+    bool older;
+} cache_file;
+
+static sft_code cache_check_first(cache_file *file, sft_error *err) {
+    char first[CACHE_FIRST];
+    size_t len = CACHE_FIRST;
+    sft_code code = file->size ? cache_read_bytes(file->fd, 0, first, &len, err) : SFT_OK;
+    if (code != SFT_OK || file->size == 0) return code;
+    file->older = len == CACHE_FIRST && memcmp(first, cache_older, len) == 0;
+    if (file->older || (len == CACHE_FIRST && memcmp(first, cache_first, len) == 0))
+        return SFT_OK;
+    return cache_refuse(err, SFT_EXISTS, "a file of another kind",
+                        "it is left as it is; name another file");
+}
+
+/* The file at path, if it may be read as a cache and replaced by one: a regular file of the
+ * caller's (or root's), no link, empty or with our first line. The name is looked at before
+ * opening, and what was opened must be what was seen. */
+static sft_code cache_open_file(const char *path, cache_file *out, sft_error *err) {
+    os_info seen, info;
+    *out = (cache_file){ .fd = -1 };
+    int error = os_info_path(path, false, &seen);
+    if (error == ENOENT) return SFT_OK;
+    if (error) return cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    sft_code code = cache_check_kind(seen.kind, err);
+    if (code != SFT_OK) return code;
+    error = os_open_read(path, &out->fd);
+    if (error) {
+        out->fd = -1;
+        return cache_os_fail(err, SFT_IO_OPEN, error, "open the cache");
+    }
+    error = os_info_fd(out->fd, &info);
+    if (error) code = cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    else if (info.device != seen.device || info.inode != seen.inode)
+        code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", NULL);
+    else code = cache_check_owner(&info, err);
+    out->size = error ? 0 : info.size;
+    if (code == SFT_OK) code = cache_check_first(out, err);
+    if (code == SFT_OK) return SFT_OK;
+    os_close(out->fd);
+    out->fd = -1;
+    return code;
+}
+
+/* Of a large cache its end, from the first whole line on. */
+static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, sft_error *err) {
+    bool cut = file->size - CACHE_FIRST > CACHE_MOST;
+    uint64_t from = cut ? file->size - CACHE_MOST : CACHE_FIRST;
+    size_t room = (size_t)(file->size - from), len = room;
+    if (room == 0) return SFT_OK;
+    char *bytes = sfti_take(&cache->alloc, room);
+    if (!bytes) return sfti_fail_memory(err, room);
+    sft_code code = cache_read_bytes(file->fd, from, bytes, &len, err);
+    const char *line = code == SFT_OK && cut ? memchr(bytes, '\n', len) : NULL;
+    size_t skip = line ? (size_t)(line - bytes) + 1 : 0;
+    if (code == SFT_OK) read_cache_text(cache, (sft_span){ bytes + skip, len - skip }, from + skip);
+    sfti_release(&cache->alloc, bytes, room);
+    return code;
+}
+
+sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err) {
+    cache_file file;
+    sft_code code = cache_open_file(cache->path, &file, err);
+    if (code != SFT_OK || file.fd < 0) return code;
+    if (file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
+    os_close(file.fd);
+    return code;
+}
+
+/* ── Writing ── */
+
+static void write_cache_mark(sfti_json_writer *w, const sfti_cache_mark *mark) {
+    sfti_json_key(w, "mark");
+    sfti_json_open(w, '{');
+    sfti_json_key(w, "name");
+    sfti_json_cstr(w, mark->name);
+    sfti_json_key(w, "time");
+    sfti_json_uint(w, mark->time);
+    sfti_json_close(w, '}');
+}
+
+static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry) {
+    sft_hashes hashes;
+    sfti_cache_hashes(entry, &hashes);
+    sfti_json_open(w, '{');
+    for (unsigned i = 0; i < CACHE_FIELDS; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&entry->key + cache_fields[i].at, sizeof value);
+        sfti_json_key(w, cache_fields[i].name);
+        sfti_json_uint(w, value);
+    }
+    sfti_json_key(w, "hashes");
+    sfti_json_open(w, '{');
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        if (!(hashes.known & SFT_HASH_BIT(i))) continue;
+        sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
+        sfti_json_cstr(w, hashes.text[i]);
+    }
+    sfti_json_close(w, '}');
+    if (*entry->mark.name) write_cache_mark(w, &entry->mark);
+    sfti_json_close(w, '}');
+    w->comma = false;
+    sfti_json_raw(w, sft_span_cstr("\n"));
+    w->comma = false;
+}
+
+/* Where memory runs out, in any order. */
+static void write_cache_entries(sfti_json_writer *w, const sft_hash_cache *cache) {
+    uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
+    for (size_t i = 0; i < cache->count; i++)
+        write_cache_entry(w, &cache->entries[order ? order[i] : i]);
+    sfti_release(&cache->alloc, order, 2 * cache->count * sizeof *order);
+}
+
+static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options *options,
+                            sft_error *err) {
+    sft_sink sink;
+    sfti_json_writer w;
+    sft_code code = sft_sink_path(cache->path, options, &sink, err);
+    if (code != SFT_OK) return code;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_raw(&w, sft_span_cstr(cache_first));
+    w.comma = false;
+    write_cache_entries(&w, cache);
+    code = sfti_json_done(&w);
+    if (code == SFT_OK) return sink.finish(sink.ctx, err);
+    sink.abandon(sink.ctx);
+    return code;
+}
+
+/* Looked at again before it is replaced: another file may have come to stand there. */
+sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    cache_file file;
+    if (!cache->changed) return SFT_OK;
+    sft_code code = cache_open_file(cache->path, &file, err);
+    if (code != SFT_OK) return code;
+    options.no_sync = true; /* what is lost is computed again */
+    options.no_clobber = file.fd < 0;
+    options.mode = file.fd < 0 ? 0600 : 0;
+    options.link = SFT_LINK_REFUSE;
+    options.alloc = &cache->alloc;
+    if (file.fd >= 0) os_close(file.fd);
+    code = cache_write(cache, &options, err);
+    if (code == SFT_OK) cache->changed = false;
+    return code;
+}

@@ -1,0 +1,78 @@
+/* Threads and mutexes. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+typedef struct thread_start {
+    pthread_t thread;
+    void (*run)(void *ctx);
+    void *ctx;
+} thread_start;
+
+static void *thread_main(void *at) {
+    thread_start *start = at;
+    start->run(start->ctx);
+    return NULL;
+}
+
+static int thread_create(thread_start *start) {
+    pthread_attr_t attr;
+    int error = pthread_attr_init(&attr);
+    if (error) return error;
+    error = pthread_attr_setstacksize(&attr, OS_THREAD_STACK);
+    if (!error) error = pthread_create(&start->thread, &attr, thread_main, start);
+    (void)pthread_attr_destroy(&attr);
+    return error == EINVAL ? pthread_create(&start->thread, NULL, thread_main, start) : error;
+}
+
+int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
+    sigset_t all, old;
+    thread->handle[0] = NULL;
+    thread_start *start = malloc(sizeof *start);
+    if (!start) return ENOMEM;
+    start->run = run;
+    start->ctx = ctx;
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = thread_create(start);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error) {
+        free(start);
+        return error;
+    }
+    thread->handle[0] = start;
+    return 0;
+}
+
+void os_thread_join(os_thread *thread) {
+    thread_start *start = thread->handle[0];
+    if (!start) return;
+    (void)pthread_join(start->thread, NULL);
+    free(start);
+    thread->handle[0] = NULL;
+}
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(os_mutex), "os_mutex has room");
+
+int os_mutex_init(os_mutex *mutex) {
+    return pthread_mutex_init((pthread_mutex_t *)(void *)mutex, NULL);
+}
+
+void os_mutex_lock(os_mutex *mutex) {
+    (void)pthread_mutex_lock((pthread_mutex_t *)(void *)mutex);
+}
+
+void os_mutex_unlock(os_mutex *mutex) {
+    (void)pthread_mutex_unlock((pthread_mutex_t *)(void *)mutex);
+}
+
+void os_mutex_free(os_mutex *mutex) {
+    (void)pthread_mutex_destroy((pthread_mutex_t *)(void *)mutex);
+}

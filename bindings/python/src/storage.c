@@ -257,7 +257,7 @@ static int tell_one(PyObject *row, sft_stored_fn each, void *each_ctx) {
     bool right = PyArg_ParseTuple(tuple, "sKLp:list", &name, &bytes, &mtime, &folder);
     int status = right ? 0 : -1;
     if (right) {
-        one = (sft_stored){ name, bytes, mtime, folder != 0 };
+        one = (sft_stored){ name, bytes, mtime, folder != 0, 0 };
         if (!each(each_ctx, &one)) status = 1;
     }
     Py_DECREF(tuple);

@@ -119,7 +119,8 @@ typedef struct sft_storage {
     /* Rename in one step that never replaces (SFT_EXISTS). May be NULL. */
     sft_code (*move_new)(void *ctx, const char *from, const char *to, sft_error *err);
     /* All bytes of an object, at most `most` (SFT_FILE_TOO_LARGE), appended to bytes; and what
-     * names this state of it (an ETag), with NUL. SFT_NOT_FOUND. */
+     * names this state of it (an ETag), with NUL. SFT_NOT_FOUND; SFT_DATASET_UNGUARDED where
+     * put_if would not look at its tag. Commits alone ask. */
     sft_code (*fetch)(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
                       char tag[SFT_STORED_TAG], sft_error *err);
     /* Put an object in one step if it is still in the state of tag ("": absent), else

@@ -21,7 +21,7 @@ typedef struct gc_work {
     sfti_arena arena;
     sfti_ds_manifest m;
     uint64_t grace_s, now_s;
-    bool locked;
+    bool locked, unlockable;
     gc_item *first, **last;
     bool full, has_manifest;
 } gc_work;
@@ -50,7 +50,7 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
 /* Of a file in the dataset's folder. Without a lock a commit may have moved it there and not come
  * to its point yet: it is as old as its name. */
 static bool gc_young_file(const gc_work *g, const sft_stored *object) {
-    bool moved = g->storage->move && !g->locked && object->changed_s > object->mtime_s;
+    bool moved = g->storage->move && g->unlockable && object->changed_s > object->mtime_s;
     return gc_young(g, moved ? object->changed_s : object->mtime_s);
 }
 
@@ -193,6 +193,7 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     if (code || !g->first || !remove) return code;
     code = s->lock ? s->lock(s->ctx, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
     g->locked = code == SFT_OK;
+    g->unlockable = !g->locked;
     if (code && code != SFT_DATASET_UNGUARDED) {
         if (err) *err = what;
         return code;

@@ -232,8 +232,13 @@ static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
 
 sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     *outcome = SFTI_SWAP_FAILED;
-    if (w->guard == SFTI_GUARD_PUT_IF) return swap_fetch(w, err);
-    sft_code code = swap_reread(w, err);
+    sft_code code = SFT_OK;
+    if (w->guard == SFTI_GUARD_PUT_IF) {
+        code = swap_fetch(w, err);
+        if (code != SFT_DATASET_UNGUARDED || !w->single) return code;
+        w->guard = SFTI_GUARD_NOTHING;
+    }
+    code = swap_reread(w, err);
     if (code || w->guard != SFTI_GUARD_NUMBER) return code;
     code = swap_number(w, outcome, err);
     if (code != SFT_DATASET_UNGUARDED || !(w->single || w->locked)) return code;

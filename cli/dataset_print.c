@@ -206,7 +206,11 @@ void dataset_print_compact(cli *c, const char *path, const cli_node *result) {
     cli_out *out = &c->out;
     cli_styled(out, CLI_BOLD, path);
     if (!number_of(result, "rewritten")) {
-        cli_text(out, ": nothing to do\n");
+        sft_span left = cli_doc_text(result, "left");
+        cli_text(out, ": nothing to do");
+        if (left.len) cli_text(out, ": ");
+        if (left.len) cli_escaped(out, left);
+        cli_text(out, "\n");
         return;
     }
     cli_text(out, ": from ");

@@ -221,6 +221,7 @@ typedef enum sft_code {
     SFT_DATASET_BUSY = 610,
     SFT_DATASET_CHANGED = 611,
     SFT_DATASET_DISAGREES = 612,
+    SFT_DATASET_UNGUARDED = 613,
 
     SFT_CANCELLED = 700
 } sft_code;

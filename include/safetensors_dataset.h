@@ -78,13 +78,16 @@ typedef struct sft_stored {
     uint64_t bytes;   /* 0 of a folder */
     int64_t mtime_s;  /* since 1970, or 0 when unknown */
     bool folder;
+    int64_t changed_s; /* when it got its name, since 1970, or 0 when unknown */
 } sft_stored;
 
 /* False ends the listing. */
 typedef bool (*sft_stored_fn)(void *ctx, const sft_stored *object);
 
-/* Where a dataset lies: functions over ctx, passed by value. Absent objects are
- * SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used
+#define SFT_STORED_TAG 256 /* room for what names a state of an object, its NUL counted */
+
+/* Where a dataset lies: functions over ctx, passed by value; zero what is not set. Absent objects
+ * are SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used
  * by several. @since 0.1 */
 typedef struct sft_storage {
     void *ctx;
@@ -103,11 +106,29 @@ typedef struct sft_storage {
     sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
     /* One object; absent is fine. A folder with all in it when folder is true. */
     sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
-    /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY). Both NULL:
-     * there is no such thing here; versions are compared just before publishing instead. */
+    /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY).
+     * SFT_DATASET_UNGUARDED where the file system has no locks, and nothing is held. Both may be
+     * NULL. */
     sft_code (*lock)(void *ctx, uint64_t wait_ms, sft_error *err);
     void (*unlock)(void *ctx);
     void (*close)(void *ctx); /* may be NULL */
+
+    /* What keeps two commits apart without a lock: one of move_new and the pair of fetch and
+     * put_if. A storage without any is refused (SFT_DATASET_UNGUARDED), unless single_writer. */
+
+    /* Rename in one step that never replaces (SFT_EXISTS). May be NULL. */
+    sft_code (*move_new)(void *ctx, const char *from, const char *to, sft_error *err);
+    /* All bytes of an object, at most `most` (SFT_FILE_TOO_LARGE), appended to bytes; and what
+     * names this state of it (an ETag), with NUL. SFT_NOT_FOUND; SFT_DATASET_UNGUARDED where
+     * put_if would not look at its tag. Commits alone ask. */
+    sft_code (*fetch)(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
+                      char tag[SFT_STORED_TAG], sft_error *err);
+    /* Put an object in one step if it is still in the state of tag ("": absent), else
+     * SFT_DATASET_CHANGED. */
+    sft_code (*put_if)(void *ctx, const char *name, const char *tag, sft_span bytes,
+                       sft_error *err);
+    /* The caller vouches that nobody else commits meanwhile. */
+    bool single_writer;
 } sft_storage;
 
 /* A local folder, made when something is first created in it. no_sync as in sft_path_options.

@@ -262,6 +262,8 @@ static const sft_code_info code_table[] = {
       STA, SAFETENSOR, NULL, ALL, "begin again" },
     { SFT_DATASET_DISAGREES, "dataset_disagrees", "the rows do not fit the dataset that is there",
       STA, "ValueError", NULL, ALL, "mode=overwrite replaces the dataset" },
+    { SFT_DATASET_UNGUARDED, "dataset_unguarded", "the storage cannot keep two commits apart",
+      STA, "OSError", NULL, ALL, "single_writer=true, if nobody else commits meanwhile" },
     { SFT_CANCELLED, "cancelled", "the caller stopped the work",
       SFT_CLASS_CANCELLED, "KeyboardInterrupt", NULL, ALL, NULL },
 };

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "dataset/commit.h"
+#include "os/os.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t
     commit_listing l = { 0, false };
     sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
     for (size_t i = 0; base && i < base->shard_count; i++) {
-        sft_stored one = { base->shards[i].facts.name, 0, 0, false };
+        sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
         (void)listing_number(&l, &one);
     }
     *first = l.first;
@@ -45,15 +46,11 @@ static sft_code commit_exists(sft_error *err, const char *what) {
 }
 
 void sfti_commit_unlock(sft_commit *c) {
-    if (c->locked && c->storage->unlock) c->storage->unlock(c->storage->ctx);
-    c->locked = false;
+    sfti_ds_guard_drop(&c->swap);
 }
 
 static sft_code commit_lock(sft_commit *c, sft_error *err) {
-    sft_code code = SFT_OK;
-    if (c->storage->lock) code = c->storage->lock(c->storage->ctx, c->how.lock_wait_ms, err);
-    c->locked = code == SFT_OK;
-    return code;
+    return sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
 }
 
 /* Shards without a manifest: it was lost, and gc would take them for garbage once there is
@@ -75,6 +72,11 @@ static sft_code commit_lost_fail(sft_error *err) {
     if (err) err->hint = "mode=overwrite begins a new dataset there";
     return code;
 }
+
+/* Without a lock an append may have moved its shards and not made its commit yet: it is given
+ * time to come to its point, or to move them back. */
+#define LOST_WAITS 100
+#define LOST_PAUSE_MS 20
 
 /* ── Beginning ── */
 
@@ -109,9 +111,15 @@ static sft_code begin_lost(sft_commit *c, sfti_ds_manifest *base, sft_error *err
     if (code || !lost) return code;
     code = commit_lock(c, err);
     if (code) return code;
+    bool waits = c->swap.guard == SFTI_GUARD_NUMBER;
     sfti_commit_unlock(c);
     code = begin_base(c, base, err);
-    return code || c->began_with ? code : commit_lost_fail(err);
+    for (int i = 0; i < LOST_WAITS && waits && lost && code == SFT_OK && !c->began_with; i++) {
+        os_sleep_ms(LOST_PAUSE_MS);
+        code = begin_base(c, base, err);
+        if (code == SFT_OK && !c->began_with) code = commit_lost(c, &lost, err);
+    }
+    return code || c->began_with || !lost ? code : commit_lost_fail(err);
 }
 
 static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
@@ -136,6 +144,7 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     memset(&base, 0, sizeof base);
     sft_code code = SFT_OK;
     if (schema) code = sfti_ds_columns_settle(c->options, schema, &c->arena, &c->columns, err);
+    if (code == SFT_OK) code = sfti_ds_guard_check(c->storage, c->options->single, err);
     if (code == SFT_OK) code = begin_base(c, &base, err);
     /* A job that goes on was looked at when it began. */
     if (code == SFT_OK && c->how.how == SFT_COMMIT_NEW && !c->how.job.len)
@@ -172,6 +181,7 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
     c->how = own_how;
     c->open = open;
     c->how.open = NULL;
+    c->swap = (sfti_ds_swap){ .storage = storage, .alloc = own, .single = options->single };
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
     code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };
@@ -199,13 +209,15 @@ static sft_code commit_room(sft_commit *c, size_t more, sft_error *err) {
 }
 
 static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
-    uint64_t file, shard;
+    uint64_t file, shard, number;
     (void)sfti_ds_shard_parse(r->name, &file, &shard);
-    if (file == c->job.first + r->partition && shard == r->shard) return SFT_OK;
+    if (!sfti_add(c->job.first, r->partition, &number))
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected numbers of files within 64 bits, found more");
+    if (file == number && shard == r->shard) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
                      "expected file %llu, shard %llu, found %s",
-                     (unsigned long long)(c->job.first + r->partition),
-                     (unsigned long long)r->shard, r->name.data);
+                     (unsigned long long)number, (unsigned long long)r->shard, r->name.data);
 }
 
 static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
@@ -259,7 +271,7 @@ static sft_code prepare_append(sft_commit *c, sft_error *err) {
 static sft_code prepare_base(sft_commit *c, sft_error *err) {
     sft_error other;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
-    sft_span text = c->base.text;
+    sft_span text = c->base_text = c->base.text;
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
     c->has_base = code == SFT_OK;
     if (broken) memset(&c->base, 0, sizeof c->base);
@@ -274,12 +286,26 @@ static sft_code prepare_base(sft_commit *c, sft_error *err) {
     return same ? SFT_OK : prepare_changed(c, err);
 }
 
+/* As prepare_base, and again while another append may be at its point. */
+static sft_code prepare_wait(sft_commit *c, sft_error *err) {
+    sft_error what = SFT_ERROR_INIT;
+    sft_code code = prepare_base(c, &what);
+    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.how == SFT_COMMIT_APPEND;
+    for (int i = 0; i < LOST_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
+        os_sleep_ms(LOST_PAUSE_MS);
+        code = prepare_base(c, &what);
+    }
+    if (code && err) *err = what;
+    return code;
+}
+
 static void prepare_reset(sft_commit *c) {
     sfti_arena_free(&c->work);
     memset(&c->work, 0, sizeof c->work);
     c->work.alloc = c->alloc;
     c->shard_count = 0;
     c->has_base = c->indexed = c->shadowing = c->wide = false;
+    c->base_text = (sft_span){ NULL, 0 };
     memset(&c->base, 0, sizeof c->base);
     memset(&c->next, 0, sizeof c->next);
 }
@@ -293,7 +319,7 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (code != SFT_OK) return code;
     prepare_reset(c);
     code = commit_lock(c, err);
-    if (code == SFT_OK) code = prepare_base(c, err);
+    if (code == SFT_OK) code = prepare_wait(c, err);
     if (code == SFT_OK) code = sfti_commit_columns(c, err);
     if (code == SFT_OK) code = sfti_commit_gather(c, err);
     if (code == SFT_OK) code = sfti_commit_count(c, &own, err);

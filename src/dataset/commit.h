@@ -32,7 +32,7 @@ struct sft_commit {
     sft_commit_options how;
     sft_open_options open; /* how.open, taken */
     commit_state state;
-    bool locked;
+    sfti_ds_swap swap;
     /* from the beginning on */
     sfti_arena arena;
     sfti_ds_job job;
@@ -48,6 +48,7 @@ struct sft_commit {
     /* from prepare on; made anew each time */
     sfti_arena work;
     bool has_base;
+    sft_span base_text; /* of the manifest that is there, also of one that is damaged */
     sfti_ds_manifest base;
     commit_shard *shards; /* in order of precedence */
     size_t shard_count;
@@ -57,9 +58,6 @@ struct sft_commit {
     sft_buffer text; /* the manifest to be published */
 };
 
-/* commit_publish.c: whether the manifest that is there is this commit's. */
-commit_state sfti_commit_outcome(const sft_storage *storage, const sft_allocator *alloc,
-                                 const char *commit);
 /* commit_agree.c */
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err);

@@ -183,6 +183,11 @@ static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
 
 /* ── The list ── */
 
+static sft_code list_over(sft_error *err) {
+    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                     "expected samples within 64 bits, found more");
+}
+
 static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     size_t n = c->base.shard_count;
     uint64_t before = *samples;
@@ -195,8 +200,11 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
         to->shard = c->base.shards[order[i]];
         to->stored = to->shard.facts.name;
         to->receipt = NULL;
-        to->shard.facts.first_sample += before;
-        uint64_t end = to->shard.facts.first_sample + to->shard.facts.samples;
+        sft_dataset_shard *facts = &to->shard.facts;
+        uint64_t end = 0;
+        if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
+            !sfti_add(facts->first_sample, facts->samples, &end))
+            return list_over(err);
         if (end > *samples) *samples = end;
     }
     return SFT_OK;
@@ -215,7 +223,7 @@ static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t 
         to->stored = to->shard.facts.name;
         to->receipt = NULL;
         to->shard.facts.first_sample = *samples;
-        *samples += to->shard.facts.samples;
+        if (!sfti_add(*samples, to->shard.facts.samples, samples)) return list_over(err);
     }
     return SFT_OK;
 }
@@ -232,6 +240,10 @@ static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
 
 static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t first,
                              uint64_t *samples, sft_error *err) {
+    uint64_t file;
+    if (!sfti_add(first, r->partition, &file))
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected numbers of files within 64 bits, found more");
     commit_shard *to = &c->shards[c->shard_count++];
     memset(to, 0, sizeof *to);
     to->receipt = r;
@@ -241,10 +253,7 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
                                            r->valid_samples,       *samples,   r->tensors,
                                            0,                      r->sha256 };
     if (!to->shard.facts.name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
-    if (!sfti_add(*samples, r->samples, samples))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected samples within 64 bits, found more");
-    return SFT_OK;
+    return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
 }
 
 static sft_code list_sources(sft_commit *c, sft_error *err) {

@@ -160,15 +160,17 @@ static sft_code next_shards(sft_commit *c, sft_error *err) {
 
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
-    uint64_t shadowed = 0, columns = m->column_count ? m->column_count : 1;
+    uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
+    if (!sfti_add(c->base.version, 1, &m->version)) return false;
     m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
             !sfti_add(m->total_samples, s->samples, &m->total_samples) ||
-            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid))
+            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid) ||
+            !sfti_add(shadowed, s->shadowed, &shadowed) ||
+            !sfti_add(tensors, s->tensors, &tensors))
             return false;
-        shadowed += s->shadowed;
     }
     for (size_t i = 0; i < c->shard_count; i++)
         if (c->shards[i].receipt && !sfti_add(m->dropped, c->shards[i].receipt->dropped,
@@ -198,7 +200,6 @@ static void next_options(sft_commit *c) {
     m->ours = true;
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->job.uuid, sizeof m->commit);
-    m->version = c->base.version + 1;
     m->keep_until = next_keep(c);
     m->mode = o->mode;
     if (o->mode == SFT_DATASET_BATCH) {

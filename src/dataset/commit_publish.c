@@ -10,6 +10,7 @@ typedef struct publishing {
     sft_warn_fn warn;
     void *warn_ctx;
     bool aside, aside_folder; /* the old index was moved there */
+    bool placed;              /* the new one is in its place */
     char aside_name[80];
 } publishing;
 
@@ -26,7 +27,8 @@ static void publish_remove(const publishing *p, const char *name, bool folder) {
 
 static void publish_clean(const publishing *p) {
     sft_commit *c = p->c;
-    if (!c->next.index.data) publish_remove(p, SFTI_DATASET_INDEX, true);
+    if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
+        publish_remove(p, SFTI_DATASET_INDEX, true);
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
@@ -69,7 +71,7 @@ static sft_code index_aside(publishing *p, sft_error *err) {
     sft_code code = c->storage->list(c->storage->ctx, "", index_look, p, err);
     if (code || !p->aside) return code;
     (void)snprintf(p->aside_name, sizeof p->aside_name, "%s%s", c->job_folder,
-                   p->aside_folder ? SFTI_JOB_INDEX : "/replaced-index");
+                   p->aside_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
     code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
     p->aside = code == SFT_OK;
     return code;
@@ -79,9 +81,9 @@ static sft_code index_aside(publishing *p, sft_error *err) {
 static void index_back(const publishing *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
-    if (!p->aside || p->c->state != COMMIT_FAILED) return;
-    (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
-    (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
+    if (p->c->state != COMMIT_FAILED) return;
+    if (p->placed) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->aside) (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
 }
 
 static sft_code publish_index(publishing *p, const char *index, sft_error *err) {
@@ -90,42 +92,28 @@ static sft_code publish_index(publishing *p, const char *index, sft_error *err) 
     if (!index || !c->storage->move) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
     sft_code code = index_aside(p, err);
-    return code ? code : c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+    if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+    p->placed = code == SFT_OK;
+    return code;
 }
 
-commit_state sfti_commit_outcome(const sft_storage *storage, const sft_allocator *alloc,
-                                 const char *commit) {
-    sfti_arena arena = { .alloc = *alloc };
-    sfti_ds_manifest now;
-    sft_error ignored;
-    sft_code code = sfti_ds_manifest_read(storage, &arena, &now, &ignored);
-    commit_state state = COMMIT_UNKNOWN;
-    if (code == SFT_OK)
-        state = strcmp(now.commit, commit) == 0 ? COMMIT_PUBLISHED : COMMIT_FAILED;
-    else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE)
-        state = COMMIT_FAILED;
-    sfti_arena_free(&arena);
-    return state;
+/* What the outcome of a step makes of the commit. */
+static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
+    c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
+               : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
+                                              : COMMIT_FAILED;
 }
 
-static commit_state publish_outcome(const sft_commit *c) {
-    return sfti_commit_outcome(c->storage, &c->alloc, c->next.commit);
-}
-
-/* Where nothing can be locked the manifest is looked at once more. */
-static sft_code publish_recheck(sft_commit *c, sft_error *err) {
-    sfti_arena arena = { .alloc = c->alloc };
-    sfti_ds_manifest now = { .text = { NULL, 0 } };
-    sft_error other;
-    if (c->storage->lock) return SFT_OK;
-    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &other);
-    bool same = c->has_base ? code == SFT_OK && sft_span_equal(now.text, c->base.text)
-                            : code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
-    sfti_arena_free(&arena);
-    if (code == SFT_OUT_OF_MEMORY && err) *err = other;
-    if (same || code == SFT_OUT_OF_MEMORY) return same ? SFT_OK : code;
-    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                     "expected the dataset as it was, found another commit");
+static void publish_swap(sft_commit *c) {
+    sfti_ds_swap *w = &c->swap;
+    w->old = c->base_text;
+    w->old_version = c->base.version;
+    w->text = (sft_span){ c->text.data, c->text.len };
+    w->commit = c->next.commit;
+    w->folder = c->job_folder;
+    w->shard = NULL;
+    for (size_t i = 0; i < c->shard_count && !w->shard; i++)
+        if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
 }
 
 /* Without an index the manifest says so. */
@@ -135,14 +123,29 @@ static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     return sfti_commit_render_text(c, err);
 }
 
+/* With numbered commit files all is done but to follow: what goes wrong is only told, and what was
+ * replaced stays for those who still read SFTI_DATASET_MANIFEST. */
+static void publish_follow(publishing *p, const char *index) {
+    sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
+    sft_error what;
+    sft_code code = publish_index(p, index, &what);
+    if (code == SFT_OK) code = publish_settle(c, "", &what);
+    if (code) publish_warn(p, &what);
+    code = sfti_ds_swap_put(&c->swap, &outcome, &what);
+    if (code == SFT_OK) publish_clean(p);
+    if (code == SFT_OK) code = sfti_ds_swap_clean(&c->swap, c->next.version, &what);
+    if (code) publish_warn(p, &what);
+}
+
 /* A put that fails may have been done all the same: then it is published, but what it replaced
  * stays, for a power cut may take the manifest back. */
-static sft_code publish_manifest(const publishing *p, sft_error *err) {
+static sft_code publish_put(publishing *p, sft_error *err) {
     sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
     sft_error what;
-    sft_span text = { c->text.data, c->text.len };
-    sft_code code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, text, &what);
-    c->state = code ? publish_outcome(c) : COMMIT_PUBLISHED;
+    sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
+    publish_state(c, outcome);
     if (code == SFT_OK) {
         publish_clean(p);
     } else if (c->state == COMMIT_PUBLISHED) {
@@ -154,9 +157,43 @@ static sft_code publish_manifest(const publishing *p, sft_error *err) {
     return SFT_OK;
 }
 
+/* The claim, and what follows it. */
+static sft_code publish_point(publishing *p, const char *index, sft_error *err) {
+    sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
+    sft_error what;
+    publish_swap(c);
+    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &what);
+    publish_state(c, outcome);
+    if (c->state == COMMIT_PUBLISHED) {
+        if (code) publish_warn(p, &what);
+        publish_follow(p, index);
+        return SFT_OK;
+    }
+    if (code) {
+        if (err) *err = what;
+        return code;
+    }
+    code = publish_index(p, index, err);
+    if (code == SFT_OK) code = publish_settle(c, "", err);
+    return code ? code : publish_put(p, err);
+}
+
+/* An append that lost can be prepared again: its shards go back to where their receipts say. */
+static void publish_again(sft_commit *c) {
+    sft_error ignored;
+    for (size_t i = 0; i < c->shard_count; i++) {
+        const commit_shard *s = &c->shards[i];
+        if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
+            continue;
+        if (c->storage->move(c->storage->ctx, s->shard.facts.name, s->stored, &ignored)) return;
+    }
+    c->state = COMMIT_BEGUN;
+}
+
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publishing p = { c, warn, warn_ctx, false, false, { 0 } };
+    publishing p = { c, warn, warn_ctx, false, false, false, { 0 } };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
@@ -166,11 +203,10 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     c->state = COMMIT_FAILED;
     code = publish_text(c, index, err);
     if (code == SFT_OK) code = publish_shards(c, &own, err);
-    if (code == SFT_OK) code = publish_index(&p, index, err);
-    if (code == SFT_OK) code = publish_settle(c, "", err);
-    if (code == SFT_OK) code = publish_recheck(c, err);
-    if (code == SFT_OK) code = publish_manifest(&p, err);
+    if (code == SFT_OK) code = publish_point(&p, index, err);
     if (code) index_back(&p);
+    bool lost = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
+    if (lost && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
     sfti_commit_unlock(c);
     return code;
 }
@@ -210,7 +246,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
-    if (c->state == COMMIT_UNKNOWN) c->state = publish_outcome(c);
+    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_look(&c->swap, SFT_OK));
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);

@@ -3,45 +3,13 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "dataset/care.h"
-#include "dataset/commit.h"
-#include "safetensors_hash.h"
+#include "dataset/compact.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define COMPACT_WAIT_MS 60000
 #define COMPACT_HEADER (UINT64_C(90) << 20) /* of a group: a file has at most 100 MB */
-
-/* Keys of one shard that a later one has again, in ascending order. */
-typedef struct compact_lost {
-    sft_span *keys;
-    size_t count, room;
-} compact_lost;
-
-/* Shards [first, end) in the order of samples become one. */
-typedef struct compact_group {
-    size_t first, end;
-} compact_group;
-
-typedef struct compacting {
-    const sft_storage *storage;
-    const sft_job *job;
-    sft_allocator alloc;
-    sfti_arena arena;
-    sft_dataset *dataset;
-    sfti_ds_manifest next;
-    sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
-    size_t count;
-    compact_lost *lost; /* by shard, in the order of samples */
-    compact_group *groups;
-    size_t group_count;
-    sft_warn_fn warn;
-    void *warn_ctx;
-    bool unknown; /* whether it was published could not be told */
-    char uuid[37], folder[48];
-    uint64_t dropped, rewritten, before;
-    sft_error *err;
-} compacting;
 
 /* ── What is to be done ── */
 
@@ -125,7 +93,7 @@ static sft_code compact_plan(compacting *c, uint64_t target) {
         if (code) return code;
         bool anew = end > i + 1;
         for (size_t k = i; k < end; k++) anew = anew || c->lost[k].count;
-        if (anew) c->groups[c->group_count++] = (compact_group){ i, end };
+        if (anew) c->groups[c->group_count++] = (compact_group){ i, end, 0 };
     }
     return SFT_OK;
 }
@@ -186,12 +154,6 @@ static void close_group(compact_open *o) {
     for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
 }
 
-/* A sink that hashes and counts what it forwards. */
-typedef struct compact_sum {
-    sft_hasher *hasher;
-    uint64_t bytes;
-} compact_sum;
-
 static sft_code sum_write(void *ctx, const void *bytes, size_t len, sft_error *err) {
     compact_sum *sum = ctx;
     (void)err;
@@ -210,24 +172,30 @@ static sft_code group_sink(compacting *c, const char *name, compact_sum *sum, sf
     return code;
 }
 
-static sft_code group_save(compacting *c, const compact_open *o, uint64_t samples,
-                           const char *name, compact_sum *sum) {
-    char number[24];
+sft_code sfti_compact_save(compacting *c, const sft_part *parts, size_t count, const char *mode,
+                           uint64_t samples, uint64_t valid, const char *stored,
+                           compact_sum *sum) {
+    char number[24], whole[24];
     sft_sink sink;
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)samples);
+    (void)snprintf(whole, sizeof whole, "%llu", (unsigned long long)valid);
     sft_pair metadata[] = {
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
-        { sft_span_cstr("mode"), sft_span_cstr("kv") },
-        { sft_span_cstr("samples"), { number, 0 } },
+        { sft_span_cstr("mode"), sft_span_cstr(mode) },
+        { sft_span_cstr("samples"), sft_span_cstr(number) },
+        { sft_span_cstr("valid_samples"), sft_span_cstr(whole) },
     };
-    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)samples);
-    metadata[2].value.len = strlen(number);
-    sft_code code = group_sink(c, name, sum, &sink);
+    sum->bytes = 0;
+    sft_code code =
+        sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &sum->hasher, c->err);
+    if (code == SFT_OK) code = group_sink(c, stored, sum, &sink);
     if (code) return code;
-    return sft_save_parts(o->parts, o->part_count, metadata, 3, NULL, sink, c->job, c->err);
+    size_t pairs = samples == valid ? 3 : 4;
+    return sft_save_parts(parts, count, metadata, pairs, NULL, sink, c->job, c->err);
 }
 
-static sft_code group_name(compacting *c, const sft_dataset_shard *first, char **name,
-                           char stored[160]) {
+sft_code sfti_compact_name(compacting *c, const sft_dataset_shard *first, char **name,
+                           char stored[COMPACT_STORED]) {
     uint64_t file = 0, shard = 0;
     if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
@@ -236,7 +204,7 @@ static sft_code group_name(compacting *c, const sft_dataset_shard *first, char *
     *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);
     if (!*name) return sfti_fail_memory(c->err, SFTI_DATASET_NAME);
     sfti_ds_shard_name(file, shard, c->uuid, *name);
-    (void)snprintf(stored, 160, "%s%s%s", c->folder, *c->folder ? "/" : "", *name);
+    (void)snprintf(stored, COMPACT_STORED, "%s%s%s", c->folder, *c->folder ? "/" : "", *name);
     return SFT_OK;
 }
 
@@ -250,8 +218,8 @@ static void group_samples(const compacting *c, const compact_group *g, uint64_t 
     }
 }
 
-static sft_code group_facts(compacting *c, char *name, const compact_open *o, uint64_t samples,
-                            const compact_sum *sum) {
+sft_code sfti_compact_facts(compacting *c, char *name, size_t tensors, uint64_t samples,
+                            uint64_t valid, const compact_sum *sum) {
     sft_hashes hashes;
     char *digest = sfti_arena_take(&c->arena, 65);
     if (!digest) return sfti_fail_memory(c->err, 65);
@@ -259,8 +227,7 @@ static sft_code group_facts(compacting *c, char *name, const compact_open *o, ui
     memcpy(digest, hashes.text[SFT_HASH_SHA256], 65);
     sfti_ds_shard *to = &c->shards[c->count++];
     to->known = true;
-    to->facts = (sft_dataset_shard){ name, sum->bytes, samples, samples, 0, o->part_count, 0,
-                                     digest };
+    to->facts = (sft_dataset_shard){ name, sum->bytes, samples, valid, 0, tensors, 0, digest };
     return SFT_OK;
 }
 
@@ -268,17 +235,17 @@ static sft_code compact_write(compacting *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     compact_open o = { NULL, NULL, NULL, 0, 0 };
     compact_sum sum = { NULL, 0 };
-    char *name = NULL, stored[160];
+    char *name = NULL, stored[COMPACT_STORED];
     uint64_t samples;
     group_samples(c, g, &samples);
-    sft_code code = group_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
+    sft_code code =
+        sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
     if (code == SFT_OK) code = open_group(c, g, &o, &arena);
-    if (code == SFT_OK)
-        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &sum.hasher, c->err);
-    if (code == SFT_OK && o.part_count) code = group_save(c, &o, samples, stored, &sum);
-    if (code == SFT_OK && o.part_count) code = group_facts(c, name, &o, samples, &sum);
+    if (code == SFT_OK && o.part_count)
+        code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, stored, &sum);
+    if (code == SFT_OK && o.part_count)
+        code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
     for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
-    c->rewritten += g->end - g->first;
     sft_hasher_free(sum.hasher);
     close_group(&o);
     sfti_arena_free(&arena);
@@ -289,12 +256,16 @@ static sft_code compact_write(compacting *c, const compact_group *g) {
 
 static sft_code compact_shards(compacting *c) {
     size_t n = sft_dataset_shard_count(c->dataset), group = 0;
+    bool batch = sft_dataset_kind(c->dataset) == SFT_DATASET_BATCH;
+    sft_code code;
     c->shards = sfti_arena_array(&c->arena, n, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(c->err, n * sizeof *c->shards);
     for (size_t i = 0; i < n;) {
         if (group < c->group_count && c->groups[group].first == i) {
-            sft_code code = compact_write(c, &c->groups[group]);
+            const compact_group *g = &c->groups[group];
+            code = batch ? sfti_compact_batch_write(c, g) : compact_write(c, g);
             if (code) return code;
+            c->rewritten += g->end - g->first;
             i = c->groups[group++].end;
             continue;
         }
@@ -304,19 +275,20 @@ static sft_code compact_shards(compacting *c) {
     return SFT_OK;
 }
 
-static void compact_sums(compacting *c) {
+static sft_code compact_sums(compacting *c) {
     sfti_ds_manifest *m = &c->next;
-    uint64_t first = 0;
     m->total_samples = m->total_valid = m->total_bytes = 0;
     for (size_t i = 0; i < c->count; i++) {
         sft_dataset_shard *s = &c->shards[i].facts;
-        s->first_sample = first;
+        s->first_sample = m->total_samples;
         s->shadowed = 0;
-        first += s->samples;
-        m->total_valid += s->valid_samples;
-        m->total_bytes += s->bytes;
+        if (!sfti_add(m->total_samples, s->samples, &m->total_samples) ||
+            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid) ||
+            !sfti_add(m->total_bytes, s->bytes, &m->total_bytes))
+            return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                             "expected totals within 64 bits, found more");
     }
-    m->total_samples = first;
+    return SFT_OK;
 }
 
 static sft_code compact_manifest(compacting *c) {
@@ -326,32 +298,24 @@ static sft_code compact_manifest(compacting *c) {
     sfti_ds_shard *sorted = sfti_arena_array(&c->arena, n, sizeof *sorted);
     if (!order || !sorted) return sfti_fail_memory(c->err, n * sizeof *sorted);
     *m = *sfti_ds_manifest_of(c->dataset);
-    compact_sums(c);
+    sft_code code = compact_sums(c);
+    if (code == SFT_OK && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (code) return code;
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + n, n, sfti_ds_by_name, c->shards);
     for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
     m->shards = sorted;
     m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
-    m->version++;
+    if (!sfti_add(m->version, 1, &m->version))
+        return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected a version within 64 bits, found more");
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->uuid, sizeof m->commit);
     return SFT_OK;
 }
 
 /* ── Publishing ── */
-
-/* Nobody has committed since the dataset was opened. */
-static sft_code compact_recheck(compacting *c) {
-    sfti_ds_manifest now;
-    sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, &now, c->err);
-    if (code || sft_span_equal(now.text, sft_dataset_manifest(c->dataset))) return code;
-    return sfti_fail(c->err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                     "expected the dataset as it was at the start (version %llu), found version "
-                     "%llu: a job has committed meanwhile",
-                     (unsigned long long)(c->next.version - 1),
-                     (unsigned long long)now.version);
-}
 
 static sft_code compact_move(compacting *c) {
     const sft_storage *s = c->storage;
@@ -377,7 +341,7 @@ static void compact_clean(const compacting *c) {
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
-    compact_drop(c, SFTI_DATASET_INDEX, true);
+    if (sfti_ds_swap_last(&c->swap)) compact_drop(c, SFTI_DATASET_INDEX, true);
     if (*c->folder) compact_drop(c, c->folder, true);
 }
 
@@ -389,34 +353,50 @@ static void compact_undo(const compacting *c) {
     if (*c->folder) (void)c->storage->remove(c->storage->ctx, c->folder, true, &ignored);
 }
 
-/* As a commit does it: a put that failed may have been done all the same. */
-static sft_code compact_put(compacting *c, sft_span text) {
-    sft_error what;
-    sft_code code = sfti_ds_put(c->storage, SFTI_DATASET_MANIFEST, text, &what);
-    commit_state state = code ? sfti_commit_outcome(c->storage, &c->alloc, c->uuid)
-                              : COMMIT_PUBLISHED;
-    c->unknown = state == COMMIT_UNKNOWN;
-    if (code == SFT_OK) compact_clean(c);
-    else if (state == COMMIT_PUBLISHED && c->warn) c->warn(c->warn_ctx, &what);
-    else if (state != COMMIT_PUBLISHED && c->err) *c->err = what;
-    return state == COMMIT_PUBLISHED ? SFT_OK : code;
+static void compact_swap(compacting *c, sft_span text) {
+    sfti_ds_swap *w = &c->swap;
+    w->old = sft_dataset_manifest(c->dataset);
+    w->old_version = sfti_ds_manifest_of(c->dataset)->version;
+    w->text = text;
+    w->commit = c->uuid;
+    w->folder = c->folder;
+    for (size_t i = 0; i < c->count && !w->shard; i++)
+        if (strstr(c->shards[i].facts.name, c->uuid)) w->shard = c->shards[i].facts.name;
+}
+
+/* As a commit does it: what failed may have been done all the same. */
+static sft_code compact_put(compacting *c) {
+    sft_error what, first;
+    sfti_ds_outcome outcome, put;
+    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &first), after = code;
+    bool done = outcome == SFTI_SWAP_DONE;
+    if (code == SFT_OK || done) {
+        after = sfti_ds_swap_put(&c->swap, &put, &what);
+        if (!done) outcome = put;
+        if (code == SFT_OK) first = what;
+    }
+    if (after == SFT_OK) compact_clean(c);
+    if (after == SFT_OK) after = sfti_ds_swap_clean(&c->swap, c->next.version, &first);
+    if (code == SFT_OK) code = after;
+    c->unknown = outcome == SFTI_SWAP_UNKNOWN;
+    if (code && outcome == SFTI_SWAP_DONE && c->warn) c->warn(c->warn_ctx, &first);
+    if (outcome == SFTI_SWAP_DONE) return SFT_OK;
+    if (c->err) *c->err = first;
+    return code;
 }
 
 static sft_code compact_publish(compacting *c) {
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
-    const sft_storage *s = c->storage;
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
     if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
     else sink.abandon(sink.ctx);
-    bool lock = code == SFT_OK && s->lock;
-    if (lock) code = s->lock(s->ctx, COMPACT_WAIT_MS, c->err);
-    lock = lock && code == SFT_OK;
-    if (code == SFT_OK) code = compact_recheck(c);
+    if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
+    compact_swap(c, (sft_span){ text.data, text.len });
     if (code == SFT_OK) code = compact_move(c);
-    if (code == SFT_OK) code = compact_put(c, (sft_span){ text.data, text.len });
+    if (code == SFT_OK) code = compact_put(c);
     if (code && !c->unknown) compact_undo(c);
-    if (lock) s->unlock(s->ctx);
+    sfti_ds_guard_drop(&c->swap);
     sft_buffer_free(&text);
     return code;
 }
@@ -424,7 +404,9 @@ static sft_code compact_publish(compacting *c) {
 /* ── All of it ── */
 
 static sft_code compact_begin(compacting *c) {
-    sft_code code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
+    sft_code code = sfti_ds_guard_check(c->storage, false, c->err);
+    if (code == SFT_OK)
+        code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
     if (code) return code;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     if (!m->ours)
@@ -442,6 +424,7 @@ static sft_code compact_run(compacting *c, uint64_t target) {
     bool keyed = code == SFT_OK && sft_dataset_kind(c->dataset) == SFT_DATASET_KV;
     if (keyed) code = compact_find(c);
     if (keyed && code == SFT_OK) code = compact_plan(c, target);
+    if (!keyed && code == SFT_OK) code = sfti_compact_batch_plan(c, target);
     if (code || c->group_count == 0) return code;
     code = compact_shards(c);
     if (code == SFT_OK) code = compact_manifest(c);
@@ -466,6 +449,7 @@ static sft_code compact_result(const compacting *c, const char *path, const char
     sfti_ds_put_uint(&w, "bytes_after", changed ? c->next.total_bytes : c->before);
     sfti_json_key(&w, "index_removed");
     sfti_json_bool(&w, changed && sfti_ds_manifest_of(c->dataset)->index.data);
+    sfti_ds_put_text(&w, "left", c->why ? sft_span_cstr(c->why) : (sft_span){ NULL, 0 });
     return sfti_ds_put_end(&w);
 }
 
@@ -477,6 +461,7 @@ sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
     compacting c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL),
                      .warn = warn, .warn_ctx = warn_ctx, .err = err };
     c.arena.alloc = c.alloc;
+    c.swap = (sfti_ds_swap){ .storage = storage, .alloc = c.alloc };
     sft_code code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = compact_run(&c, target_bytes);
     if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);

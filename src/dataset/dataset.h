@@ -36,7 +36,7 @@ struct sft_dataset_options {
     size_t column_count;
     const sfti_ds_wish *wishes;
     size_t wish_count;
-    bool last_win, index, truncate;
+    bool last_win, index, truncate, single;
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
     uint64_t keep_old_s;
@@ -85,6 +85,8 @@ bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 bool sfti_ds_is_job(sft_span name);
 /* The index of a job's dataset, moved aside: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
+/* The index that a commit replaces, in its job's folder until the commit is done. */
+#define SFTI_JOB_REPLACED "replaced-index"
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
@@ -132,6 +134,7 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
 
 typedef struct sfti_ds_manifest {
     sft_span text;
+    size_t ahead; /* commits that SFTI_DATASET_MANIFEST does not have yet */
     bool ours; /* has a generator that is libsafetensors */
     sft_span generator;
     char commit[37]; /* empty when there is none */
@@ -157,9 +160,6 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
                                 sft_error *err);
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
                                 sft_error *err);
-/* Read SFTI_DATASET_MANIFEST of a storage. SFT_MANIFEST_MISSING. */
-sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
-                               sfti_ds_manifest *out, sft_error *err);
 
 /* Whether a shard of this name is among the manifest's, by halving. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
@@ -183,6 +183,89 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
+
+/* ── manifest_latest.c ── */
+
+#define SFTI_MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
+#define SFTI_COMMIT_FILE ".dataset_manifest.commit-"
+#define SFTI_COMMIT_FILE_NAME 64
+#define SFTI_COMMIT_FILE_S 3600 /* a commit file stays at least this long */
+
+/* The manifest that is in force. SFT_MANIFEST_MISSING. */
+sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
+                               sfti_ds_manifest *out, sft_error *err);
+/* The same; *seen: whether the manifest of this commit is among those that were followed. */
+sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
+                               const char *commit, sfti_ds_manifest *out, bool *seen,
+                               sft_error *err);
+/* Of one commit file. SFT_NOT_FOUND. */
+sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
+                             sfti_ds_manifest *out, sft_error *err);
+/* Name of the file by which one commit alone can follow a manifest of these bytes (data NULL:
+ * none) and version. */
+sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
+                             char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
+/* Whether a name is one of those, and its number. */
+bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
+
+/* ── manifest_swap.c: one manifest in place of another, on condition ── */
+
+/* What keeps another commit from coming between reading a manifest and replacing it. */
+typedef enum sfti_ds_guard {
+    SFTI_GUARD_NOTHING, /* the caller vouches that there is one writer */
+    SFTI_GUARD_LOCK,
+    SFTI_GUARD_NUMBER, /* numbered commit files */
+    SFTI_GUARD_PUT_IF
+} sfti_ds_guard;
+
+typedef struct sfti_ds_swap {
+    const sft_storage *storage;
+    sft_allocator alloc;
+    bool single, locked;
+    sfti_ds_guard guard;
+    char tag[SFT_STORED_TAG]; /* PUT_IF: the state that was read */
+    char file[SFTI_COMMIT_FILE_NAME]; /* NUMBER */
+    /* given by the caller before the claim */
+    sft_span old; /* bytes of the manifest that was read; data NULL: there was none */
+    uint64_t old_version;
+    sft_span text;      /* of the new one */
+    const char *commit; /* its commit */
+    const char *shard;  /* name of one of its new shards, or NULL */
+    const char *folder; /* of the job; "" where nothing is moved */
+} sfti_ds_swap;
+
+typedef enum sfti_ds_outcome {
+    SFTI_SWAP_FAILED, /* the old manifest, or another's */
+    SFTI_SWAP_DONE,
+    SFTI_SWAP_UNKNOWN
+} sfti_ds_outcome;
+
+/* Whether the storage can keep commits apart at all: SFT_DATASET_UNGUARDED, before anything is
+ * written. */
+sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error *err);
+/* Before the manifest is read: take the lock, or see what there is instead. */
+sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
+void sfti_ds_guard_drop(sfti_ds_swap *swap);
+/* Read the manifest again: SFT_DATASET_CHANGED if it is not the old one. NUMBER: and make the
+ * commit file, which is the commit point. *outcome as for the put. */
+sft_code sfti_ds_swap_claim(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
+/* Put the new manifest. A put that fails may have been done all the same: see *outcome. */
+sft_code sfti_ds_swap_put(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
+/* What is in force now. */
+sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *swap, sft_code failed);
+/* Whether no other commit has followed: then an index that is there is not another's. */
+bool sfti_ds_swap_last(const sfti_ds_swap *swap);
+/* Remove commit files that are out of date. */
+sft_code sfti_ds_swap_clean(const sfti_ds_swap *swap, uint64_t version, sft_error *err);
+
+/* ── job_folder.c ── */
+
+/* Remove what is ours in a job's folder, then the folder unless something is left: *kept counts
+ * the others' files. NULL: not asked. */
+sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
+                            sft_error *err);
+/* Whether a file in such a folder is ours. */
+bool sfti_ds_job_owns(const char *folder, const char *name);
 
 /* ── index_look.c: what an index tells of itself ── */
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
 
 typedef struct manifest_reading {
     sfti_ds_manifest *out;
@@ -419,22 +418,36 @@ static sft_code manifest_sort(manifest_reading *r) {
     return SFT_OK;
 }
 
+/* Sums of all shards, which who has a manifest may make again unchecked. */
+typedef struct manifest_sums {
+    uint64_t samples, bytes, tensors, shadowed;
+} manifest_sums;
+
+static bool manifest_sum(manifest_sums *sums, const sft_dataset_shard *s) {
+    uint64_t end;
+    return sfti_add(sums->samples, s->samples, &sums->samples) &&
+           sfti_add(sums->bytes, s->bytes, &sums->bytes) &&
+           sfti_add(sums->tensors, s->tensors, &sums->tensors) &&
+           sfti_add(sums->shadowed, s->shadowed, &sums->shadowed) &&
+           sfti_add(s->first_sample, s->samples, &end);
+}
+
 /* A connector's shards have no first_sample: theirs are in the order of names. */
 static sft_code manifest_number(manifest_reading *r) {
     sfti_ds_manifest *m = r->out;
-    uint64_t first = 0;
+    manifest_sums sums = { 0, 0, 0, 0 };
     for (size_t i = 0; i < m->shard_count; i++) {
         sft_dataset_shard *s = &m->shards[i].facts;
-        if (!m->ours) s->first_sample = first;
+        if (!m->ours) s->first_sample = sums.samples;
         if (s->valid_samples > s->samples)
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "%s: expected at most %llu valid samples, found %llu", s->name,
                              (unsigned long long)s->samples,
                              (unsigned long long)s->valid_samples);
-        if (!sfti_add(first, s->samples, &first))
+        if (!manifest_sum(&sums, s))
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected sums of samples within 64 bits, found more in %s",
-                             s->name);
+                             "expected sums of samples, bytes and tensors within 64 bits, found "
+                             "more in %s", s->name);
     }
     if (!(r->seen & 1u << FIELD_VALID)) m->total_valid = m->total_samples;
     return SFT_OK;
@@ -457,15 +470,4 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
     if (code == SFT_OK) code = manifest_sort(&r);
     if (code == SFT_OK) code = manifest_number(&r);
     return code;
-}
-
-sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
-                               sfti_ds_manifest *out, sft_error *err) {
-    sft_span text;
-    sft_code code =
-        sfti_ds_read_all(storage, SFTI_DATASET_MANIFEST, MANIFEST_MOST, arena, &text, err);
-    if (code == SFT_NOT_FOUND)
-        return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
-                         "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
-    return code ? code : sfti_ds_manifest_parse(text, arena, out, err);
 }

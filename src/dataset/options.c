@@ -131,6 +131,8 @@ static sft_code option_duplicates(option_reading *r) {
     return SFT_OK;
 }
 
+static sft_code option_single(option_reading *r) { return option_flag(r, &r->out->single); }
+
 static sft_code option_index(option_reading *r) { return option_flag(r, &r->out->index); }
 
 static sft_code option_shard_size(option_reading *r) {
@@ -320,6 +322,9 @@ static const option_row option_table[] = {
     { { "keep_old", "seconds", "0",
         "on overwrite: leave replaced files for gc, for readers still at work", BOTH },
       option_keep_old },
+    { { "single_writer", "true, false", "false",
+        "nobody else commits meanwhile: also where a storage cannot keep two commits apart", BOTH },
+      option_single },
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)
 

@@ -224,17 +224,33 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     return code ? code : local_source(s, fd, out, err);
 }
 
-static sft_code local_move(void *ctx, const char *from, const char *to, sft_error *err) {
-    const local_store *s = ctx;
+static sft_code local_rename(const local_store *s, const char *from, const char *to,
+                             bool no_clobber, int *failed, sft_error *err) {
     char *old = NULL, *new = NULL;
     sft_code code = local_path(s, from, &old, err);
     if (code == SFT_OK) code = local_path(s, to, &new, err);
-    if (code == SFT_OK) {
-        int failed = os_rename(old, new, false);
-        if (failed) code = local_fail(err, SFT_IO_PUBLISH, failed, "move the file into place");
-    }
+    *failed = code == SFT_OK ? os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
+    if (*failed) code = local_fail(err, SFT_IO_PUBLISH, *failed, "move the file into place");
+    return code;
+}
+
+static sft_code local_move(void *ctx, const char *from, const char *to, sft_error *err) {
+    int failed;
+    return local_rename(ctx, from, to, false, &failed, err);
+}
+
+static sft_code local_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
+    int failed;
+    sft_code code = local_rename(ctx, from, to, true, &failed, err);
+    if (failed != EPERM && failed != ENOSYS && failed != EOPNOTSUPP && failed != EINVAL &&
+        failed != ENOTSUP)
+        return code;
+    code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "expected a file system with locks, or with renaming that never replaces, "
+                     "found one with neither");
+    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
     return code;
 }
 
@@ -276,7 +292,8 @@ static int local_each(void *ctx, const char *name, os_kind kind) {
     sfti_release(&l->store->alloc, path, len + more + 2);
     if (failed) return failed == ENOENT ? 0 : failed; /* it may go meanwhile */
     sft_stored found = { name, info.kind == OS_DIR ? 0 : info.size,
-                         info.mtime_ns / NS_A_SECOND, info.kind == OS_DIR };
+                         info.mtime_ns / NS_A_SECOND, info.kind == OS_DIR,
+                         info.ctime_ns / NS_A_SECOND };
     (void)kind;
     return l->each(l->ctx, &found) ? 0 : ECANCELED;
 }
@@ -397,11 +414,14 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     sft_code code = local_lock_open(s, &fd, err);
     if (code) return code;
     int failed = local_lock_wait(fd, wait_ms);
-    if (failed == 0 || failed == EOPNOTSUPP) {
+    if (failed == 0) {
         s->lock_fd = fd;
         return SFT_OK;
     }
     os_close(fd);
+    if (failed == EOPNOTSUPP || failed == ENOLCK)
+        return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                         "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
     return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
                      "another commit to the dataset has been under way for %llu s",
@@ -439,6 +459,7 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
     *out = (sft_storage){ s,          local_create, local_open, local_list,   local_move,
-                          local_settle, local_remove, local_lock, local_unlock, local_close };
+                          local_settle, local_remove, local_lock, local_unlock, local_close,
+                          local_move_new, NULL, NULL, false };
     return SFT_OK;
 }

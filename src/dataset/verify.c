@@ -323,7 +323,7 @@ static bool index_file(verifying *v, const char *name, uint64_t *rows) {
     if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
     else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
     if (code) return false;
-    *rows += index.rows;
+    if (!sfti_add(*rows, index.rows, rows)) *rows = UINT64_MAX;
     bool full = index.columns == SFTI_INDEX_COLUMNS;
     bool same = !ours || sft_span_equal(index.commit, sft_span_cstr(v->m->commit));
     bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);

@@ -405,6 +405,86 @@ static void a_lost_manifest(void **state) {
     foreign_there();
 }
 
+/* A storage that tells no times: what may have been written now stays. */
+typedef struct timeless_each {
+    sft_stored_fn each;
+    void *ctx;
+} timeless_each;
+
+static bool timeless_one(void *ctx, const sft_stored *object) {
+    timeless_each *t = ctx;
+    sft_stored copy = *object;
+    copy.mtime_s = copy.changed_s = 0;
+    return t->each(t->ctx, &copy);
+}
+
+static sft_code timeless_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
+                              sft_error *e) {
+    timeless_each t = { each, each_ctx };
+    return ds_storage.list(ctx, folder, timeless_one, &t, e);
+}
+
+static void gc_on(const sft_storage *s, uint64_t grace) {
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", "dataset gc", &sink, &err));
+}
+
+static void unknown_times(void **state) {
+    sft_storage s = ds_storage;
+    (void)state;
+    s.list = timeless_list;
+    make_batch();
+    orphan(ORPHAN, true);
+    dead_job(100000);
+    assert_int_equal(mkdir(temp_path("_job-" UUID "-index"), 0777), 0);
+    gc_on(&s, 86400);
+    has_not("\"young\":false");
+    assert_true(ds_exists(ORPHAN) && ds_exists("_job-" UUID "/" ORPHAN));
+    assert_true(ds_exists("_job-" UUID "-index"));
+    gc_on(&s, 0); /* no grace: nothing is young */
+    assert_false(ds_exists(ORPHAN) || ds_exists("_job-" UUID) || ds_exists("_job-" UUID "-index"));
+}
+
+/* Others' files in a folder that is named as a job's. */
+static void foreign_in_jobs(void **state) {
+    static const char *const kept[] = { "thesis.txt", "model.safetensors", "index.parquet",
+                                        "part-1.safetensors", ".hidden", ".x.sft-abcdef" };
+    static const char *const ours[] = { ORPHAN, "_tensor_index.parquet", "replaced-index",
+                                        "dataset_manifest.json", "." ORPHAN ".sft-abcdef" };
+    char name[200];
+    (void)state;
+    make_batch();
+    assert_int_equal(mkdir(temp_path("_job-" UUID), 0777), 0);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        (void)snprintf(name, sizeof name, "_job-" UUID "/%s", kept[i]);
+        temp_write(name, "precious", 8);
+    }
+    assert_int_equal(mkdir(temp_path("_job-" UUID "/sub"), 0777), 0);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        (void)snprintf(name, sizeof name, "_job-" UUID "/%s", ours[i]);
+        temp_write(name, "garbage", 7);
+    }
+    gc(0, true);
+    has("\"bytes\":35,\"young\":false,\"removed\":true,\"foreign\":7}");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        (void)snprintf(name, sizeof name, "_job-" UUID "/%s", kept[i]);
+        assert_true(ds_exists(name));
+    }
+    assert_true(ds_exists("_job-" UUID "/sub"));
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        (void)snprintf(name, sizeof name, "_job-" UUID "/%s", ours[i]);
+        assert_false(ds_exists(name));
+    }
+    /* What Spark wrote as an index, and a commit moved aside, is ours to remove. */
+    assert_int_equal(mkdir(temp_path("_job-" UUID "-index"), 0777), 0);
+    temp_write("_job-" UUID "-index/part-00000-x.snappy.parquet", "x", 1);
+    temp_write("_job-" UUID "-index/_SUCCESS", "x", 1);
+    temp_write("_job-" UUID "-index/._SUCCESS.crc", "x", 1);
+    gc(0, true);
+    assert_false(ds_exists("_job-" UUID "-index"));
+    verify_whole(true);
+}
+
 /* Nothing is made where there is nothing. */
 static void no_folder(void **state) {
     sft_storage none;
@@ -538,6 +618,129 @@ static void all_lost(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* ── Batches ── */
+
+/* Shards of one column "x" (F32 [3]) of so many rows each; their rows are numbered. */
+static void make_rows(const char *first, const char *tail, const uint64_t *rows,
+                      const uint64_t *valid, size_t count) {
+    sft_dataset_options *o = ds_options(first, tail, NULL);
+    uint64_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        sft_commit *c = ds_begin(o, i ? SFT_COMMIT_APPEND : SFT_COMMIT_NEW);
+        ds_batch(c, 0, 0, rows[i], valid[i]);
+        ds_end(c);
+        sft_dataset *d = ds_open();
+        sft_file *file;
+        sft_dataset_shard *s = (sft_dataset_shard *)(uintptr_t)sft_dataset_shard_at(d, i);
+        assert_int_equal(sft_dataset_shard_open(d, i, NULL, &file, &err), SFT_OK);
+        uint64_t at = sft_file_find_cstr(file, "x")->offset;
+        sft_close(file);
+        FILE *raw = fopen(temp_path(s->name), "r+b");
+        assert_non_null(raw);
+        assert_int_equal(fseek(raw, (long)at, SEEK_SET), 0);
+        for (uint64_t row = 0; row < rows[i]; row++) {
+            float is[3] = { 0, 0, 0 };
+            if (row < valid[i]) is[0] = is[1] = is[2] = (float)++number;
+            assert_int_equal(fwrite(is, sizeof is, 1, raw), 1);
+        }
+        assert_int_equal(fclose(raw), 0);
+        sft_dataset_close(d);
+    }
+    sft_dataset_options_free(o);
+    read_manifest(); /* the digests are of other rows */
+    for (char *at = strstr(manifest, "\"sha256\":\""); at; at = strstr(at, "\"sha256\":\""))
+        memcpy(at + 9, "null                                                              ", 66);
+    temp_write(SFTI_DATASET_MANIFEST, manifest, strlen(manifest));
+}
+
+/* Samples of each shard, and rows 1, 2, … in their order; zeros pad. */
+static void rows_are(const uint64_t *samples, const uint64_t *valid, size_t count) {
+    sft_dataset *d = ds_open();
+    uint64_t number = 0, first = 0;
+    assert_int_equal(sft_dataset_shard_count(d), count);
+    for (size_t i = 0; i < count; i++) {
+        const sft_dataset_shard *s = sft_dataset_shard_at(d, i);
+        float bytes[300];
+        size_t got = 0;
+        sft_file *file;
+        assert_int_equal(s->samples, samples[i]);
+        assert_int_equal(s->valid_samples, valid[i]);
+        assert_int_equal(s->first_sample, first);
+        first += s->samples;
+        assert_int_equal(sft_dataset_shard_open(d, i, NULL, &file, &err), SFT_OK);
+        const sft_tensor *t = sft_file_find_cstr(file, "x");
+        assert_int_equal(t->shape[0], samples[i]);
+        sft_source source = sft_file_source(file);
+        assert_int_equal(source.read_at(source.ctx, t->offset, bytes, (size_t)samples[i] * 12,
+                                        &got, &err), SFT_OK);
+        for (size_t k = 0; k < samples[i] * 3; k++) {
+            float expected = k / 3 < valid[i] ? (float)(number + k / 3 + 1) : 0;
+            assert_true(bytes[k] == expected);
+        }
+        number += valid[i];
+        sft_close(file);
+    }
+    sft_dataset_close(d);
+}
+
+#define N(list) (sizeof list / sizeof *list)
+
+static void batches_together(void **state) {
+    static const uint64_t rows[] = { 4, 1, 1, 3, 2, 4, 1 }; /* batches of 4 */
+    static const uint64_t after[] = { 4, 4, 4, 4 };
+    (void)state;
+    make_rows("batch_size=4", "tail_strategy=write", rows, rows, N(rows));
+    foreign();
+    compact(UINT64_MAX);
+    has("\"shards_before\":7,\"shards_after\":4,\"rewritten\":6,\"tensors_dropped\":0,");
+    has("\"left\":null");
+    rows_are(after, after, N(after));
+    foreign_there();
+    verify_whole(true);
+    read_manifest();
+    assert_non_null(strstr(manifest, "\"shape\":[4,3]"));
+    compact(UINT64_MAX);
+    has("\"rewritten\":0,");
+    has("\"left\":\"neighbouring shards are full batches, or fill no batch less\"");
+}
+
+static void many_batches(void **state) {
+    uint64_t rows[150], after[] = { 99, 51 };
+    (void)state;
+    for (size_t i = 0; i < N(rows); i++) rows[i] = 1;
+    make_rows("batch_size=99", "tail_strategy=drop", rows, rows, N(rows));
+    compact(UINT64_MAX);
+    has("\"shards_after\":2,\"rewritten\":150,");
+    rows_are(after, after, N(after)); /* no row is dropped */
+    verify_whole(true);
+}
+
+static void padded_batches(void **state) {
+    static const uint64_t rows[] = { 4, 4, 4, 4 }, valid[] = { 1, 4, 2, 3 };
+    static const uint64_t after[] = { 4, 4, 4 }, left[] = { 4, 3, 3 };
+    (void)state;
+    make_rows("batch_size=4", "tail_strategy=pad", rows, valid, N(rows));
+    compact(UINT64_MAX);
+    has("\"shards_before\":4,\"shards_after\":3,");
+    rows_are(after, left, N(after));
+    verify_whole(true);
+}
+
+/* Why nothing is done is told. */
+static void batches_left(void **state) {
+    static const uint64_t rows[] = { 4, 1, 1 };
+    (void)state;
+    make_rows("batch_size=4", "tail_strategy=write", rows, rows, N(rows));
+    compact(0);
+    has("\"rewritten\":0,");
+    has("\"left\":\"no target size was given\"");
+    compact(1);
+    has("\"left\":\"no shard is smaller than the target\"");
+    edit("\"dtype\":\"F32\",\"shape\":[3]", "\"dtype\":null,\"shape\":[3]");
+    compact(UINT64_MAX);
+    has("\"left\":\"dtype or shape of the column x varies from batch to batch\"");
+}
+
 static void not_compacted(void **state) {
     sft_sink sink = sft_sink_memory(&out);
     (void)state;
@@ -545,6 +748,7 @@ static void not_compacted(void **state) {
     read_manifest();
     compact(UINT64_MAX);
     has("\"shards_before\":2,\"shards_after\":2,\"rewritten\":0,");
+    has("\"left\":\"");
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
     temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
@@ -638,6 +842,9 @@ int main(void) {
         FOLDER_TEST(collected),    FOLDER_TEST(the_young),        FOLDER_TEST(kept_for_readers),
         FOLDER_TEST(a_lost_manifest), FOLDER_TEST(no_folder),     FOLDER_TEST(links),
         FOLDER_TEST(compacted),    FOLDER_TEST(put_together),     FOLDER_TEST(all_lost),
+        FOLDER_TEST(unknown_times), FOLDER_TEST(foreign_in_jobs),
+        FOLDER_TEST(batches_together), FOLDER_TEST(many_batches),
+        FOLDER_TEST(padded_batches), FOLDER_TEST(batches_left),
         FOLDER_TEST(not_compacted), FOLDER_TEST(changed_meanwhile), FOLDER_TEST(compact_stopped),
         FOLDER_TEST(shown),
     };

@@ -879,15 +879,30 @@ static void unsure(void **state) {
 
 /* ── Where nothing can be moved or locked ── */
 
-static void object_store(void **state) {
-    sft_dataset_options *o = ds_options("name_col=id", NULL);
+static sft_storage bare_storage(void) {
     sft_storage s = ds_storage;
-    (void)state;
     s.move = NULL;
     s.settle = NULL;
     s.lock = NULL;
     s.unlock = NULL;
-    sft_commit *c = begin_on(o, &s, SFT_COMMIT_NEW);
+    s.move_new = NULL;
+    return s;
+}
+
+/* Refused before anything is written, unless the caller vouches. */
+static void unguarded(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_dataset_options *single = ds_options("name_col=id", "single_writer=true", NULL);
+    sft_storage s = bare_storage();
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_commit *c = NULL;
+    (void)state;
+    assert_int_equal(sft_commit_begin(o, &s, NULL, &how, &c, &err), SFT_DATASET_UNGUARDED);
+    assert_non_null(strstr(err.message, "expected a storage with locks or conditional writes"));
+    assert_non_null(strstr(err.hint, "single_writer=true"));
+    assert_null(c);
+    assert_int_equal(ds_count("part-"), 0);
+    c = begin_on(single, &s, SFT_COMMIT_NEW);
     assert_string_equal(sft_commit_job_folder(c), "");
     ds_kv_on(c, &s, 0, 0, "a", 1);
     assert_int_equal(ds_count("part-"), 1);
@@ -895,17 +910,137 @@ static void object_store(void **state) {
     assert_int_equal(publish(c, NULL), SFT_OK);
     sft_commit_close(c);
     dataset_is(1, 1, 1);
+    sft_buffer text = { .alloc = sfti_allocator(NULL) };
+    sft_sink sink = sft_sink_memory(&text);
+    assert_int_equal(sft_dataset_compact(&s, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+                     SFT_DATASET_UNGUARDED);
+    s.single_writer = true;
+    assert_int_equal(sft_dataset_compact(&s, 0, "d", NULL, &sink, NULL, NULL, NULL, &err), SFT_OK);
+    sink.abandon(sink.ctx);
+    c = begin_on(o, &s, SFT_COMMIT_APPEND);
+    ds_kv_on(c, &s, 0, 0, "b", 1);
+    assert_int_equal(prepare(c), SFT_OK);
+    assert_int_equal(publish(c, NULL), SFT_OK);
+    sft_commit_close(c);
+    dataset_is(2, 2, 2);
+    sft_dataset_options_free(single);
+    sft_dataset_options_free(o);
+}
+
+/* ── Conditional puts ── */
+
+static size_t put_count;
+static sft_code put_fails;  /* and was done all the same */
+
+static sft_code fetch_tagged(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
+                             char tag[SFT_STORED_TAG], sft_error *e) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    sft_span text;
+    sft_storage *s = &ds_storage;
+    (void)ctx;
+    sft_code code = sfti_ds_read_all(s, name, most, &arena, &text, e);
+    if (code == SFT_OK) {
+        assert_true(sfti_buffer_put(bytes, text.data, text.len));
+        const char *commit = strstr(text.data, "\"commit\":\"");
+        assert_non_null(commit);
+        (void)snprintf(tag, SFT_STORED_TAG, "%.36s", commit + 10);
+    }
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code put_tagged(void *ctx, const char *name, const char *tag, sft_span bytes,
+                           sft_error *e) {
+    sft_buffer now = { .alloc = sfti_allocator(NULL) };
+    char is[SFT_STORED_TAG] = { 0 };
+    sft_code code = fetch_tagged(ctx, name, UINT64_MAX, &now, is, e);
+    sft_buffer_free(&now);
+    assert_true(code == SFT_OK || code == SFT_NOT_FOUND);
+    if (strcmp(is, tag) != 0) return sft_error_set(e, SFT_DATASET_CHANGED, 0, "another");
+    put_count++;
+    code = sfti_ds_put(&ds_storage, name, bytes, e);
+    sft_code fails = put_fails;
+    put_fails = SFT_OK;
+    return code || !fails ? code : sft_error_set(e, fails, 0, "it failed");
+}
+
+/* Two appends: the one that loses is prepared again. An overwrite that loses is lost. */
+static void conditional(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_storage s = bare_storage();
+    (void)state;
+    s.fetch = fetch_tagged;
+    s.put_if = put_tagged;
+    put_count = 0;
     sft_commit *x = begin_on(o, &s, SFT_COMMIT_APPEND), *y = begin_on(o, &s, SFT_COMMIT_APPEND);
-    ds_kv_on(x, &s, 0, 0, "b", 1);
-    ds_kv_on(y, &s, 0, 0, "c", 1);
+    ds_kv_on(x, &s, 0, 0, "a", 1);
+    ds_kv_on(y, &s, 0, 0, "b", 1);
     assert_int_equal(prepare(x), SFT_OK);
     assert_int_equal(prepare(y), SFT_OK);
     assert_int_equal(publish(x, NULL), SFT_OK);
     assert_int_equal(publish(y, NULL), SFT_DATASET_CHANGED);
-    assert_int_equal(sft_commit_abort(y, &err), SFT_OK);
+    assert_int_equal(prepare(y), SFT_OK);
+    assert_int_equal(publish(y, NULL), SFT_OK);
     sft_commit_close(x);
     sft_commit_close(y);
+    assert_int_equal(put_count, 2);
     dataset_is(2, 2, 2);
+    x = begin_on(o, &s, SFT_COMMIT_OVERWRITE);
+    y = begin_on(o, &s, SFT_COMMIT_APPEND);
+    ds_kv_on(x, &s, 0, 0, "c", 1);
+    ds_kv_on(y, &s, 0, 0, "d", 1);
+    assert_int_equal(prepare(x), SFT_OK);
+    assert_int_equal(prepare(y), SFT_OK);
+    assert_int_equal(publish(y, NULL), SFT_OK);
+    assert_int_equal(publish(x, NULL), SFT_DATASET_CHANGED);
+    assert_int_equal(sft_commit_abort(x, &err), SFT_OK);
+    assert_int_equal(prepare(x), SFT_OUT_OF_ORDER);
+    sft_commit_close(x);
+    sft_commit_close(y);
+    dataset_is(3, 3, 3);
+    assert_int_equal(ds_count("part-"), 3);
+    /* The answer to a put is lost, and the put was done. */
+    x = begin_on(o, &s, SFT_COMMIT_APPEND);
+    ds_kv_on(x, &s, 0, 0, "e", 1);
+    assert_int_equal(prepare(x), SFT_OK);
+    put_fails = SFT_IO_PUBLISH;
+    assert_int_equal(publish(x, NULL), SFT_OK);
+    sft_commit_close(x);
+    dataset_is(4, 4, 4);
+    sft_dataset_options_free(o);
+}
+
+/* A manifest of which the size is one version's and the bytes are the next one's. */
+static size_t torn_reads;
+
+static sft_code torn_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
+    sft_code code = ds_storage.open(ctx, name, out, e);
+    if (code == SFT_OK && strcmp(name, SFTI_DATASET_MANIFEST) == 0 && torn_reads)
+        out->size = --torn_reads % 2 ? out->size - 7 : out->size + 7;
+    return code;
+}
+
+static void torn(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_storage s = bare_storage();
+    sft_dataset *d = NULL;
+    (void)state;
+    make_kv(o, SFT_COMMIT_NEW, "a", 1);
+    s.open = torn_open;
+    for (torn_reads = 1; torn_reads <= 4; torn_reads++) {
+        size_t times = torn_reads;
+        assert_int_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_OK);
+        assert_int_equal(torn_reads, 0);
+        assert_int_equal(sft_dataset_samples(d), 1);
+        sft_dataset_close(d);
+        torn_reads = times;
+    }
+    torn_reads = 1000; /* bounded */
+    assert_int_not_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_OK);
+    assert_true(torn_reads > 900);
+    torn_reads = 0; /* what is damaged is told, and soon */
+    temp_write(SFTI_DATASET_MANIFEST, "{", 1);
+    assert_int_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_MANIFEST_TYPE);
     sft_dataset_options_free(o);
 }
 
@@ -1357,7 +1492,9 @@ int main(void) {
         FOLDER_TEST(out_of_order),      FOLDER_TEST(carried),
         FOLDER_TEST(aborted),           FOLDER_TEST(stopped),
         FOLDER_TEST(fails_before),      FOLDER_TEST(fails_after),
-        FOLDER_TEST(unsure),            FOLDER_TEST(object_store),
+        FOLDER_TEST(unsure),            FOLDER_TEST(unguarded),
+        FOLDER_TEST(conditional),       FOLDER_TEST(torn),
+       
         FOLDER_TEST(busy),              FOLDER_TEST(in_threads),
         FOLDER_TEST(in_processes),      FOLDER_TEST(adopt_batch),
         FOLDER_TEST(adopt_forgotten),   FOLDER_TEST(adopt_damaged),

@@ -231,10 +231,15 @@ class Storage:
     abort(); open(name) -> what libsafetensors.open takes, of known size; list(folder) ->
     tuples of name, bytes, seconds since 1970 or 0, whether it is a folder; remove(name, folder);
     and where there are such things (absent or None else) move(from, to), settle(folder),
-    lock(seconds), which raises TimeoutError, with unlock(), and path for texts. Names are
+    lock(seconds), which raises TimeoutError, or NotImplementedError where there are no locks,
+    with unlock(), and path for texts. What keeps two commits apart without a lock is
+    move_new(from, to), which never replaces, in one step, or put_if(name, bytes, tag) -> whether
+    it was put, in one step, over what tag names (None: nothing), with fetch(name) -> bytes, tag.
+    A storage with none of these is refused unless single_writer. Names are
     relative, with "/". FileNotFoundError and FileExistsError tell what they say; anything else
     that is raised comes out of the call as it is."""
-    def __new__(cls, target: Any, *, sync: bool = True) -> Storage: ...
+    def __new__(cls, target: Any, *, sync: bool = True,
+                single_writer: bool = False) -> Storage: ...
 
 @final
 class ShardWriter:

@@ -48,6 +48,8 @@ static PyObject *caught(void) {
 static sft_code code_of(PyObject *exception, sft_code usual) {
     if (PyErr_GivenExceptionMatches(exception, PyExc_FileNotFoundError)) return SFT_NOT_FOUND;
     if (PyErr_GivenExceptionMatches(exception, PyExc_FileExistsError)) return SFT_EXISTS;
+    if (PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError))
+        return SFT_DATASET_UNGUARDED;
     return usual;
 }
 
@@ -257,7 +259,7 @@ static int tell_one(PyObject *row, sft_stored_fn each, void *each_ctx) {
     bool right = PyArg_ParseTuple(tuple, "sKLp:list", &name, &bytes, &mtime, &folder);
     int status = right ? 0 : -1;
     if (right) {
-        one = (sft_stored){ name, bytes, mtime, folder != 0 };
+        one = (sft_stored){ name, bytes, mtime, folder != 0, 0 };
         if (!each(each_ctx, &one)) status = 1;
     }
     Py_DECREF(tuple);
@@ -300,6 +302,64 @@ static sft_code answered(storage_object *self, PyObject *answer, sft_error *err)
 static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
     border v = border_begin();
     sft_code code = answered(ctx, ask_target(ctx, "move", "(ss)", from, to), err);
+    border_end(&v);
+    return code;
+}
+
+static sft_code object_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
+    border v = border_begin();
+    sft_code code = answered(ctx, ask_target(ctx, "move_new", "(ss)", from, to), err);
+    border_end(&v);
+    return code;
+}
+
+/* (bytes, tag) of the target's fetch. */
+static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag) {
+    const char *data, *text;
+    Py_ssize_t len, tag_len;
+    if (!PyArg_ParseTuple(answer, "y#s#:fetch", &data, &len, &text, &tag_len)) return -1;
+    if ((uint64_t)len > most || tag_len == 0 || tag_len >= SFT_STORED_TAG) {
+        PyErr_SetString(PyExc_ValueError, "fetch: expected an object within the limit and a tag "
+                                          "of 1 to 255 bytes");
+        return -1;
+    }
+    sft_sink sink = sft_sink_memory(bytes);
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = sink.write_at(sink.ctx, 0, data, (size_t)len, &err);
+    if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
+    else sink.abandon(sink.ctx);
+    if (code) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(tag, text, (size_t)tag_len + 1);
+    return 0;
+}
+
+static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
+                             char tag[SFT_STORED_TAG], sft_error *err) {
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *answer = ask_target(ctx, "fetch", "(s)", name);
+    if (!answer || fetched(answer, most, bytes, tag) < 0) code = failed(ctx, SFT_IO_READ, err);
+    Py_XDECREF(answer);
+    border_end(&v);
+    return code;
+}
+
+/* The target's put_if answers whether it was put. */
+static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_span bytes,
+                              sft_error *err) {
+    sft_code code = SFT_OK;
+    border v = border_begin();
+    PyObject *answer = ask_target(ctx, "put_if", "(sy#z)", name, bytes.data,
+                                  (Py_ssize_t)bytes.len, *tag ? tag : NULL);
+    int put = answer ? PyObject_IsTrue(answer) : -1;
+    if (put < 0) code = failed(ctx, SFT_IO_PUBLISH, err);
+    else if (!put)
+        code = sft_error_set(err, SFT_DATASET_CHANGED, 0,
+                             "expected the dataset as it was read, found another commit");
+    Py_XDECREF(answer);
     border_end(&v);
     return code;
 }
@@ -357,13 +417,15 @@ static int has_method(PyObject *target, const char *name) {
 static int storage_over(storage_object *self, PyObject *target) {
     int move = has_method(target, "move"), settle = has_method(target, "settle");
     int lock = has_method(target, "lock"), label = has_method(target, "path");
-    if (move < 0 || settle < 0 || lock < 0 || label < 0) return -1;
+    int move_new = has_method(target, "move_new"), put_if = has_method(target, "put_if");
+    if (move < 0 || settle < 0 || lock < 0 || label < 0 || move_new < 0 || put_if < 0) return -1;
     self->target = Py_NewRef(target);
     self->raised = PyDict_New();
     self->storage = (sft_storage){
         self, object_create, object_open, object_list, move ? object_move : NULL,
         settle ? object_settle : NULL, object_remove, lock ? object_lock : NULL,
-        lock ? object_unlock : NULL, NULL };
+        lock ? object_unlock : NULL, NULL, move_new ? object_move_new : NULL,
+        put_if ? object_fetch : NULL, put_if ? object_put_if : NULL, false };
     if (!self->raised || !label) return self->raised ? 0 : -1;
     PyObject *path = PyObject_GetAttrString(target, "path");
     int status = path ? pysft_path_of(path, &self->path) : -1;
@@ -380,10 +442,11 @@ static int storage_local(storage_object *self, PyObject *target, bool sync) {
 }
 
 static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "target", "sync", NULL };
+    static char *words[] = { "target", "sync", "single_writer", NULL };
     PyObject *target;
-    int sync = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$p:Storage", words, &target, &sync))
+    int sync = 1, single = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$pp:Storage", words, &target, &sync,
+                                     &single))
         return NULL;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     storage_object *self = (storage_object *)alloc(type, 0);
@@ -391,6 +454,7 @@ static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     bool object = !PyUnicode_Check(target) && !PyBytes_Check(target)
                   && PyObject_HasAttrString(target, "create");
     int status = object ? storage_over(self, target) : storage_local(self, target, sync != 0);
+    self->storage.single_writer = single != 0;
     if (status == 0) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;

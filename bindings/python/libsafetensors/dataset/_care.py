@@ -62,10 +62,11 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
 
 
 def compact(path: Path, *, target_bytes: int = 0, progress: Progress = None,
-            **storage: Any) -> dict[str, Any]:
+            single_writer: bool = False, **storage: Any) -> dict[str, Any]:
     """Writes shards that hold replaced tensors, or are smaller than target_bytes, anew and
-    together, as one more commit. The index goes: an append or overwrite can make another."""
-    place = place_of(path, storage_options(storage))
+    together, as one more commit. The index goes: an append or overwrite can make another.
+    single_writer: nobody else commits meanwhile."""
+    place = place_of(path, storage_options(storage), single_writer=single_writer)
     told: list[str] = []
     with watch(progress, "compacting") as tick:
         result = _parse(_core.dataset_compact(place.core, place.text, told, target_bytes, tick))

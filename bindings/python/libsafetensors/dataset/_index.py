@@ -1,11 +1,16 @@
 """_tensor_index.parquet: where each tensor lies. Written and read by pyarrow."""
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import posixpath
+import random
+import time
 import warnings
 
+from .. import _core
 from ._storage import INDEX
 
 TYPE_CHECKING = False
@@ -13,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from .. import _core
     from ._storage import Place
 
-__all__ = ["Index", "find_index", "write_index"]
+__all__ = ["Index", "find_index", "publish", "write_index"]
 
 _GROUP = 1 << 18  # rows
+_AGAIN = 60.0  # seconds that an append goes on losing
 
 
 class _Stream:
@@ -29,8 +34,49 @@ class _Stream:
         return self.capsule
 
 
+def publish(commit: _core.Commit, place: Place, append: bool, tick: Any = None) -> list[str]:
+    """Prepares and publishes; what was told. An append that another commit came before is
+    prepared again, on top of it, for a minute at most."""
+    until = time.monotonic() + _AGAIN
+    for attempt in itertools.count():
+        commit.prepare(tick)
+        try:
+            return _publish(commit, place)
+        except _core.SafetensorError as error:
+            lost = getattr(error, "code", None) == "dataset_changed"
+            if not (append and lost) or time.monotonic() > until:
+                raise
+        time.sleep(random.uniform(0, min(1.0, 0.01 * 2 ** min(attempt, 10))))
+    raise AssertionError
+
+
+def _publish(commit: _core.Commit, place: Place) -> list[str]:
+    index = write_index(commit, place) if commit.indexed else None
+    if place.folder is not None or index is None:
+        return commit.publish(index)
+    folder = _job_folder(commit, place)
+    try:
+        told = commit.publish(index)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            place.fs.delete_dir(folder)
+        raise
+    try:
+        # Only now: another's commit has its own index there until this one is made.
+        _clear_folder(place.fs, place.name(INDEX))
+        place.fs.copy_file(posixpath.join(folder, INDEX), place.name(INDEX))
+        place.fs.delete_dir(folder)
+    except Exception as error:
+        told.append("the index could not be put in its place: %s" % error)
+    return told
+
+
+def _job_folder(commit: _core.Commit, place: Place) -> str:
+    return place.name("_job-" + commit.job.split(":")[0])
+
+
 def write_index(commit: _core.Commit, place: Place) -> str:
-    """Writes the index of a prepared commit to where publish looks for it; returns its name."""
+    """Writes the index of a prepared commit into the job's folder; returns its name."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -38,17 +84,21 @@ def write_index(commit: _core.Commit, place: Place) -> str:
         raise ImportError("this dataset has an index, and pyarrow is needed to write it") \
             from None
     told = json.loads(commit.manifest)["commit"]
-    path = place.name(posixpath.join(commit.job_folder, INDEX) if commit.job_folder else INDEX)
-    if place.folder is None:
-        _clear_folder(place.fs, path)
-    elif os.path.islink(path):
+    path = posixpath.join(_job_folder(commit, place), INDEX)
+    if place.folder is not None and os.path.islink(path):
         os.unlink(path)  # never written through
-    with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
-        schema = rows.schema.with_metadata({"commit": told})
-        with pq.ParquetWriter(path, schema, filesystem=place.fs,
-                              use_dictionary=["file_name", "dtype"]) as out:
-            for batch in rows:
-                out.write_batch(batch.replace_schema_metadata(schema.metadata), _GROUP)
+    try:
+        with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
+            schema = rows.schema.with_metadata({"commit": told})
+            with pq.ParquetWriter(path, schema, filesystem=place.fs,
+                                  use_dictionary=["file_name", "dtype"]) as out:
+                for batch in rows:
+                    out.write_batch(batch.replace_schema_metadata(schema.metadata), _GROUP)
+    except BaseException:
+        if place.folder is None:
+            with contextlib.suppress(Exception):
+                place.fs.delete_dir(posixpath.dirname(path))
+        raise
     if place.folder is not None and place.sync:
         _sync(path)
     return INDEX

@@ -6,7 +6,7 @@ import json
 import logging
 
 from .. import _core
-from ._index import write_index
+from ._index import publish
 from ._write import settled
 
 TYPE_CHECKING = False
@@ -107,10 +107,8 @@ class Job:
         for text in receipts:
             if text:
                 commit.add(text)
-        commit.prepare()
-        index = write_index(commit, self.place) if commit.indexed else None
-        manifest = commit.manifest
-        return manifest, commit.publish(index)
+        told = publish(commit, self.place, self.how == "append")
+        return commit.manifest, told
 
     def abort(self, receipts: Iterable[str | None]) -> None:
         """Removes what the tasks wrote, unless it is published. Never raises: what stays, no

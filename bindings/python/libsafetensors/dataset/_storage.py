@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from .. import _core
+from ._conditional import conditional
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ class Place:
     """A dataset's storage and its name in texts. folder: its path on this machine, or None;
     else fs and root are a pyarrow filesystem and a path in it."""
 
-    def __init__(self, text: str, options: dict[str, Any], sync: bool = True) -> None:
+    def __init__(self, text: str, options: dict[str, Any], sync: bool = True,
+                 single_writer: bool = False) -> None:
         self.text = text
         self.options = options
         self.sync = sync
+        self.single_writer = single_writer
         self.folder: str | None = None
         self.fs: Any = None
         self.root = ""
@@ -41,13 +44,18 @@ class Place:
                 raise ValueError("storage.* options: expected a URL of an object store, found "
                                  "%s" % text)
             self.folder = os.path.abspath(unquoted(text) if scheme else text)
-            self.core = _core.Storage(self.folder, sync=sync)
+            self.core = _core.Storage(self.folder, sync=sync, single_writer=single_writer)
         else:
             self.fs, self.root = filesystem(scheme, text, options)
-            self.core = _core.Storage(_Remote(self.fs, self.root, text))
+            remote = _Remote(self.fs, self.root, text)
+            checked = None if single_writer else conditional(scheme, self.root,
+                                                             _told(text, options))
+            if checked is not None:
+                remote.fetch, remote.put_if = checked.fetch, checked.put_if
+            self.core = _core.Storage(remote, single_writer=single_writer)
 
     def __reduce__(self) -> Any:
-        return Place, (self.text, self.options, self.sync)
+        return Place, (self.text, self.options, self.sync, self.single_writer)
 
     def name(self, name: str) -> str:
         """Path of a file in the folder, as self.fs or the system takes it."""
@@ -69,9 +77,10 @@ class Place:
             return []
 
 
-def place_of(path: Any, options: Mapping[str, Any] | None = None, sync: bool = True) -> Place:
+def place_of(path: Any, options: Mapping[str, Any] | None = None, sync: bool = True,
+             single_writer: bool = False) -> Place:
     """path: a path or URL; options: of the pyarrow filesystem, by its own names."""
-    return Place(os.fsdecode(path), dict(options or {}), sync)
+    return Place(os.fsdecode(path), dict(options or {}), sync, single_writer)
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +112,16 @@ def _value(value: Any) -> Any:
     """An option as engines carry it, as text."""
     words = {"true": True, "false": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _told(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as values, with those of the URL's query, as pyarrow takes them."""
+    from urllib.parse import parse_qsl, urlsplit
+    parts = urlsplit(url)
+    told = dict(parse_qsl(parts.query))
+    if parts.username:
+        told.update(access_key=parts.username, secret_key=parts.password or "")
+    return {key: _value(value) for key, value in {**told, **options}.items()}
 
 
 def filesystem(scheme: str, url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
@@ -195,6 +214,8 @@ class _Remote:
     move = None
     settle = None
     lock = None
+    fetch: Any = None
+    put_if: Any = None
 
     def __init__(self, fs: Any, root: str, path: str) -> None:
         self.fs = fs

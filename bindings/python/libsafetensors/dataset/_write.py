@@ -7,7 +7,7 @@ import warnings
 
 from .. import _core
 from .._progress import watch
-from ._index import write_index
+from ._index import publish
 from ._storage import place_of, storage_options
 
 TYPE_CHECKING = False
@@ -146,7 +146,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
                           adopt_listing=adopt == "listing")
     try:
         with watch(progress, "writing") as tick:
-            _run(commit, checked, place, rows, tick)
+            _run(commit, checked, place, rows, mode == "append", tick)
         manifest = commit.manifest
     except BaseException:
         commit.abort()
@@ -159,7 +159,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
 
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
-         tick: Any) -> None:
+         append: bool, tick: Any) -> None:
     writer = _core.ShardWriter(options, place.core, commit.job, 0, rows.schema)
     try:
         for batch in rows:
@@ -169,9 +169,7 @@ def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: 
     except BaseException:
         writer.abandon()
         raise
-    commit.prepare(tick)
-    index = write_index(commit, place) if commit.indexed else None
-    for text in commit.publish(index):
+    for text in publish(commit, place, append, tick):
         warnings.warn("%s: %s" % (os.fspath(place.text), text), stacklevel=4)
 
 

@@ -1,5 +1,5 @@
 /* Models and elements in other dtypes. */
-#include "tools.h"
+#include "specs.h"
 
 #include "safetensors_convert.h"
 
@@ -250,7 +250,9 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
                                      &saturate)
         || pysft_dtype_of(source, &from) < 0 || pysft_dtype_of(target, &to) < 0)
         return NULL;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    if (!pysft_elements_take(pysft_state_of(module), data, PyBUF_CONTIG_RO, from,
+                             (sft_span){ NULL, 0 }, &view))
+        return NULL;
     PyObject *out = cast_view(pysft_state_of(module), &view, from, to, saturate != 0);
     PyBuffer_Release(&view);
     return out;
@@ -261,8 +263,11 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
 int pysft_convert_add(PyObject *module) {
     static PyMethodDef functions[] = {
         { "convert", (PyCFunction)(void (*)(void))convert, METH_VARARGS | METH_KEYWORDS,
+          "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
+          " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None)\n--\n\n"
           "Write a model with its tensors in another dtype." },
         { "cast", (PyCFunction)(void (*)(void))cast, METH_VARARGS | METH_KEYWORDS,
+          "cast($module, /, data, source, target, saturate=False)\n--\n\n"
           "Elements, packed as in a file, in another dtype." },
         { NULL, NULL, 0, NULL },
     };

@@ -348,7 +348,7 @@ static PyGetSetDef commit_fields[] = {
 
 static PyType_Slot commit_slots[] = {
     { Py_tp_doc, "Commit(options, storage, schema=None, *, how='error', adopt_listing=False,\n"
-      " job=None, lock_wait=0.0)\n--\n\n"
+      " job=None, lock_wait=0)\n--\n\n"
       "Receipts of tasks on their way to a manifest." },
     { Py_tp_new, commit_new },
     { Py_tp_dealloc, commit_dealloc },

@@ -5,16 +5,11 @@ import json
 import os
 import posixpath
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
-from ._storage import INDEX
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from .. import _core
-    from ._storage import Place
+from .. import _core
+from ._storage import INDEX, Place
 
 __all__ = ["Index", "find_index", "write_index"]
 

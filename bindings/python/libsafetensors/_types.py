@@ -18,7 +18,7 @@ else:
 
 __all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions", "Unpack"]
 
-Path = Union[str, "PathLike[str]"]
+Path = Union[str, PathLike[str]]
 Order = Literal["offset", "name", "natural", "header"]
 Level = Literal["compat", "default", "strict"]
 Link = Literal["replace", "follow", "refuse"]

@@ -286,6 +286,7 @@ static PyObject *convert_each(const batch *all, bool torch) {
         PyObject *array = torch ? torch_of_pick(all, one) : numpy_of_pick(all, one, &base);
         if (!array || PyDict_SetItem(dict, one->name, array) < 0) Py_CLEAR(dict);
         Py_XDECREF(array);
+        if (i % 4096 == 4095 && PyErr_CheckSignals() < 0) Py_CLEAR(dict);
     }
     Py_XDECREF(base.memory);
     return dict;

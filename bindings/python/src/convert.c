@@ -222,6 +222,7 @@ static int cast_sizes(pysft_state *state, size_t bytes, sft_dtype from, sft_dtyp
 
 static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype from,
                            sft_dtype to, bool saturate) {
+    uint32_t from_bits = sft_dtype_describe(from)->bits, to_bits = sft_dtype_describe(to)->bits;
     sft_cast_options options = SFT_CAST_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
@@ -232,10 +233,19 @@ static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype 
     PyObject *out = PyByteArray_FromStringAndSize(NULL, bytes);
     if (!out) return NULL;
     char *at = PyByteArray_AsString(out);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_cast(from, view->buf, to, at, count, &options, NULL, &err);
-    Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return out;
+    const char *in = view->buf;
+    const uint64_t part = UINT64_C(4) << 20; /* elements, of whole bytes */
+    int rc = 0;
+    code = SFT_OK;
+    for (uint64_t done = 0; rc == 0 && code == SFT_OK && done < count; done += part) {
+        uint64_t now = count - done < part ? count - done : part;
+        Py_BEGIN_ALLOW_THREADS
+        code = sft_cast(from, in + done / 8 * from_bits, to, at + done / 8 * to_bits, now,
+                        &options, NULL, &err);
+        Py_END_ALLOW_THREADS
+        rc = PyErr_CheckSignals();
+    }
+    if (rc == 0 && code == SFT_OK) return out;
     Py_DECREF(out);
     return pysft_raise(state, &err, NULL);
 }

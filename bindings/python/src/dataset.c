@@ -209,7 +209,7 @@ static PyGetSetDef dataset_fields[] = {
 };
 
 static PyType_Slot dataset_slots[] = {
-    { Py_tp_doc, "A manifest that was read; immutable." },
+    { Py_tp_doc, "Dataset(storage)\n--\n\nA manifest that was read; immutable." },
     { Py_tp_new, dataset_new },
     { Py_tp_dealloc, dataset_dealloc },
     { Py_tp_traverse, dataset_traverse },

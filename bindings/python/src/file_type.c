@@ -373,17 +373,22 @@ static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) 
 
 static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
                              uint64_t begin, uint64_t len) {
+    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
     sft_error err = SFT_ERROR_INIT;
-    sft_code code;
+    sft_code code = SFT_OK;
     pysft_store *block = pysft_store_block(len);
     if (!block) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_read_at(sft_set_shard(pysft_store_set(store), shard), begin,
-                       pysft_store_bytes(block), (size_t)len, &err);
-    Py_END_ALLOW_THREADS
-    PyObject *memory =
-        code == SFT_OK ? pysft_memory_new(state, block, pysft_store_bytes(block), len, false)
-                       : pysft_raise(state, &err, pysft_store_path(store));
+    char *into = pysft_store_bytes(block);
+    for (uint64_t done = 0; code == SFT_OK && done < len; done += most) {
+        uint64_t now = len - done < most ? len - done : most;
+        Py_BEGIN_ALLOW_THREADS
+        code = sft_read_at(file, begin + done, into + done, (size_t)now, &err);
+        Py_END_ALLOW_THREADS
+        if (code == SFT_OK && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
+    }
+    PyObject *memory = code == SFT_OK ? pysft_memory_new(state, block, into, len, false)
+                                      : pysft_raise(state, &err, pysft_store_path(store));
     pysft_store_drop(block);
     return memory;
 }

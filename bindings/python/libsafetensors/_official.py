@@ -82,7 +82,7 @@ def _check_path(filename: Any) -> None:
     if not isinstance(filename, (str, bytes, os.PathLike)):
         hint = ""
         if hasattr(filename, "fs") and hasattr(filename, "open"):
-            hint = "; call its open(), and give libsafetensors.open the file object"
+            hint = "; call its open(), whose file libsafetensors.open and Writer take"
         raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s%s"
                         % (type(filename).__name__, hint))
 
@@ -516,9 +516,11 @@ def check_metadata(metadata: Any) -> dict[str, str] | None:
     if metadata is None:
         return None
     _check_type(metadata, dict, "metadata")
-    for pair in metadata.items():
-        for text in pair:
-            _check_type(text, str, "metadata")
+    for key, value in metadata.items():
+        _check_type(key, str, "metadata")
+        if not isinstance(value, str):
+            raise TypeError("argument 'metadata': %r object is not an instance of 'str', as the "
+                            "value of %r" % (type(value).__name__, key))
     known: dict[str, str] = metadata
     return known
 

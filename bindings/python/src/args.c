@@ -136,6 +136,20 @@ static int refuse_value(const char *what, PyObject *key, PyObject *value) {
     return -1;
 }
 
+/* The UnicodeEncodeError that is set tells of which key the value was. */
+static void add_key(PyObject *key) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *reason = value ? PyObject_GetAttrString(value, "reason") : NULL;
+    PyObject *more = reason ? PyUnicode_FromFormat("%S, in the value of %R", reason, key) : NULL;
+    if (more) (void)PyObject_SetAttrString(value, "reason", more);
+    Py_XDECREF(reason);
+    Py_XDECREF(more);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+}
+
 /* One (key, value), which is put in the list's place as a tuple. */
 static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair *out) {
     PyObject *item = PyList_GetItem(items, at);
@@ -149,7 +163,9 @@ static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair 
     PyObject *key = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1);
     if (pysft_span_of(key, what, &out->key) < 0) return -1;
     if (!PyUnicode_Check(value)) return refuse_value(what, key, value);
-    return pysft_span_of(value, what, &out->value);
+    if (pysft_span_of(value, what, &out->value) == 0) return 0;
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) add_key(key);
+    return -1;
 }
 
 /* A list of what items() of a mapping gives, or NULL with an exception. */

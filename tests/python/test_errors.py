@@ -225,3 +225,70 @@ def test_subinterpreters_are_refused():
     if "none here" in done.stderr:
         pytest.skip("this Python has no module of sub-interpreters")
     assert "support" in done.stdout and "interpreters" in done.stdout, done.stderr
+
+
+URL = "https://example.org/model.safetensors"
+
+
+def test_a_url_is_no_path(tmp_path):
+    st = pytest.importorskip("libsafetensors.numpy")
+    for use in (lambda: _core.open(URL), lambda: libsafetensors.safe_open(URL, "np"),
+                lambda: st.load_file(URL), lambda: st.save_file({}, URL), lambda: _core.Writer(URL),
+                lambda: libsafetensors.info(URL), lambda: libsafetensors.hash(URL),
+                lambda: libsafetensors.edit_metadata("s3://bucket/key", {"a": "b"}),
+                lambda: libsafetensors.convert(URL, tmp_path / "o", "F16")):
+        error = raised(FileNotFoundError, use)
+        assert "a URL is not a path" in str(error) and "fsspec.open(url).open()" in error.hint
+    for path in ("none/a.safetensors", "://a", "1a://b"):
+        assert "URL" not in str(raised(FileNotFoundError, lambda: _core.open(path)))
+
+
+def test_an_open_file_of_fsspec_is_to_be_opened(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    st = pytest.importorskip("libsafetensors.numpy")
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(pack({"a": ("U8", (1,), b"a")}))
+    given = fsspec.open(path, "rb")
+    for use in (lambda: _core.open(given), lambda: libsafetensors.safe_open(given, "np"),
+                lambda: st.load_file(given), lambda: st.save_file({}, given),
+                lambda: _core.Writer(given), lambda: libsafetensors.info(given),
+                lambda: libsafetensors.hash(given)):
+        assert "call its open()" in str(raised(TypeError, use))
+    with given as opened:
+        assert _core.open(opened).keys() == list(st.load_file(opened)) == ["a"]
+
+
+def test_what_is_wrong_with_metadata_names_the_key(tmp_path):
+    st = pytest.importorskip("libsafetensors.numpy")
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(pack({"a": ("U8", (1,), b"a")}))
+    for use in (lambda wrong: libsafetensors.edit_metadata(path, {"good": "x", "the key": wrong}),
+                lambda wrong: _core.save_bytes([], {"the key": wrong}),
+                lambda wrong: st.save({}, {"the key": wrong}),
+                lambda wrong: _core.Writer(tmp_path / "w", [], {"the key": wrong})):
+        for wrong in (1, None, b"x", ["x"]):
+            assert "'the key'" in str(raised(TypeError, lambda: use(wrong)))
+        assert "'the key'" in str(raised(ValueError, lambda: use("\ud800")))
+    assert "'a'" in str(raised(TypeError, lambda: libsafetensors.rename_tensors(path, {"a": 1})))
+
+
+def test_load_of_a_path_says_load_file(tmp_path):
+    names = ["numpy", "torch", "flax"]
+    path = tmp_path / "a.safetensors"
+    for name in names:
+        module = pytest.importorskip("libsafetensors." + name)
+        for given in (path, str(path)):
+            assert "load_file" in str(raised(TypeError, lambda: module.load(given)))
+    assert "load_file" in str(raised(TypeError, lambda: libsafetensors.deserialize(str(path))))
+
+
+def test_pairs_that_are_no_pairs():
+    class Mapping:
+        def __init__(self, items):
+            self.made = items
+
+        def items(self):
+            return self.made
+    assert _core.save_bytes([], Mapping([["a", "b"]])) == _core.save_bytes([], {"a": "b"})
+    for items in ([3], ["a"], [("a", "b", "c")], [()], [[1, "b"]]):
+        raised(TypeError, lambda: _core.save_bytes([], Mapping(items)))

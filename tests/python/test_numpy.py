@@ -1,12 +1,14 @@
 """libsafetensors.numpy: what is written and read is what numpy had."""
+import gc
 import io
 import os
+import subprocess
 import sys
 
 import pytest
 
 import libsafetensors
-from libsafetensors import SafetensorError
+from libsafetensors import SafetensorError, safe_open
 
 np = pytest.importorskip("numpy")
 from libsafetensors.numpy import load, load_file, save, save_file  # noqa: E402
@@ -193,3 +195,92 @@ def test_a_slice_reads_only_its_bytes(tmp_path):
         f.get_slice("a")[500:502]
         assert read_so_far() - before < 1 << 20
     assert os.path.getsize(tmp_path / "f") > 15 << 20
+
+
+# ── Memory of its own ──
+
+WAYS = {
+    "load_file": lambda path: load_file(path)["x"],
+    "pread": lambda path: load_file(path, backend="pread")["x"],
+    "named": lambda path: load_file(path, names=["x"])["x"],
+    "get_tensor": lambda path: safe_open(path, "np").get_tensor("x"),
+    "get_tensors": lambda path: safe_open(path, "np").get_tensors()["x"],
+    "get_slice": lambda path: safe_open(path, "np").get_slice("x")[:],
+}
+PROGRAM = """
+import os, sys, numpy as np
+sys.path[:0] = {paths!r}
+from test_numpy import WAYS, save_file
+path = sys.argv[1]
+save_file({{"x": np.arange(1 << 18, dtype="u1").repeat(16), "y": np.ones(3, "u1")}}, path)
+array = WAYS[{way!r}](path)
+{harm}
+assert array.flags.writeable and int(array[::4096].sum()) == {total}
+array[-1] = 7
+print("ok")
+"""
+HARM = {"truncated": "os.truncate(path, 100)", "opened for writing": "open(path, 'wb').close()",
+        "overwritten": "f = open(path, 'r+b'); f.write(bytes(os.path.getsize(path))); f.close()"}
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_loaded_survives_its_file(way, harm, tmp_path):
+    total = int(np.arange(1 << 18, dtype="u1").repeat(16)[::4096].sum())
+    program = PROGRAM.format(paths=sys.path, way=way, harm=HARM[harm], total=total)
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "x")],
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_open_maps_all_the_same(tmp_path):
+    path = tmp_path / "x"
+    save_file({"x": np.arange(4, dtype="f4")}, path)
+    with libsafetensors.open(path) as file:
+        assert file.mapped and np.shares_memory(file.numpy()["x"], file["x"].numpy())
+
+
+def test_one_array_keeps_no_other_alive():
+    data = save({"a%d" % i: np.ones(1 << 20, "u1") for i in range(64)})
+    kept = resident_after(lambda: load(data)["a3"])
+    assert kept < 8 << 20
+
+
+def resident_after(load):
+    """How much more memory there is once all but what load returns is gone."""
+    def resident():
+        with open("/proc/self/statm") as facts:
+            return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    load()
+    before = resident()
+    kept = [load() for _ in range(8)]
+    gc.collect()
+    after = resident()
+    del kept
+    return (after - before) // 8
+
+
+def test_neighbours_are_read_together_and_rightly(tmp_path):
+    # Sizes around those at which reading changes its way, of one shard and in any order.
+    sizes = [0, 1, 100, 32 << 10, (32 << 10) + 1, 3, 4, 200 << 10, 30 << 10, 30 << 10, 0, 5] * 4
+    random = np.random.default_rng(1)
+    tensors = {"t%03d" % i: random.integers(0, 256, size, np.uint8)
+               for i, size in enumerate(sizes)}
+    path = tmp_path / "x"
+    save_file(tensors, path)
+    names = list(tensors)
+    random.shuffle(names)
+    for chosen in (None, names, names[::3], names[:1]):
+        got = load_file(path, names=chosen)
+        assert list(got) == chosen if chosen else set(got) == set(tensors)
+        assert all(np.array_equal(got[name], tensors[name]) for name in got)
+    told = []
+    load_file(path, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (sum(sizes),) * 2 and told == sorted(told)
+    with pytest.raises(ZeroDivisionError):
+        load_file(path, progress=lambda done, total: 1 / 0)
+    file = libsafetensors.open(path, mode="read")
+    os.truncate(path, 200000)
+    with pytest.raises(OSError) as caught:
+        file.numpy()
+    assert caught.value.code == "io_shrunk" and caught.value.tensor.startswith("t")

@@ -283,3 +283,108 @@ def test_names_that_programs_take_from_here(tmp_path):
     a = torch.zeros(4)
     assert ours._filter_shared_not_shared([{"a", "b"}, {"c"}], {
         "a": a[:2], "b": a[2:], "c": a}) == [{"a"}, {"b"}, {"c"}]
+
+
+# ── Tensors that are no memory ──
+
+class Wrapped(torch.Tensor):
+    """As quantised tensors and others are made: it holds another, and has no memory."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype,
+                                                   device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_map
+        args, kwargs = tree_map(lambda x: x.inner if isinstance(x, cls) else x,
+                                (args, kwargs or {}))
+        return tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x,
+                        function(*args, **kwargs))
+
+
+class Torchao(Wrapped):
+    __module__ = "torchao.quantization.some"
+
+
+@pytest.fixture(scope="module")
+def mesh(tmp_path_factory):
+    distributed = pytest.importorskip("torch.distributed")
+    if not distributed.is_available() or not distributed.is_gloo_available():
+        pytest.skip("torch without gloo")
+    store = tmp_path_factory.mktemp("gloo") / "store"
+    distributed.init_process_group("gloo", init_method="file://%s" % store, rank=0, world_size=1)
+    yield distributed.device_mesh.init_device_mesh("cpu", (1,))
+    distributed.destroy_process_group()
+
+
+def saves_of(tensor, folder):
+    module = torch.nn.Module()
+    module.register_parameter("w", torch.nn.Parameter(tensor, requires_grad=False))
+    yield lambda: save({"v": torch.ones(1), "w": tensor})
+    yield lambda: save_file({"v": torch.ones(1), "w": tensor}, folder / "x")
+    yield lambda: save_model(module, folder / "x")
+    yield lambda: save({"w": torch.nn.Parameter(tensor, requires_grad=False)})
+
+
+def refused(tensor, folder, *words):
+    for use in saves_of(tensor, folder):
+        with pytest.raises(ValueError) as caught:
+            use()
+        text = str(caught.value)
+        assert "Key `w`" in text and "NULL" not in text and "force_contiguous" not in text
+        assert all(word in text for word in words), text
+    assert not (folder / "x").exists()
+
+
+@pytest.mark.parametrize("kind, words", [
+    (Wrapped, (".Wrapped", "__tensor_flatten__")),
+    (Torchao, ("torchao.quantization.some.Torchao", "flatten_tensor_state_dict"))])
+def test_a_wrapper_subclass_is_named(kind, words, tmp_path):
+    refused(kind(torch.ones(3)), tmp_path, *words)
+
+
+def test_a_dtensor_is_to_be_gathered(mesh, tmp_path):
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    for place in (Shard(0), Replicate()):
+        tensor = distribute_tensor(torch.arange(16.0).reshape(4, 4), mesh, [place])
+        refused(tensor, tmp_path, "DTensor", ".full_tensor()")
+    save_file({"w": tensor.full_tensor()}, tmp_path / "x")
+    assert torch.equal(load_file(tmp_path / "x")["w"], torch.arange(16.0).reshape(4, 4))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_other_tensors_without_memory(tmp_path):
+    from torch._subclasses import FakeTensorMode
+    with FakeTensorMode():
+        fake = torch.ones(3)
+    with pytest.raises(ValueError, match="FakeTensor"):
+        save({"w": fake})
+    parts = [torch.ones(2), torch.ones(3)]
+    for layout in (torch.strided, torch.jagged):
+        with pytest.raises(ValueError, match="to_padded_tensor"):
+            save({"w": torch.nested.nested_tensor(parts, layout=layout)})
+    freed = torch.ones(3)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="Key `w`.*was freed"):
+        save({"w": freed})
+
+
+def test_a_plain_subclass_is_a_tensor(tmp_path):
+    class Own(torch.Tensor):
+        pass
+    for tensor in (torch.ones(3).as_subclass(Own), torch.ones(0).as_subclass(Own)):
+        assert save({"w": tensor}) == save({"w": torch.ones(tensor.shape)})
+
+
+def test_one_tensor_keeps_no_other_alive():
+    from test_numpy import resident_after
+    data = save({"a%d" % i: torch.ones(1 << 20, dtype=torch.uint8) for i in range(64)})
+    assert resident_after(lambda: load(data)["a3"]) < 8 << 20

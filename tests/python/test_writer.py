@@ -344,3 +344,75 @@ def test_nothing_leaks(tmp_path):
     count = sys.getrefcount(target)
     assert grows(work, 300) < 1 << 20
     assert sys.getrefcount(target) == count
+
+
+# ── An object, without a plan ──
+
+def add_all(target, before=0):
+    with _core.Writer(target, metadata={"k": "v"}) as writer:
+        for name, dtype, shape in TENSORS:
+            writer.add(name, dtype, shape)
+            writer.write(name, DATA[name])
+
+
+def check_all(data):
+    file = _core.open(data)
+    assert {name: file[name].tobytes() for name in file} == DATA and file.metadata() == {"k": "v"}
+
+
+def test_without_a_plan_into_memory(tmp_path):
+    out = io.BytesIO()
+    add_all(out)
+    check_all(out.getvalue())
+    assert out.tell() == len(out.getvalue())
+    with _core.Writer(tmp_path / "x", metadata={"k": "v"}) as writer:
+        for name, dtype, shape in TENSORS:
+            writer.add(name, dtype, shape)
+            writer.write(name, DATA[name])
+    assert (tmp_path / "x").read_bytes() == out.getvalue()
+
+
+@pytest.mark.parametrize("buffering", [-1, 0])
+def test_without_a_plan_into_an_open_file(tmp_path, buffering):
+    with open(tmp_path / "x", "wb", buffering=buffering) as out:
+        add_all(out)
+    check_all((tmp_path / "x").read_bytes())
+
+
+def test_it_begins_where_the_target_is():
+    out = io.BytesIO(b"before" + bytes(20))
+    out.seek(6)
+    add_all(out)
+    assert out.getvalue()[:6] == b"before" and out.tell() == len(out.getvalue())
+    check_all(out.getvalue()[6:])
+
+
+def test_two_files_one_behind_the_other():
+    out, ends = io.BytesIO(), [0]
+    for _ in range(2):
+        add_all(out)
+        ends.append(out.tell())
+    for begin, end in zip(ends, ends[1:]):
+        check_all(out.getvalue()[begin:end])
+
+
+def test_what_cannot_seek_needs_the_plan(tmp_path):
+    class Pipe(io.BytesIO):
+        def seekable(self):
+            return False
+    with open(tmp_path / "x", "ab") as appends:
+        for target in (Pipe(), Target(), appends):
+            with pytest.raises(_core.SafetensorError, match="expected tensors=.*cannot seek"):
+                _core.Writer(target)
+
+
+def test_what_seek_raises_comes_out():
+    class Bad(io.BytesIO):
+        def seek(self, *where):
+            raise ZeroDivisionError
+    writer = _core.Writer(Bad())
+    writer.add("a", "U8", [1])
+    with pytest.raises(ZeroDivisionError):
+        writer.write("a", b"a")
+        writer.finish()
+    writer.abandon()

@@ -7,25 +7,33 @@ convert, edit_metadata, rename_tensors, recover, slice_byte_ranges.
 
 Importing this imports no framework.
 """
-from ._core import DTYPES, File, Tensor, Writer, __version__, build_info, open
-from ._official import (SafetensorError, TensorSpec, _safe_open_handle, deserialize, safe_open,
-                        serialize, serialize_file)
+from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, Writer,
+                    __version__, build_info, open)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._install import install
+    from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
+                            serialize_file)
     from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
                          rename_tensors, slice_byte_ranges)
 
 __all__ = [
-    "DTYPES", "File", "SafetensorError", "Tensor", "TensorSpec", "Writer", "__version__",
-    "build_info", "check", "convert", "deserialize", "diff", "edit_metadata", "hash", "info",
-    "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open", "serialize",
-    "serialize_file", "slice_byte_ranges",
+    "DTYPES", "File", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
+    "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
+    "hash", "info", "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open",
+    "serialize", "serialize_file", "slice_byte_ranges",
 ]
 
-# Imported when first asked for: the import of a loader is counted in microseconds.
-_LATER = {"install": "_install"}
+# The release of the official package whose interface this is, and the names of its top level.
+_OFFICIAL_VERSION = "0.8.0"
+_OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
+                   "serialize_file")
+
+# Imported when first asked for: the import of a loader is counted in microseconds, and typing,
+# which numpy and torch import anyway, takes thousands.
+_LATER = {"install": "_install", "_safe_open_handle": "_official"}
+_LATER.update(dict.fromkeys(_OFFICIAL_NAMES, "_official"))
 _LATER.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
     "rename_tensors", "slice_byte_ranges"), "_tools"))
@@ -41,4 +49,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted({*globals(), *__all__, *_LATER})

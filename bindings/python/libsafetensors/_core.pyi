@@ -29,6 +29,9 @@ class SafetensorError(Exception):
     errno: int | None
     path: str | None
 
+class TensorNotFoundError(SafetensorError, KeyError):
+    """There is no tensor of that name: code is "tensor_not_found"."""
+
 # A path; bytes in memory (used in place, kept alive and locked); or an object with read and
 # seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`.
 class _ReadAt(Protocol):
@@ -49,17 +52,21 @@ raises ends the work and comes out of the call. Signals are looked at as often, 
 _Index = Any
 
 @final
-class File:
+class File(Mapping[str, Tensor]):
     """A model that is open: one file, or all shards of one. Immutable; any number of threads
-    may use it. Tensors and everything made of them keep its memory after close()."""
+    may use it. Tensors and everything made of them keep its memory after close(). As a mapping
+    it is registered with collections.abc; what keys, items and values give are lists."""
     def __len__(self) -> int: ...
     def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Tensor: ...
-    def keys(self, order: _Order = "offset") -> list[str]: ...
-    def items(self) -> list[tuple[str, Tensor]]: ...
-    def values(self) -> list[Tensor]: ...
-    def get(self, name: str, default: Any = None, /) -> Any: ...
+    def __eq__(self, other: object, /) -> bool:
+        """As of mappings, by names and Tensors. Another File is another one."""
+    def __hash__(self) -> int: ...
+    def keys(self, order: _Order = "offset") -> list[str]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, Tensor]]: ...  # type: ignore[override]
+    def values(self) -> list[Tensor]: ...  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any: ...  # type: ignore[override]
     def metadata(self) -> dict[str, str] | None:
         """None when there is no __metadata__. Of several shards: of a key that several have,
         the first one's value."""
@@ -111,13 +118,19 @@ class Tensor:
     @property
     def aligned(self) -> bool: ...
     def __len__(self) -> int: ...
+    def __bool__(self) -> Literal[True]:
+        """It is there, whatever it holds."""
+    def __eq__(self, other: object, /) -> bool:
+        """The same selection of the same open file; values are not compared."""
+    def __hash__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> Tensor:
         """As numpy: integers, slices of any step, ellipsis; clamped. Reads nothing."""
     def byte_ranges(self) -> list[tuple[int, int]]:
         """Half-open ranges of bytes of the file, in the order of the elements, neighbours
         joined."""
     def tobytes(self) -> bytes: ...
-    def read_into(self, buffer: Any, /) -> None: ...
+    def read_into(self, buffer: Any, /) -> None:
+        """Into memory of exactly nbytes: plain bytes, or elements of this dtype."""
     def numpy(self) -> Any: ...
     def torch(self) -> Any: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
@@ -158,10 +171,12 @@ class Writer:
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
                 link: _Link = "replace") -> Writer:
-        """target: a path, or an object with write(bytes) (then tensors come in plan order)."""
+        """target: a path, or an object with write(bytes). Of an object tensors come in plan order;
+        without a plan it must seek, and the header is written last, where it stands first."""
     def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
     def write(self, name: str, data: Any) -> None:
-        """The next bytes of this tensor; data: an object with a buffer (C order)."""
+        """The next bytes of this tensor; data: a buffer, in C order, of plain bytes or of
+        little-endian elements of the tensor's dtype (of BF16 also of 16-bit integers)."""
     def keys(self) -> list[str]: ...
     def finish(self) -> None: ...
     def abandon(self) -> None: ...

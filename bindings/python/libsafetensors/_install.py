@@ -27,13 +27,13 @@ def forward(name: str, into: dict[str, Any]) -> None:
         # `safetensors.torch` is there once it was imported, and not because ours was.
         if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
             into[key] = value
-    from . import _official
-    into["__version__"] = _official.__version__
+    from . import _OFFICIAL_NAMES, _OFFICIAL_VERSION
+    into["__version__"] = _OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
     # The official modules have no __all__: a star takes every public name. Of the package that
     # must not be ours, open and hash among them.
     if name == OFFICIAL:
-        into["__all__"] = _official.__all__
+        into["__all__"] = list(_OFFICIAL_NAMES)
 
     def look_up(key: str) -> Any:
         if key.startswith("__") or name == OFFICIAL and "." + key in _MODULES:

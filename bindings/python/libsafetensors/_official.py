@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Callable, Literal
 
-from . import _core
-from ._core import SafetensorError
+from . import _OFFICIAL_VERSION, _core
+from ._core import SafetensorError, TensorNotFoundError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Callable, Literal
-
-    Path = str | os.PathLike[str]
+Path = str | os.PathLike[str]
 
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
            "serialize_file"]
 
-__version__ = "0.8.0"
+__version__ = _OFFICIAL_VERSION
 """The release of the official package whose interface this is."""
 
 _FRAMEWORKS = {"pt": "torch", "torch": "torch", "pytorch": "torch",
                "np": "numpy", "numpy": "numpy", "tf": "tensorflow", "tensorflow": "tensorflow",
                "jax": "jax", "flax": "jax", "mlx": "mlx", "paddle": "paddle"}
 _MODES: dict[str, Literal["auto", "read"]] = {"mmap": "auto", "pread": "read"}
+# Their arrays have memory of their own, with either backend: torch alone is lent the map's.
+_OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
 
 # Name of a dtype in numpy and torch -> name in a header. In the order of the error's text.
 _HEADER_NAMES = {
@@ -81,18 +80,25 @@ def _check_type(value: Any, kind: type, argument: str) -> None:
 def _check_path(filename: Any) -> None:
     """TypeError for what is no path."""
     if not isinstance(filename, (str, bytes, os.PathLike)):
-        raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s"
-                        % type(filename).__name__)
+        hint = ""
+        if hasattr(filename, "fs") and hasattr(filename, "open"):
+            hint = "; call its open(), whose file libsafetensors.open and Writer take"
+        raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s%s"
+                        % (type(filename).__name__, hint))
 
 
 def open_file(source: Any, backend: str = "mmap", doing: str = "Error while deserializing header",
-              level: Literal["compat", "default", "strict"] = "default") -> _core.File:
-    """_core.open with the official backends and words. OSError is the subclass of its errno."""
+              level: Literal["compat", "default", "strict"] = "default",
+              framework: str = "numpy") -> _core.File:
+    """_core.open with the official backends and words. Only torch may be given a map.
+    OSError is the subclass of its errno."""
     _check_type(backend, str, "backend")
     mode = _MODES.get(backend)
     if mode is None:
         raise SafetensorError(
             'backend "%s" is invalid (expected one of: "mmap", "pread")' % (backend,))
+    if framework in _OWN_MEMORY:
+        mode = "read"
     try:
         return _core.open(source, mode=mode, level=level)
     except SafetensorError as error:
@@ -100,17 +106,29 @@ def open_file(source: Any, backend: str = "mmap", doing: str = "Error while dese
     except FileNotFoundError as error:
         if not isinstance(source, (str, bytes, os.PathLike)):
             raise
-        again = FileNotFoundError("No such file or directory: %s" % os.fsdecode(source))
+        hint = getattr(error, "hint", None) if "://" in os.fsdecode(source) else None
+        again = FileNotFoundError("No such file or directory: %s%s"
+                                  % (os.fsdecode(source), "; " + hint if hint else ""))
         again.errno = error.errno
         for name in ("code", "offset", "tensor", "hint", "path"):
             setattr(again, name, getattr(error, name, None))
         raise again from None
 
 
+def _bytes_view(data: Any) -> memoryview:
+    """TypeError for what has no buffer; a path is for load_file."""
+    if isinstance(data, (str, os.PathLike)):
+        raise TypeError("expected the bytes of a file, found %s: load_file and "
+                        "libsafetensors.open take a path" % type(data).__name__)
+    return memoryview(data)
+
+
 def open_bytes(data: Any) -> _core.File:
-    """A file in memory, copied once: what is made of it can be written to."""
+    """A file in memory. What is made of it is copied, each tensor by itself: it can be written
+    to, and keeps no other alive."""
+    view = _bytes_view(data)
     try:
-        return _core.open(bytearray(memoryview(data)), mode="map")
+        return _core.open(view)
     except SafetensorError as error:
         raise _reword(error, "Error while deserializing") from None
 
@@ -175,7 +193,8 @@ class safe_open:
     filename: str or os.PathLike; a folder with an index.json, or that file, opens as the whole
     model. framework: "pt", "np", "tf", "flax", "mlx", "paddle" or their long names. device: of
     torch (any that it knows) and paddle only, else "cpu". backend: "mmap" maps the file
-    privately: writes to tensors never reach it; "pread" reads. level: "compat" takes what the
+    privately, and tensors of torch are its memory: writes to them never reach the file; "pread"
+    reads, and for all but torch so does "mmap": their arrays have memory of their own. level: "compat" takes what the
     official package takes, also duplicate names.
 
     Raises SafetensorError for a bad file or argument, and the OSError of the system. Threads
@@ -202,7 +221,7 @@ class safe_open:
         self._framework = known
         self._device = check_device(device, known)
         self._make = _maker(known, self._device)
-        self._file = open_file(source, backend, level=level)
+        self._file = open_file(source, backend, level=level, framework=known)
 
     def _open(self) -> _core.File:
         if self._file is None:
@@ -215,7 +234,7 @@ class safe_open:
         except (SafetensorError, KeyError) as error:
             if getattr(error, "code", "") != "tensor_not_found":
                 raise
-            again = SafetensorError("File does not contain tensor %s" % name)
+            again = TensorNotFoundError("File does not contain tensor %s" % name)
             again.code, again.tensor = "tensor_not_found", name
             again.hint = getattr(error, "hint", None)
             raise again from None
@@ -497,9 +516,11 @@ def check_metadata(metadata: Any) -> dict[str, str] | None:
     if metadata is None:
         return None
     _check_type(metadata, dict, "metadata")
-    for pair in metadata.items():
-        for text in pair:
-            _check_type(text, str, "metadata")
+    for key, value in metadata.items():
+        _check_type(key, str, "metadata")
+        if not isinstance(value, str):
+            raise TypeError("argument 'metadata': %r object is not an instance of 'str', as the "
+                            "value of %r" % (type(value).__name__, key))
     known: dict[str, str] = metadata
     return known
 
@@ -550,7 +571,7 @@ def serialize_file(tensor_dict: Mapping[str, TensorSpec], filename: Path,
 def deserialize(bytes: Any) -> list[tuple[str, dict[str, Any]]]:
     """Tensors of a file in memory, in the order of the data: (name, {"shape", "dtype",
     "data"}), the data a bytearray of its own. bytes: any object with a buffer."""
-    with open_file(memoryview(bytes), doing="Error while deserializing") as file:
+    with open_file(_bytes_view(bytes), doing="Error while deserializing") as file:
         found = []
         for name in file:
             tensor = file[name]

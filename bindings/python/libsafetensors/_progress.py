@@ -1,12 +1,10 @@
 """progress= of every long call: None, True or a function of bytes done and in all."""
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any, Callable
+from types import TracebackType
+from typing import Any, Callable
 
-    Tick = Callable[[int, int | None], object]
+Tick = Callable[[int, int | None], object]
 
 
 class _Bar:

@@ -1,15 +1,12 @@
 """What the official package has not: the library's tools. Results are its JSON, parsed."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from . import _core
 from ._progress import watch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from ._types import Level, Link, Order, Path, Progress
+from ._types import Level, Link, Order, Path, Progress
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set",
            "recover", "rename_tensors", "slice_byte_ranges"]

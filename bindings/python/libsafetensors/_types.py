@@ -1,14 +1,24 @@
-"""Types of arguments, for annotations only: nothing imports this when a program runs."""
+"""Types of arguments."""
 from __future__ import annotations
 
+import sys
 from os import PathLike
-from typing import Callable, Literal, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, TypedDict, Union
 
-from typing_extensions import Unpack
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+elif sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    class Unpack:
+        """Of Python 3.11; here for annotations only."""
+
+        def __class_getitem__(cls, kind: Any) -> Any:
+            return kind
 
 __all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions", "Unpack"]
 
-Path = Union[str, "PathLike[str]"]
+Path = Union[str, PathLike[str]]
 Order = Literal["offset", "name", "natural", "header"]
 Level = Literal["compat", "default", "strict"]
 Link = Literal["replace", "follow", "refuse"]

@@ -11,6 +11,8 @@ import contextlib
 import json
 import random
 import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 from daft import DataType
 from daft.io import DataSink
@@ -18,16 +20,10 @@ from daft.io.sink import WriteResult
 from daft.recordbatch import MicroPartition
 from daft.schema import Schema
 
+from ._types import Path
 from .dataset._engines import job_of, plain_batches
+from .dataset._job import Job
 from .dataset._write import settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Literal
-
-    from ._types import Path
-    from .dataset._job import Job
 
 __all__ = ["SafetensorsSink", "write_safetensors"]
 

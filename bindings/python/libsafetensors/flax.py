@@ -1,20 +1,16 @@
 """Arrays of jax: save, save_file, load, load_file of the official package, through numpy."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from . import _core
 from . import numpy as _numpy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from jax import Array
-
-    from . import _core
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 

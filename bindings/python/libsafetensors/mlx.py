@@ -2,18 +2,15 @@
 mlx makes float32 of float64; bfloat16 needs ml_dtypes."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import mlx.core as mx
 import numpy as np
 
+from . import _core
 from . import numpy as _numpy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from . import _core
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 

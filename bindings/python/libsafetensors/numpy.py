@@ -6,6 +6,8 @@ any strides are written packed and little-endian; the caller's dict is not touch
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +18,7 @@ from ._official import header_name, open_bytes, open_file, write_bytes, write_fi
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 
@@ -136,16 +132,17 @@ def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Path,
 
 
 def load(data: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file in memory: any object with a buffer, whose bytes are copied."""
+    """Arrays of a file in memory: any object with a buffer. Each has memory of its own."""
     with open_bytes(data) as file:
         return file.numpy()
 
 
 def load_file(filename: Any, *, backend: str = "mmap", names: Iterable[str] | None = None,
               progress: Any = None) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file, or those of names. Mapped, they are the file's memory, private to this
-    process: writes never reach the file. filename: also a folder or an index.json, or an
-    object with read and seek. progress: True or a function of bytes done and in all."""
+    """Arrays of a file, or those of names. Each has memory of its own, with either backend: what
+    becomes of the file is no matter to it. libsafetensors.open(filename).numpy() maps instead.
+    filename: also a folder or an index.json, or an object with read and seek. progress: True
+    or a function of bytes done and in all."""
     from ._progress import watch
     with open_file(filename, backend) as file, watch(progress, "loading") as tick:
         return file.numpy(names, tick)

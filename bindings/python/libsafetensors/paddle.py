@@ -4,19 +4,16 @@ numpy has no bfloat16 for paddle: there its bits travel as uint16.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import paddle
 
 from . import _core
 from . import numpy as _numpy
 from ._official import check_device, open_bytes, open_file, write_bytes, write_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 

@@ -8,20 +8,16 @@ This package must be installed on every node. docs/ray.md tells more.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 from ray.data import Datasink
 from ray.data.block import BlockAccessor
 
+from ._types import Path
 from .dataset._engines import job_of, plain_batches
+from .dataset._job import Job
 from .dataset._write import settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Literal
-
-    from ._types import Path
-    from .dataset._job import Job
 
 __all__ = ["SafetensorsDatasink", "write_safetensors"]
 

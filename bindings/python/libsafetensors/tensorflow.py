@@ -2,18 +2,15 @@
 numpy."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
+from . import _core
 from . import numpy as _numpy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from . import _core
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -20,13 +22,7 @@ from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from ._types import BytesOptions, Path, SaveOptions, Unpack
+from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
 
@@ -158,6 +154,43 @@ def _aliases(state_dict: Mapping[str, Any],
 
 # ── Writing ──
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+# Module that a subclass is of (or below it) -> what makes plain tensors of it.
+_HOOKS = {
+    "torch.distributed": "save what tensor.full_tensor() returns, which every rank must call, or "
+                         "tensor.to_local(), this rank's part",
+    "torchao": "tensors, metadata = flatten_tensor_state_dict(state_dict) of "
+               "torchao.prototype.safetensors.safetensors_support makes what can be saved (and "
+               "unflatten_tensor_state_dict what was loaded), or save tensor.dequantize()",
+    "torch._subclasses": "a FakeTensor has no values: save the real one",
+    "torch.nested": "save tensor.values() and tensor.offsets(), or tensor.to_padded_tensor(0)",
+}
+
+
+def _has_memory(tensor: torch.Tensor) -> bool:
+    """There are bytes at an address; not so of what wraps other tensors."""
+    try:
+        return bool(tensor.data_ptr()) or not tensor.nelement()
+    except (NotImplementedError, RuntimeError):
+        return False
+
+
+def _refuse_wrapper(name: str, tensor: torch.Tensor) -> None:
+    """ValueError for a tensor that stands for others. Plain subclasses are tensors like any."""
+    if not tensor.is_nested and (tensor.is_meta or _has_memory(tensor)):
+        return
+    kind = type(tensor)
+    home = "torch.nested" if tensor.is_nested else kind.__module__
+    hook = next((text for module, text in _HOOKS.items()
+                 if (home + ".").startswith(module + ".")), None)
+    if hook is None:
+        hook = "save the plain tensors that it is made of"
+        if hasattr(kind, "__tensor_flatten__"):
+            hook += ", which its __tensor_flatten__() names"
+    raise ValueError("Key `%s` is a %s.%s, which wraps other tensors and has no memory of its own "
+                     "to be saved: %s." % (name, kind.__module__, kind.__qualname__, hook))
+
+
 def _evaluate_tensors_for_save(tensors: Any) -> None:
     """ValueError for what cannot be written, RuntimeError for memory that would be twice."""
     if not isinstance(tensors, dict):
@@ -167,6 +200,8 @@ def _evaluate_tensors_for_save(tensors: Any) -> None:
         if not isinstance(tensor, torch.Tensor):
             raise ValueError("Key `%s` is invalid, expected torch.Tensor but received %s"
                              % (name, type(tensor)))
+        if type(tensor) not in _PLAIN or tensor.is_nested:
+            _refuse_wrapper(name, tensor)
         if tensor.layout != torch.strided:
             sparse.append(name)
     if sparse:
@@ -232,6 +267,9 @@ def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.detach().resolve_conj()
     if tensor.is_neg():
         tensor = tensor.detach().resolve_neg()
+    if tensor.nbytes and not tensor.data_ptr():
+        raise ValueError("Key `%s` is a tensor whose memory was freed (as FSDP does with its "
+                         "parameters): gather it first." % name)
     return tensor if sys.byteorder == "little" else _swapped(tensor.detach())
 
 
@@ -346,7 +384,7 @@ def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, tor
 
 
 def load(data: Any) -> dict[str, torch.Tensor]:
-    """CPU tensors of a file in memory: any object with a buffer, whose bytes are copied."""
+    """CPU tensors of a file in memory: any object with a buffer. Each has memory of its own."""
     with open_bytes(data) as file:
         return file.torch()
 
@@ -361,7 +399,7 @@ def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
     progress: True or a function of bytes done and in all."""
     from ._progress import watch
     target = check_device(device, "torch")
-    with open_file(filename, backend) as file, watch(progress, "loading") as tick:
+    with open_file(filename, backend, framework="torch") as file, watch(progress, "loading") as tick:
         if target is None:
             return file.torch(names, tick)
         chosen = [file[name] for name in (file if names is None else names)]
@@ -395,6 +433,8 @@ def save_model(model: torch.nn.Module, filename: Path,
     try:
         save_file(state, filename, notes or None, **options)
     except ValueError as error:
+        if force_contiguous or all(tensor.is_contiguous() for tensor in state.values()):
+            raise
         raise ValueError("%s Or use save_model(..., force_contiguous=True), which saves "
                          "contiguous copies." % error) from None
 

@@ -3,10 +3,32 @@
 
 #include <string.h>
 
+/* What fsspec.open gives has open(), and no read() before. */
+static void explain_path(PyObject *object) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    bool other = PyUnicode_Check(object) || !PyErr_GivenExceptionMatches(type, PyExc_TypeError);
+    if (other || !PyObject_HasAttrString(object, "open")
+        || !PyObject_HasAttrString(object, "fs")) {
+        PyErr_Restore(type, value, trace);
+        return;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Format(PyExc_TypeError,
+                 "expected str, bytes or os.PathLike object, not %R; call its open(), which "
+                 "gives a file object",
+                 Py_TYPE(object));
+}
+
 int pysft_path_of(PyObject *object, pysft_path *out) {
     PyObject *bytes = NULL;
     *out = (pysft_path){ NULL, NULL };
-    if (!PyUnicode_FSConverter(object, &bytes)) return -1;
+    if (!PyUnicode_FSConverter(object, &bytes)) {
+        explain_path(object);
+        return -1;
+    }
     out->bytes = bytes;
     out->text = PyBytes_AsString(bytes);
     return out->text ? 0 : -1;
@@ -36,6 +58,29 @@ int pysft_uint_of(PyObject *object, uint64_t *out) {
     *out = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
     return *out == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
+}
+
+static bool int_of(PyObject *number, int *out) {
+    long value = PyLong_AsLong(number);
+    *out = (int)value;
+    if (value == -1 && PyErr_Occurred()) return false;
+    if (value == *out) return true;
+    PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
+    return false;
+}
+
+int pysft_two_of(PyObject *pair, const char *what, int out[2]) {
+    bool two = PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
+    bool integers = two && PyLong_Check(PyTuple_GetItem(pair, 0))
+                    && PyLong_Check(PyTuple_GetItem(pair, 1));
+    if (!integers) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a tuple of two integers, found %R", what,
+                     pair);
+        return -1;
+    }
+    bool fits = int_of(PyTuple_GetItem(pair, 0), &out[0])
+                && int_of(PyTuple_GetItem(pair, 1), &out[1]);
+    return fits ? 0 : -1;
 }
 
 int pysft_dtype_of(PyObject *text, sft_dtype *out) {
@@ -85,37 +130,67 @@ PyObject *pysft_bytes_take(sft_buffer *buffer) {
     return bytes;
 }
 
-/* items: list of tuples (key, value), which keeps the strings. */
-static int fill_pairs(PyObject *items, const char *what, pysft_pairs *out) {
-    for (size_t i = 0; i < out->count; i++) {
-        PyObject *pair = PyList_GetItem(items, (Py_ssize_t)i);
-        PyObject *key = pair ? PyTuple_GetItem(pair, 0) : NULL;
-        PyObject *value = key ? PyTuple_GetItem(pair, 1) : NULL;
-        if (!value) return -1;
-        if (pysft_span_of(key, what, &out->at[i].key) < 0) return -1;
-        if (pysft_span_of(value, what, &out->at[i].value) < 0) return -1;
+static int refuse_value(const char *what, PyObject *key, PyObject *value) {
+    PyErr_Format(PyExc_TypeError, "%s: of the key %R expected str, found %R", what, key,
+                 Py_TYPE(value));
+    return -1;
+}
+
+/* The UnicodeEncodeError that is set tells of which key the value was. */
+static void add_key(PyObject *key) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *reason = value ? PyObject_GetAttrString(value, "reason") : NULL;
+    PyObject *more = reason ? PyUnicode_FromFormat("%S, in the value of %R", reason, key) : NULL;
+    if (more) (void)PyObject_SetAttrString(value, "reason", more);
+    Py_XDECREF(reason);
+    Py_XDECREF(more);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+}
+
+/* One (key, value), which is put in the list's place as a tuple. */
+static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair *out) {
+    PyObject *item = PyList_GetItem(items, at);
+    PyObject *pair = item ? PySequence_Tuple(item) : NULL;
+    if (!pair || PyList_SetItem(items, at, pair) < 0) return -1;
+    if (PyTuple_Size(pair) != 2) {
+        PyErr_Format(PyExc_TypeError, "%s: expected items of a key and a value, found %zd parts",
+                     what, PyTuple_Size(pair));
+        return -1;
     }
-    return 0;
+    PyObject *key = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1);
+    if (pysft_span_of(key, what, &out->key) < 0) return -1;
+    if (!PyUnicode_Check(value)) return refuse_value(what, key, value);
+    if (pysft_span_of(value, what, &out->value) == 0) return 0;
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) add_key(key);
+    return -1;
+}
+
+/* A list of what items() of a mapping gives, or NULL with an exception. */
+static PyObject *items_of(PyObject *mapping, const char *what) {
+    PyObject *items = PyMapping_Items(mapping);
+    if (items || !PyErr_ExceptionMatches(PyExc_AttributeError)) return items;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s: expected a mapping of str to str, found %R", what,
+                 Py_TYPE(mapping));
+    return NULL;
 }
 
 int pysft_pairs_of(PyObject *mapping, const char *what, pysft_pairs *out) {
     *out = (pysft_pairs){ NULL, 0, NULL };
     if (!mapping || mapping == Py_None) return 0;
-    PyObject *items = PyMapping_Items(mapping);
-    if (!items) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-        PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "%s: expected a mapping of str to str, found %R", what,
-                     Py_TYPE(mapping));
-        return -1;
-    }
-    out->keep = items;
-    out->count = (size_t)PyList_Size(items);
+    out->keep = items_of(mapping, what);
+    if (!out->keep) return -1;
+    out->count = (size_t)PyList_Size(out->keep);
     out->at = PyMem_Malloc((out->count ? out->count : 1) * sizeof *out->at);
-    if (!out->at) PyErr_NoMemory();
-    if (out->at && fill_pairs(items, what, out) == 0) return 0;
-    pysft_pairs_free(out);
-    return -1;
+    int rc = out->at ? 0 : -1;
+    if (rc < 0) PyErr_NoMemory();
+    for (size_t i = 0; rc == 0 && i < out->count; i++)
+        rc = fill_pair(out->keep, (Py_ssize_t)i, what, &out->at[i]);
+    if (rc < 0) pysft_pairs_free(out);
+    return rc;
 }
 
 void pysft_pairs_free(pysft_pairs *pairs) {

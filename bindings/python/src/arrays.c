@@ -181,6 +181,19 @@ static void unpack_bits(const uint8_t *from, uint32_t bits, uint64_t count, uint
     }
 }
 
+/* In parts of whole bytes, between which signals are looked at. */
+static int unpack_all(const uint8_t *from, uint32_t bits, uint64_t count, uint8_t *into) {
+    const uint64_t part = UINT64_C(8) << 20;
+    for (uint64_t done = 0; done < count; done += part) {
+        uint64_t now = count - done < part ? count - done : part;
+        Py_BEGIN_ALLOW_THREADS
+        unpack_bits(from + done / 8 * bits, bits, now, into + done);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0) return -1;
+    }
+    return 0;
+}
+
 static PyObject *unpacked_array(pysft_state *state, pysft_numpy *numpy, PyObject *dtype,
                                 const pysft_piece *piece) {
     uint32_t bits = sft_dtype_describe(piece->dtype)->bits;
@@ -192,10 +205,8 @@ static PyObject *unpacked_array(pysft_state *state, pysft_numpy *numpy, PyObject
     bytes.data = pysft_store_bytes(block);
     bytes.writable = true;
     bytes.bytes = count;
-    Py_BEGIN_ALLOW_THREADS
-    unpack_bits((const uint8_t *)piece->data, bits, count, (uint8_t *)bytes.data);
-    Py_END_ALLOW_THREADS
-    PyObject *array = array_over(state, numpy, dtype, &bytes);
+    int rc = unpack_all((const uint8_t *)piece->data, bits, count, (uint8_t *)bytes.data);
+    PyObject *array = rc < 0 ? NULL : array_over(state, numpy, dtype, &bytes);
     pysft_store_drop(block);
     return array;
 }

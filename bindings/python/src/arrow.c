@@ -262,12 +262,15 @@ static void stream_dealloc(PyObject *object) {
 }
 
 static PyMethodDef stream_methods[] = {
-    { "schema", stream_schema, METH_NOARGS, "A new capsule with the schema." },
+    { "schema", stream_schema, METH_NOARGS,
+      "schema($self, /)\n--\n\n"
+      "A new capsule with the schema." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot stream_slots[] = {
-    { Py_tp_doc, "Batches of an Arrow stream, each a capsule." },
+    { Py_tp_doc, "ArrowStream(source)\n--\n\n"
+      "Batches of an Arrow stream, each a capsule." },
     { Py_tp_new, stream_new },
     { Py_tp_dealloc, stream_dealloc },
     { Py_tp_iter, PyObject_SelfIter },

@@ -1,6 +1,9 @@
 /* Many tensors at once: a dict of arrays, without a Tensor object for each. */
 #include "piece.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* One tensor to be converted. */
 typedef struct {
     const sft_tensor *facts;
@@ -97,6 +100,9 @@ static int add_read(pick *one, sft_read *reads, size_t *count) {
     return 0;
 }
 
+#define STAGE ((size_t)256 << 10)
+#define STAGE_SMALL ((size_t)32 << 10)
+
 /* Progress over the shards together. */
 typedef struct {
     const sft_job *job;
@@ -109,12 +115,59 @@ static bool shared_tick(void *ctx, uint64_t done, uint64_t total) {
     return shared->job->tick(shared->job->ctx, shared->before + done, shared->total);
 }
 
+static sft_code read_each(const sft_file *file, const sft_read *reads, size_t count,
+                          shared_job *shared, sft_error *err) {
+    sft_job job = { sizeof job, shared_tick, shared, 1 };
+    sft_code code = count ? sft_read_many(file, reads, count, &job, err) : SFT_OK;
+    for (size_t i = 0; i < count; i++) shared->before += reads[i].len;
+    return code;
+}
+
+/* How many of the reads are small and lie one behind the other, so that one reading of STAGE
+ * bytes gets them all; *bytes: of these. */
+static size_t count_neighbours(const sft_read *reads, size_t count, size_t *bytes) {
+    size_t n = 0;
+    *bytes = 0;
+    while (n < count && reads[n].len <= STAGE_SMALL && reads[n].len <= STAGE - *bytes) {
+        if (n > 0 && reads[n].tensor->offset != reads[n - 1].tensor->offset + reads[n - 1].len)
+            break;
+        *bytes += reads[n++].len;
+    }
+    return n;
+}
+
+/* What cannot be read at once is read by itself, for the error to name the tensor. */
+static sft_code read_neighbours(const sft_file *file, const sft_read *reads, size_t count,
+                                size_t bytes, char *stage, shared_job *shared, sft_error *err) {
+    if (sft_read_at(file, reads[0].tensor->offset, stage, bytes, err))
+        return read_each(file, reads, count, shared, err);
+    for (size_t i = 0; i < count; i++) {
+        if (reads[i].len) memcpy(reads[i].dst, stage, reads[i].len);
+        stage += reads[i].len;
+    }
+    bool goes_on = shared_tick(shared, bytes, bytes);
+    shared->before += bytes;
+    return goes_on ? SFT_OK : sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
+}
+
+/* Without memory for the stage each is read by itself. */
 static sft_code read_shard(const batch *all, size_t shard, const sft_read *reads, size_t count,
                            shared_job *shared, sft_error *err) {
     const sft_file *file = sft_set_shard(pysft_store_set(all->store), shard);
-    sft_job job = { sizeof job, shared_tick, shared, 1 };
-    sft_code code = sft_read_many(file, reads, count, &job, err);
-    for (size_t i = 0; i < count; i++) shared->before += reads[i].len;
+    char *stage = count > 1 && !sft_file_source(file).base ? malloc(STAGE) : NULL;
+    sft_code code = SFT_OK;
+    size_t from = 0, bytes;
+    for (size_t i = 0; stage && code == SFT_OK && i < count;) {
+        size_t n = count_neighbours(reads + i, count - i, &bytes);
+        i += n ? n : 1;
+        if (n < 2) continue;
+        code = read_each(file, reads + from, i - n - from, shared, err);
+        if (code == SFT_OK)
+            code = read_neighbours(file, reads + i - n, n, bytes, stage, shared, err);
+        from = i;
+    }
+    if (code == SFT_OK) code = read_each(file, reads + from, count - from, shared, err);
+    free(stage);
     return code;
 }
 
@@ -233,6 +286,7 @@ static PyObject *convert_each(const batch *all, bool torch) {
         PyObject *array = torch ? torch_of_pick(all, one) : numpy_of_pick(all, one, &base);
         if (!array || PyDict_SetItem(dict, one->name, array) < 0) Py_CLEAR(dict);
         Py_XDECREF(array);
+        if (i % 4096 == 4095 && PyErr_CheckSignals() < 0) Py_CLEAR(dict);
     }
     Py_XDECREF(base.memory);
     return dict;

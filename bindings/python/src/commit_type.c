@@ -315,14 +315,24 @@ static void commit_dealloc(PyObject *object) {
 }
 
 static PyMethodDef commit_methods[] = {
-    { "add", commit_add, METH_O, "Receipts of one task." },
+    { "add", commit_add, METH_O,
+      "add($self, receipts, /)\n--\n\n"
+      "Receipts of one task." },
     { "prepare", (PyCFunction)(void (*)(void))commit_prepare, METH_VARARGS | METH_KEYWORDS,
+      "prepare($self, /, progress=None)\n--\n\n"
       "Lock, check all shards, find duplicates; nothing visible changes." },
-    { "index", commit_index, METH_NOARGS, "Rows of the index: a capsule with an Arrow stream." },
+    { "index", commit_index, METH_NOARGS,
+      "index($self, /)\n--\n\n"
+      "Rows of the index: a capsule with an Arrow stream." },
     { "publish", (PyCFunction)(void (*)(void))commit_publish, METH_VARARGS | METH_KEYWORDS,
+      "publish($self, /, index=None, progress=None)\n--\n\n"
       "Put all into place; list of warnings about what could not be cleaned up." },
-    { "abort", commit_abort, METH_NOARGS, "Remove this job's files, unless it is published." },
-    { "close", commit_close, METH_NOARGS, "Unlock; removes nothing." },
+    { "abort", commit_abort, METH_NOARGS,
+      "abort($self, /)\n--\n\n"
+      "Remove this job's files, unless it is published." },
+    { "close", commit_close, METH_NOARGS,
+      "close($self, /)\n--\n\n"
+      "Unlock; removes nothing." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -337,7 +347,9 @@ static PyGetSetDef commit_fields[] = {
 };
 
 static PyType_Slot commit_slots[] = {
-    { Py_tp_doc, "Receipts of tasks on their way to a manifest." },
+    { Py_tp_doc, "Commit(options, storage, schema=None, *, how='error', adopt_listing=False,\n"
+      " job=None, lock_wait=0)\n--\n\n"
+      "Receipts of tasks on their way to a manifest." },
     { Py_tp_new, commit_new },
     { Py_tp_dealloc, commit_dealloc },
     { Py_tp_traverse, commit_traverse },

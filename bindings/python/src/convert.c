@@ -1,5 +1,5 @@
 /* Models and elements in other dtypes. */
-#include "tools.h"
+#include "specs.h"
 
 #include "safetensors_convert.h"
 
@@ -224,6 +224,7 @@ static int cast_sizes(pysft_state *state, size_t bytes, sft_dtype from, sft_dtyp
 
 static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype from,
                            sft_dtype to, bool saturate) {
+    uint32_t from_bits = sft_dtype_describe(from)->bits, to_bits = sft_dtype_describe(to)->bits;
     sft_cast_options options = SFT_CAST_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
@@ -234,10 +235,19 @@ static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype 
     PyObject *out = PyByteArray_FromStringAndSize(NULL, bytes);
     if (!out) return NULL;
     char *at = PyByteArray_AsString(out);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_cast(from, view->buf, to, at, count, &options, NULL, &err);
-    Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return out;
+    const char *in = view->buf;
+    const uint64_t part = UINT64_C(4) << 20; /* elements, of whole bytes */
+    int rc = 0;
+    code = SFT_OK;
+    for (uint64_t done = 0; rc == 0 && code == SFT_OK && done < count; done += part) {
+        uint64_t now = count - done < part ? count - done : part;
+        Py_BEGIN_ALLOW_THREADS
+        code = sft_cast(from, in + done / 8 * from_bits, to, at + done / 8 * to_bits, now,
+                        &options, NULL, &err);
+        Py_END_ALLOW_THREADS
+        rc = PyErr_CheckSignals();
+    }
+    if (rc == 0 && code == SFT_OK) return out;
     Py_DECREF(out);
     return pysft_raise(state, &err, NULL);
 }
@@ -252,7 +262,9 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
                                      &saturate)
         || pysft_dtype_of(source, &from) < 0 || pysft_dtype_of(target, &to) < 0)
         return NULL;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    if (!pysft_elements_take(pysft_state_of(module), data, PyBUF_CONTIG_RO, from,
+                             (sft_span){ NULL, 0 }, &view))
+        return NULL;
     PyObject *out = cast_view(pysft_state_of(module), &view, from, to, saturate != 0);
     PyBuffer_Release(&view);
     return out;
@@ -263,8 +275,11 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
 int pysft_convert_add(PyObject *module) {
     static PyMethodDef functions[] = {
         { "convert", (PyCFunction)(void (*)(void))convert, METH_VARARGS | METH_KEYWORDS,
+          "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
+          " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None)\n--\n\n"
           "Write a model with its tensors in another dtype." },
         { "cast", (PyCFunction)(void (*)(void))cast, METH_VARARGS | METH_KEYWORDS,
+          "cast($module, /, data, source, target, saturate=False)\n--\n\n"
           "Elements, packed as in a file, in another dtype." },
         { NULL, NULL, 0, NULL },
     };

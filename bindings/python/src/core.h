@@ -31,6 +31,7 @@ typedef struct pysft_torch pysft_torch;
 /* Everything the module keeps. */
 struct pysft_state {
     PyObject *error;              /* libsafetensors.SafetensorError */
+    PyObject *missing;            /* libsafetensors.TensorNotFoundError */
     PyTypeObject *file_type;
     PyTypeObject *tensor_type;
     PyTypeObject *memory_type;
@@ -59,6 +60,7 @@ int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 int pysft_error_add(PyObject *module);
 int pysft_memory_add(PyObject *module);
 int pysft_file_add(PyObject *module);
+int pysft_open_add(PyObject *module);
 int pysft_tensor_add(PyObject *module);
 int pysft_save_add(PyObject *module);   /* save_file, save_bytes */
 int pysft_writer_add(PyObject *module); /* Writer */
@@ -99,10 +101,14 @@ int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out);
 /* UTF-8 of a str, which it belongs to. TypeError (naming `what`) for another object,
  * UnicodeEncodeError for lone surrogates. */
 int pysft_span_of(PyObject *text, const char *what, sft_span *out);
+/* A tuple of two integers, of which out is filled. TypeError names `what`; OverflowError. */
+int pysft_two_of(PyObject *pair, const char *what, int out[2]);
 /* Number from 0 on. TypeError, OverflowError. */
 int pysft_uint_of(PyObject *object, uint64_t *out);
 /* dtype by its header name, "BF16". TypeError, ValueError. */
 int pysft_dtype_of(PyObject *text, sft_dtype *out);
+/* Of a Tensor. */
+sft_dtype pysft_tensor_dtype(PyObject *tensor);
 /* One of `names` (ends with NULL) by its place in the list; ValueError tells all of them. */
 int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out);
 /* New str from UTF-8 of a file; bytes that are not UTF-8 become U+FFFD. */

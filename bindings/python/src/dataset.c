@@ -186,10 +186,18 @@ static void dataset_dealloc(PyObject *object) {
 }
 
 static PyMethodDef dataset_methods[] = {
-    { "shards", dataset_shards, METH_NOARGS, "Facts of all shards, in the order of samples." },
-    { "check_shard", dataset_check_shard, METH_O, "Raises unless it is as the manifest says." },
-    { "info_json", dataset_info, METH_VARARGS, "What `dataset info --json` prints." },
-    { "ls_json", dataset_ls, METH_VARARGS, "What `dataset ls --json` prints." },
+    { "shards", dataset_shards, METH_NOARGS,
+      "shards($self, /)\n--\n\n"
+      "Facts of all shards, in the order of samples." },
+    { "check_shard", dataset_check_shard, METH_O,
+      "check_shard($self, number, /)\n--\n\n"
+      "Raises unless it is as the manifest says." },
+    { "info_json", dataset_info, METH_VARARGS,
+      "info_json($self, path, /)\n--\n\n"
+      "What `dataset info --json` prints." },
+    { "ls_json", dataset_ls, METH_VARARGS,
+      "ls_json($self, path, keys=None, /)\n--\n\n"
+      "What `dataset ls --json` prints." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -201,7 +209,7 @@ static PyGetSetDef dataset_fields[] = {
 };
 
 static PyType_Slot dataset_slots[] = {
-    { Py_tp_doc, "A manifest that was read; immutable." },
+    { Py_tp_doc, "Dataset(storage)\n--\n\nA manifest that was read; immutable." },
     { Py_tp_new, dataset_new },
     { Py_tp_dealloc, dataset_dealloc },
     { Py_tp_traverse, dataset_traverse },
@@ -300,11 +308,17 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
 
 static PyMethodDef care_methods[] = {
     { "dataset_verify", (PyCFunction)(void (*)(void))dataset_verify,
-      METH_VARARGS | METH_KEYWORDS, "What `dataset verify --json` prints." },
+      METH_VARARGS | METH_KEYWORDS,
+      "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n"
+      "What `dataset verify --json` prints." },
     { "dataset_gc", (PyCFunction)(void (*)(void))dataset_gc, METH_VARARGS | METH_KEYWORDS,
+      "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n"
       "What `dataset gc --json` prints." },
     { "dataset_compact", (PyCFunction)(void (*)(void))dataset_compact,
-      METH_VARARGS | METH_KEYWORDS, "What `dataset compact --json` prints." },
+      METH_VARARGS | METH_KEYWORDS,
+      "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
+      " progress=None)\n--\n\n"
+      "What `dataset compact --json` prints." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -6,29 +6,59 @@
 #include <sys/stat.h>
 
 static const char error_doc[] =
+    "SafetensorError(*args)\n--\n\n"
     "What went wrong: str() tells it, with the path in front.\n\n"
     "code: name of the error code as in docs/errors.md, \"data_truncated\".\n"
     "offset: byte of the file, tensor: its name, errno, path: where known, else None.\n"
     "hint: what to try next, or None.";
 
+static const char missing_doc[] =
+    "TensorNotFoundError(*args)\n--\n\n"
+    "A SafetensorError that is a KeyError too: there is no tensor of that name.";
+
 static const char *const error_fields[] = { "code",  "offset", "tensor", "hint",
                                             "errno", "path",   NULL };
 
+/* An exception class, whose signature inspect finds in the text it is made with. `fields`
+ * is taken over and may be NULL after a failure. */
+static PyObject *make_class(const char *name, const char *signed_doc, PyObject *bases,
+                            PyObject *fields) {
+    const char *doc = strstr(signed_doc, "--\n\n") + 4;
+    PyObject *cls =
+        fields ? PyErr_NewExceptionWithDoc(name, signed_doc, bases, fields) : NULL;
+    PyObject *text = cls ? PyUnicode_FromString(doc) : NULL;
+    if (!text || PyObject_SetAttrString(cls, "__doc__", text) < 0) Py_CLEAR(cls);
+    Py_XDECREF(text);
+    Py_XDECREF(fields);
+    return cls;
+}
+
+static PyObject *none_fields(void) {
+    PyObject *fields = PyDict_New();
+    for (size_t i = 0; fields && error_fields[i]; i++)
+        if (PyDict_SetItemString(fields, error_fields[i], Py_None) < 0) Py_CLEAR(fields);
+    return fields;
+}
+
+/* KeyError shows the repr of what it is given; a sentence is to be shown as it is. */
+static PyObject *plain_text_fields(void) {
+    PyObject *show = PyObject_GetAttrString(PyExc_BaseException, "__str__");
+    PyObject *fields = show ? Py_BuildValue("{sO}", "__str__", show) : NULL;
+    Py_XDECREF(show);
+    return fields;
+}
+
 int pysft_error_add(PyObject *module) {
     pysft_state *state = pysft_state_of(module);
-    PyObject *fields = PyDict_New();
-    if (!fields) return -1;
-    for (size_t i = 0; error_fields[i]; i++) {
-        if (PyDict_SetItemString(fields, error_fields[i], Py_None) < 0) {
-            Py_DECREF(fields);
-            return -1;
-        }
-    }
-    state->error = PyErr_NewExceptionWithDoc("libsafetensors.SafetensorError", error_doc, NULL,
-                                             fields);
-    Py_DECREF(fields);
-    if (!state->error) return -1;
-    return PyModule_AddObjectRef(module, "SafetensorError", state->error);
+    state->error = make_class("libsafetensors.SafetensorError", error_doc, NULL, none_fields());
+    PyObject *bases = state->error ? PyTuple_Pack(2, state->error, PyExc_KeyError) : NULL;
+    if (!bases) return -1;
+    state->missing = make_class("libsafetensors.TensorNotFoundError", missing_doc, bases,
+                                plain_text_fields());
+    Py_DECREF(bases);
+    if (!state->missing) return -1;
+    if (PyModule_AddObjectRef(module, "SafetensorError", state->error) < 0) return -1;
+    return PyModule_AddObjectRef(module, "TensorNotFoundError", state->missing);
 }
 
 /* Borrowed class of the row's name. */
@@ -67,6 +97,7 @@ static int number_of(const sft_error *err, const char *path) {
 
 /* New reference: of OSError, the subclass that stands for this errno. */
 static PyObject *class_of(pysft_state *state, const sft_error *err, int number) {
+    if (err->code == SFT_TENSOR_NOT_FOUND) return Py_NewRef(state->missing);
     PyObject *cls = class_named(state, sft_code_describe(err->code)->exception);
     if (cls != PyExc_OSError || number == 0) return Py_NewRef(cls);
     PyObject *one = PyObject_CallFunction(cls, "is", number, "");
@@ -79,6 +110,28 @@ static PyObject *class_of(pysft_state *state, const sft_error *err, int number) 
 static PyObject *tensor_text(const sft_error *err) {
     if (err->tensor_len == SFT_NO_TENSOR) return Py_NewRef(Py_None);
     return pysft_text((sft_span){ err->tensor, err->tensor_len });
+}
+
+static const char url_hint[] =
+    "a URL is not a path: download the file, or hand over an open one, fsspec.open(url).open()";
+
+/* scheme://… */
+static bool is_url(const char *path) {
+    const char *at = path;
+    while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+           (at > path && ((*at >= '0' && *at <= '9') || *at == '+' || *at == '.' || *at == '-')))
+        at++;
+    return at > path && strncmp(at, "://", 3) == 0;
+}
+
+/* The error, or in *room what it is of a URL that was taken for a path: nothing is there. */
+static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *room) {
+    bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
+    if (!nothing || !path || !is_url(path)) return err;
+    *room = *err;
+    (void)PyOS_snprintf(room->message, sizeof room->message, "%.200s; %s", err->message, url_hint);
+    room->hint = url_hint;
+    return room;
 }
 
 /* "path: byte 12: tensor 'x': expected …, found …" */
@@ -121,8 +174,10 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
     return set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None));
 }
 
-PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path) {
+PyObject *pysft_raise(pysft_state *state, const sft_error *given, const char *path) {
     PyObject *cls = NULL, *where = NULL, *tensor = NULL, *text = NULL, *exc = NULL;
+    sft_error told;
+    const sft_error *err = with_url_hint(given, path, &told);
     if (PyErr_Occurred()) return NULL;
     int number = number_of(err, path);
     cls = class_of(state, err, number);

@@ -1,4 +1,4 @@
-/* File: an open model, and open() itself. */
+/* File: an open model. */
 #include "piece.h"
 
 typedef struct {
@@ -25,7 +25,13 @@ static pysft_store *hold(PyObject *self) {
     return store;
 }
 
-static PyObject *file_new(pysft_state *state, pysft_store *store) {
+static bool is_closed(PyObject *self) {
+    pysft_store *store = swap_store((FileObject *)self, false);
+    pysft_store_drop(store);
+    return store == NULL;
+}
+
+PyObject *pysft_file_new(pysft_state *state, pysft_store *store) {
     FileObject *self = PyObject_GC_New(FileObject, state->file_type);
     if (!self) {
         pysft_store_drop(store);
@@ -210,12 +216,44 @@ static PyObject *file_values(PyObject *object, PyObject *none) {
     return list_items(object, false);
 }
 
-static PyObject *file_get(PyObject *object, PyObject *args) {
+static PyObject *file_get(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *keywords[] = { "name", "default", NULL };
     PyObject *name, *other = Py_None;
-    if (!PyArg_ParseTuple(args, "O|O:get", &name, &other)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:get", keywords, &name, &other))
+        return NULL;
     int there = file_contains(object, name);
     if (there < 0) return NULL;
     return there ? file_subscript(object, name) : Py_NewRef(other);
+}
+
+static bool has_items(PyObject *object) {
+    return PyDict_Check(object) || PyObject_HasAttrString(object, "items");
+}
+
+static PyObject *dict_of(PyObject *mapping) {
+    PyObject *dict = PyDict_New();
+    if (dict && PyDict_Update(dict, mapping) < 0) Py_CLEAR(dict);
+    return dict;
+}
+
+/* As mappings are compared, by names and Tensors: those of another File are others. */
+static PyObject *file_compare(PyObject *object, PyObject *other, int op) {
+    PyObject *one = NULL, *two = NULL, *answer = NULL;
+    if (op != Py_EQ && op != Py_NE) return Py_NewRef(Py_NotImplemented);
+    if (Py_TYPE(object) == Py_TYPE(other) || is_closed(object))
+        return PyBool_FromLong((object == other) == (op == Py_EQ));
+    if (!has_items(other)) return Py_NewRef(Py_NotImplemented);
+    one = dict_of(object);
+    if (one) two = dict_of(other);
+    if (two) answer = PyObject_RichCompare(one, two, op);
+    Py_XDECREF(one);
+    Py_XDECREF(two);
+    return answer;
+}
+
+static Py_hash_t file_hash(PyObject *object) {
+    Py_hash_t at = (Py_hash_t)((uintptr_t)object / sizeof(void *));
+    return at == -1 ? -2 : at;
 }
 
 /* ── Header ──────────────────────────────────────────────────────────────── */
@@ -335,17 +373,22 @@ static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) 
 
 static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
                              uint64_t begin, uint64_t len) {
+    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
     sft_error err = SFT_ERROR_INIT;
-    sft_code code;
+    sft_code code = SFT_OK;
     pysft_store *block = pysft_store_block(len);
     if (!block) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_read_at(sft_set_shard(pysft_store_set(store), shard), begin,
-                       pysft_store_bytes(block), (size_t)len, &err);
-    Py_END_ALLOW_THREADS
-    PyObject *memory =
-        code == SFT_OK ? pysft_memory_new(state, block, pysft_store_bytes(block), len, false)
-                       : pysft_raise(state, &err, pysft_store_path(store));
+    char *into = pysft_store_bytes(block);
+    for (uint64_t done = 0; code == SFT_OK && done < len; done += most) {
+        uint64_t now = len - done < most ? len - done : most;
+        Py_BEGIN_ALLOW_THREADS
+        code = sft_read_at(file, begin + done, into + done, (size_t)now, &err);
+        Py_END_ALLOW_THREADS
+        if (code == SFT_OK && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
+    }
+    PyObject *memory = code == SFT_OK ? pysft_memory_new(state, block, into, len, false)
+                                      : pysft_raise(state, &err, pysft_store_path(store));
     pysft_store_drop(block);
     return memory;
 }
@@ -387,9 +430,7 @@ static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs)
 
 static PyObject *get_closed(PyObject *object, void *closure) {
     (void)closure;
-    pysft_store *store = swap_store((FileObject *)object, false);
-    pysft_store_drop(store);
-    return PyBool_FromLong(store == NULL);
+    return PyBool_FromLong(is_closed(object));
 }
 
 static PyObject *get_mapped(PyObject *object, void *closure) {
@@ -473,27 +514,35 @@ static PyGetSetDef file_getset[] = {
 
 static PyMethodDef file_methods[] = {
     { "keys", WITH_KEYWORDS(file_keys), METH_VARARGS | METH_KEYWORDS,
-      "keys(order='offset') -> list of names: by 'offset', 'name', 'natural' or 'header'." },
+      "keys($self, /, order='offset')\n--\n\n"
+      "Names, a list: by 'offset', 'name', 'natural' or 'header'." },
     { "items", file_items, METH_NOARGS,
-      "items() -> list of (name, Tensor), in the order of the data." },
-    { "values", file_values, METH_NOARGS, "values() -> list of Tensors, in the same order." },
-    { "get", file_get, METH_VARARGS, "get(name, default=None) -> Tensor, or default." },
+      "items($self, /)\n--\n\nA list of (name, Tensor), in the order of the data." },
+    { "values", file_values, METH_NOARGS,
+      "values($self, /)\n--\n\nA list of Tensors, in the order of the data." },
+    { "get", WITH_KEYWORDS(file_get), METH_VARARGS | METH_KEYWORDS,
+      "get($self, /, name, default=None)\n--\n\nThe Tensor, or default." },
     { "metadata", file_metadata, METH_NOARGS,
-      "metadata() -> dict, or None when there is no __metadata__." },
+      "metadata($self, /)\n--\n\nA dict, or None when there is no __metadata__." },
     { "numpy", WITH_KEYWORDS(file_numpy), METH_VARARGS | METH_KEYWORDS,
-      "numpy(names=None, progress=None) -> dict of numpy arrays, all or those named." },
+      "numpy($self, /, names=None, progress=None)\n--\n\n"
+      "A dict of numpy arrays, all or those named." },
     { "torch", WITH_KEYWORDS(file_torch), METH_VARARGS | METH_KEYWORDS,
-      "torch(names=None, progress=None) -> dict of torch tensors on the CPU." },
+      "torch($self, /, names=None, progress=None)\n--\n\n"
+      "A dict of torch tensors on the CPU, all or those named." },
     { "ls_json", WITH_KEYWORDS(file_ls_json), METH_VARARGS | METH_KEYWORDS,
-      "ls_json(order='offset') -> str: every tensor's facts as JSON." },
+      "ls_json($self, /, order='offset')\n--\n\nEvery tensor's facts as JSON." },
     { "header", WITH_KEYWORDS(file_header), METH_VARARGS | METH_KEYWORDS,
-      "header(shard=0) -> bytes of the header as stored." },
+      "header($self, /, shard=0)\n--\n\nBytes of the header as stored." },
     { "memory", WITH_KEYWORDS(file_memory), METH_VARARGS | METH_KEYWORDS,
-      "memory(begin, end, shard=0) -> buffer of these bytes of the file, which must be of its\n"
-      "data: a mapped file's own memory, read-only, else a copy. For tensors side by side." },
-    { "close", file_close, METH_NOARGS, "close(): tensors made before keep the memory." },
-    { "__enter__", file_enter, METH_NOARGS, NULL },
-    { "__exit__", file_exit, METH_VARARGS, NULL },
+      "memory($self, /, begin, end, shard=0)\n--\n\n"
+      "A buffer of these bytes of the file, which must be of its data: a mapped file's own\n"
+      "memory, read-only, else a copy. For tensors side by side." },
+    { "close", file_close, METH_NOARGS,
+      "close($self, /)\n--\n\nEnd this handle: tensors made before keep the memory." },
+    { "__enter__", file_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe File itself." },
+    { "__exit__", file_exit, METH_VARARGS,
+      "__exit__($self, kind, value, trace, /)\n--\n\nClose it." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -503,6 +552,8 @@ static PyType_Slot file_slots[] = {
     { Py_tp_traverse, file_traverse },
     { Py_tp_clear, file_clear },
     { Py_tp_repr, file_repr },
+    { Py_tp_richcompare, file_compare },
+    { Py_tp_hash, file_hash },
     { Py_tp_iter, file_iter },
     { Py_tp_getset, file_getset },
     { Py_tp_methods, file_methods },
@@ -519,50 +570,19 @@ static PyType_Spec file_spec = {
     .slots = file_slots,
 };
 
-/* ── open() ──────────────────────────────────────────────────────────────── */
-
-static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = { "source",      "mode",             "level", "legacy",
-                             "header_only", "max_header_bytes", "beneath", NULL };
-    static const char *const modes[] = { "auto", "map", "cow", "read", NULL };
-    static const char *const levels[] = { "compat", "default", "strict", NULL };
-    PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
-    int mode = PYSFT_AUTO, level = SFT_LEVEL_DEFAULT, legacy = 0, header_only = 0;
-    pysft_opening opening = PYSFT_OPENING_INIT;
-    PyObject *beneath = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOO:open", names, &source, &mode_text,
-                                     &level_text, &legacy, &header_only, &limit, &beneath))
-        return NULL;
-    if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
-    if (level_text && pysft_choice_of(level_text, "level", levels, &level) < 0) return NULL;
-    if (limit != Py_None && pysft_uint_of(limit, &opening.max_header_bytes) < 0) return NULL;
-    opening.mode = (pysft_mode)mode;
-    opening.level = (sft_level)level;
-    opening.legacy = legacy;
-    opening.header_only = header_only;
-    pysft_path folder = { NULL, NULL };
-    if (beneath != Py_None && pysft_path_of(beneath, &folder) < 0) return NULL;
-    opening.beneath = folder.text;
-    pysft_state *state = pysft_state_of(module);
-    pysft_store *store = pysft_store_open(state, source, &opening);
-    pysft_path_free(&folder);
-    return store ? file_new(state, store) : NULL;
+/* isinstance(file, Mapping); match statements take it for one, too. */
+static int register_mapping(PyObject *type) {
+    PyObject *module = PyImport_ImportModule("_collections_abc");
+    PyObject *mapping = module ? PyObject_GetAttrString(module, "Mapping") : NULL;
+    PyObject *done = mapping ? PyObject_CallMethod(mapping, "register", "O", type) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(mapping);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
 }
 
-static PyMethodDef open_methods[] = {
-    { "open", WITH_KEYWORDS(core_open), METH_VARARGS | METH_KEYWORDS,
-      "open(source, *, mode='auto', level='default', legacy=False, header_only=False,\n"
-      "     max_header_bytes=None, beneath=None) -> File\n\n"
-      "source: a path (of a file, an index.json or a folder with one); bytes in memory; or an\n"
-      "object with read and seek, or with size and read_at(offset, length).\n"
-      "mode: 'auto' maps privately (copy-on-write), or reads where nothing can be mapped; 'map'\n"
-      "shares a read-only map, and of bytes in memory lends them; 'cow'; 'read'.\n"
-      "beneath: the folder that the path begins with, where the rest was named by a file: no link\n"
-      "leads out of it, and only a regular file is opened." },
-    { NULL, NULL, 0, NULL },
-};
-
 int pysft_file_add(PyObject *module) {
-    if (pysft_type_add(module, &file_spec, &pysft_state_of(module)->file_type) < 0) return -1;
-    return pysft_functions_add(module, open_methods);
+    pysft_state *state = pysft_state_of(module);
+    if (pysft_type_add(module, &file_spec, &state->file_type) < 0) return -1;
+    return register_mapping((PyObject *)state->file_type);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct {
     char *base; /* of the data region, or NULL */
@@ -25,14 +26,27 @@ struct pysft_store {
     char *bytes;        /* of a block, within the same allocation */
 };
 
-enum { block_alignment = 64 };
+#define BLOCK_ALIGNMENT ((size_t)64)
+#define LARGE_BLOCK ((size_t)4 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Small pages would cost more time than the bytes that are read into them. */
+static void ask_huge_pages(char *at, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    (void)madvise(at, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#else
+    (void)at, (void)bytes;
+#endif
+}
 
 pysft_store *pysft_store_block(uint64_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
-    pysft_store *store = malloc(sizeof *store + (size_t)bytes + block_alignment);
+    size_t alignment = bytes >= LARGE_BLOCK ? HUGE_PAGE : BLOCK_ALIGNMENT;
+    pysft_store *store = malloc(sizeof *store + (size_t)bytes + alignment);
     if (!store) return NULL;
-    uintptr_t start = (uintptr_t)(store + 1) + block_alignment - 1;
-    store->bytes = (char *)(start / block_alignment * block_alignment);
+    uintptr_t start = (uintptr_t)(store + 1) + alignment - 1;
+    store->bytes = (char *)(start / alignment * alignment);
+    if (bytes >= LARGE_BLOCK) ask_huge_pages(store->bytes, (size_t)bytes);
     store->opened = NULL;
     atomic_init(&store->refs, 1);
     return store;
@@ -188,13 +202,21 @@ static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
     return fill_shards(opened, true, options.mode == SFT_MAP_COW);
 }
 
+static int refuse_mode(const char *expected, const char *found) {
+    PyErr_Format(PyExc_ValueError, "mode: expected %s, found '%s', which is for files by their "
+                 "path", expected, found);
+    return -1;
+}
+
 static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
                        const pysft_opening *opening) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_file *file = NULL;
-    sft_mode mode = opening->mode == PYSFT_COW ? SFT_MAP_COW : SFT_READ;
+    sft_mode mode = SFT_READ;
     sft_open_options options = file_options(opening, mode);
+    if (opening->mode == PYSFT_COW)
+        return refuse_mode("'auto', 'map' or 'read' for memory", "cow");
     if (PyObject_GetBuffer(source, &opened->view, PyBUF_SIMPLE) < 0) {
         opened->view.obj = NULL;
         return -1;
@@ -237,8 +259,10 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
     sft_code code;
     sft_file *file = NULL;
     sft_source source;
-    sft_open_options options = file_options(opening, path_mode(opening->mode));
-    if (opening->mode == PYSFT_AUTO) options.mode = SFT_READ;
+    sft_open_options options = file_options(opening, SFT_READ);
+    if (opening->mode == PYSFT_COW || opening->mode == PYSFT_MAP)
+        return refuse_mode("'auto' or 'read' for an object that is read",
+                           opening->mode == PYSFT_COW ? "cow" : "map");
     if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);

@@ -80,8 +80,8 @@ static int refuse_subinterpreters(void) {
 static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
         pysft_error_add, pysft_memory_add, pysft_tensor_add, pysft_file_add,
-        pysft_save_add,  pysft_writer_add, pysft_tools_add,  pysft_dataset_add,
-        pysft_wait_add,
+        pysft_open_add,  pysft_save_add,   pysft_writer_add, pysft_tools_add,
+        pysft_dataset_add, pysft_wait_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
@@ -96,6 +96,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     pysft_state *state = pysft_state_of(module);
     if (!state) return 0;
     Py_VISIT(state->error);
+    Py_VISIT(state->missing);
     Py_VISIT(state->file_type);
     Py_VISIT(state->tensor_type);
     Py_VISIT(state->memory_type);
@@ -113,6 +114,7 @@ static int core_clear(PyObject *module) {
     pysft_state *state = pysft_state_of(module);
     if (!state) return 0;
     Py_CLEAR(state->error);
+    Py_CLEAR(state->missing);
     Py_CLEAR(state->file_type);
     Py_CLEAR(state->tensor_type);
     Py_CLEAR(state->memory_type);
@@ -141,7 +143,7 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
 
 static PyMethodDef core_methods[] = {
     { "build_info", build_info, METH_NOARGS,
-      "build_info() -> str\n\nHow the library was built, one fact a line." },
+      "build_info($module, /)\n--\n\nHow the library was built, one fact a line." },
     { NULL, NULL, 0, NULL },
 };
 

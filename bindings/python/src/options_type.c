@@ -76,6 +76,7 @@ static PyObject *options_indexed(PyObject *object, void *unused) {
 
 static PyMethodDef options_methods[] = {
     { "check", options_check, METH_O,
+      "check($self, schema, /)\n--\n\n"
       "Whether rows of an Arrow schema can be written so; JSON of the columns." },
     { NULL, NULL, 0, NULL },
 };
@@ -87,7 +88,8 @@ static PyGetSetDef options_fields[] = {
 };
 
 static PyType_Slot options_slots[] = {
-    { Py_tp_doc, "Checked options of a write; immutable." },
+    { Py_tp_doc, "DatasetOptions(options)\n--\n\n"
+      "Checked options of a write; immutable." },
     { Py_tp_new, options_new },
     { Py_tp_dealloc, options_dealloc },
     { Py_tp_methods, options_methods },

@@ -72,6 +72,11 @@ int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor
 sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
                           void *into, size_t len, const sft_job *job, sft_error *err);
 
+/* ── Files ───────────────────────────────────────────────────────────────── */
+
+/* New File, which takes the store over. */
+PyObject *pysft_file_new(pysft_state *state, pysft_store *store);
+
 /* ── Tensors ─────────────────────────────────────────────────────────────── */
 
 /* New Tensor: all of one of the store's, or the slice of it. */

@@ -177,15 +177,20 @@ static void shard_dealloc(PyObject *object) {
 
 static PyMethodDef shard_methods[] = {
     { "append", (PyCFunction)(void (*)(void))shard_append, METH_VARARGS | METH_KEYWORDS,
+      "append($self, /, batch, progress=None)\n--\n\n"
       "A batch of rows." },
     { "close", (PyCFunction)(void (*)(void))shard_close, METH_VARARGS | METH_KEYWORDS,
+      "close($self, /, progress=None)\n--\n\n"
       "Write the rest; receipts as JSON." },
-    { "abandon", shard_abandon, METH_NOARGS, "Remove what was written." },
+    { "abandon", shard_abandon, METH_NOARGS,
+      "abandon($self, /)\n--\n\n"
+      "Remove what was written." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot shard_slots[] = {
-    { Py_tp_doc, "Rows of one task on their way into shards." },
+    { Py_tp_doc, "ShardWriter(options, storage, job, partition, schema)\n--\n\n"
+      "Rows of one task on their way into shards." },
     { Py_tp_new, shard_new },
     { Py_tp_dealloc, shard_dealloc },
     { Py_tp_traverse, shard_traverse },

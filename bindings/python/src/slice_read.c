@@ -24,7 +24,8 @@ static uint64_t places_of(const sft_range *range, uint64_t inner, uint64_t far, 
     return places > 0 ? places : 1;
 }
 
-/* As many inner dimensions as fit, and part of the next. No count is 0. */
+/* As many inner dimensions as fit, and part of the next. No count is 0. Of elements under a
+ * byte, a piece is a multiple of eight, and a dimension is cut only where all of it is. */
 static void cut_slice(pieces *p, const uint64_t *shape, uint32_t bits) {
     uint64_t inner = 1, far = 1;
     p->now = *p->all;
@@ -32,7 +33,9 @@ static void cut_slice(pieces *p, const uint64_t *shape, uint32_t bits) {
         const sft_range *range = &p->all->range[d];
         p->cut = d;
         p->step = places_of(range, inner, far, bits);
-        if (range->count > p->step) return;
+        if (bits < 8) p->step = (p->step + 7) / 8 * 8;
+        bool whole = bits >= 8 || d == 0 || range->count % 8 == 0 || inner % 8 == 0;
+        if (whole && range->count > p->step) return;
         p->step = range->count;
         inner *= range->count;
         far *= shape[d];
@@ -66,8 +69,7 @@ sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const s
     uint32_t bits = sft_dtype_describe(facts->dtype)->bits;
     pieces p = { .all = slice };
     size_t done = 0;
-    /* Of elements under a byte, pieces might end inside one. */
-    if (len == 0 || bits < 8 || slice->rank == 0)
+    if (len == 0 || slice->rank == 0)
         return sft_slice_read(file, facts, slice, into, len, err);
     cut_slice(&p, facts->shape, bits);
     do {

@@ -165,11 +165,10 @@ static void measure_view(const Py_buffer *view, memory *out) {
     }
 }
 
-static bool buffer_take(PyObject *data, bool strided, Py_buffer *view, memory *out) {
-    if (PyObject_GetBuffer(data, view, strided ? PyBUF_STRIDED_RO : PyBUF_SIMPLE)) {
-        memset(view, 0, sizeof *view);
-        return false;
-    }
+static bool buffer_take(pysft_state *state, PyObject *data, const sft_spec *spec, bool strided,
+                        Py_buffer *view, memory *out) {
+    int flags = strided ? PyBUF_STRIDED_RO : PyBUF_CONTIG_RO;
+    if (!pysft_elements_take(state, data, flags, spec->dtype, spec->name, view)) return false;
     out->base = view->buf;
     out->bytes = (uint64_t)view->len;
     if (strided) measure_view(view, out);
@@ -233,8 +232,9 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
     memory m = { .base = NULL };
     uint64_t bytes;
     if (strided && !strides_take(strides, spec->rank, steps)) return false;
-    if (!(PyTuple_Check(data) ? address_take(data, &m) : buffer_take(data, strided, view, &m)))
-        return false;
+    bool taken = PyTuple_Check(data) ? address_take(data, &m)
+                                     : buffer_take(state, data, spec, strided, view, &m);
+    if (!taken) return false;
     *source = sft_source_memory(m.base, (size_t)m.bytes);
     /* A size that no tensor can have is for the plan to tell. */
     if (sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)) return true;

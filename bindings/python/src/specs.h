@@ -35,6 +35,13 @@ typedef struct pysft_parts {
 bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out);
 void pysft_parts_drop(pysft_parts *parts);
 
+/* Lock a buffer (flags as of PyObject_GetBuffer, PyBUF_ND at least) of plain bytes, or of
+ * elements of this dtype, little-endian: by the buffer's format, or, where numpy has none for
+ * it, by the name of its dtype. BF16 is its bits, too, as integers of 16. ValueError, about the
+ * tensor of that name if it has data. False: an exception is set, and nothing is locked. */
+bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
+                         sft_span name, Py_buffer *view);
+
 /* A sink that gathers small writes into large ones for `to`, which belongs to it; without
  * memory for that, `to` itself. No GIL. */
 sft_sink pysft_sink_gather(sft_sink to);

@@ -488,7 +488,8 @@ static void storage_dealloc(PyObject *object) {
 }
 
 static PyType_Slot storage_slots[] = {
-    { Py_tp_doc, "Where a dataset lies: a folder, or an object with the methods of one." },
+    { Py_tp_doc, "Storage(target, *, sync=True)\n--\n\n"
+      "Where a dataset lies: a folder, or an object with the methods of one." },
     { Py_tp_new, storage_new },
     { Py_tp_dealloc, storage_dealloc },
     { Py_tp_traverse, storage_traverse },

@@ -1,4 +1,5 @@
 /* Tensor: facts of a tensor or of a slice of one, and its bytes when they are asked for. */
+#include "specs.h"
 #include "tensor.h"
 
 #include <string.h>
@@ -88,6 +89,10 @@ static PyObject *get_dtype(PyObject *self, void *closure) {
     return Py_NewRef(pysft_state_from(self)->dtype_names[((TensorObject *)self)->facts->dtype]);
 }
 
+sft_dtype pysft_tensor_dtype(PyObject *tensor) {
+    return ((TensorObject *)tensor)->facts->dtype;
+}
+
 static PyObject *get_shape(PyObject *self, void *closure) {
     (void)closure;
     return pysft_shape_tuple(((TensorObject *)self)->shape, ((TensorObject *)self)->rank);
@@ -140,6 +145,39 @@ static PyObject *tensor_repr(PyObject *object) {
     Py_XDECREF(name);
     Py_XDECREF(shape);
     return text;
+}
+
+/* A Tensor is there, whatever is in it. */
+static int tensor_bool(PyObject *object) {
+    (void)object;
+    return 1;
+}
+
+static bool same_slice(const TensorObject *a, const TensorObject *b) {
+    if (!a->slice || !b->slice) return a->slice == b->slice;
+    if (a->slice->rank != b->slice->rank || a->slice->dropped != b->slice->dropped) return false;
+    for (uint32_t d = 0; d < a->slice->rank; d++) {
+        const sft_range *one = &a->slice->range[d], *other = &b->slice->range[d];
+        if (one->start != other->start || one->count != other->count || one->step != other->step)
+            return false;
+    }
+    return true;
+}
+
+/* Equal are two of one open file that are the same selection; values are not compared. */
+static PyObject *tensor_compare(PyObject *object, PyObject *other, int op) {
+    TensorObject *a = (TensorObject *)object, *b = (TensorObject *)other;
+    if (Py_TYPE(object) != Py_TYPE(other) || (op != Py_EQ && op != Py_NE))
+        return Py_NewRef(Py_NotImplemented);
+    bool same = a->store == b->store && a->facts == b->facts && same_slice(a, b);
+    return PyBool_FromLong(same == (op == Py_EQ));
+}
+
+static Py_hash_t tensor_hash(PyObject *object) {
+    const TensorObject *self = (const TensorObject *)object;
+    uintptr_t at = (uintptr_t)self->facts / sizeof(void *);
+    if (self->slice) at = at * 31 + (uintptr_t)self->elements;
+    return (Py_hash_t)at == -1 ? -2 : (Py_hash_t)at;
 }
 
 /* ── Slices and bytes ────────────────────────────────────────────────────── */
@@ -219,7 +257,10 @@ static PyObject *tensor_tobytes(PyObject *object, PyObject *none) {
 static PyObject *tensor_read_into(PyObject *object, PyObject *target) {
     Py_buffer view;
     uint64_t len = ((TensorObject *)object)->bytes;
-    if (PyObject_GetBuffer(target, &view, PyBUF_WRITABLE) < 0) return NULL;
+    sft_span none = { NULL, 0 };
+    if (!pysft_elements_take(pysft_state_from(object), target, PyBUF_CONTIG,
+                             pysft_tensor_dtype(object), none, &view))
+        return NULL;
     int rc = -1;
     if ((uint64_t)view.len == len) rc = read_now(object, view.buf, len);
     else
@@ -252,6 +293,13 @@ static PyObject *tensor_torch(PyObject *object, PyObject *none) {
     return pysft_torch_of(state, &piece);
 }
 
+/* copy=: True, False or None. */
+static int check_copy(PyObject *copy) {
+    if (copy == Py_None || PyBool_Check(copy)) return 0;
+    PyErr_Format(PyExc_TypeError, "copy: expected True, False or None, found %R", copy);
+    return -1;
+}
+
 /* numpy's rule of copy: True always, False never, None if need be. */
 static PyObject *array_as(PyObject *array, PyObject *dtype, PyObject *copy) {
     PyObject *module = PyImport_ImportModule("numpy"), *made = NULL, *given = NULL;
@@ -272,7 +320,8 @@ static PyObject *array_as(PyObject *array, PyObject *dtype, PyObject *copy) {
 static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "dtype", "copy", NULL };
     PyObject *dtype = Py_None, *copy = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", names, &dtype, &copy))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", names, &dtype, &copy)
+        || check_copy(copy) < 0)
         return NULL;
     PyObject *array = tensor_numpy(object, NULL);
     if (array && (dtype != Py_None || copy == Py_True))
@@ -283,25 +332,23 @@ static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs
 /* ── DLPack ──────────────────────────────────────────────────────────────── */
 
 static int check_device(PyObject *stream, PyObject *device) {
-    int type = 1, number = 0;
+    int found[2] = { 1, 0 };
     if (stream != Py_None) {
         long value = PyLong_AsLong(stream);
         if (value == -1 && PyErr_Occurred()) return -1;
         if (value != -1) PyErr_SetString(PyExc_BufferError, "memory of the CPU has no streams");
         if (value != -1) return -1;
     }
-    if (device != Py_None && !PyArg_ParseTuple(device, "ii:dl_device", &type, &number)) return -1;
-    if (type == 1 && number == 0) return 0;
+    if (device != Py_None && pysft_two_of(device, "dl_device", found) < 0) return -1;
+    if (found[0] == 1 && found[1] == 0) return 0;
     PyErr_SetString(PyExc_BufferError, "only the CPU, device (1, 0), can be asked for");
     return -1;
 }
 
 static int wants_versioned(PyObject *max_version, bool *versioned) {
-    int major = 0, minor = 0;
-    if (max_version != Py_None &&
-        !PyArg_ParseTuple(max_version, "ii:max_version", &major, &minor))
-        return -1;
-    *versioned = major >= 1;
+    int found[2] = { 0, 0 };
+    if (max_version != Py_None && pysft_two_of(max_version, "max_version", found) < 0) return -1;
+    *versioned = found[0] >= 1;
     return 0;
 }
 
@@ -355,7 +402,9 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
                                      &device, &copy))
         return NULL;
-    if (check_device(stream, device) < 0 || wants_versioned(version, &versioned) < 0) return NULL;
+    if (check_device(stream, device) < 0 || wants_versioned(version, &versioned) < 0
+        || check_copy(copy) < 0)
+        return NULL;
     return dlpack_of(object, versioned, copy);
 }
 
@@ -384,19 +433,25 @@ static PyGetSetDef tensor_getset[] = {
 
 static PyMethodDef tensor_methods[] = {
     { "byte_ranges", tensor_byte_ranges, METH_NOARGS,
-      "byte_ranges() -> list of (begin, end) in the file, in the order of the elements." },
-    { "tobytes", tensor_tobytes, METH_NOARGS, "tobytes() -> bytes, packed, in C order." },
+      "byte_ranges($self, /)\n--\n\n"
+      "Which bytes of the file: a list of (begin, end), in the order of the elements." },
+    { "tobytes", tensor_tobytes, METH_NOARGS,
+      "tobytes($self, /)\n--\n\nThe elements as bytes, packed, in C order." },
     { "read_into", tensor_read_into, METH_O,
-      "read_into(buffer): the same into memory of exactly nbytes." },
+      "read_into($self, buffer, /)\n--\n\n"
+      "The same into memory of exactly nbytes: plain bytes, or elements of this dtype." },
     { "numpy", tensor_numpy, METH_NOARGS,
-      "numpy() -> numpy.ndarray, over the file's memory where that can be." },
+      "numpy($self, /)\n--\n\nnumpy.ndarray, over the file's memory where that can be." },
     { "torch", tensor_torch, METH_NOARGS,
-      "torch() -> torch.Tensor on the CPU, over the file's memory where that can be." },
+      "torch($self, /)\n--\n\n"
+      "torch.Tensor on the CPU, over the file's memory where that can be." },
     { "__array__", WITH_KEYWORDS(tensor_array), METH_VARARGS | METH_KEYWORDS,
-      "__array__(dtype=None, copy=None) -> numpy.ndarray" },
+      "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },
     { "__dlpack__", WITH_KEYWORDS(tensor_dlpack), METH_VARARGS | METH_KEYWORDS,
-      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule" },
-    { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
+      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
+      "--\n\nA capsule." },
+    { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
+      "__dlpack_device__($self, /)\n--\n\n(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -405,6 +460,9 @@ static PyType_Slot tensor_slots[] = {
     { Py_tp_dealloc, tensor_dealloc },
     { Py_tp_traverse, tensor_traverse },
     { Py_tp_repr, tensor_repr },
+    { Py_tp_richcompare, tensor_compare },
+    { Py_tp_hash, tensor_hash },
+    { Py_nb_bool, tensor_bool },
     { Py_tp_getset, tensor_getset },
     { Py_tp_methods, tensor_methods },
     { Py_mp_length, tensor_len },

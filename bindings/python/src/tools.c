@@ -287,10 +287,21 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {
-        FUNCTION(info_json, "What a model is, as JSON text."),
-        FUNCTION(check_json, "Whether a file is a valid model, as JSON text."),
-        FUNCTION(hash_json, "Digests of a file or model, as JSON text."),
-        FUNCTION(diff_json, "What sets two models apart, as JSON text."),
+        FUNCTION(info_json,
+                 "info_json($module, /, source, full=True, deep=False)\n--\n\n"
+                 "What a model is, as JSON text."),
+        FUNCTION(check_json,
+                 "check_json($module, /, path, level='default', deep=False, progress=None)\n"
+                 "--\n\n"
+                 "Whether a file is a valid model, as JSON text."),
+        FUNCTION(hash_json,
+                 "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
+                 "--\n\n"
+                 "Digests of a file or model, as JSON text."),
+        FUNCTION(diff_json,
+                 "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
+                 " metadata=True, progress=None)\n--\n\n"
+                 "What sets two models apart, as JSON text."),
         { NULL, NULL, 0, NULL },
     };
     if (pysft_functions_add(module, functions) < 0 || pysft_convert_add(module) < 0) return -1;

@@ -13,7 +13,9 @@ typedef struct writer_object {
     sft_plan *plan;     /* NULL: tensors are added */
     pysft_path path;
     PyObject *target;   /* has write(); or NULL */
-    PyObject *numbers;  /* dict: name -> number for the library */
+    uint64_t base;      /* of a target that seeks: where the file begins in it */
+    uint64_t at, end;   /* from there on: its place, and the furthest that was written */
+    PyObject *numbers;  /* dict: name -> (number for the library, dtype) */
     PyObject *names;    /* list, in file order */
     atomic_flag busy;   /* a call is under way, in this thread or another */
 } writer_object;
@@ -78,6 +80,63 @@ static sft_code write_object(void *ctx, const void *bytes, size_t len, sft_error
     return sft_error_set(err, SFT_IO_WRITE, 0, "write() of the target failed");
 }
 
+/* An object that seeks: a sink that is written to anywhere, as what has no plan is. */
+static int seek_to(writer_object *self, uint64_t offset) {
+    if (self->at == offset) return 0;
+    PyObject *done = PyObject_CallMethod(self->target, "seek", "K",
+                                         (unsigned long long)(self->base + offset));
+    Py_XDECREF(done);
+    if (done) self->at = offset;
+    return done ? 0 : -1;
+}
+
+/* Called without the GIL, as all of a sink. */
+static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                                sft_error *err) {
+    writer_object *self = ctx;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int status = seek_to(self, offset);
+    PyGILState_Release(gil);
+    sft_code code = status < 0 ? sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed")
+                               : write_object(ctx, bytes, len, err);
+    if (code == SFT_OK) self->at += len;
+    if (self->at > self->end) self->end = self->at;
+    return code;
+}
+
+/* The object is left at the file's end, where the next bytes belong. */
+static sft_code finish_object(void *ctx, sft_error *err) {
+    writer_object *self = ctx;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int status = seek_to(self, self->end);
+    PyGILState_Release(gil);
+    return status == 0 ? SFT_OK : sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
+}
+
+static void abandon_object(void *ctx) {
+    (void)ctx;
+}
+
+/* Where the target is, if it can be written to anywhere; 0 if not, -1 with an exception. What
+ * is open for appending seeks, and writes at its end all the same. */
+static int find_base(writer_object *self) {
+    PyObject *mode = PyObject_GetAttrString(self->target, "mode"), *answer = NULL;
+    sft_span text = { NULL, 0 };
+    PyErr_Clear();
+    if (mode && PyUnicode_Check(mode) && pysft_span_of(mode, "mode", &text) < 0) PyErr_Clear();
+    bool appends = text.len > 0 && memchr(text.data, 'a', text.len) != NULL;
+    Py_XDECREF(mode);
+    if (appends || !PyObject_HasAttrString(self->target, "seekable")) return 0;
+    answer = PyObject_CallMethod(self->target, "seekable", NULL);
+    int seeks = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    if (seeks <= 0) return seeks;
+    answer = PyObject_CallMethod(self->target, "tell", NULL);
+    int status = answer ? pysft_uint_of(answer, &self->base) : -1;
+    Py_XDECREF(answer);
+    return status < 0 ? -1 : 1;
+}
+
 /* ── Beginning ── */
 
 typedef struct writer_call {
@@ -87,6 +146,7 @@ typedef struct writer_call {
     sft_plan_options plan;
     sft_path_options path;
     uint64_t header_room;
+    bool seeks; /* the target, an object, is written to anywhere */
 } writer_call;
 
 static int set_target(writer_object *self, PyObject *target) {
@@ -98,8 +158,8 @@ static int set_target(writer_object *self, PyObject *target) {
     return 0;
 }
 
-static int note_name(writer_object *self, PyObject *name, size_t number) {
-    PyObject *value = PyLong_FromSize_t(number);
+static int note_name(writer_object *self, PyObject *name, size_t number, sft_dtype dtype) {
+    PyObject *value = Py_BuildValue("(ni)", (Py_ssize_t)number, (int)dtype);
     int status = value ? PyDict_SetItem(self->numbers, name, value) : -1;
     Py_XDECREF(value);
     return status < 0 ? -1 : PyList_Append(self->names, name);
@@ -107,8 +167,9 @@ static int note_name(writer_object *self, PyObject *name, size_t number) {
 
 static int note_plan(writer_object *self) {
     for (size_t i = 0; i < sft_plan_count(self->plan); i++) {
-        PyObject *name = pysft_text(sft_plan_tensor(self->plan, i)->name);
-        int status = name ? note_name(self, name, i) : -1;
+        const sft_tensor *tensor = sft_plan_tensor(self->plan, i);
+        PyObject *name = pysft_text(tensor->name);
+        int status = name ? note_name(self, name, i, tensor->dtype) : -1;
         Py_XDECREF(name);
         if (status < 0) return -1;
     }
@@ -117,6 +178,10 @@ static int note_plan(writer_object *self) {
 
 static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink *out,
                           sft_error *err) {
+    if (self->target && call->seeks) {
+        *out = (sft_sink){ self, true, NULL, write_at_object, finish_object, abandon_object };
+        return SFT_OK;
+    }
     if (self->target) return sft_sink_callback(write_object, self, NULL, out, err);
     return sft_sink_path(self->path.text, &call->path, out, err);
 }
@@ -152,12 +217,24 @@ static int open_writer(writer_object *self, const writer_call *call, bool planne
     return -1;
 }
 
+static int find_seeking(writer_object *self, writer_call *call) {
+    int seeks = find_base(self);
+    call->seeks = seeks > 0;
+    if (seeks) return seeks;
+    (void)pysft_raise_code(call->state, SFT_OUT_OF_ORDER,
+                           "expected tensors=, for this target cannot seek, and the header, "
+                           "which stands first, would be written last",
+                           NULL);
+    return -1;
+}
+
 static int begin_writer(writer_object *self, writer_call *call, PyObject *target,
                         PyObject *tensors, PyObject *metadata) {
     bool planned = tensors && tensors != Py_None;
     self->numbers = PyDict_New();
     self->names = PyList_New(0);
     if (!self->numbers || !self->names || set_target(self, target) < 0) return -1;
+    if (self->target && !planned && find_seeking(self, call) < 0) return -1;
     call->plan.has_metadata = metadata && metadata != Py_None;
     if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
     if (planned && !pysft_specs_take(call->state, tensors, 3, &call->specs)) return -1;
@@ -201,7 +278,7 @@ static PyObject *add_tensor(writer_object *self, const pysft_specs *spec, PyObje
     sft_error err = SFT_ERROR_INIT;
     size_t number = 0;
     if (sft_writer_add(self->writer, spec->items, &number, &err)) return raise_failure(self, &err);
-    if (note_name(self, name, number) < 0) return NULL;
+    if (note_name(self, name, number, spec->items->dtype) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -221,13 +298,13 @@ static PyObject *writer_add(PyObject *object, PyObject *args, PyObject *kwargs) 
     return done;
 }
 
-static int find_number(writer_object *self, PyObject *name, size_t *out) {
+static int find_number(writer_object *self, PyObject *name, sft_span span, size_t *number,
+                       sft_dtype *dtype) {
     sft_error err = SFT_ERROR_INIT;
-    sft_span span;
-    if (pysft_span_of(name, "name", &span) < 0) return -1;
-    PyObject *number = PyDict_GetItemWithError(self->numbers, name);
-    if (number) {
-        *out = PyLong_AsSize_t(number);
+    PyObject *noted = PyDict_GetItemWithError(self->numbers, name);
+    if (noted) {
+        *number = PyLong_AsSize_t(PyTuple_GetItem(noted, 0));
+        *dtype = (sft_dtype)PyLong_AsLong(PyTuple_GetItem(noted, 1));
         return 0;
     }
     if (!PyErr_Occurred()) {
@@ -261,14 +338,19 @@ static PyObject *writer_write(PyObject *object, PyObject *args, PyObject *kwargs
     writer_object *self = (writer_object *)object;
     PyObject *name, *data, *done = NULL;
     size_t number;
+    sft_dtype dtype;
     Py_buffer view;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:write", words, &name, &data)) return NULL;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
-    if (enter_open(self)) {
-        if (find_number(self, name, &number) == 0) done = put_bytes(self, number, &view);
-        leave_call(self);
+    sft_span span;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:write", words, &name, &data)
+        || pysft_span_of(name, "name", &span) < 0 || !enter_open(self))
+        return NULL;
+    if (find_number(self, name, span, &number, &dtype) == 0
+        && pysft_elements_take(pysft_state_from(object), data, PyBUF_CONTIG_RO, dtype, span,
+                               &view)) {
+        done = put_bytes(self, number, &view);
+        PyBuffer_Release(&view);
     }
-    PyBuffer_Release(&view);
+    leave_call(self);
     return done;
 }
 
@@ -361,20 +443,32 @@ static void writer_dealloc(PyObject *object) {
 
 static PyMethodDef writer_methods[] = {
     { "add", (PyCFunction)(void (*)(void))writer_add, METH_VARARGS | METH_KEYWORDS,
+      "add($self, /, name, dtype, shape)\n--\n\n"
       "One tensor more, behind the others; of a Writer made without tensors." },
     { "write", (PyCFunction)(void (*)(void))writer_write, METH_VARARGS | METH_KEYWORDS,
+      "write($self, /, name, data)\n--\n\n"
       "The next bytes of a tensor, in C order." },
-    { "keys", writer_keys, METH_NOARGS, "Names in file order." },
-    { "finish", writer_finish, METH_NOARGS, "Publish the file; every tensor must be whole." },
-    { "abandon", writer_abandon, METH_NOARGS, "Leave nothing behind." },
-    { "__enter__", writer_enter, METH_NOARGS, NULL },
+    { "keys", writer_keys, METH_NOARGS,
+      "keys($self, /)\n--\n\n"
+      "Names in file order." },
+    { "finish", writer_finish, METH_NOARGS,
+      "finish($self, /)\n--\n\n"
+      "Publish the file; every tensor must be whole." },
+    { "abandon", writer_abandon, METH_NOARGS,
+      "abandon($self, /)\n--\n\n"
+      "Leave nothing behind." },
+    { "__enter__", writer_enter, METH_NOARGS,
+      "__enter__($self, /)\n--\n\nThe Writer itself." },
     { "__exit__", writer_exit, METH_VARARGS,
+      "__exit__($self, kind, value, trace, /)\n--\n\n"
       "Finish, or abandon when the block raised." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot writer_slots[] = {
-    { Py_tp_doc, "A file written piece by piece, that appears whole or not at all." },
+    { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
+      " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
+      "A file written piece by piece, that appears whole or not at all." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },
     { Py_tp_traverse, writer_traverse },

@@ -2,17 +2,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 from .. import _core
 from .._progress import watch
+from .._types import Path, Progress
 from ._storage import place_of, storage_options
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from .._types import Path, Progress
 
 __all__ = ["compact", "gc", "info", "ls", "verify"]
 

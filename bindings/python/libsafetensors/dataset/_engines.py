@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from ._job import Job
 from ._storage import place_of, scheme_of
 from ._write import settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Literal
 
 __all__ = ["job_of", "plain_batches"]
 

@@ -9,16 +9,11 @@ import posixpath
 import random
 import time
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 from .. import _core
-from ._storage import INDEX
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from ._storage import Place
+from ._storage import INDEX, Place
 
 __all__ = ["Index", "find_index", "publish", "write_index"]
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from .. import _core
 from ._index import publish
+from ._storage import Place
 from ._write import settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Literal
-
-    from ._storage import Place
 
 __all__ = ["Job"]
 

@@ -2,18 +2,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from typing import Any, Union
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Union
-
-    from .. import _core
-    from ._index import Index
-    from ._shards import Shards
-
-    Layout = Union["BatchLayout", "KeyLayout"]
+from .. import _core
+from ._index import Index
+from ._shards import Shards
 
 __all__ = ["BatchLayout", "KeyLayout"]
 
@@ -370,3 +365,6 @@ def _stacked(rows: list[dict[str, Any]], framework: str) -> dict[str, Any]:
             import numpy as np
             batch[name] = np.stack(values)
     return batch
+
+
+Layout = Union[BatchLayout, KeyLayout]

@@ -3,23 +3,18 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Literal
 
 from .. import _core
+from .._types import Path
 from ._index import find_index
-from ._layout import BatchLayout, KeyLayout
+from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, place_of, storage_options
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from types import TracebackType
-    from typing import Any, Literal
-
-    from .._types import Path
-    from ._layout import Layout
-
-    Framework = Literal["numpy", "torch"]
+Framework = Literal["numpy", "torch"]
 
 __all__ = ["Dataset", "open"]
 

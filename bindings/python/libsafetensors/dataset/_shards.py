@@ -5,14 +5,10 @@ import json
 import os
 import threading
 from collections import OrderedDict
+from typing import Any
 
 from .. import _core
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._storage import Place
+from ._storage import Place
 
 __all__ = ["Shards", "shards_of_files", "shards_of_manifest"]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .. import _core
 from ._conditional import conditional
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 __all__ = ["MANIFEST", "INDEX", "Place", "place_of", "storage_options"]
 

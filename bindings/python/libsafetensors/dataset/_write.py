@@ -4,18 +4,14 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 from .. import _core
 from .._progress import watch
+from .._types import Path, Progress
 from ._index import publish
 from ._storage import place_of, storage_options
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Literal
-
-    from .._types import Path, Progress
 
 __all__ = ["write"]
 

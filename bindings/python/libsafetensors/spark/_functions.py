@@ -1,9 +1,7 @@
 """SQL functions over tensor structs, and their registration with the data source."""
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = ["arr_to_st", "register", "st_to_array"]
 

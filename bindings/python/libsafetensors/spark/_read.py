@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pyspark.sql import types as T
 
@@ -30,9 +32,6 @@ from ._session import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
-
     from ..dataset import Dataset
 
 __all__ = ["Piece", "Reading", "count", "read"]

@@ -1,17 +1,16 @@
 """Pieces of shards as Arrow columns, with their number of rows: of each layout."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from ._values import LARGEST, column_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     from .. import _core
     from ..dataset._shards import Shards
     from ._read import Piece
-
     Columns = tuple[list[Any], int]
 
 __all__ = ["file_row", "sample_rows", "tensor_rows"]

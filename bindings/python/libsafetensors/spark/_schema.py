@@ -5,16 +5,13 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pyspark.sql import types as T
 
 from .. import _core
 from ..dataset._storage import scheme_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 __all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
            "listed", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",

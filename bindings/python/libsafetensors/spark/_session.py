@@ -9,11 +9,8 @@ import shutil
 import subprocess
 import sys
 import warnings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["activate", "check_workers", "ease_tasks", "hints_told", "path_on_driver",
            "source_name"]

@@ -1,7 +1,9 @@
 """The data source: what Spark calls, over _write and _read."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -10,16 +12,12 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.types import StructType
 
 from ._session import hints_told, source_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from pyspark.sql.types import StructType
-
     from ._read import Piece, Reading
     from ._write import Job
 

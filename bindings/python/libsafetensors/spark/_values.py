@@ -1,12 +1,10 @@
 """Elements of tensors as Arrow arrays, and back. Exact, or an error."""
 from __future__ import annotations
 
-from .. import _core
+from collections.abc import Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from .. import _core
 
 __all__ = ["LARGEST", "arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
 

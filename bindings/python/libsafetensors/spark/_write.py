@@ -4,17 +4,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 from ..dataset._job import Job
 from ..dataset._storage import place_of
 from ..dataset._write import settled
 from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
 from ._session import check_workers, ease_tasks, hints_told, path_on_driver
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Literal
 
 __all__ = ["Job", "job_of", "write_rows", "write_safetensors"]
 

@@ -13,7 +13,7 @@ from ._official import (SafetensorError, TensorSpec, _safe_open_handle, deserial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._install import install
+    from ._install import install, uninstall
     from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
                          rename_tensors, slice_byte_ranges)
 
@@ -21,11 +21,11 @@ __all__ = [
     "DTYPES", "File", "SafetensorError", "Tensor", "TensorSpec", "Writer", "__version__",
     "build_info", "check", "convert", "deserialize", "diff", "edit_metadata", "hash", "info",
     "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open", "serialize",
-    "serialize_file", "slice_byte_ranges",
+    "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # Imported when first asked for: the import of a loader is counted in microseconds.
-_LATER = {"install": "_install"}
+_LATER = {"install": "_install", "uninstall": "_install"}
 _LATER.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
     "rename_tensors", "slice_byte_ranges"), "_tools"))

@@ -3,13 +3,15 @@
 #include "base/order.h"
 #include "dataset/care.h"
 #include "dataset/commit.h"
+#include "dataset/compact.h"
 #include "safetensors_hash.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define COMPACT_WAIT_MS 60000
-#define COMPACT_HEADER (UINT64_C(90) << 20) /* of a group: a file has at most 100 MB */
+/* Of a group: a file has at most 100 MB, with the order of the rows. */
+#define COMPACT_HEADER (UINT64_C(88) << 20)
 
 /* Keys of one shard that a later one has again, in ascending order. */
 typedef struct compact_lost {
@@ -136,9 +138,11 @@ typedef struct compact_open {
     sft_source *sources;
     sft_part *parts;
     size_t files_count, part_count;
+    compact_order order;
 } compact_open;
 
-static bool lost_has(const compact_lost *lost, sft_span key) {
+static bool lost_has(const void *ctx, sft_span key) {
+    const compact_lost *lost = ctx;
     size_t low = 0, high = lost->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -165,6 +169,23 @@ static sft_code open_parts(compacting *c, const compact_group *g, compact_open *
     return SFT_OK;
 }
 
+/* Rows stay in the order in which readers number them. */
+static sft_code open_order(compacting *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
+    size_t len = m->separator.len + column.len;
+    char *suffix = sfti_arena_take(arena, len + 1);
+    if (!suffix) return sfti_fail_memory(c->err, len + 1);
+    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
+    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
+    o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < o->files_count; i++)
+        code = sfti_compact_order_add(&o->order, o->files[i], lost_has, &c->lost[g->first + i]);
+    return code ? code : sfti_compact_order_end(&o->order);
+}
+
 static sft_code open_group(compacting *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
     size_t n = g->end - g->first;
@@ -178,11 +199,13 @@ static sft_code open_group(compacting *c, const compact_group *g, compact_open *
         o->sources[i] = sft_file_source(o->files[i]);
         o->files_count++;
     }
-    return open_parts(c, g, o, arena);
+    sft_code code = open_parts(c, g, o, arena);
+    return code ? code : open_order(c, g, o, arena);
 }
 
 static void close_group(compact_open *o) {
     for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
+    sfti_compact_order_free(&o->order);
 }
 
 /* A sink that hashes and counts what it forwards. */
@@ -217,12 +240,14 @@ static sft_code group_save(compacting *c, const compact_open *o, uint64_t sample
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
         { sft_span_cstr("mode"), sft_span_cstr("kv") },
         { sft_span_cstr("samples"), { number, 0 } },
+        { sft_span_cstr(SFTI_DATASET_ORDER), { o->order.text.data, o->order.text.len } },
     };
+    size_t pairs = o->order.text.len ? 4 : 3;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)samples);
     metadata[2].value.len = strlen(number);
     sft_code code = group_sink(c, name, sum, &sink);
     if (code) return code;
-    return sft_save_parts(o->parts, o->part_count, metadata, 3, NULL, sink, c->job, c->err);
+    return sft_save_parts(o->parts, o->part_count, metadata, pairs, NULL, sink, c->job, c->err);
 }
 
 static sft_code group_name(compacting *c, const sft_dataset_shard *first, char **name,
@@ -265,7 +290,7 @@ static sft_code group_facts(compacting *c, char *name, const compact_open *o, ui
 
 static sft_code compact_write(compacting *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
-    compact_open o = { NULL, NULL, NULL, 0, 0 };
+    compact_open o = { .order = { .alloc = c->alloc } };
     compact_sum sum = { NULL, 0 };
     char *name = NULL, stored[160];
     uint64_t samples;
@@ -332,6 +357,7 @@ static sft_code compact_manifest(compacting *c) {
     m->shards = sorted;
     m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
+    if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     m->version++;
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->uuid, sizeof m->commit);

@@ -78,7 +78,7 @@ class Shards:
             raise
         self._tell(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
-                          % (name, self.facts[i]["bytes"], size))
+                         % (name, self.facts[i]["bytes"], size))
 
     def error(self, code: str, text: str) -> _core.SafetensorError:
         error = _core.SafetensorError("%s: %s" % (self.place.text, text))
@@ -97,7 +97,7 @@ class Shards:
             now = json.loads(dataset.manifest).get("version")
             versions = " (version %d to %d)" % (self.version, now) if self.version and now else ""
             raise self.error("dataset_changed",
-                              "%s: overwritten%s while reading" % (name, versions))
+                             "%s: replaced%s while reading" % (name, versions))
 
     def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, [rows, bytes of one]: of a mapped file where they are. Of

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ._session import hints_told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -253,6 +254,7 @@ def _bits(name: str) -> int:
     return _core.DTYPES[name][0]
 
 
+@hints_told()
 def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     """Tensor structs of arrays of numbers: the SQL function over Arrow arrays."""
     import numpy as np
@@ -295,6 +297,7 @@ def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     return _spread(found, rows, total)
 
 
+@hints_told()
 def st_to_array(tensors: Any, kind: Any, exact: bool = True) -> Any:
     """Elements of tensor structs as lists of an Arrow type. Not exact: floats lose bits."""
     import numpy as np

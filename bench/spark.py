@@ -178,7 +178,7 @@ class Modes:
         return rows.selectExpr("bit_xor(xxhash64(%s)) h" % column).first()["h"]
 
     def read_arrays(self, what, mode, sync):
-        rows = self.spark.read.format("safetensors").option("inferSchema", "true")
+        rows = self.spark.read.format("safetensors")
         rows = rows.option("layout", "samples").option("as", "array")
         return self.hashed(rows.load(self.place("write-source")), "x")
 
@@ -188,7 +188,7 @@ class Modes:
         return self.hashed(rows, "x") * 0
 
     def read_tensors(self, what, mode, sync):
-        rows = self.spark.read.format("safetensors").option("inferSchema", "true")
+        rows = self.spark.read.format("safetensors")
         if what == "read":
             rows = rows.option("layout", "samples").load(self.place("write-source"))
             return self.hashed(rows, "x.data") * 0

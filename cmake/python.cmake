@@ -49,8 +49,9 @@ endif()
 # The modules beside the extension, as links.
 file(GLOB sft_modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/bindings/python
      bindings/python/libsafetensors/*.py bindings/python/libsafetensors/*.pyi
-     bindings/python/libsafetensors/py.typed)
-file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors)
+     bindings/python/libsafetensors/py.typed
+     bindings/python/libsafetensors/_startup/*.py)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python/libsafetensors/_startup)
 foreach(module ${sft_modules})
     file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/bindings/python/${module}
          ${CMAKE_CURRENT_BINARY_DIR}/python/${module} SYMBOLIC)

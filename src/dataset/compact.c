@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define COMPACT_WAIT_MS 60000
-#define COMPACT_HEADER (UINT64_C(90) << 20) /* of a group: a file has at most 100 MB */
+/* Of a group: a file has at most 100 MB, with the order of the rows. */
+#define COMPACT_HEADER (UINT64_C(88) << 20)
 
 /* ── What is to be done ── */
 
@@ -105,9 +106,11 @@ typedef struct compact_open {
     sft_source *sources;
     sft_part *parts;
     size_t files_count, part_count;
+    compact_order order;
 } compact_open;
 
-static bool lost_has(const compact_lost *lost, sft_span key) {
+static bool lost_has(const void *ctx, sft_span key) {
+    const compact_lost *lost = ctx;
     size_t low = 0, high = lost->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -134,6 +137,23 @@ static sft_code open_parts(compacting *c, const compact_group *g, compact_open *
     return SFT_OK;
 }
 
+/* Rows stay in the order in which readers number them. */
+static sft_code open_order(compacting *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
+    size_t len = m->separator.len + column.len;
+    char *suffix = sfti_arena_take(arena, len + 1);
+    if (!suffix) return sfti_fail_memory(c->err, len + 1);
+    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
+    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
+    o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < o->files_count; i++)
+        code = sfti_compact_order_add(&o->order, o->files[i], lost_has, &c->lost[g->first + i]);
+    return code ? code : sfti_compact_order_end(&o->order);
+}
+
 static sft_code open_group(compacting *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
     size_t n = g->end - g->first;
@@ -147,11 +167,13 @@ static sft_code open_group(compacting *c, const compact_group *g, compact_open *
         o->sources[i] = sft_file_source(o->files[i]);
         o->files_count++;
     }
-    return open_parts(c, g, o, arena);
+    sft_code code = open_parts(c, g, o, arena);
+    return code ? code : open_order(c, g, o, arena);
 }
 
 static void close_group(compact_open *o) {
     for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
+    sfti_compact_order_free(&o->order);
 }
 
 static sft_code sum_write(void *ctx, const void *bytes, size_t len, sft_error *err) {
@@ -173,24 +195,26 @@ static sft_code group_sink(compacting *c, const char *name, compact_sum *sum, sf
 }
 
 sft_code sfti_compact_save(compacting *c, const sft_part *parts, size_t count, const char *mode,
-                           uint64_t samples, uint64_t valid, const char *stored,
+                           uint64_t samples, uint64_t valid, sft_span order, const char *stored,
                            compact_sum *sum) {
     char number[24], whole[24];
     sft_sink sink;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)samples);
     (void)snprintf(whole, sizeof whole, "%llu", (unsigned long long)valid);
-    sft_pair metadata[] = {
+    sft_pair metadata[5] = {
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
         { sft_span_cstr("mode"), sft_span_cstr(mode) },
         { sft_span_cstr("samples"), sft_span_cstr(number) },
-        { sft_span_cstr("valid_samples"), sft_span_cstr(whole) },
     };
     sum->bytes = 0;
     sft_code code =
         sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &c->alloc, &sum->hasher, c->err);
     if (code == SFT_OK) code = group_sink(c, stored, sum, &sink);
     if (code) return code;
-    size_t pairs = samples == valid ? 3 : 4;
+    size_t pairs = 3;
+    if (samples != valid)
+        metadata[pairs++] = (sft_pair){ sft_span_cstr("valid_samples"), sft_span_cstr(whole) };
+    if (order.len > 0) metadata[pairs++] = (sft_pair){ sft_span_cstr(SFTI_DATASET_ORDER), order };
     return sft_save_parts(parts, count, metadata, pairs, NULL, sink, c->job, c->err);
 }
 
@@ -233,7 +257,7 @@ sft_code sfti_compact_facts(compacting *c, char *name, size_t tensors, uint64_t 
 
 static sft_code compact_write(compacting *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
-    compact_open o = { NULL, NULL, NULL, 0, 0 };
+    compact_open o = { .order = { .alloc = c->alloc } };
     compact_sum sum = { NULL, 0 };
     char *name = NULL, stored[COMPACT_STORED];
     uint64_t samples;
@@ -241,8 +265,10 @@ static sft_code compact_write(compacting *c, const compact_group *g) {
     sft_code code =
         sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
     if (code == SFT_OK) code = open_group(c, g, &o, &arena);
+    sft_span order = { o.order.text.data, o.order.text.len };
     if (code == SFT_OK && o.part_count)
-        code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, stored, &sum);
+        code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, order, stored,
+                                 &sum);
     if (code == SFT_OK && o.part_count)
         code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
     for (size_t i = g->first; i < g->end; i++) c->dropped += c->lost[i].count;
@@ -307,6 +333,7 @@ static sft_code compact_manifest(compacting *c) {
     m->shards = sorted;
     m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
+    if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
         return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected a version within 64 bits, found more");

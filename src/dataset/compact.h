@@ -1,5 +1,6 @@
 /* Compacting: shards are written anew, in groups of neighbours, as one more commit. compact.c
- * has KV datasets and the commit, compact_batch.c rows that are put into batches again. */
+ * has KV datasets and the commit, compact_batch.c rows that are put into batches again,
+ * compact_order.c the order of rows in a shard that takes the place of several. */
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
 
@@ -55,13 +56,44 @@ typedef struct compact_sum {
 sft_code sfti_compact_name(compacting *c, const sft_dataset_shard *first, char **name,
                            char stored[COMPACT_STORED]);
 /* Write the parts there; sum->hasher is the caller's to free. valid != samples: rows of padding are
- * told. */
+ * told. order: the value of SFTI_DATASET_ORDER; empty: none. */
 sft_code sfti_compact_save(compacting *c, const sft_part *parts, size_t count, const char *mode,
-                           uint64_t samples, uint64_t valid, const char *stored,
+                           uint64_t samples, uint64_t valid, sft_span order, const char *stored,
                            compact_sum *sum);
 /* The next shard of the manifest. */
 sft_code sfti_compact_facts(compacting *c, char *name, size_t tensors, uint64_t samples,
                             uint64_t valid, const compact_sum *sum);
+
+/* ── compact_order.c ── */
+
+/* Key of __metadata__: for each row of the shard, by name, which of the shards before it came
+ * from, as hexadecimal digits of one width. Rows are in the order of these numbers, then names;
+ * without the key in that of names. */
+#define SFTI_DATASET_ORDER "libsafetensors.row_order"
+
+typedef struct compact_row {
+    sft_span name; /* borrowed from a file that stays open */
+    uint32_t number;
+} compact_row;
+
+/* Zeroed but for alloc, suffix and err. */
+typedef struct compact_order {
+    sft_allocator alloc;
+    sft_span suffix; /* of one tensor of each row */
+    compact_row *rows;
+    uint32_t count, room, next; /* next: number of the next shard's first */
+    sft_buffer text;
+    sft_error *err;
+} compact_order;
+
+/* The rows of the next shard of a group, but for lost ones. SFT_DATASET_SHARD when what it
+ * tells of its order cannot be. */
+sft_code sfti_compact_order_add(compact_order *order, const sft_file *file,
+                                bool (*lost)(const void *ctx, sft_span key), const void *ctx);
+/* order->text is what SFTI_DATASET_ORDER says of the whole group; empty when the rows are in
+ * the order of names. */
+sft_code sfti_compact_order_end(compact_order *order);
+void sfti_compact_order_free(compact_order *order);
 
 /* ── compact_batch.c ── */
 

@@ -273,6 +273,7 @@ static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uin
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     bool pad = sft_span_equal(m->tail, sft_span_cstr("pad"));
     uint64_t samples = pad ? m->batch_size : valid;
+    sft_span none = { NULL, 0 };
     compact_sum sum = { NULL, 0 };
     char *name = NULL, stored[COMPACT_STORED];
     const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
@@ -280,7 +281,7 @@ static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uin
     if (code == SFT_OK) code = rebatch_parts(o, first, samples);
     size_t count = o->rows->column_count;
     if (code == SFT_OK)
-        code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, stored, &sum);
+        code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, none, stored, &sum);
     if (code == SFT_OK) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
     sft_hasher_free(sum.hasher);
     return code;

@@ -126,7 +126,7 @@ static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, ui
     sfti_arena_free(&arena);
     if (other)
         return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                         "%s: overwritten (version %llu to %llu) while reading", s->name,
+                         "%s: replaced (version %llu to %llu) while reading", s->name,
                          (unsigned long long)d->manifest.version, (unsigned long long)version);
     if (found == SFT_SIZE_UNKNOWN)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,

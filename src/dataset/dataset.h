@@ -138,6 +138,7 @@ typedef struct sfti_ds_manifest {
     bool ours; /* has a generator that is libsafetensors */
     sft_span generator;
     char commit[37]; /* empty when there is none */
+    char row_order[37]; /* after compactions: the commit whose rows these are, in its order */
     uint64_t version;
     sft_dataset_mode mode; /* 0: not told */
     uint64_t batch_size;

@@ -265,13 +265,20 @@ static sft_code manifest_generator(manifest_reading *r) {
     return code;
 }
 
-static sft_code manifest_commit(manifest_reading *r) {
+static sft_code manifest_uuid(manifest_reading *r, char out[37]) {
     sft_span text;
     sft_code code = manifest_text(r, false, &text);
     if (code) return code;
     if (text.len != 36) return manifest_wrong(r, "a uuid");
-    memcpy(r->out->commit, text.data, 37);
+    memcpy(out, text.data, 37);
     return SFT_OK;
+}
+
+static sft_code manifest_commit(manifest_reading *r) {
+    return manifest_uuid(r, r->out->commit);
+}
+static sft_code manifest_row_order(manifest_reading *r) {
+    return manifest_uuid(r, r->out->row_order);
 }
 
 static sft_code manifest_mode(manifest_reading *r) {
@@ -340,6 +347,7 @@ static const struct manifest_field {
     { "schema", manifest_schema, false },
     { "generator", manifest_generator, false },
     { "commit", manifest_commit, false },
+    { "row_order", manifest_row_order, false },
     { "version", manifest_version, false },
     { "mode", manifest_mode, false },
     { "batch_size", manifest_batch_size, false },

@@ -68,6 +68,7 @@ static void write_columns(sfti_json_writer *w, const sfti_ds_manifest *m) {
 static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     write_text(w, "generator", m->generator);
     write_text(w, "commit", sft_span_cstr(m->commit));
+    if (*m->row_order) write_text(w, "row_order", sft_span_cstr(m->row_order));
     write_uint(w, "version", m->version);
     if (m->mode)
         write_text(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));

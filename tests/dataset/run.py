@@ -24,7 +24,7 @@ DAMAGES = [  # of a kv manifest
     ("shards.0.shard_path", "../x.safetensors"), ("shards.0.shard_path", ""),
     ("shards.0.shard_path", "a\\b.safetensors"), ("shards.0.bytes", -1), ("shards.0.bytes", None),
     ("shards.0.sha256", "12"), ("total_samples", 1.5), ("total_bytes", "1"), ("mode", "rows"),
-    ("commit", "1"), ("index", "other"), ("columns.emb.dtype", "F33"), ("columns.emb.shape", 3),
+    ("commit", "1"), ("row_order", "1"), ("index", "other"), ("columns.emb.dtype", "F33"), ("columns.emb.shape", 3),
     ("schema.ada__emb.dtype", None), ("schema.ada__emb.shape", [-1]), ("format_version", "2.0"),
     ("shards", {}), ("version", -1),
 ]

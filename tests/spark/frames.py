@@ -46,8 +46,7 @@ def read(spark, path, **options):
     if not SOURCES:
         from libsafetensors.spark import read as by_function
         return by_function(spark, path, **texts(options))
-    reader = spark.read.format("safetensors").option("inferSchema", "true")
-    return reader.options(**texts(options)).load(path)
+    return spark.read.format("safetensors").options(**texts(options)).load(path)
 
 
 def texts(options):

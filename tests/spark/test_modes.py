@@ -199,10 +199,14 @@ def test_a_schema_prunes_by_function(spark, out):
 
 @pytest.mark.source
 @pytest.mark.local
-def test_a_schema_or_inference_is_asked_for(spark, out):
+def test_the_schema_is_inferred_unless_it_is_given(spark, out):
     write(frame(spark), out, batch_size=10, columns="x")
-    with pytest.raises(Exception, match="inferSchema"):
-        spark.read.format("safetensors").load(out).collect()
+    reader = spark.read.format("safetensors").option("layout", "samples")
+    asked = spark.read.format("safetensors").option("layout", "samples")
+    assert reader.load(out).schema == asked.option("inferSchema", "true").load(out).schema
+    assert reader.load(out).count() == 100
+    with pytest.raises(Exception, match=r"ValueError: inferSchema=false: expected a schema"):
+        reader.option("inferSchema", "false").load(out)
 
 
 @pytest.mark.local

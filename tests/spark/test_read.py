@@ -1,5 +1,6 @@
 """How a dataset is split among tasks and becomes Arrow, without Spark between; functions."""
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def keyed(tmp_path):
 def reading(path, **options):
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value)
              for name, value in options.items()}
-    return reads.Reading({"path": path, "inferSchema": "true", **texts})
+    return reads.Reading({"path": path, **texts})
 
 
 def given(**columns):
@@ -136,8 +137,21 @@ def test_an_overwrite_while_reading(batches):
     schema = one.schema()
     parts = one.pieces(schema)
     dataset.write(table(10, 8), batches, batch_size=10, mode="overwrite")
-    with pytest.raises(SafetensorError, match=r"overwritten \(version 1 to 2\) while reading"):
+    with pytest.raises(SafetensorError, match=r"replaced \(version 1 to 2\) while reading") as told:
         list(one.batches(schema, parts[0]))
+    assert "has changed since this DataFrame or view was planned" in str(told.value)
+    assert told.value.code == "dataset_changed" and told.value.path == batches
+
+
+def test_a_folder_that_went_while_reading(batches):
+    for options in ({}, {"use_manifest": False}):
+        one = reading(batches, layout="samples", **options)
+        schema = one.schema()
+        parts = one.pieces(schema)
+        shutil.move(batches, batches + "-gone")
+        with pytest.raises(SafetensorError, match="changed since .* planned, or .* not see"):
+            list(one.batches(schema, parts[0]))
+        shutil.move(batches + "-gone", batches)
 
 
 # ── Bytes ──
@@ -236,7 +250,7 @@ def test_nested_arrays(tmp_path):
 @pytest.mark.parametrize("options, word", [
     ({"layout": "rows"}, "files, samples, tensors"), ({"laiout": "files"}, "layout"),
     ({"columns": "y"}, "x, n"), ({"keys": "y"}, "x, n"), ({"data": "no"}, "true or false"),
-    ({"partition_mb": "0"}, "1 to"), ({"inferSchema": "false"}, "No schema provided")])
+    ({"partition_mb": "0"}, "1 to"), ({"inferSchema": "false"}, "^inferSchema=false: expected a schema")])
 def test_refused(batches, options, word):
     with pytest.raises(ValueError, match=word):
         reading(batches, **options).schema()

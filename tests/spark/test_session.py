@@ -226,7 +226,7 @@ spark.range(10).selectExpr("cast(id as float) x").write.format("safetensors_c") 
 import libsafetensors.spark as lss
 print(lss.read(spark, sys.argv[1], layout="samples").count())
 try:
-    spark.read.format("safetensors").option("inferSchema", "true").load(sys.argv[1]).count()
+    spark.read.format("safetensors").load(sys.argv[1]).count()
 except Exception as error:
     print("DATA_SOURCE" in str(error) or "safetensors" in str(error))
 """

@@ -437,7 +437,7 @@ static void overwritten_while_reading(void **state) {
     ds_end(c);
     sft_file *file;
     assert_int_equal(sft_dataset_shard_open(reader, 0, NULL, &file, &err), SFT_DATASET_CHANGED);
-    assert_non_null(strstr(err.message, "overwritten (version 1 to 2) while reading"));
+    assert_non_null(strstr(err.message, "replaced (version 1 to 2) while reading"));
     assert_int_equal(sft_dataset_shard_open(reader, 1, NULL, &file, &err), SFT_BAD_ARGUMENT);
     sft_dataset_close(reader);
     reader = ds_open();

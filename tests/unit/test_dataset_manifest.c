@@ -90,6 +90,7 @@ static void empty(void **state) {
 static const char ours[] =
     "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
     "\"generator\":\"libsafetensors 9.9.9\",\"commit\":\"01234567-89ab-4def-8123-456789abcdef\","
+    "\"row_order\":\"76543210-89ab-4def-8123-456789abcdef\","
     "\"version\":3,\"mode\":\"kv\",\"batch_size\":null,\"name_col\":\"id\","
     "\"kv_separator\":\"__\",\"tail_strategy\":null,\"index\":\"_tensor_index.parquet\","
     "\"keep_until\":1790000000,"
@@ -109,6 +110,7 @@ static void own(void **state) {
     assert_int_equal(parse(ours), SFT_OK);
     assert_true(m.ours);
     assert_string_equal(m.commit, "01234567-89ab-4def-8123-456789abcdef");
+    assert_string_equal(m.row_order, "76543210-89ab-4def-8123-456789abcdef");
     assert_int_equal(m.version, 3);
     assert_int_equal(m.mode, SFT_DATASET_KV);
     assert_int_equal(m.batch_size, 0);

@@ -12,7 +12,7 @@ from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._install import install
+    from ._install import install, uninstall
     from ._official import (TensorSpec, _safe_open_handle, deserialize, safe_open, serialize,
                             serialize_file)
     from ._tools import (check, convert, diff, edit_metadata, hash, info, ls, open_set, recover,
@@ -22,7 +22,7 @@ __all__ = [
     "DTYPES", "File", "SafetensorError", "Tensor", "TensorNotFoundError", "TensorSpec", "Writer",
     "__version__", "build_info", "check", "convert", "deserialize", "diff", "edit_metadata",
     "hash", "info", "install", "ls", "open", "open_set", "recover", "rename_tensors", "safe_open",
-    "serialize", "serialize_file", "slice_byte_ranges",
+    "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
 # The release of the official package whose interface this is, and the names of its top level.
@@ -32,7 +32,7 @@ _OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", 
 
 # Imported when first asked for: the import of a loader is counted in microseconds, and typing,
 # which numpy and torch import anyway, takes thousands.
-_LATER = {"install": "_install", "_safe_open_handle": "_official"}
+_LATER = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
 _LATER.update(dict.fromkeys(_OFFICIAL_NAMES, "_official"))
 _LATER.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",

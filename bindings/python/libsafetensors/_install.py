@@ -1,6 +1,7 @@
 """Our modules under the name of the official package."""
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -90,23 +91,92 @@ def _distribution() -> Any:
     return Forwarded()
 
 
-def install() -> None:
+# ── This process ──
+
+_replaced: dict[str, ModuleType] = {}  # of the official package, loaded before
+
+
+def find_installed() -> _Finder | None:
+    """The finder of this process, when there is one."""
+    return next((finder for finder in sys.meta_path if isinstance(finder, _Finder)), None)
+
+
+def install(*, children: bool = True) -> None:
     """From now on `import safetensors` and its submodules give this package, with the official
     one installed or not. Call it before anything imports the official package: else it warns
-    (RuntimeWarning), for names taken from that one stay what they are."""
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    (RuntimeWarning), for names taken from that one stay what they are.
+
+    children: also in the Pythons that this process starts, by way of the environment (see
+    docs/python.md); False leaves the environment alone."""
+    if children:
+        _tell_children()
+    if find_installed():
         return
-    loaded = [name for name in sys.modules if name == OFFICIAL or name.startswith(OFFICIAL + ".")]
+    loaded = _loaded()
     if loaded and not _is_ours(sys.modules[loaded[0]]):
         import warnings
         warnings.warn("safetensors was imported before libsafetensors.install(): modules that "
                       "took names from it go on using the official package", RuntimeWarning,
                       stacklevel=2)
+        _replaced.update((name, sys.modules[name]) for name in loaded)
     for name in loaded:
         del sys.modules[name]
     sys.meta_path.insert(0, _Finder())
     __import__(OFFICIAL)
 
 
+def uninstall() -> None:
+    """Undoes install(): `import safetensors` gives the official package again, here and in
+    children started from now on. Names taken from ours stay what they are."""
+    _untell_children()
+    finder = find_installed()
+    if finder is None:
+        return
+    sys.meta_path.remove(finder)
+    for name in _loaded():
+        del sys.modules[name]
+    sys.modules.update(_replaced)
+    _replaced.clear()
+
+
+def _loaded() -> list[str]:
+    return [name for name in sys.modules if name == OFFICIAL or name.startswith(OFFICIAL + ".")]
+
+
 def _is_ours(module: ModuleType) -> bool:
     return getattr(vars(module).get("__getattr__"), "__module__", "") == __name__
+
+
+# ── Its children ──
+# A new Python runs the first sitecustomize on its path: ours installs the package there, if the
+# variable still says so, and runs the one that it hides.
+
+VARIABLE = "LIBSAFETENSORS_INSTALL"
+_HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
+
+
+def _python_path(hooked: bool) -> None:
+    """Puts the hook first on PYTHONPATH, or takes it away."""
+    told = os.environ.get("PYTHONPATH", "")
+    others = [one for one in told.split(os.pathsep) if one != _HOOK] if told else []
+    path = os.pathsep.join([_HOOK] * hooked + others)
+    if path:
+        os.environ["PYTHONPATH"] = path
+    elif told:
+        del os.environ["PYTHONPATH"]
+
+
+def _tell_children() -> None:
+    if os.pathsep in _HOOK:
+        import warnings
+        warnings.warn("libsafetensors.install() does not reach child processes: %s cannot stand "
+                      "on PYTHONPATH, which is split at %r" % (_HOOK, os.pathsep),
+                      RuntimeWarning, stacklevel=3)
+        return
+    os.environ[VARIABLE] = "1"
+    _python_path(True)
+
+
+def _untell_children() -> None:
+    os.environ.pop(VARIABLE, None)
+    _python_path(False)

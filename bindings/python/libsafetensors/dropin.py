@@ -2,6 +2,8 @@
 
     python -m libsafetensors.dropin SCRIPT [ARG...]
     python -m libsafetensors.dropin -m MODULE [ARG...]
+
+The Pythons that the program starts use this package as well: see libsafetensors.install.
 """
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from ._shards import Shards
 
 __all__ = ["BatchLayout", "KeyLayout"]
 
+_ROW_ORDER = "libsafetensors.row_order"
+
 
 def _starts(counts: Iterable[int]) -> list[int]:
     return [0, *accumulate(counts)]
@@ -246,11 +248,30 @@ class KeyLayout:
         return lost
 
     def names(self, shard: int) -> list[str]:
-        """Of the rows of a shard, sorted."""
+        """Of the rows of a shard, sorted; of one that was several, as they stood in those."""
         found = self._names.get(shard)
         if found is None:
-            found = self._names[shard] = self._rows_in(shard)
+            found = self._names[shard] = self._in_order(shard, self._rows_in(shard))
         return found
+
+    def _in_order(self, shard: int, names: list[str]) -> list[str]:
+        file = self.shards.file(shard)
+        text = (file.metadata() or {}).get(_ROW_ORDER)
+        if text is None or not self.shards.checked:
+            return names
+        end = self._separator + self.columns[0]
+        rows = sorted(key[:len(key) - len(end)] for key in file.keys() if key.endswith(end))
+        width, rest = divmod(len(text), len(rows)) if rows else (0, 1)
+        try:
+            if rest or not width:
+                raise ValueError
+            number = {name: int(text[i * width:(i + 1) * width], 16)
+                      for i, name in enumerate(rows)}
+        except ValueError:
+            raise self.shards.error(
+                "dataset_shard", "%s: expected %s of its %d rows, found %d digits"
+                % (self.shards.name(shard), _ROW_ORDER, len(rows), len(text))) from None
+        return sorted(names, key=lambda name: number.get(name, 0))
 
     def _rows_in(self, shard: int) -> list[str]:
         present = set(self.shards.file(shard).keys()) - self._hidden_in(shard)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, chain, groupby, repeat
 from typing import Any
 
 __all__ = ["Order"]
@@ -151,12 +151,29 @@ class Order:
     # ── State ──
 
     def state(self) -> dict[str, Any]:
-        return {"seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
+        """What the order depends on."""
+        told = {"seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
                 "shuffle": self.shuffle, "ends": self.ends}
+        if self.shuffle == "shards":
+            sizes = (b - a for a, b in zip(self._begins, self._begins[1:]))
+            told["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
+        return told
 
-    def check(self, state: dict[str, Any]) -> None:
+    def take_over(self, state: dict[str, Any]) -> None:
+        """From now on the order of a state. Its seed is taken, and where shards are shuffled
+        their sizes, which are others after a compaction. ValueError when it does not fit."""
         for name, own in self.state().items():
-            if name != "seed" and state.get(name, own) != own:
+            if name not in state:
+                raise ValueError("%s: expected a state that tells it, found none" % name)
+            if name not in ("seed", "shards") and state[name] != own:
                 raise ValueError("%s: the state is of %r, expected %r"
                                  % (name, state[name], own))
+        if self.shuffle == "shards":
+            sizes = chain.from_iterable(repeat(size, count) for count, size in state["shards"])
+            begins = [0, *accumulate(sizes)]
+            if begins[-1] != self.count:
+                raise ValueError("shards: the state is of %d rows, expected %d"
+                                 % (begins[-1], self.count))
+            self._begins = begins
+            self._turned = None
         self.seed = state["seed"]

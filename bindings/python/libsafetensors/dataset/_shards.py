@@ -75,10 +75,10 @@ class Shards:
             self._tell(name)
             raise
         self._tell(name)
-        raise self._error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
-                          % (name, self.facts[i]["bytes"], size))
+        raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
+                         % (name, self.facts[i]["bytes"], size))
 
-    def _error(self, code: str, text: str) -> _core.SafetensorError:
+    def error(self, code: str, text: str) -> _core.SafetensorError:
         error = _core.SafetensorError("%s: %s" % (self.place.text, text))
         error.code = code
         error.path = self.place.text
@@ -94,8 +94,8 @@ class Shards:
         if name not in names:
             now = json.loads(dataset.manifest).get("version")
             versions = " (version %d to %d)" % (self.version, now) if self.version and now else ""
-            raise self._error("dataset_changed",
-                              "%s: overwritten%s while reading" % (name, versions))
+            raise self.error("dataset_changed",
+                             "%s: replaced%s while reading" % (name, versions))
 
     def rows_of(self, i: int, key: str, wanted: int) -> Any:
         """A tensor's rows as bytes, [rows, bytes of one]: of a mapped file where they are. Of

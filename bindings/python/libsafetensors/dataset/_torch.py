@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from torch.utils.data import Dataset as _MapDataset
 
+from ._identity import check_identity, identity
 from ._order import Order
 from ._read import Dataset, open
 
@@ -22,7 +23,8 @@ def _dataset(source: Any, options: dict[str, Any]) -> Dataset:
 
 class TorchDataset(_MapDataset[Any]):
     """Map-style: length, and rows by number as dicts of tensors. A DataLoader that fetches
-    several numbers at once reads them together.
+    several numbers at once reads them together. Its state, which torchdata's
+    StatefulDataLoader keeps, tells which rows the numbers are of.
 
     source: a Dataset, or what open takes, with its options. transform: called with each row."""
 
@@ -42,6 +44,13 @@ class TorchDataset(_MapDataset[Any]):
         rows = [{name: values[i] for name, values in batch.items()}
                 for i in range(len(numbers))]
         return rows if self.transform is None else [self.transform(row) for row in rows]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"dataset": identity(self.dataset)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """ValueError when the state is of other rows."""
+        check_identity(self.dataset, identity(self.dataset), state)
 
 
 class TorchBatches(IterableDataset[Any]):
@@ -66,6 +75,7 @@ class TorchBatches(IterableDataset[Any]):
         self.transform = transform
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
                             [stop - start for start, stop in self.dataset._layout.bounds()])
+        self._identity = identity(self.dataset)
         # Epoch, and batches delivered (of all ranks) at the start; shared, so that workers
         # that live on see a change.
         self._place = torch.zeros(2, dtype=torch.int64)
@@ -114,18 +124,25 @@ class TorchBatches(IterableDataset[Any]):
     # ── State ──
 
     def state_dict(self) -> dict[str, Any]:
-        """Seed, epoch and batches delivered: of the process that iterates. In a worker of a
-        StatefulDataLoader it is that worker's, and is right for as many workers again."""
+        """Which rows of which dataset, what their order depends on, and batches delivered: of
+        the process that iterates. In a worker of a StatefulDataLoader it is that worker's, and
+        is right for as many workers again."""
         epoch, begun, skipped = self._begun()
         own = max(self._yielded, skipped)
         if get_worker_info() is None:
             begun, own = begun + own * self.ranks, 0
-        return {**self._order.state(), "epoch": epoch, "delivered": begun, "yielded": own}
+        return {**self._told(), "epoch": epoch, "delivered": begun, "yielded": own}
+
+    def _told(self) -> dict[str, Any]:
+        return {"dataset": self._identity, **self._order.state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on after the batches delivered; another number of workers or ranks will do. The
-        rows, batch_size, shuffle, seed and ends must be those of the state."""
-        self._order.check(state)
+        """Goes on after the batches delivered, with the state's seed; another number of workers
+        or ranks will do. ValueError, which says what differs, when batch_size, shuffle, ends or
+        keys do, or the dataset was appended to or overwritten since, or is another one. After a
+        compaction a state still fits."""
+        check_identity(self.dataset, self._identity, state)
+        self._order.take_over(state)
         own = state.get("yielded", 0)
         if get_worker_info() is None:
             if own:
@@ -193,9 +210,11 @@ class Loader(DataLoader[Any]):
     def state_dict(self) -> dict[str, Any]:
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
         epoch, begun, _ = batches._begun()
-        return {**batches._order.state(), "epoch": epoch,
+        return {**batches._told(), "epoch": epoch,
                 "delivered": begun + self._delivered * batches.ranks}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.dataset.load_state_dict(state)  # type: ignore[attr-defined]
         self._delivered = 0
+        # Workers that live on have the order of before.
+        self._iterator = None

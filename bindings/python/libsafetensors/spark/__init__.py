@@ -3,7 +3,7 @@
     from libsafetensors import spark as st
     st.register(spark)
     df.write.format("safetensors").mode("append").option("batch_size", 1000).save(path)
-    spark.read.format("safetensors").option("inferSchema", "true").load(path)
+    spark.read.format("safetensors").load(path)
 
 Needs Spark 4.0 or later; write_safetensors, read, count and the SQL functions work with 3.5. This
 package must be installed for every executor. Importing this imports neither pyspark nor

@@ -1,6 +1,7 @@
 """Datasets as rows of Spark: what there is, how it is split among tasks, and the rows."""
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from pyspark.sql import types as T
 
 from .. import dataset
+from .._core import SafetensorError
 from ..dataset._shards import Shards
 from ..dataset._storage import place_of
 from ._rows import file_row, sample_rows, tensor_rows
@@ -66,7 +68,7 @@ class Reading:
         self.keys = listed("keys", own.get("keys"))
         self.use_manifest = truth("use_manifest", own.get("use_manifest", "true"))
         self.data = truth("data", own.get("data", "true"))
-        self.infer = truth("inferSchema", own.get("inferschema", "false"))
+        self.infer = truth("inferSchema", own.get("inferschema", "true"))
         self.pushdown = truth("pushdown", own.get("pushdown", "false"))
         self.arrays = _choice("as", own.get("as", "tensor"), ("tensor", "array")) == "array"
         self.partition_bytes = _megabytes("partition_mb", own.get("partition_mb", "64"))
@@ -80,13 +82,12 @@ class Reading:
 
     # ── Schema ──
 
-    @hints_told()
     def schema(self) -> T.StructType:
         """What there is to read. Of the whole dataset, never of its first file only."""
         ease_tasks()
         if not self.infer:
-            raise ValueError("No schema provided for the safetensors format. Give one with "
-                             ".schema(...), or set the option inferSchema to true.")
+            raise ValueError("inferSchema=false: expected a schema given by .schema(...), found "
+                             "none; without the option it is that of the dataset")
         if self.layout == "tensors":
             return T.StructType([ROW_FIELDS[name] for name in self._chosen(
                 [name for name in ROW_FIELDS if self.data or name != "data"])])
@@ -202,7 +203,7 @@ class Reading:
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version)
         make = {"files": file_row, "samples": sample_rows, "tensors": self._tensor_rows}
-        with hints_told():
+        with hints_told(), _planned(place.text):
             for i, piece in enumerate(pieces):
                 for columns, rows in make[self.layout](shards, i, piece, kinds):
                     yield pa.RecordBatch.from_arrays(columns, schema=kinds) if columns else \
@@ -216,6 +217,27 @@ class Reading:
 
 
 # ── Pieces of the above ──
+
+@contextlib.contextmanager
+def _planned(path: str) -> Iterator[None]:
+    """Spark plans a DataFrame once, and its tasks read what was there then: what is gone by now
+    is an error that says so."""
+    try:
+        yield
+    except (SafetensorError, FileNotFoundError) as error:
+        if isinstance(error, SafetensorError) and error.code != "dataset_changed":
+            raise
+        what = str(error)
+        if what.startswith(path + ": "):
+            what = what[len(path) + 2:]
+        unseen = ", or this process does not see its folder" \
+            if isinstance(error, FileNotFoundError) else ""
+        told = SafetensorError("%s: the dataset has changed since this DataFrame or view was "
+                               "planned%s; read it again with spark.read (%s)"
+                               % (path, unseen, what))
+        told.code, told.path = "dataset_changed", path
+        raise told from None
+
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value.lower() not in allowed:
@@ -318,8 +340,7 @@ def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema:
 
     activate(spark)
     reader = spark.read.format(source_name()).options(**given)
-    reader = reader.option("inferSchema", "true") if schema is None else reader.schema(schema)
-    return reader.load(path)
+    return (reader if schema is None else reader.schema(schema)).load(path)
 
 
 def _text(value: Any) -> str:
@@ -328,7 +349,7 @@ def _text(value: Any) -> str:
 
 def _read_by_tasks(spark: Any, options: dict[str, str], path: str, schema: Any) -> Any:
     """The same where Spark has no Python data sources: before 4.0."""
-    reading = Reading({**options, "path": path, "inferSchema": "true"})
+    reading = Reading({**options, "path": path})
     if isinstance(schema, str):
         schema = spark.createDataFrame([], schema).schema
     chosen = reading.schema() if schema is None else schema

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from .._core import SafetensorError
+
 __all__ = ["activate", "check_workers", "ease_tasks", "hints_told", "path_on_driver",
            "source_name"]
 
@@ -83,16 +85,30 @@ def check_workers(spark: Any) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
+# What a caller can do something about: its text says all.
+_EXPECTED = (ValueError, OSError, KeyError, ImportError, SafetensorError)
+
+
 @contextlib.contextmanager
 def hints_told() -> Iterator[None]:
-    """Of an error Spark carries the text alone: the hint goes into it."""
+    """Of an error Spark carries the text alone: the hint goes into it, and of one that is
+    expected the traceback stays out."""
     try:
         yield
-    except Exception as error:
+    except _EXPECTED as error:
         hint = getattr(error, "hint", None)
-        if hint:
+        if hint and hint not in str(error):
             error.args = ("%s (%s)" % (error, hint),)
+        if _in_worker():
+            # Read when Spark passes the error on; this process ends with that.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
         raise
+
+
+def _in_worker() -> bool:
+    """Whether Spark has started this process, to plan or run tasks."""
+    told = getattr(sys.modules["__main__"], "__spec__", None)
+    return told is not None and told.name.startswith("pyspark.")
 
 
 def ease_tasks() -> None:
@@ -101,8 +117,7 @@ def ease_tasks() -> None:
     the path (about 20) read the archive's directory for that. Finders that are forgotten are
     made again when needed, from the directory that Python has kept. After each, Spark has all
     garbage collected: what is there now, modules above all, need not be looked through."""
-    told = getattr(sys.modules["__main__"], "__spec__", None)
-    if told is None or not told.name.startswith("pyspark."):
+    if not _in_worker():
         return
     from zipimport import zipimporter
     for path, finder in [*sys.path_importer_cache.items()]:

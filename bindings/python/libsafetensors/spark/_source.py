@@ -35,10 +35,12 @@ class SafetensorsDataSource(DataSource):
     def _given(self) -> dict[str, str]:
         return {name: value for name, value in self.options.items()}
 
+    @hints_told()
     def schema(self) -> StructType:
         from ._read import Reading
         return Reading(self._given()).schema()
 
+    @hints_told()
     def reader(self, schema: StructType) -> DataSourceReader:
         from ._read import Reading
         reading = Reading(self._given())
@@ -46,6 +48,7 @@ class SafetensorsDataSource(DataSource):
             return FilteringReader(reading, schema)
         return Reader(reading, schema)
 
+    @hints_told()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from pyspark.sql.pandas.types import to_arrow_schema
 

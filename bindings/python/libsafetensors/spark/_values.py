@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
+from ._session import hints_told
 
 __all__ = ["LARGEST", "arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
 
@@ -251,6 +252,7 @@ def _bits(name: str) -> int:
     return _core.DTYPES[name][0]
 
 
+@hints_told()
 def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     """Tensor structs of arrays of numbers: the SQL function over Arrow arrays."""
     import numpy as np
@@ -293,6 +295,7 @@ def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     return _spread(found, rows, total)
 
 
+@hints_told()
 def st_to_array(tensors: Any, kind: Any, exact: bool = True) -> Any:
     """Elements of tensor structs as lists of an Arrow type. Not exact: floats lose bits."""
     import numpy as np

@@ -21,7 +21,6 @@ _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
-@hints_told()
 def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) -> Job:
     """The job of a write of the data source. options: with their small names."""
     own, storage = split_options(options, reading=False)

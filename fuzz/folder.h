@@ -247,7 +247,7 @@ typedef struct was {
     char *bytes;
     size_t len;
     uint64_t inode;
-    uint32_t mode;
+    uint32_t mode, owner;
 } was;
 
 typedef struct picture {
@@ -271,7 +271,7 @@ static inline picture take_picture(void) {
         const fake_node *node = name->node;
         p.all[i] = (was){ copy_bytes(name->path, strlen(name->path)), node->kind,
                           copy_bytes(node->data, node->len), node->len, node->inode,
-                          node->mode };
+                          node->mode, node->owner };
     }
     return p;
 }

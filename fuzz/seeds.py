@@ -491,7 +491,7 @@ def commands():
 
 def links():
     """Ways out of the folder."""
-    listed, one = "info -v /w/m.safetensors", record("m.safetensors", small())
+    listed, one = "info -v --deep /w/m.safetensors", record("m.safetensors", small())
     inner = record("m.safetensors.index.json", index(w="d/s.safetensors"))
     shard_out = [record("m.safetensors.index.json", index(w="s1.safetensors")),
                  link("s1.safetensors", "../out/s.safetensors")]

@@ -235,7 +235,7 @@ int fake_path_resolve(const char *path, bool follow, char *out) {
 }
 
 int fake_path_find(const char *path, bool follow, fake_node **out) {
-    static fake_node root = { .kind = OS_DIR, .mode = 0755, .names = 1 };
+    static fake_node root = { OS_DIR, NULL, 0, 0755, 1, 0, 0, 0, 0 };
     char full[FAKE_PATH];
     int error = fake_path_resolve(path, follow, full);
     *out = NULL;

@@ -47,7 +47,7 @@ static void check_same(const sfti_ds_manifest *a, const sfti_ds_manifest *b) {
     }
 }
 
-/* Only what we wrote ourselves tells all that we write. */
+/* Only what we wrote ourselves, with a commit as always, tells all that we write. */
 static void write_again(const sfti_ds_manifest *m, sfti_arena *arena) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&text);
@@ -66,7 +66,7 @@ static void read_manifest(sft_span text, sfti_arena *arena) {
     FUZZ_CHECK(code == err.code && (!code || err.message[0]));
     if (code) return;
     check_shards(&m);
-    if (m.ours) write_again(&m, arena);
+    if (m.ours && m.commit[0]) write_again(&m, arena);
 }
 
 /* What is read of a job's receipt stays in the folder, or in the job's own. */

@@ -23,8 +23,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SEEDS = os.path.join(ROOT, "fuzz", "corpus")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
-             "index": "index", "info": "info", "beside": "beside"}  # name: its seeds
-DICTIONARIES = {"info": "info.dict", "beside": "info.dict"}
+             "index": "index", "info": "info", "beside": "beside", "dataset": "dataset",
+             "command": "command"}  # name: its seeds
+DICTIONARIES = {"info": "info.dict", "beside": "info.dict", "dataset": "command.dict",
+                "command": "command.dict"}
 
 
 def replay_inputs(name):

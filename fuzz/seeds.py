@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Write the seeds of the fuzz harnesses to fuzz/corpus. Files that a fuzzer found and that are
 kept have names of their own and stay."""
+import hashlib
 import json
 import os
 import re
@@ -255,6 +256,277 @@ def besides():
     return out
 
 
+UUID = "11111111-2222-4333-8444-555555555555"
+JOB = UUID + ":0"
+
+
+def part(n):
+    return "part-%05d-0000-%s.safetensors" % (n, UUID)
+
+
+def shard(n, letters):
+    """Name and bytes of a dataset's shard, with a tensor for each letter."""
+    tensors = "".join(',"%s__v":%s' % (c, entry("F32", [1], 4 * i, 4 * i + 4))
+                      for i, c in enumerate(letters))
+    head = '{"__metadata__":{"libsafetensors.dataset":"1","mode":"kv","samples":"%d"}%s}' % (
+        len(letters), tensors)
+    return part(n), framed(head + " " * (-len(head) % 8), b"\0\0\x80?" * len(letters))
+
+
+def manifest(*shards):
+    """As src/dataset/manifest_write.c spells it; of (name, bytes, samples)."""
+    rows, first = [], 0
+    for name, data, samples in shards:
+        rows.append({"shard_path": name, "samples_count": samples, "bytes": len(data),
+                     "sha256": hashlib.sha256(data).hexdigest(), "tensors": samples,
+                     "first_sample": first, "valid_samples": samples, "shadowed": 0})
+        first += samples
+    return json.dumps({
+        "format_version": "1.0", "safetensors_version": "1.0", "generator": "libsafetensors 0",
+        "commit": UUID, "version": 1, "mode": "kv", "batch_size": None, "name_col": "id",
+        "kv_separator": "__", "tail_strategy": "write", "index": None, "total_samples": first,
+        "total_valid_samples": first, "total_bytes": sum(len(row[1]) for row in shards),
+        "columns": {"v": {"dtype": "F32", "shape": [1]}},
+        "schema": {"a__v": {"dtype": "F32", "shape": [1]}}, "shards": rows}).encode()
+
+
+def receipt(**other):
+    row = {"job": JOB, "name": part(0), "stored": "_job-%s/%s" % (UUID, part(0)), "partition": 0,
+           "shard": 0, "bytes": 100, "header_bytes": 64, "samples": 2, "valid_samples": 2,
+           "tensors": 2, "dropped": 0, "sha256": "0" * 64,
+           "columns": [{"name": "v", "dtype": "F32", "shape": [2]}]}
+    return dict(row, **other)
+
+
+def datasets():
+    """Manifests behind a zero, receipts behind a one."""
+    one, two = shard(0, "ab"), shard(1, "c")
+    ours = manifest(one + (2,), two + (1,))
+    foreign = json.dumps({
+        "format_version": "1.0", "safetensors_version": "1.0", "total_samples": 3,
+        "total_bytes": 9, "shards": [{"shard_path": part(n), "samples_count": 1, "bytes": 3}
+                                     for n in (1, 0)],
+        "schema": {"x": {"dtype": "QX9", "shape": [2, 3]}}}, indent=2).encode()
+    dropped = {"job": JOB, "partition": 3, "dropped": 5, "columns": []}
+    batch = ours.replace(b'"kv"', b'"batch"').replace(b'"batch_size": null', b'"batch_size": 2')
+    out = {"ours": ours, "foreign": foreign, "batch": batch,
+           "index": ours.replace(b'"index": null', b'"index": "_tensor_index.parquet"'),
+           "up": ours.replace(part(0).encode(), b"../" + part(0).encode()),
+           "sum": ours.replace(b'"first_sample": 2', b'"first_sample": 18446744073709551615')}
+    told = {"one": [receipt()], "two": [receipt(), receipt(name=part(1), stored=part(1))],
+            "dropped": [dropped], "none": [], "other-job": [receipt(job="x")],
+            "outside": [receipt(stored="../" + part(0))]}
+    out = {"manifest-" + name: b"\0" + data for name, data in out.items()}
+    out.update({"receipts-" + name: b"\1" + json.dumps(rows).encode()
+                for name, rows in told.items()})
+    return out
+
+
+# ── The command over a folder: the tables of fuzz_command.c and folder.h ──
+
+def source(name):
+    with open(os.path.join(HERE, name)) as f:
+        return f.read()
+
+
+def expanded(text):
+    """C strings side by side, as one; macros of the two files are known."""
+    text = re.sub(r"FUZZ_PART\((\d)\)", lambda m: '"%s"' % part(int(m[1])), text)
+    model = '"/w/m.safetensors"'
+    for macro, value in (("FUZZ_JOB", '"_job-%s"' % UUID), ("INDEX", model + '".index.json"'),
+                         ("OUT", '"/w/o.safetensors"'), ("M", model)):
+        text = re.sub(r"\b%s\b(?=[^\"]*(?:\"[^\"]*\"[^\"]*)*$)" % macro, value, text)
+    return "".join(re.findall(r'"([^"]*)"', text))
+
+
+def lines():
+    rows = re.findall(r"^    \{ (.*), (?:READS|WHOLE|PIECES|TIDIES), (?:true|false) \},$",
+                      source("fuzz_command.c"), re.M)
+    return [expanded(row) for row in rows]
+
+
+def slots():
+    rows = re.findall(r"^    \{ (.*), SLOT_\w+, (?:true|false) \},$", source("folder.h"), re.M)
+    return {expanded(row).removeprefix("/w/"): number for number, row in enumerate(rows)}
+
+
+SLOTS = slots()
+
+
+def record(name, data, flag=0):
+    return struct.pack("<BH", SLOTS[name] | flag, len(data)) + data
+
+
+def link(name, target):
+    return record(name, target.encode(), 128)
+
+
+def folder(line, *records, options=0):
+    return line.encode() + b"\n" + bytes([options]) + b"".join(records)
+
+
+def small(title="Neon", names=("w", "a.x"), room=40):
+    """Header and data of a small model."""
+    tensors = "".join(',"%s":%s' % (name, entry("F32", [2, 2], 16 * i, 16 * i + 16))
+                      for i, name in enumerate(names))
+    head = '{"__metadata__":{"title":"%s","ss_output_name":"neon"}%s}' % (title, tensors)
+    return framed(head.ljust(len(head) + room), b"\0\0\x80?" * 4 * len(names))
+
+
+def head_of(model):
+    return model[:8 + struct.unpack("<Q", model[:8])[0]]
+
+
+ALL_RIGHT = 1 | 2 | 4 | 8  # JOURNAL_... of folder.h
+
+
+def journal(before, after, ranges=(), grown=0, how=ALL_RIGHT, method=1):
+    """ranges: (at, old bytes, new bytes); what the harness makes right is zero here."""
+    words = [0, 0, method, 0, 0, 0, grown, len(before), len(after), len(ranges),
+             sum(len(old) for _, old, _ in ranges)]
+    out = struct.pack("<11Q", *words)
+    out += b"".join(struct.pack("<QQ", at, len(old)) for at, old, _ in ranges)
+    out += before + after + b"".join(old + new for _, old, new in ranges)
+    return bytes([how]) + out + bytes(8)
+
+
+def index(**where):
+    return json.dumps({"metadata": {"total_size": 48}, "weight_map": where}).encode()
+
+
+def beside():
+    """What lies beside a model in most seeds."""
+    return [record("m.json", b'{"description":"Neon","activation text":"neon city"}'),
+            record("m.civitai.info", b'{"id":1,"modelId":2,"trainedWords":["neon city"],'
+                                     b'"model":{"name":"Neon"}}'),
+            record("m.txt", b"neon, night"), record("m.description.txt", b"<b>A city</b>"),
+            record("README.md", README.encode())]
+
+
+def shards():
+    where = {"w": "s1.safetensors", "a.x": "s1.safetensors", "b": "s2.safetensors"}
+    return [record("m.safetensors.index.json", index(**where)),
+            record("s1.safetensors", small()), record("s2.safetensors", small(names=("b",)))]
+
+
+def dataset_folder():
+    one, two = shard(0, "ab"), shard(1, "c")
+    old = "ds/_job-%s/%s" % (UUID, part(2))
+    return [record("ds/dataset_manifest.json", manifest(one + (2,), two + (1,))),
+            record("ds/" + one[0], one[1]), record("ds/" + two[0], two[1]),
+            record(old, shard(2, "d")[1])]
+
+
+def npy():
+    head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
+    head = head.ljust(117) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + bytes(16)
+
+
+def cache(model):
+    digest = hashlib.sha256(model).hexdigest()
+    return (b'{"safetensors_hash_cache":1}\n{"device":1,"inode":\1,"size":\2,"mtime_ns":\3,'
+            b'"ctime_ns":\4,"hashes":{"sha256":"%s"}}\n' % digest.encode())
+
+
+def plain_folder(line):
+    model = small()
+    digest = hashlib.sha256(model).hexdigest()
+    out = [record("m.safetensors", model), record("-", bytes(range(16)))]
+    for word, records in (
+            ("info", beside), (" -r ", beside), ("index.json", shards), (" -r ", shards),
+            ("/w/ds", dataset_folder), ("n.safetensors", lambda: [
+                record("n.safetensors", small("Night", ("w", "v")))]),
+            ("x.npy", lambda: [record("x.npy", npy())]),
+            ("/w/cache", lambda: [record("cache", cache(model))]),
+            ("/w/sums", lambda: [record("sums", ("%s  /w/m.safetensors\nSHA256 (/w/m.txt) = %s\n"
+                                                 % (digest, digest)).encode())]),
+            ("pairs.json", lambda: [record("pairs.json", b'{"title":"Night","n":1,"a":null}')]),
+            ("preview.png", lambda: [record("m.preview.png", png()["text"])])):
+        out += records() if word in line else []
+    return out
+
+
+def journals():
+    """Models in the middle of an edit, before it and after it."""
+    old, new = small(), small("Dusk")
+    before, after = head_of(old), head_of(new)
+    torn = old[:40] + new[40:]
+    put = (len(before), old[len(before):len(before) + 16], bytes(16))
+    played = before + bytes(16) + old[len(before) + 16:]
+    grown = bytes(64) + old
+    taller = head_of(small("Night over the city", room=40 + 49))
+    head = journal(before, after)
+    data = journal(before, before, [put], method=2)
+    growth = journal(before, taller[:len(before) + 64], grown=64, method=3)
+    return {
+        "old": (old, head), "new": (new, head), "torn": (torn, head), "put": (old, data),
+        "put-torn": (played[:len(before) + 5] + old[len(before) + 5:], data),
+        "put-done": (played, data), "grown": (grown, growth), "grow": (old, growth),
+        "others": (torn, journal(before, after, how=ALL_RIGHT | 16)),
+        "open": (torn, journal(before, after, how=ALL_RIGHT | 32)),
+        "no-header": (torn, journal(before, b"\xff" * len(before))),
+        "planted": (old, journal(before, before[:8] + b" " * (len(before) - 8))),
+        "cut": (torn, head[:-30]), "wrong-sum": (torn, journal(before, after, how=7)),
+        "range-far": (old, journal(before, before, [(len(old) - 4, bytes(8), bytes(8))])),
+    }
+
+
+def commands():
+    out = {}
+    for number, line in enumerate(lines()):
+        out["%02d-%s" % (number, re.sub(r"[^\w]+", "-", line.replace("/w/", ""))[:40].strip("-"))
+            ] = folder(line, *plain_folder(line), options=number % 3 * 2)
+    m = "/w/m.safetensors"
+    for name, (model, told) in journals().items():
+        records = [record("m.safetensors", model), record(".m.safetensors.sft-journal", told),
+                   record("-", bytes(16))]
+        for verb, line in (("recover", "meta recover " + m), ("check", "check -r --explain /w"),
+                           ("set", "meta set %s title new" % m), ("put", "put %s w" % m),
+                           ("repair", "repair %s -o /w/o.safetensors" % m)):
+            out["journal-%s-%s" % (name, verb)] = folder(line, *records, options=2)
+    out.update(links())
+    return out
+
+
+def links():
+    """Ways out of the folder."""
+    listed, one = "info -v --deep /w/m.safetensors", record("m.safetensors", small())
+    inner = record("m.safetensors.index.json", index(w="d/s.safetensors"))
+    shard_out = [record("m.safetensors.index.json", index(w="s1.safetensors")),
+                 link("s1.safetensors", "../out/s.safetensors")]
+    each = "--each-shard /w/m.safetensors.index.json"
+    part_out = [dataset_folder()[0], link("ds/" + part(0), "/out/" + part(2)),
+                link("ds/.dataset.lock", "../../out/lock")]
+    made = {
+        "sidecar": (listed, one, link("m.txt", "../out/m.txt")),
+        "description": (listed, one, link("m.description.txt", "/out/m.txt")),
+        "shard": ("info -v /w/m.safetensors.index.json", *shard_out),
+        "folder": ("ls --tree /w/m.safetensors.index.json", inner, link("d", "../out")),
+        "set": ("meta set %s title new" % each, *shard_out),
+        "set-folder": ("meta set %s title new" % each, inner, link("d", "../out")),
+        "rename": ("rename /w/m.safetensors.index.json --add-prefix p.", inner,
+                   link("d", "../out")),
+        "put": ("put /w/m.safetensors.index.json w", *shard_out, record("-", bytes(8))),
+        "journal": ("meta recover /w/m.safetensors", one,
+                    link(".m.safetensors.sft-journal", "../out/m.txt")),
+        "set-journal": ("meta set /w/m.safetensors title new", one,
+                        link(".m.safetensors.sft-journal", "../out/new")),
+        "output": ("meta set -o /w/o.safetensors /w/m.safetensors title new", one,
+                   link("o.safetensors", "../out/s.safetensors")),
+        "model": ("meta set /w/m.safetensors title new", link("m.safetensors", "n.safetensors"),
+                  record("n.safetensors", small())),
+        "dataset": ("dataset verify --deep --json /w/ds", *part_out),
+        "gc": ("dataset gc --delete --grace 0s /w/ds", *dataset_folder()[:3],
+               link("ds/_job-" + UUID, "../../out")),
+        "compact": ("dataset compact --target 1MB --json /w/ds", *part_out),
+        "loop": ("check -r --explain /w", link("d", "."), link("m.safetensors", "m.safetensors")),
+        "cache-model": ("hash --algo all --cache /w/cache -r --json /w", one,
+                        record("cache", small())),
+    }
+    return {"link-" + name: folder(*what) for name, what in made.items()}
+
+
 def dictionary():
     """Keys and words that the tables of src/info know."""
     words = set()
@@ -266,9 +538,21 @@ def dictionary():
     return "".join('"%s"\n' % word for word in sorted(words))
 
 
+def command_dictionary():
+    """The lines, and what a dataset's files are spelled with."""
+    words = ["%s\\x0a" % line for line in lines()]
+    for name in ("manifest_read.c", "receipt.c"):
+        with open(os.path.join(HERE, "..", "src", "dataset", name)) as f:
+            words += sorted(set(re.findall(r'"([a-z_]{4,})"', f.read())))
+    words += ["__metadata__", "dtype", "shape", "data_offsets", "weight_map", "F32", "s1.safetensors",
+              "d/s.safetensors", "../out/s.safetensors", "../out/m.txt", "../out", part(0)]
+    return "".join('"%s"\n' % word for word in words)
+
+
 def main():
     for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
-                       ("info", infos), ("beside", besides)):
+                       ("info", infos), ("beside", besides), ("dataset", datasets),
+                       ("command", commands)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
@@ -276,6 +560,8 @@ def main():
                 f.write(data)
     with open(os.path.join(HERE, "info.dict"), "w") as f:
         f.write(dictionary())
+    with open(os.path.join(HERE, "command.dict"), "w") as f:
+        f.write(command_dictionary())
 
 
 main()

@@ -32,7 +32,8 @@ RULES = {
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "info/"} | PUBLIC, None),
+    "fuzz": ({"base/", "format/", "info/", "dataset/", "file/journal.h", "faults.h", "fake_state.h"}
+             | PUBLIC, None),
 }
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
 

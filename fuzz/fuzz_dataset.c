@@ -1,0 +1,105 @@
+/* The manifest of a dataset and the receipts of its tasks, as any bytes: the first byte chooses.
+ * A manifest that is read is written and read again; what both say is the same, shards stand
+ * in order and only name files of the folder itself. */
+#include "base/utf8.h"
+#include "dataset/dataset.h"
+#include "fuzz.h"
+
+#include <string.h>
+
+#define JOB "11111111-2222-4333-8444-555555555555:0"
+
+static bool is_same_text(const char *a, const char *b) {
+    return !a || !b ? a == b : strcmp(a, b) == 0;
+}
+
+static void check_shard(const sfti_ds_shard *s, const char *before) {
+    size_t len = strlen(s->facts.name);
+    FUZZ_CHECK(len > 0 && !strchr(s->facts.name, '/') && strcmp(s->facts.name, "..") != 0);
+    FUZZ_CHECK(sfti_utf8_check(s->facts.name, len) == len);
+    FUZZ_CHECK(s->facts.valid_samples <= s->facts.samples);
+    FUZZ_CHECK(!before || strcmp(before, s->facts.name) < 0);
+}
+
+static void check_shards(const sfti_ds_manifest *m) {
+    const char *before = NULL;
+    for (size_t i = 0; i < m->shard_count; i++) {
+        check_shard(&m->shards[i], before);
+        before = m->shards[i].facts.name;
+        FUZZ_CHECK(sfti_ds_manifest_names(m, before));
+    }
+    FUZZ_CHECK(!sfti_ds_manifest_names(m, "no such shard"));
+}
+
+static void check_same(const sfti_ds_manifest *a, const sfti_ds_manifest *b) {
+    FUZZ_CHECK(strcmp(a->commit, b->commit) == 0 && a->version == b->version);
+    FUZZ_CHECK(a->mode == b->mode && a->batch_size == b->batch_size);
+    FUZZ_CHECK(sft_span_equal(a->index, b->index) && a->keep_until == b->keep_until);
+    FUZZ_CHECK(a->total_samples == b->total_samples && a->total_bytes == b->total_bytes);
+    FUZZ_CHECK(a->total_valid == b->total_valid && a->dropped == b->dropped);
+    FUZZ_CHECK(a->entry_count == b->entry_count && a->column_count == b->column_count);
+    FUZZ_CHECK(a->shard_count == b->shard_count);
+    for (size_t i = 0; i < a->shard_count; i++) {
+        const sft_dataset_shard *x = &a->shards[i].facts, *y = &b->shards[i].facts;
+        FUZZ_CHECK(is_same_text(x->name, y->name) && is_same_text(x->sha256, y->sha256));
+        FUZZ_CHECK(x->samples == y->samples && x->bytes == y->bytes);
+        FUZZ_CHECK(x->tensors == y->tensors && x->first_sample == y->first_sample);
+    }
+}
+
+/* Only what we wrote ourselves, with a commit as always, tells all that we write. */
+static void write_again(const sfti_ds_manifest *m, sfti_arena *arena) {
+    sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
+    sft_sink sink = sft_sink_memory(&text);
+    sfti_ds_manifest again;
+    FUZZ_CHECK(!sfti_ds_manifest_write(m, &sink, NULL));
+    FUZZ_CHECK(!sink.finish(sink.ctx, NULL));
+    FUZZ_CHECK(!sfti_ds_manifest_parse((sft_span){ text.data, text.len }, arena, &again, NULL));
+    check_same(m, &again);
+    sft_buffer_free(&text);
+}
+
+static void read_manifest(sft_span text, sfti_arena *arena) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_ds_manifest m;
+    sft_code code = sfti_ds_manifest_parse(text, arena, &m, &err);
+    FUZZ_CHECK(code == err.code && (!code || err.message[0]));
+    if (code) return;
+    check_shards(&m);
+    if (m.ours && m.commit[0]) write_again(&m, arena);
+}
+
+/* What is read of a job's receipt stays in the folder, or in the job's own. */
+static void check_receipt(const sfti_ds_receipt *r) {
+    if (!r->name.data) return;
+    sft_span tail = r->stored;
+    if (tail.len > r->name.len) {
+        tail.data += tail.len - r->name.len;
+        tail.len = r->name.len;
+    }
+    FUZZ_CHECK(sft_span_equal(tail, r->name) && !memchr(r->name.data, '/', r->name.len));
+    FUZZ_CHECK(r->stored.len == r->name.len || memcmp(r->stored.data, "_job-", 5) == 0);
+    for (size_t i = 0; i < r->column_count; i++)
+        FUZZ_CHECK(r->columns[i].rank <= SFT_MAX_RANK);
+}
+
+static void read_receipts(sft_span text, sfti_arena *arena) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_ds_receipt *all;
+    size_t count;
+    sft_code code = sfti_ds_receipts_read(text, sft_span_cstr(JOB), arena, &all, &count, &err);
+    FUZZ_CHECK(code == err.code && (!code || err.message[0]));
+    for (size_t i = 0; !code && i < count; i++) check_receipt(&all[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    sfti_arena arena;
+    if (size == 0) return 0;
+    memset(&arena, 0, sizeof arena);
+    arena.alloc = sfti_allocator(NULL);
+    sft_span text = { (const char *)data + 1, size - 1 };
+    if (data[0] & 1) read_receipts(text, &arena);
+    else read_manifest(text, &arena);
+    sfti_arena_free(&arena);
+    return 0;
+}

@@ -427,7 +427,7 @@ static int open_temp(path_sink *s, uint32_t mode) {
     return os_set_mode(s->fd, mode);
 }
 
-static int open_folder(path_sink *s) {
+static int sink_open_folder(path_sink *s) {
     if (s->options.no_sync || s->options.no_sync_folder) return 0;
     int error = os_open_folder(s->folder, &s->folder_fd);
     if (error) s->folder_fd = -1;
@@ -450,7 +450,7 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
     }
-    error = open_folder(s);
+    error = sink_open_folder(s);
     if (error) {
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder, to sync it later");

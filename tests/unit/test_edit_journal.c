@@ -200,12 +200,12 @@ static void test_links(void **state) {
     temp_write("other", "bytes", 5);
     assert_int_equal(symlink("other", temp_path(FILE_NAME)), 0);
     for (int writable = 0; writable < 2; writable++) {
-        assert_int_equal(sfti_edit_open_file(temp_path(FILE_NAME), writable, &fd, &info, &err),
+        assert_int_equal(sfti_edit_open_file(temp_path(FILE_NAME), NULL, writable, &fd, &info, &err),
                          SFT_EDIT_BUSY);
         assert_int_equal(fd, -1);
         assert_non_null(strstr(err.message, "symbolic link"));
     }
-    assert_int_equal(sfti_edit_open_file(temp_path("other"), true, &fd, &info, &err), SFT_OK);
+    assert_int_equal(sfti_edit_open_file(temp_path("other"), NULL, true, &fd, &info, &err), SFT_OK);
     assert_int_equal(info.size, 5);
     close(fd);
 }

@@ -358,6 +358,16 @@ static void batch_copy_options(void *to, size_t size, const void *from) {
     memcpy(to, from, given < size ? given : size);
 }
 
+/* What may be waited for is read by the caller's thread alone, which signals interrupt. */
+static bool batch_may_wait(const batch *b) {
+    os_info info;
+    for (size_t i = 0; i < b->count; i++)
+        if (!sft_is_index_path(b->asks[i].path)
+            && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
+            return true;
+    return false;
+}
+
 /* files: how many can be read at once at most. */
 static void batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
                         size_t files, sft_error *err) {
@@ -372,7 +382,7 @@ static void batch_begin(batch *b, const sft_hash_options *options, const sft_job
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
     b->opening.split = files > 0 ? b->threads / files : 1;
-    if (b->threads == 0) b->threads = 1;
+    if (b->threads == 0 || (b->threads > 1 && batch_may_wait(b))) b->threads = 1;
     b->alloc = sfti_allocator(b->options.open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;

@@ -113,6 +113,10 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
 
 /* ── Descriptors ── */
 
+void sft_on_wait(bool (*go_on)(void *ctx), void *ctx) {
+    os_on_wait(go_on, ctx);
+}
+
 typedef struct fd_source {
     sft_allocator alloc;
     int fd;

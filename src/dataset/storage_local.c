@@ -194,7 +194,8 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
 static sft_code local_open_fd(const local_store *s, const char *name, int *fd, sft_error *err) {
     os_info info;
     int failed = os_open_beneath(s->folder, name, OS_BENEATH_READ, fd);
-    if (failed) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
+    if (failed == EXDEV) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
+    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
     failed = os_info_fd(*fd, &info);
     if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
     os_close(*fd);

@@ -355,6 +355,16 @@ static void batch_go(batch *b) {
 
 static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cache)
 
+/* What may be waited for is read by the caller's thread alone, which signals interrupt. */
+static bool batch_may_wait(const batch *b) {
+    os_info info;
+    for (size_t i = 0; i < b->count; i++)
+        if (!sft_is_index_path(b->asks[i].path)
+            && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
+            return true;
+    return false;
+}
+
 /* files: how many can be read at once at most. */
 static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
                             size_t files, sft_error *err) {
@@ -367,7 +377,7 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
     b->opening.split = files > 0 ? b->threads / files : 1;
-    if (b->threads == 0) b->threads = 1;
+    if (b->threads == 0 || (b->threads > 1 && batch_may_wait(b))) b->threads = 1;
     b->alloc = sfti_allocator(b->open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;

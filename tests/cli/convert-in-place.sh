@@ -44,7 +44,7 @@ for m in every-dtype.safetensors wanted; do
 done; ls -d both 2>/dev/null
 true
 # An index that is a link: beside what it leads to are files, too.
-mkdir links; for f in wanted/*; do ln -s ../$f links; done; cp -r wanted real
+mkdir links; cp wanted/* links; ln -sf ../wanted/model.safetensors.index.json links; cp -r wanted real
 i=links/model.safetensors.index.json
 for follow in "" --follow; do
     for c in "convert $i --in-place --dtype F16" "rename $i --add-prefix x." "rm-tensor $i model.norm.weight"; do

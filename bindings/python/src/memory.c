@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 typedef struct {
     char *base; /* of the data region, or NULL */
@@ -193,11 +194,18 @@ static int open_file(pysft_state *state, opened_set *opened, PyObject *source, p
     return rc;
 }
 
+/* What cannot be mapped, and is read once: it is not opened a second time. */
+static bool is_stream(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+}
+
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
                      const pysft_opening *opening) {
     sft_open_options options = file_options(opening, path_mode(opening->mode));
     pysft_path path;
     if (pysft_path_of(source, &path) < 0) return -1;
+    if (options.mode == SFT_MAP_COW && is_stream(path.text)) options.mode = SFT_READ;
     if (open_file(state, opened, source, &path, &options) < 0) return -1;
     return fill_shards(opened, true, options.mode == SFT_MAP_COW);
 }

@@ -196,9 +196,9 @@ static void title_line(cli *c, const cli_model *model, const cli_node *root) {
 static void trust_words(cli *c, const cli_node *fact) {
     cli_style_on(&c->out, CLI_DIM);
     cli_text(&c->out, "  [");
-    cli_escaped(&c->out, cli_doc_text(fact, "trust"));
-    cli_text(&c->out, " ");
     cli_escaped(&c->out, cli_doc_text(fact, "source"));
+    cli_text(&c->out, ", trust ");
+    cli_escaped(&c->out, cli_doc_text(fact, "trust"));
     cli_text(&c->out, "]");
     cli_style_off(&c->out, CLI_DIM);
 }

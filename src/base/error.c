@@ -48,7 +48,7 @@ static const sft_code_info code_table[] = {
       INV, SAFETENSOR, "R8", ALL, HINT_BROKEN_WRITER },
     { SFT_JSON_TRAILING, "json_trailing",
       "something other than white space follows the header object",
-      INV, SAFETENSOR, "R9", ALL, HINT_REPAIR },
+      INV, SAFETENSOR, "R9", ALL, HINT_BROKEN_WRITER },
     { SFT_HEADER_NOT_OBJECT, "header_not_object", "the header is not a JSON object",
       INV, SAFETENSOR, "R10", ALL, HINT_BROKEN_WRITER },
     { SFT_ENTRY_TYPE, "entry_type", "a tensor entry is not an object",

@@ -244,7 +244,6 @@ static void say_padding(const sfti_evidence *e, uint64_t n, sft_error *error) {
     sfti_error_text(error, "expected spaces after the header object, found %llu bytes%s of NUL "
                     "padding", (unsigned long long)(zeros == looked ? left : zeros),
                     zeros == looked && looked < left ? " that begin with 1024" : "");
-    error->hint = "the writer padded with NUL; \"safetensors repair\" writes a valid copy";
 }
 
 static void say_trailing(const sfti_evidence *e, sft_error *error) {

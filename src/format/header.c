@@ -340,11 +340,25 @@ static bool only_spaces(const char *p, const char *end) {
     return p == end;
 }
 
+/* NULs and white space alone are what a repair takes for padding. */
+static bool only_padding(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n' || *p == '\0')) p++;
+    return p == end;
+}
+
+static bool report_trailing(sfti_reading *r) {
+    sft_error error;
+    sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text,
+                 (size_t)(r->lex.at - r->text.data), "the end of the header");
+    if (only_padding(r->lex.at, r->lex.end))
+        error.hint = "the writer padded with NUL; \"safetensors repair\" writes a valid copy";
+    return sfti_report(r, &error);
+}
+
 static bool read_rest(sfti_reading *r) {
     const char *at = r->lex.at;
     sfti_lex_space(&r->lex);
-    if (r->lex.at < r->lex.end)
-        return sfti_report_at(r, SFT_JSON_TRAILING, r->lex.at, "the end of the header");
+    if (r->lex.at < r->lex.end) return report_trailing(r);
     if (r->limits->level == SFT_LEVEL_STRICT && !only_spaces(at, r->lex.end))
         return sfti_report_at(r, SFT_STRICT_PADDING, at, "spaces only");
     return true;

@@ -89,6 +89,14 @@ static bool report_name(sfti_reading *r, sft_code code, sft_span name, const cha
     return sfti_report(r, &error);
 }
 
+static bool report_key(sfti_reading *r, sft_span key) {
+    sft_error error;
+    sfti_fail(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
+              "expected each metadata key once, found \"%.*s\" twice",
+              key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
+    return sfti_report(r, &error);
+}
+
 /* A name seen before: refused, or the last one wins. The earlier record is emptied, which
  * its rank tells. */
 #define DEAD_RANK UINT32_MAX
@@ -135,9 +143,7 @@ static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
     }
     pairs[first].value = pairs[*kept].value;
     pairs[first].value_len = pairs[*kept].value_len;
-    return r->limits->level < SFT_LEVEL_DEFAULT
-           || report_name(r, SFT_METADATA_KEY_DUPLICATE, key,
-                          "one value for this metadata key");
+    return r->limits->level < SFT_LEVEL_DEFAULT || report_key(r, key);
 }
 
 static bool index_keys(sfti_reading *r) {

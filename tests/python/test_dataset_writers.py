@@ -88,8 +88,8 @@ def lockless(tmp_path_factory):
 def test_without_locks(tmp_path, lockless, error):
     env = {"LD_PRELOAD": lockless, "LOCKLESS_ERRNO": str(error)}
     told = run(str(tmp_path), {"sync": False}, env)
-    assert list(tmp_path.glob(".dataset_manifest.commit-*"))
     whole(str(tmp_path), {}, told)
+    assert list(tmp_path.glob(".dataset_manifest.commit-*"))
 
 
 @contextlib.contextmanager

@@ -1520,7 +1520,7 @@ int main(void) {
         FOLDER_TEST(no_orphan_index),
         FOLDER_TEST(unsure),            FOLDER_TEST(unguarded),
         FOLDER_TEST(conditional),       FOLDER_TEST(torn),
-       
+
         FOLDER_TEST(busy),              FOLDER_TEST(in_threads),
         FOLDER_TEST(in_processes),      FOLDER_TEST(adopt_batch),
         FOLDER_TEST(adopt_forgotten),   FOLDER_TEST(adopt_damaged),

@@ -287,8 +287,8 @@ const cli_command cli_dataset_command = {
     "committed; --delete removes it. Files that no libsafetensors wrote are never touched, nor "
     "is anything but jobs' folders where there is no manifest.\n"
     "compact writes shards anew that hold shadowed tensors (of a name that a later shard has "
-    "again), and with --target small ones together, as one more commit. The index is then left "
-    "out.",
+    "again), and with --target small ones together, as one more commit: batches as batches of "
+    "batch_size rows. The index is then left out.",
     dataset_examples,
     { dataset_options, cli_json_options, cli_common_options, NULL },
     { "done; verify: the dataset is whole", "verify found something wrong, --match found nothing",

@@ -274,8 +274,10 @@ typedef void (*sft_warn_fn)(void *ctx, const sft_error *what);
 /* Move shards and index into place and publish the manifest in one step; then remove what was
  * replaced and the job's folder. index: name of the index file in the job's folder (see
  * sft_commit_job_folder), or NULL: then the manifest says there is none, and an old one is
- * removed. On failure before the manifest the old dataset is whole and the commit can only be
- * closed or aborted. @since 0.1 */
+ * removed; gc knows a dead job's by the name _tensor_index.parquet alone. On failure before the
+ * manifest the old dataset is whole and the commit can only be closed or aborted; but an append
+ * that another commit came before (SFT_DATASET_CHANGED) can be prepared and published again, with
+ * a new index. Without move the caller puts the index in its place afterwards. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_publish(sft_commit *commit, const char *index,
                                                   sft_warn_fn warn, void *warn_ctx,
                                                   const sft_job *job, sft_error *err);
@@ -344,13 +346,16 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
                                                        sft_sink *sink, bool *whole,
                                                        const sft_job *job, sft_error *err);
 /* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
- * than grace_s seconds. remove: and remove it. Never a file that is not ours. */
+ * than grace_s seconds (what has no time is not, unless that is 0). remove: and remove it. Never a
+ * file that is not ours, nor a folder with one in it. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    const char *command, sft_sink *sink,
                                                    sft_error *err);
 /* Write shards that hold shadowed tensors, or are smaller than target_bytes (0: none are), anew
- * without those and together, as one more commit. The index is left out: "index": null. */
+ * without those and together, as one more commit; in batch mode smaller ones as batches of
+ * batch_size rows, or "left" says why not. SFT_DATASET_CHANGED when another commit came before. The
+ * index is left out: "index": null. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
                                                    uint64_t target_bytes, const char *path,
                                                    const char *command, sft_sink *sink,

@@ -144,7 +144,7 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
     if (failed) code = sft_error_set(err, failed == 12 ? SFT_OUT_OF_MEMORY : SFT_IO_READ, failed,
                                      "the index");
     stream.release(&stream);
-    (void)snprintf(name, sizeof name, "%s/index", sft_commit_job_folder(c));
+    (void)snprintf(name, sizeof name, "%s/" SFTI_DATASET_INDEX, sft_commit_job_folder(c));
     memcpy(commit, sft_commit_job(c).data, 36);
     pf_file file = pf_index(rows, NULL, NULL, commit, "dtype");
     return code ? code : sfti_ds_put(s, name, (sft_span){ (char *)file.bytes, file.len }, err);
@@ -187,7 +187,8 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     if (!code) code = sft_commit_prepare(c, NULL, err);
     bool index = !code && sft_commit_indexed(c);
     if (index) code = world_index(c, &s, err);
-    if (!code) code = sft_commit_publish(c, index ? "index" : NULL, world_warn, NULL, NULL, err);
+    const char *file = index ? SFTI_DATASET_INDEX : NULL;
+    if (!code) code = sft_commit_publish(c, file, world_warn, NULL, NULL, err);
     if (code && c) {
         sft_error ignored = SFT_ERROR_INIT;
         world_aborted = sft_commit_abort(c, &ignored);

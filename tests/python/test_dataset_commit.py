@@ -140,14 +140,17 @@ def test_paths(tmp_path, monkeypatch):
 # ── Failures ──
 
 class Folder:
-    """A storage in memory. fail: called with each operation and name, may raise."""
+    """A storage in memory: with a lock where things can be moved, else with conditional puts.
+    fail: called with each operation and name, may raise."""
 
     def __init__(self, move=True):
         self.files = {}
         self.log = []
         self.fail = lambda what, name: None
-        if not move:
-            self.move = None
+        if move:
+            self.put_if = self.fetch = None
+        else:
+            self.move = self.lock = None
 
     def _note(self, what, name):
         self.log.append((what, name))
@@ -201,6 +204,26 @@ class Folder:
         self._note("move", new)
         self.files[new] = self.files.pop(old)
 
+    def lock(self, seconds):
+        self._note("lock", "")
+
+    def unlock(self):
+        pass
+
+    def fetch(self, name):
+        self._note("fetch", name)
+        if name not in self.files:
+            raise FileNotFoundError(name)
+        return self.files[name], str(hash(self.files[name]))
+
+    def put_if(self, name, data, tag):
+        self._note("put_if", name)
+        now = self.files.get(name)
+        if tag != (None if now is None else str(hash(now))):
+            return False
+        self.files[name] = data
+        return True
+
     def remove(self, name, folder):
         self._note("remove", name)
         for held in list(self.files):
@@ -245,6 +268,77 @@ def test_an_object_as_storage(move):
     assert found.shards()[0]["samples"] == 1 and found.check_shard(0) is None
     with pytest.raises(FileExistsError):
         write_to(folder, table(6))
+
+
+class Bare(Folder):
+    """Neither locks nor conditional puts."""
+    lock = move = None
+
+    def __init__(self):
+        super().__init__(False)
+        self.put_if = self.fetch = None
+
+
+def test_a_storage_that_cannot_keep_commits_apart():
+    folder = Bare()
+    with pytest.raises(OSError, match="locks or conditional writes") as caught:
+        write_to(folder, table(1))
+    assert caught.value.code == "dataset_unguarded" and folder.files == {}
+    write_to(folder, table(1), single_writer="true")
+    write_to(folder, table(2), "append", single_writer="true")
+    assert held(folder)[0] == 2
+    with pytest.raises(OSError, match="locks or conditional writes"):
+        _core.dataset_compact(_core.Storage(folder), "x", [], 1 << 20)
+    done = _core.dataset_compact(_core.Storage(folder, single_writer=True), "x", [], 1 << 20)
+    assert json.loads(done)["shards_after"] == 1 and held(folder)[0] == 2
+
+
+def test_a_store_that_does_not_look_at_conditions():
+    class Deaf(Folder):
+        def fetch(self, name):
+            raise NotImplementedError("no conditions here")
+    folder = Deaf(False)
+    with pytest.raises(NotImplementedError, match="no conditions here"):
+        write_to(folder, table(1))
+    assert folder.files == {}
+    write_to(folder, table(1), single_writer="true")
+    assert held(folder)[0] == 1
+
+
+@pytest.mark.parametrize("kind", ["commit file", "put"])
+def test_an_append_that_loses_is_prepared_again(kind):
+    folder = Folder(kind == "commit file")
+    if kind == "commit file":
+        folder.lock = None
+
+        def move_new(old, new):
+            if new in folder.files:
+                raise FileExistsError(new)
+            folder.move(old, new)
+        folder.move_new = move_new
+    settled = _core.DatasetOptions({"batch_size": "2"})
+    commits = []
+    for value in (1, 2, 3):
+        storage = _core.Storage(folder)
+        commit = _core.Commit(settled, storage, table(value).schema, how="append")
+        writer = _core.ShardWriter(settled, storage, commit.job, 0, table(value).schema)
+        writer.append(table(value).to_batches()[0])
+        commit.add(writer.close())
+        commits.append(commit)
+    for commit in commits:
+        commit.prepare()
+    assert commits[0].publish() == []
+    for commit in commits[1:]:
+        with pytest.raises(SafetensorError) as caught:
+            commit.publish()
+        assert caught.value.code == "dataset_changed"
+    for commit in commits[1:]:
+        commit.prepare()
+        assert commit.publish() == []
+        commit.close()
+    samples, shards = held(folder)
+    assert samples == 3 and len(shards) == 3
+    assert json.loads(_core.dataset_verify(_core.Storage(folder), "x", True))["ok"]
 
 
 class Broken(Exception):

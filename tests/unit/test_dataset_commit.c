@@ -808,6 +808,31 @@ static void fails_before(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* Where there was no index a failed commit leaves none. */
+static void no_orphan_index(void **state) {
+    static const char *const calls[] = { "settle", "put" };
+    sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
+    sft_storage s = failing_storage();
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char index[200];
+        sft_commit *c = begin_on(o, &s, SFT_COMMIT_NEW);
+        ds_kv(c, 0, 0, "a");
+        assert_int_equal(prepare(c), SFT_OK);
+        (void)snprintf(index, sizeof index, "%s/" SFTI_DATASET_INDEX, sft_commit_job_folder(c));
+        temp_write(index, "new", 3);
+        failing.call = calls[i];
+        failing.nth = 1;
+        assert_int_equal(publish(c, SFTI_DATASET_INDEX), SFT_IO_WRITE);
+        failing.call = NULL;
+        assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+        sft_commit_close(c);
+        assert_int_equal(ds_count("_"), 0);
+        assert_int_equal(ds_count("part-"), 0);
+    }
+    sft_dataset_options_free(o);
+}
+
 /* After it nothing fails: what could not be cleared away is told, and the data is new. */
 static void fails_after(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
@@ -1492,9 +1517,10 @@ int main(void) {
         FOLDER_TEST(out_of_order),      FOLDER_TEST(carried),
         FOLDER_TEST(aborted),           FOLDER_TEST(stopped),
         FOLDER_TEST(fails_before),      FOLDER_TEST(fails_after),
+        FOLDER_TEST(no_orphan_index),
         FOLDER_TEST(unsure),            FOLDER_TEST(unguarded),
         FOLDER_TEST(conditional),       FOLDER_TEST(torn),
-       
+
         FOLDER_TEST(busy),              FOLDER_TEST(in_threads),
         FOLDER_TEST(in_processes),      FOLDER_TEST(adopt_batch),
         FOLDER_TEST(adopt_forgotten),   FOLDER_TEST(adopt_damaged),

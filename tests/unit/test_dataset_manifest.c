@@ -362,8 +362,38 @@ static void bad_receipts(void **state) {
 static int make_both(void **state) { return make_arena(state) || ds_make(state); }
 static int free_both(void **state) { return free_arena(state) || ds_remove(state); }
 
+/* Counts of one shard are taken; sums past 64 bits are refused where the manifest is read. */
+static void sums(void **state) {
+    static const char *const rows[] = {
+        "\"samples_count\":18446744073709551615,\"bytes\":1",
+        "\"samples_count\":1,\"bytes\":18446744073709551615",
+        "\"samples_count\":1,\"bytes\":1,\"tensors\":18446744073709551615",
+        "\"samples_count\":1,\"bytes\":1,\"shadowed\":18446744073709551615",
+        "\"samples_count\":1,\"bytes\":1,\"first_sample\":18446744073709551615",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1000];
+        sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+        sfti_ds_manifest m;
+        sft_error e = SFT_ERROR_INIT;
+        int len = snprintf(text, sizeof text,
+                           "{\"generator\":\"libsafetensors 0.1\",\"format_version\":\"1.0\","
+                           "\"safetensors_version\":\"1.0\",\"total_samples\":1,"
+                           "\"total_bytes\":1,\"shards\":["
+                           "{\"shard_path\":\"a.safetensors\",%s},"
+                           "{\"shard_path\":\"b.safetensors\",\"samples_count\":1,\"bytes\":1,"
+                           "\"tensors\":1,\"shadowed\":1}]}", rows[i]);
+        sft_span span = { text, (size_t)len };
+        assert_int_equal(sfti_ds_manifest_parse(span, &arena, &m, &e), SFT_MANIFEST_TYPE);
+        if (!strstr(e.message, "within 64 bits")) fail_msg("%s", e.message);
+        sfti_arena_free(&arena);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums),
         ARENA_TEST(connector), ARENA_TEST(empty),   ARENA_TEST(own),
         ARENA_TEST(written),   ARENA_TEST(paths),   ARENA_TEST(bad),
         ARENA_TEST(cut),       ARENA_TEST(names),   ARENA_TEST(receipts),

@@ -194,7 +194,8 @@ static void slow(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* Who stood still until the commit file of its version was removed has lost, and removes its own. */
+/* Who stood still until the commit file of its version was removed has lost, and removes its
+ * own. */
 static void stood_still(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = lockless(&ds_storage);

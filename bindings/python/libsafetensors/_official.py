@@ -516,11 +516,9 @@ def check_metadata(metadata: Any) -> dict[str, str] | None:
     if metadata is None:
         return None
     _check_type(metadata, dict, "metadata")
-    for key, value in metadata.items():
-        _check_type(key, str, "metadata")
-        if not isinstance(value, str):
-            raise TypeError("argument 'metadata': %r object is not an instance of 'str', as the "
-                            "value of %r" % (type(value).__name__, key))
+    for pair in metadata.items():
+        for text in pair:
+            _check_type(text, str, "metadata")
     known: dict[str, str] = metadata
     return known
 

@@ -97,8 +97,8 @@ static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, s
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = seek_to(self, offset);
     PyGILState_Release(gil);
-    sft_code code = status < 0 ? sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed")
-                               : write_object(ctx, bytes, len, err);
+    if (status < 0) return sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
+    sft_code code = write_object(ctx, bytes, len, err);
     if (code == SFT_OK) self->at += len;
     if (self->at > self->end) self->end = self->at;
     return code;

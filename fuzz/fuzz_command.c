@@ -166,7 +166,7 @@ static void set_system(unsigned options) {
 
 static const picture *before;
 
-/* A place that exists for others, or a file of theirs. */
+/* Nothing is named, removed or written but in the folder. */
 static void watch(const os_fake_op *op) {
     if (op->path) FUZZ_CHECK(is_inside(op->path));
     if (op->to) FUZZ_CHECK(is_inside(op->to));

@@ -794,7 +794,8 @@ typedef struct sft_note {
 } sft_note;
 
 /* One top-level entry as spelled: raw header text with its quotes, and positions from
- * the start of the file. Fields absent from the entry have an empty span. */
+ * the start of the file. Fields absent from the entry have an empty span; of one that is
+ * there twice it is the first. */
 typedef struct sft_scan_entry {
     sft_span name, dtype, shape, offsets; /* raw JSON text */
     uint64_t name_at, value_at, value_end;
@@ -820,7 +821,8 @@ SFT_API const sft_finding *sft_scan_finding(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_note_count(const sft_scan *scan);
 SFT_API const sft_note *sft_scan_note(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_entry_count(const sft_scan *scan);
-SFT_API const sft_scan_entry *sft_scan_entry_at(const sft_scan *scan, size_t i);
+/* Read anew from the header's text; all spans have data NULL when i is out of range. */
+SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
 SFT_API sft_level sft_scan_level(const sft_scan *scan);
 
 /* What a failed open really found: looks at the first bytes of the source (and

@@ -204,19 +204,20 @@ static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-/* Of each key the last pair, sorted. */
+/* Of each key the last pair, in the order of the text. */
 static bool settle_pairs(sft_repair *r, size_t count) {
-    sft_pair *sorted = sfti_arena_array(&r->arena, count, sizeof *sorted);
-    uint32_t *order = sfti_arena_array(&r->arena, 2 * (uint64_t)count, sizeof *order);
-    if (!sorted || !order) return false;
+    sfti_arena work = { .alloc = r->alloc };
+    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    if (!order) return false;
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + count, count, compare_repair_keys, r->pairs);
-    for (size_t i = 0; i < count; i++) {
-        sft_span key = r->pairs[order[i]].key;
-        bool again = r->pair_count > 0 && sft_span_equal(sorted[r->pair_count - 1].key, key);
-        sorted[again ? r->pair_count - 1 : r->pair_count++] = r->pairs[order[i]];
+    for (size_t i = 1; i < count; i++) {
+        sft_pair *before = &r->pairs[order[i - 1]];
+        if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;
     }
-    r->pairs = sorted;
+    sfti_arena_free(&work);
+    for (size_t i = 0; i < count; i++)
+        if (r->pairs[i].value.data) r->pairs[r->pair_count++] = r->pairs[i];
     return true;
 }
 

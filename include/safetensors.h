@@ -855,7 +855,8 @@ typedef struct sft_repair sft_repair;
  * reader), metadata that are no strings, entries spelled oddly, the layout of 2022. What
  * cannot be made right without guessing (a file cut short, a shape that does not fit, broken
  * JSON) is refused with the error of the first such finding. A valid file is fine too and has
- * no fixes. Close with sft_repair_close. @since 0.1 */
+ * no fixes. Memory, the writing included: at most six times the header (nine times where its
+ * metadata are what is wrong). Close with sft_repair_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
                                                sft_repair **out, sft_error *err);
 SFT_API size_t sft_repair_count(const sft_repair *repair);

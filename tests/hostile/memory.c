@@ -16,6 +16,7 @@
 
 #define WORDS 12
 #define SLACK 2.0 /* MB: blocks and windows of a fixed size, and what malloc keeps */
+#define LABEL_SLACK 67.1
 
 static unsigned passed, failed;
 static char folder[64] = "/tmp/sft-memory-XXXXXX";
@@ -85,7 +86,10 @@ static double write_in_child(header_maker make, const char *name, size_t bytes) 
 
 /* ── Commands ── */
 
-/* The words after the program; "M" is the model, "S" a small one, "O" a path to be written, and
+/* docs/design.md tells these bounds: what reads, what changes a file in place, what writes a new
+ * one. A label may also take LABEL_SLACK for tables of words.
+ *
+ * The words after the program; "M" is the model, "S" a small one, "O" a path to be written, and
  * "C" a copy of the model. times: the header's bytes that may be taken for each file. */
 typedef struct memory_command {
     double times;
@@ -110,15 +114,15 @@ static const memory_command commands[] = {
     { 6, { "diff", "--json", "M", "S" } },
     { 6, { "meta", "list", "M" } },
     { 6, { "meta", "list", "--json", "M" } },
-    { 6, { "meta", "set", "C", "a key", "a value" } },
-    { 6, { "meta", "set", "M", "a key", "a value", "-o", "O" } },
-    { 6, { "meta", "scrub", "C" } },
-    { 6, { "rename", "C", "--regex", "s/^a/qq/" } },
+    { 9, { "meta", "set", "C", "a key", "a value" } },
+    { 9, { "meta", "set", "M", "a key", "a value", "-o", "O" } },
+    { 9, { "meta", "scrub", "C" } },
+    { 9, { "rename", "C", "--regex", "s/^a/qq/" } },
     { 6, { "hash", "--algo", "all", "M" } },
-    { 6, { "convert", "M", "--dtype", "F16", "-o", "O" } },
-    { 6, { "select", "M", "--keep", "*", "-o", "O" } },
-    { 6, { "split", "M", "-o", "O" } },
-    { 6, { "merge", "M", "S", "-o", "O" } },
+    { 10, { "convert", "M", "--dtype", "F16", "-o", "O" } },
+    { 9, { "select", "M", "--keep", "*", "-o", "O" } },
+    { 9, { "split", "M", "-o", "O" } },
+    { 9, { "merge", "M", "S", "-o", "O" } },
     { 6, { "dup", "M", "S" } },
     { 6, { "find", "kind=lora", "M" } },
     { 6, { "cat", "M", "a" } },
@@ -195,7 +199,9 @@ static void run_row(const char *program, const memory_command *c, const double *
         run_result r = run_command(program, c, headers[h].name);
         double all = sizes[h] * (double)model_operands(c);
         double times = (r.megabytes - base) / all;
-        bool fine = r.status <= 2 && r.megabytes - base <= c->times * all + SLACK;
+        bool label = strcmp(c->words[0], "info") == 0 || strcmp(c->words[0], "find") == 0;
+        double room = c->times * all + (label ? LABEL_SLACK : SLACK);
+        bool fine = r.status <= 2 && r.megabytes - base <= room;
         printf(" %6.2f%c%d", times, fine ? '/' : '!', r.status);
         fflush(stdout);
         if (fine) passed++;

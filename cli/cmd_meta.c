@@ -20,9 +20,10 @@ static void show_pair(cli *c, sft_span key, sft_span value) {
 static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
     sfti_json_open(w, '{');
     for (size_t i = 0; i < pairs->count; i++) {
-        sfti_json_key_span(w, pairs->items[i].key);
-        if (pairs->is_json) sfti_json_raw(w, pairs->items[i].value);
-        else sfti_json_span(w, pairs->items[i].value);
+        sft_pair pair = meta_pair_at(pairs, i);
+        sfti_json_key_span(w, pair.key);
+        if (pairs->is_json) sfti_json_raw(w, pair.value);
+        else sfti_json_span(w, pair.value);
     }
     sfti_json_close(w, '}');
 }
@@ -55,7 +56,7 @@ static void list_input(cli *c, const cli_input *input) {
         json_list(c, input->path, &pairs);
     } else {
         for (size_t i = 0; i < pairs.count; i++)
-            show_pair(c, pairs.items[i].key, meta_value(&pairs, i));
+            show_pair(c, meta_pair_at(&pairs, i).key, meta_value(&pairs, i));
     }
     meta_free(&pairs);
 }
@@ -80,7 +81,7 @@ static void no_such_key(cli *c, const char *path, const char *key) {
 
 static size_t find_pair(const meta_pairs *pairs, const char *key) {
     size_t i = 0;
-    while (i < pairs->count && !sft_span_equal(pairs->items[i].key, sft_span_cstr(key))) i++;
+    while (i < pairs->count && !sft_span_equal(meta_pair_at(pairs, i).key, sft_span_cstr(key))) i++;
     return i;
 }
 
@@ -100,7 +101,7 @@ static int meta_get(cli *c, char **operands, size_t count) {
     } else {
         size_t at = find_pair(&pairs, operands[1]);
         meta_pairs one = pairs;
-        one.items = pairs.items + at;
+        one.first = pairs.first + at;
         one.count = 1;
         if (at == pairs.count) no_such_key(c, input.path, operands[1]);
         else if (cli_is_json(c)) json_list(c, input.path, &one);
@@ -225,7 +226,7 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
     if (!code) code = scrub_room(change, pairs.count, err);
     change->listed_count = 0;
     for (size_t i = 0; !code && i < pairs.count; i++) {
-        sft_pair pair = pairs.items[i];
+        sft_pair pair = meta_pair_at(&pairs, i);
         cli_scrubbed found;
         if (!meta_scrub_pair(c, pair.key, pair.value, &change->arena, &found)) {
             code = sfti_fail_memory(err, pair.value.len);

@@ -108,13 +108,12 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
 static const cli_node *step(const cli_node *node, sft_span *path) {
     for (size_t len = path->len; len > 0; len--) {
         if (len < path->len && path->data[len] != '.') continue;
-        for (const cli_node *one = node->first; one; one = one->next) {
-            if (one->key.len != len || memcmp(one->key.data, path->data, len) != 0) continue;
-            size_t used = len < path->len ? len + 1 : len;
-            path->data += used;
-            path->len -= used;
-            return one;
-        }
+        const cli_node *one = cli_doc_member(node, (sft_span){ path->data, len });
+        if (!one) continue;
+        size_t used = len < path->len ? len + 1 : len;
+        path->data += used;
+        path->len -= used;
+        return one;
     }
     return NULL;
 }

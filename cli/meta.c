@@ -17,6 +17,10 @@ static sft_code read_file_pairs(meta_pairs *p, sft_error *err) {
     size_t shards = sft_set_shard_count(p->set), most = 0;
     for (size_t s = 0; s < shards; s++)
         most += sft_file_metadata_count(sft_set_shard(p->set, s));
+    if (shards == 1) {
+        p->count = most;
+        return SFT_OK;
+    }
     p->items = sfti_arena_array(&p->arena, most, sizeof *p->items);
     if (!p->items) return sfti_fail_memory(err, most);
     for (size_t s = 0; s < shards; s++) {
@@ -60,8 +64,13 @@ sft_code meta_read(cli *c, const cli_input *input, meta_pairs *out, sft_error *e
     return out->is_json ? read_index_pairs(out, err) : read_file_pairs(out, err);
 }
 
+sft_pair meta_pair_at(const meta_pairs *pairs, size_t i) {
+    i += pairs->first;
+    return pairs->items ? pairs->items[i] : sft_file_metadata_at(sft_set_shard(pairs->set, 0), i);
+}
+
 sft_span meta_value(meta_pairs *pairs, size_t i) {
-    sft_span value = pairs->items[i].value;
+    sft_span value = meta_pair_at(pairs, i).value;
     if (!pairs->is_json || value.data[0] != '"') return value;
     sft_span inside = { value.data + 1, value.len - 2 };
     char *text = sfti_arena_take(&pairs->arena, inside.len + 1);

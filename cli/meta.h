@@ -9,14 +9,15 @@
 typedef struct meta_pairs {
     sfti_arena arena;
     sft_set *set;
-    sft_pair *items;
-    size_t count;
+    sft_pair *items; /* NULL: those of the only file, which need no copy */
+    size_t first, count;
     bool is_json; /* values are JSON text (of an index) */
 } meta_pairs;
 
 /* Of a file its metadata; of an index its own, or with --each-shard all of its files' (of a
  * key in several the first counts). Free with meta_free, also after a failure. */
 sft_code meta_read(cli *c, const cli_input *input, meta_pairs *out, sft_error *err);
+sft_pair meta_pair_at(const meta_pairs *pairs, size_t i);
 /* Value of pair i for people: strings of an index without their quotes. */
 sft_span meta_value(meta_pairs *pairs, size_t i);
 void meta_free(meta_pairs *pairs);

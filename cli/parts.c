@@ -122,22 +122,25 @@ static int compare_part_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-/* Of each key the first pair, sorted by key. */
+/* Of each key the first pair. */
 static sft_code settle_metadata(cli_parts *p, size_t count, sft_error *err) {
-    const sft_pair *all = p->metadata;
-    uint32_t *order = sfti_arena_array(&p->arena, 2 * (uint64_t)count, sizeof *order);
-    sft_pair *kept = sfti_arena_array(&p->arena, count, sizeof *kept);
-    if (!order || !kept) return sfti_fail_memory(err, count * sizeof *kept);
+    sft_pair *all = p->metadata;
+    sfti_arena work = { .alloc = p->arena.alloc };
+    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    if (!order) return sfti_fail_memory(err, count * sizeof *order);
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + count, count, compare_part_keys, all);
-    for (size_t i = 0; i < count; i++) {
-        const sft_pair *pair = &all[order[i]];
-        const sft_pair *last = p->metadata_count > 0 ? &kept[p->metadata_count - 1] : NULL;
-        bool again = last && sft_span_equal(last->key, pair->key);
-        if (!again) kept[p->metadata_count++] = *pair;
-        else p->conflicts += !sft_span_equal(last->value, pair->value);
+    const sft_pair *first = count > 0 ? &all[order[0]] : NULL;
+    for (size_t i = 1; i < count; i++) {
+        sft_pair *pair = &all[order[i]];
+        bool again = sft_span_equal(first->key, pair->key);
+        if (!again) first = pair;
+        else p->conflicts += !sft_span_equal(first->value, pair->value);
+        if (again) pair->key.data = NULL; /* keys in files have data, the empty one too */
     }
-    p->metadata = kept;
+    sfti_arena_free(&work);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].key.data) all[p->metadata_count++] = all[i];
     return SFT_OK;
 }
 
@@ -162,7 +165,7 @@ static void list_files(cli_parts *p, size_t *count) {
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
     size_t count;
     list_files(p, &count);
-    p->metadata = sfti_arena_array(&p->arena, count, sizeof *p->metadata);
+    p->metadata = sfti_arena_array(&p->metadata_arena, count, sizeof *p->metadata);
     if (!p->metadata) return sfti_fail_memory(err, count * sizeof *p->metadata);
     list_files(p, &count);
     return settle_metadata(p, count, err);
@@ -173,7 +176,7 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
 sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err) {
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
-    out->arena.alloc = c->alloc;
+    out->arena.alloc = out->metadata_arena.alloc = c->alloc;
     for (size_t i = 0; !code && i < count; i++) code = open_operand(c, out, operands[i], err);
     if (code) return code;
     if (out->set_count > 1) out->path = NULL;
@@ -204,7 +207,14 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
                      "expected one model, found a folder with several, or none");
 }
 
+void cli_parts_drop_metadata(cli_parts *parts) {
+    sfti_arena_free(&parts->metadata_arena);
+    parts->metadata = NULL;
+    parts->metadata_count = 0;
+}
+
 void cli_parts_free(cli_parts *parts) {
+    cli_parts_drop_metadata(parts);
     for (size_t i = 0; i < parts->set_count; i++) sft_set_close(parts->sets[i]);
     cli_inputs_free(&parts->inputs);
     sfti_arena_free(&parts->arena);

@@ -16,6 +16,7 @@ typedef struct cli_parts {
     const char **paths; /* of all files, model by model */
     size_t path_count;
     size_t count;
+    sfti_arena metadata_arena;
     sft_pair *metadata; /* of all models and shards; of a key in several the first counts */
     size_t metadata_count;
     bool has_metadata;  /* even if there are no pairs */
@@ -31,6 +32,8 @@ sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, s
 sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
                             sft_error *err);
 void cli_parts_free(cli_parts *parts);
+/* For who takes metadata from elsewhere: there are none any more. */
+void cli_parts_drop_metadata(cli_parts *parts);
 /* Bytes of the tensors. */
 uint64_t cli_parts_bytes(const cli_parts *parts);
 /* Tell on stderr of metadata that were not taken. */

@@ -31,7 +31,7 @@ static void walk_findings(const sft_scan *scan, size_t size) {
 
 static void walk_entries(const sft_scan *scan, const uint8_t *data, size_t size) {
     for (size_t i = 0; i < sft_scan_entry_count(scan); i++) {
-        const sft_scan_entry *e = sft_scan_entry_at(scan, i);
+        const sft_scan_entry one = sft_scan_entry_at(scan, i), *e = &one;
         FUZZ_CHECK(e->name_at >= 8 && e->name_at < e->value_at);
         FUZZ_CHECK(e->value_at <= e->value_end && e->value_end <= size);
         FUZZ_CHECK(!memcmp(data + e->name_at, e->name.data, e->name.len));
@@ -39,7 +39,7 @@ static void walk_entries(const sft_scan *scan, const uint8_t *data, size_t size)
         check_span(e->shape, e->name.data, e->name.data + (e->value_end - e->name_at));
         check_span(e->offsets, e->name.data, e->name.data + (e->value_end - e->name_at));
     }
-    FUZZ_CHECK(!sft_scan_entry_at(scan, sft_scan_entry_count(scan)));
+    FUZZ_CHECK(!sft_scan_entry_at(scan, sft_scan_entry_count(scan)).name.data);
 }
 
 static void agree(const sft_scan *scan, sft_code opened) {

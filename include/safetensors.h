@@ -815,7 +815,8 @@ typedef struct sft_note {
 } sft_note;
 
 /* One top-level entry as spelled: raw header text with its quotes, and positions from
- * the start of the file. Fields absent from the entry have an empty span. */
+ * the start of the file. Fields absent from the entry have an empty span; of one that is
+ * there twice it is the first. */
 typedef struct sft_scan_entry {
     sft_span name, dtype, shape, offsets; /* raw JSON text */
     uint64_t name_at, value_at, value_end;
@@ -841,7 +842,8 @@ SFT_API const sft_finding *sft_scan_finding(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_note_count(const sft_scan *scan);
 SFT_API const sft_note *sft_scan_note(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_entry_count(const sft_scan *scan);
-SFT_API const sft_scan_entry *sft_scan_entry_at(const sft_scan *scan, size_t i);
+/* Read anew from the header's text; all spans have data NULL when i is out of range. */
+SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
 SFT_API sft_level sft_scan_level(const sft_scan *scan);
 
 /* What a failed open really found: looks at the first bytes of the source (and
@@ -874,7 +876,8 @@ typedef struct sft_repair sft_repair;
  * reader), metadata that are no strings, entries spelled oddly, the layout of 2022. What
  * cannot be made right without guessing (a file cut short, a shape that does not fit, broken
  * JSON) is refused with the error of the first such finding. A valid file is fine too and has
- * no fixes. Close with sft_repair_close. @since 0.1 */
+ * no fixes. Memory, the writing included: at most six times the header (nine times where its
+ * metadata are what is wrong). Close with sft_repair_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
                                                sft_repair **out, sft_error *err);
 SFT_API size_t sft_repair_count(const sft_repair *repair);

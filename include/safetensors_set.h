@@ -298,8 +298,8 @@ typedef struct sft_diff sft_diff;
  * several shards are one, of a key in several the first shard's value counts. Both models
  * must outlive the result, which is freed with sft_diff_free. 64-bit integers are compared as
  * integers, all else as doubles, which hold every other dtype exactly; unlike dtypes of one
- * shape are compared by value too. Ticks the job with the bytes of both models. Memory: 3 MiB
- * and about 130 bytes a tensor. @since 0.1 */
+ * shape are compared by value too. Ticks the job with the bytes of both models. Memory: 3 MiB,
+ * about 130 bytes a tensor and 24 a metadata pair. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_diff_sets(const sft_set *a, const sft_set *b,
                                              const sft_diff_options *options, const sft_job *job,
                                              sft_diff **out, sft_error *err);

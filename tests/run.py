@@ -88,6 +88,8 @@ SUITES = [
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
+    ("memory", "test", 600, ["{build}/tests/memory", "{build}/safetensors", "8"],
+     "tests/hostile/memory.c"),
     ("differential", "test", 900, [PY, "tests/python/differential.py"],
      "tests/python/differential.py"),
     ("convert", "test", 600, [PY, "tests/python/convert.py"], "tests/python/convert.py"),

@@ -47,13 +47,14 @@ uint64_t sfti_names_hash(sft_span text, const uint64_t seed[2]) {
     return hash_fold(state ^ seed[0], key ^ HASH_STEP);
 }
 
-/* Power of two with at least a quarter left empty, so that a search always ends. */
+/* So that there are at most 2^32 slots. */
+#define NAMES_MOST (UINT32_MAX / 4 * 3)
+
+/* A quarter is left empty, so that a search always ends. */
 static bool slot_count(size_t count, uint64_t *slots, uint64_t *bytes) {
-    uint64_t least;
-    if (!sfti_add(count, count / 3 + 1, &least)) return false;
-    for (*slots = 1; *slots < least;)
-        if (!sfti_mul(*slots, 2, slots)) return false;
-    return sfti_mul(*slots, sizeof(sfti_slot), bytes) && sfti_fits_size(*bytes);
+    *slots = (uint64_t)count + count / 3 + 1;
+    return count < NAMES_MOST && sfti_mul(*slots, sizeof(sfti_slot), bytes)
+           && sfti_fits_size(*bytes);
 }
 
 bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
@@ -65,16 +66,21 @@ bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
     names->slots = sfti_arena_take(arena, (size_t)bytes);
     if (!names->slots) return false;
     memset(names->slots, 0, (size_t)bytes);
-    names->mask = slots - 1;
+    names->slot_count = slots;
     memcpy(names->seed, seed, sizeof names->seed);
     names->name = name;
     names->ctx = ctx;
     return true;
 }
 
+/* Any number of slots will do: a power of two would be up to twice as many. */
+static inline uint64_t first_slot(const sfti_names *names, uint64_t hash) {
+    return (uint32_t)hash * names->slot_count >> 32;
+}
+
 void sfti_names_prefetch(const sfti_names *names, uint64_t hash) {
 #if defined(__GNUC__)
-    __builtin_prefetch(&names->slots[hash & names->mask], 1);
+    __builtin_prefetch(&names->slots[first_slot(names, hash)], 1);
 #else
     (void)names, (void)hash;
 #endif
@@ -82,7 +88,7 @@ void sfti_names_prefetch(const sfti_names *names, uint64_t hash) {
 
 /* The slot that holds the name, or the empty one where it belongs. */
 static sfti_slot *find_slot(const sfti_names *names, sft_span name, uint64_t hash) {
-    for (uint64_t i = hash & names->mask;; i = (i + 1) & names->mask) {
+    for (uint64_t i = first_slot(names, hash);; i = i + 1 < names->slot_count ? i + 1 : 0) {
         sfti_slot *slot = &names->slots[i];
         if (slot->entry == 0) return slot;
         if (slot->tag == (uint32_t)(hash >> 32)

@@ -16,7 +16,7 @@ typedef sft_span (*sfti_name_fn)(const void *ctx, uint32_t entry);
 
 typedef struct sfti_names {
     sfti_slot *slots; /* NULL: the table of no names */
-    uint64_t mask;
+    uint64_t slot_count;
     uint64_t seed[2];
     sfti_name_fn name; /* of an entry put before */
     const void *ctx;

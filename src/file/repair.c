@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
+#include "file/writer.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ struct sft_repair {
     size_t fix_count, fix_room;
     sft_part *parts;
     size_t count;
-    sft_pair *pairs;
+    sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
     size_t pair_count;
     bool has_metadata;
     sft_level level;
@@ -204,23 +205,44 @@ static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-/* Of each key the last pair, sorted. */
+/* Of each key the last pair, in the order of the text. */
 static bool settle_pairs(sft_repair *r, size_t count) {
-    sft_pair *sorted = sfti_arena_array(&r->arena, count, sizeof *sorted);
-    uint32_t *order = sfti_arena_array(&r->arena, 2 * (uint64_t)count, sizeof *order);
-    if (!sorted || !order) return false;
+    sfti_arena work = { .alloc = r->alloc };
+    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    if (!order) return false;
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + count, count, compare_repair_keys, r->pairs);
-    for (size_t i = 0; i < count; i++) {
-        sft_span key = r->pairs[order[i]].key;
-        bool again = r->pair_count > 0 && sft_span_equal(sorted[r->pair_count - 1].key, key);
-        sorted[again ? r->pair_count - 1 : r->pair_count++] = r->pairs[order[i]];
+    for (size_t i = 1; i < count; i++) {
+        sft_pair *before = &r->pairs[order[i - 1]];
+        if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;
     }
-    r->pairs = sorted;
+    sfti_arena_free(&work);
+    for (size_t i = 0; i < count; i++)
+        if (r->pairs[i].value.data) r->pairs[r->pair_count++] = r->pairs[i];
     return true;
 }
 
+static bool is_metadata_sound(const sft_scan *scan) {
+    for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
+        sft_code code = sft_scan_finding(scan, i)->error.code;
+        if ((code >= SFT_METADATA_TYPE && code <= SFT_METADATA_DUPLICATE)
+            || code == SFT_METADATA_KEY_DUPLICATE)
+            return false;
+    }
+    return true;
+}
+
+static sft_pair repair_pair(const void *ctx, size_t i) {
+    const sft_repair *r = ctx;
+    return r->pairs ? r->pairs[i] : sfti_model_pair(sfti_scan_model(r->scan), i);
+}
+
 static sft_code take_metadata(sft_repair *r, sft_error *err) {
+    if (is_metadata_sound(r->scan)) {
+        r->has_metadata = sfti_scan_model(r->scan)->has_metadata;
+        r->pair_count = sfti_scan_model(r->scan)->metadata_count;
+        return SFT_OK;
+    }
     pair_reading p = { .r = r };
     bool fine = repair_header(&p);
     size_t count = p.count;
@@ -336,8 +358,9 @@ sft_code sft_repair_write(const sft_repair *repair, sft_sink sink, const sft_job
     options.has_metadata = repair->has_metadata;
     options.level = repair->level;
     options.alloc = &repair->alloc;
-    return sft_save_parts(repair->parts, repair->count, repair->pairs, repair->pair_count,
-                          &options, sink, job, err);
+    sfti_plan_of of = { .pairs = repair, .pair_at = repair_pair,
+                        .pair_count = repair->pair_count };
+    return sfti_save_parts(repair->parts, repair->count, &of, &options, sink, job, err);
 }
 
 void sft_repair_close(sft_repair *repair) {

@@ -1,8 +1,8 @@
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
+#include "file/writer.h"
 
 #include <string.h>
 
@@ -35,11 +35,9 @@ static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err)
     return SFT_OK;
 }
 
-static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t metadata_count,
-                           const sft_plan_options *options, sft_spec *specs, sft_error *err) {
-    for (size_t i = 0; i < save->count; i++) specs[i] = save->parts[i].spec;
-    sft_code code = sft_plan_new(specs, save->count, metadata, metadata_count, options,
-                                 &save->plan, err);
+static sft_code plan_parts(part_save *save, const sfti_plan_of *of,
+                           const sft_plan_options *options, sft_error *err) {
+    sft_code code = sfti_plan_make(of, options, &save->plan, err);
     if (code != SFT_OK) return code;
     for (size_t i = 0; i < save->count; i++) {
         save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
@@ -83,24 +81,19 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     return code;
 }
 
-static sft_code save_planned(part_save *save, const sft_pair *metadata, size_t metadata_count,
-                             const sft_plan_options *options, const sft_allocator *alloc,
-                             sft_error *err) {
-    uint64_t bytes;
-    if (!sfti_mul(save->count, sizeof(sft_spec), &bytes) || !sfti_fits_size(bytes)) {
-        return sfti_fail_memory(err, UINT64_MAX);
-    }
-    sft_spec *specs = bytes > 0 ? sfti_take(alloc, (size_t)bytes) : NULL;
-    if (bytes > 0 && !specs) return sfti_fail_memory(err, bytes);
-    sft_code code = plan_parts(save, metadata, metadata_count, options, specs, err);
-    sfti_release(alloc, specs, (size_t)bytes);
-    return code;
-}
-
 sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                         size_t metadata_count, const sft_plan_options *options, sft_sink sink,
                         const sft_job *job, sft_error *err) {
+    sfti_plan_of of = { .pairs = metadata, .pair_at = sfti_plan_pair,
+                        .pair_count = metadata_count };
+    return sfti_save_parts(parts, count, &of, options, sink, job, err);
+}
+
+sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of *metadata,
+                         const sft_plan_options *options, sft_sink sink, const sft_job *job,
+                         sft_error *err) {
     part_save save = { .parts = parts, .count = count };
+    sfti_plan_of of = *metadata;
     sft_plan_options own;
     sft_code code = sfti_take_plan(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &save.job, err);
@@ -111,9 +104,10 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
-    if (code == SFT_OK) {
-        code = save_planned(&save, metadata, metadata_count, &own, &alloc, err);
-    }
+    of.specs = count > 0 ? &parts->spec : NULL;
+    of.spec_stride = sizeof *parts;
+    of.count = count;
+    if (code == SFT_OK) code = plan_parts(&save, &of, &own, err);
     if (code == SFT_OK) code = write_parts(&save, sink, err);
     else sink.abandon(sink.ctx);
     sft_plan_free(save.plan);

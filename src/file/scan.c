@@ -75,7 +75,8 @@ static void scan_put_note(void *ctx, const char *name, const sft_error *error) {
 
 static void scan_put_entry(void *ctx, const sft_scan_entry *entry) {
     sft_scan *scan = ctx;
-    (void)list_put(scan, &scan->entries, entry);
+    uint32_t at = (uint32_t)(entry->name_at - SFTI_PREFIX); /* headers are under 2 GiB */
+    (void)list_put(scan, &scan->entries, &at);
 }
 
 /* ── A source whose beginning is remembered ──────────────────────────────── */
@@ -287,7 +288,7 @@ static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
     scan->level = how->limits.level;
     scan->findings = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_finding) };
     scan->notes = (scan_list){ NULL, 0, 0, FINDINGS_MOST, sizeof(sft_note) };
-    scan->entries = (scan_list){ NULL, 0, 0, SIZE_MAX, sizeof(sft_scan_entry) };
+    scan->entries = (scan_list){ NULL, 0, 0, SIZE_MAX, sizeof(uint32_t) };
     return scan;
 }
 
@@ -512,8 +513,10 @@ size_t sft_scan_entry_count(const sft_scan *scan) {
     return scan->entries.count;
 }
 
-const sft_scan_entry *sft_scan_entry_at(const sft_scan *scan, size_t i) {
-    return list_at(&scan->entries, i);
+sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i) {
+    static const sft_scan_entry none = { .name = { NULL, 0 } };
+    const uint32_t *at = list_at(&scan->entries, i);
+    return at ? sfti_entry_spelled(scan->model.text, *at) : none;
 }
 
 const sfti_model *sfti_scan_model(const sft_scan *scan) {

@@ -176,9 +176,9 @@ static bool read_field(entry_reading *e, entry_field field) {
     return fine;
 }
 
-static entry_field name_field(const entry_reading *e) {
+static entry_field name_field(const sfti_json *json) {
     char room[DTYPE_TEXT];
-    sft_span text = e->json.text;
+    sft_span text = json->text;
     if (text.len > sizeof room) return FIELD_UNKNOWN;
     text.len = sfti_json_decode(text, room);
     text.data = room;
@@ -207,7 +207,7 @@ static bool set_aside(entry_reading *e) {
 
 /* The key is the last event. */
 static bool read_member_field(entry_reading *e) {
-    entry_field field = name_field(e);
+    entry_field field = name_field(&e->json);
     if (field == FIELD_LEGACY_OFFSETS) return set_aside(e);
     if (field == FIELD_UNKNOWN) return skip_unknown(e);
     if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
@@ -311,4 +311,53 @@ bool sfti_entry_read(sfti_reading *r, sft_span name, sft_span raw) {
     if (r->fatal) return false;
     tell_entry(&e, raw);
     return fine && keep_entry(&e);
+}
+
+/* ── As spelled ── */
+
+static sft_span spelled_value(sfti_json *json) {
+    sfti_json_type type = sfti_json_next(json);
+    sft_span raw = { json->begin + json->start, 0 };
+    if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) (void)sfti_json_skip(json);
+    raw.len = (size_t)(json->at - raw.data);
+    return raw;
+}
+
+static void spelled_field(sfti_json *json, sft_scan_entry *out, sft_span *legacy) {
+    sft_span *fields[] = { &out->dtype, &out->shape, &out->offsets, legacy, legacy };
+    entry_field field = name_field(json);
+    sft_span raw = spelled_value(json);
+    if (field != FIELD_UNKNOWN && !fields[field]->data) *fields[field] = raw;
+}
+
+static void spelled_fields(sfti_json *json, sft_scan_entry *out) {
+    sft_span legacy = { NULL, 0 }, *fields[] = { &out->dtype, &out->shape, &out->offsets };
+    sfti_json_type type = sfti_json_next(json);
+    if (type == SFTI_JSON_OBJECT)
+        while (sfti_json_next(json) == SFTI_JSON_KEY) spelled_field(json, out, &legacy);
+    if (type == SFTI_JSON_ARRAY)
+        for (int i = 0; i < 3; i++) {
+            sft_span raw = spelled_value(json);
+            if (json->type == SFTI_JSON_ERROR || json->depth == 0) return;
+            *fields[i] = raw;
+        }
+    if (!out->offsets.data) out->offsets = legacy;
+}
+
+/* The text was read before: the entry is sound JSON, or the last one that was reached. */
+sft_scan_entry sfti_entry_spelled(sft_span text, size_t at) {
+    sft_scan_entry out = { .name_at = SFTI_PREFIX + at };
+    sfti_json json;
+    sfti_json_begin(&json, text.data + at, text.len - at);
+    sfti_json_next(&json);
+    out.name = (sft_span){ text.data + at, (size_t)(json.at - json.begin) };
+    const char *value = json.at;
+    while (value < text.data + text.len && memchr(" \t\r\n:", *value, 5)) value++;
+    sfti_json_begin(&json, value, (size_t)(text.data + text.len - value));
+    spelled_fields(&json, &out);
+    out.value_at = SFTI_PREFIX + (uint64_t)(value - text.data);
+    sfti_json_begin(&json, value, (size_t)(text.data + text.len - value));
+    (void)spelled_value(&json);
+    out.value_end = SFTI_PREFIX + (uint64_t)(json.at - text.data);
+    return out;
 }

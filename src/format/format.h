@@ -71,6 +71,8 @@ typedef struct sfti_watch {
 sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
                          const uint64_t seed[2], const sfti_watch *watch,
                          sfti_arena *arena, sfti_model *out, sft_error *err);
+/* The entry whose name begins at that byte of the text, which a watch was told of. */
+sft_scan_entry sfti_entry_spelled(sft_span text, size_t at);
 /* i in offset order. */
 const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i);
 /* By name; NULL when there is none. */

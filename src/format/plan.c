@@ -25,10 +25,8 @@ struct sft_plan {
 
 /* A plan being made; work holds what is of no use afterwards. */
 typedef struct planning {
-    const sft_spec *specs;
-    size_t count;
-    const sft_pair *pairs;
-    size_t pair_count;
+    const sfti_plan_of *of;
+    size_t count, pair_count; /* of it */
     sft_plan_options options;
     sfti_arena work;
     uint32_t *order;      /* of specs */
@@ -38,6 +36,14 @@ typedef struct planning {
 } planning;
 
 static const sft_span metadata_name = { "__metadata__", 12 };
+
+sft_pair sfti_plan_pair(const void *pairs, size_t i) { return ((const sft_pair *)pairs)[i]; }
+
+static const sft_spec *spec_of(const planning *p, size_t i) {
+    return (const sft_spec *)(const void *)((const char *)p->of->specs + i * p->of->spec_stride);
+}
+
+static sft_pair pair_of(const planning *p, size_t i) { return p->of->pair_at(p->of->pairs, i); }
 
 /* ── Checks ── */
 
@@ -56,7 +62,7 @@ static sft_code check_options(planning *p, const sft_plan_options *options, sft_
 }
 
 static sft_code check_counts(const planning *p, sft_error *err) {
-    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs)) {
+    if ((p->count > 0 && !p->of->specs) || (p->pair_count > 0 && !p->of->pairs)) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected arrays of tensors and of metadata, found NULL");
     }
@@ -117,8 +123,8 @@ static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *er
 
 static sft_code check_specs(const planning *p, sft_error *err) {
     for (size_t i = 0; i < p->count; i++) {
-        sft_code code = check_spec(&p->specs[i], err);
-        if (code == SFT_OK) code = check_level(&p->specs[i], p->options.level, err);
+        sft_code code = check_spec(spec_of(p, i), err);
+        if (code == SFT_OK) code = check_level(spec_of(p, i), p->options.level, err);
         if (code != SFT_OK) return code;
     }
     return SFT_OK;
@@ -126,7 +132,8 @@ static sft_code check_specs(const planning *p, sft_error *err) {
 
 static sft_code check_pairs(const planning *p, sft_error *err) {
     for (size_t i = 0; i < p->pair_count; i++) {
-        sft_span key = p->pairs[i].key, value = p->pairs[i].value;
+        sft_pair pair = pair_of(p, i);
+        sft_span key = pair.key, value = pair.value;
         if (is_null(key) || is_null(value)) {
             return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                              "expected metadata of keys and values, found NULL");
@@ -143,13 +150,11 @@ static sft_code check_pairs(const planning *p, sft_error *err) {
 /* ── Order ── */
 
 static int compare_specs(const void *ctx, uint32_t a, uint32_t b) {
-    const sft_spec *specs = ctx;
-    return sfti_bytes_compare(specs[a].name, specs[b].name);
+    return sfti_bytes_compare(spec_of(ctx, a)->name, spec_of(ctx, b)->name);
 }
 
 static int compare_pairs(const void *ctx, uint32_t a, uint32_t b) {
-    const sft_pair *pairs = ctx;
-    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+    return sfti_bytes_compare(pair_of(ctx, a).key, pair_of(ctx, b).key);
 }
 
 static void in_order_given(uint32_t *order, size_t count) {
@@ -159,21 +164,21 @@ static void in_order_given(uint32_t *order, size_t count) {
 /* Sorted by name already: a stable pass over the dtypes, highest first, does the rest. */
 static void order_by_dtype(planning *p) {
     size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
-    for (size_t i = 0; i < p->count; i++) next[SFT_U64 - p->specs[i].dtype + 1]++;
+    for (size_t i = 0; i < p->count; i++) next[SFT_U64 - spec_of(p, i)->dtype + 1]++;
     for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
     for (size_t i = 0; i < p->count; i++) {
         uint32_t spec = p->order[i];
-        p->scratch[next[SFT_U64 - p->specs[spec].dtype]++] = spec;
+        p->scratch[next[SFT_U64 - spec_of(p, spec)->dtype]++] = spec;
     }
     if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
 }
 
 static sft_code order_specs(planning *p, sft_error *err) {
     in_order_given(p->order, p->count);
-    sfti_sort(p->order, p->scratch, p->count, compare_specs, p->specs);
+    sfti_sort(p->order, p->scratch, p->count, compare_specs, p);
     for (size_t i = 1; i < p->count; i++) {
-        sft_span name = p->specs[p->order[i]].name;
-        if (!sft_span_equal(p->specs[p->order[i - 1]].name, name)) continue;
+        sft_span name = spec_of(p, p->order[i])->name;
+        if (!sft_span_equal(spec_of(p, p->order[i - 1])->name, name)) continue;
         return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                 "expected each tensor's name once, found it twice");
     }
@@ -187,10 +192,10 @@ static sft_code order_specs(planning *p, sft_error *err) {
 
 static sft_code order_pairs(planning *p, sft_error *err) {
     in_order_given(p->pair_order, p->pair_count);
-    sfti_sort(p->pair_order, p->scratch, p->pair_count, compare_pairs, p->pairs);
+    sfti_sort(p->pair_order, p->scratch, p->pair_count, compare_pairs, p);
     for (size_t i = 1; i < p->pair_count; i++) {
-        sft_span key = p->pairs[p->pair_order[i]].key;
-        if (!sft_span_equal(p->pairs[p->pair_order[i - 1]].key, key)) continue;
+        sft_span key = pair_of(p, p->pair_order[i]).key;
+        if (!sft_span_equal(pair_of(p, p->pair_order[i - 1]).key, key)) continue;
         return sfti_fail(err, SFT_METADATA_KEY_DUPLICATE, SFT_NO_OFFSET,
                          "expected each metadata key once, found \"%.*s\" twice",
                          key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
@@ -222,7 +227,7 @@ static sft_code lay_out(planning *p, sft_error *err) {
     plan->position = sfti_arena_array(&plan->arena, p->count, sizeof *plan->position);
     if (!plan->tensors || !plan->position) return sfti_fail_memory(err, p->count);
     for (size_t i = 0; i < p->count; i++) {
-        const sft_spec *spec = &p->specs[p->order[i]];
+        const sft_spec *spec = spec_of(p, p->order[i]);
         sft_tensor *tensor = &plan->tensors[i];
         plan->position[p->order[i]] = (uint32_t)i;
         if (!copy_spec(plan, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
@@ -279,11 +284,11 @@ static void head_metadata(head_text *h, const planning *p) {
     head_string(h, metadata_name);
     head_put(h, ":{", 2);
     for (size_t i = 0; i < p->pair_count; i++) {
-        const sft_pair *pair = &p->pairs[p->pair_order[i]];
+        sft_pair pair = pair_of(p, p->pair_order[i]);
         if (i > 0) head_put(h, ",", 1);
-        head_string(h, pair->key);
+        head_string(h, pair.key);
         head_put(h, ":", 1);
-        head_string(h, pair->value);
+        head_string(h, pair.value);
     }
     head_put(h, "}", 1);
 }
@@ -390,8 +395,13 @@ static sft_code make_plan(planning *p, sft_error *err) {
 sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metadata,
                       size_t metadata_count, const sft_plan_options *options, sft_plan **out,
                       sft_error *err) {
-    planning p = { .specs = specs, .count = count, .pairs = metadata,
-                   .pair_count = metadata_count };
+    sfti_plan_of of = { specs, sizeof *specs, count, metadata, sfti_plan_pair, metadata_count };
+    return sfti_plan_make(&of, options, out, err);
+}
+
+sft_code sfti_plan_make(const sfti_plan_of *of, const sft_plan_options *options, sft_plan **out,
+                        sft_error *err) {
+    planning p = { .of = of, .count = of->count, .pair_count = of->pair_count };
     if (!out) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a place for the plan, found NULL");

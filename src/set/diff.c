@@ -94,82 +94,94 @@ static sft_code diff_tensors(diff_walk *walk) {
 
 /* ── Metadata ── */
 
-/* The pairs of all shards by key, those that came later behind those of the same key. */
+static sft_pair diff_pair_of(const sfti_diff_side *side, uint32_t i) {
+    size_t low = 0, high = sft_set_shard_count(side->set);
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (side->first[middle] <= i) low = middle;
+        else high = middle;
+    }
+    return sft_file_metadata_at(sft_set_shard(side->set, low), i - side->first[low]);
+}
+
+/* By key, those that came later behind those of the same key. */
 typedef struct diff_pairs {
-    sft_pair *pairs;
+    const sfti_diff_side *side;
     uint32_t *order;
     size_t count;
 } diff_pairs;
 
 static int compare_diff_keys(const void *ctx, uint32_t a, uint32_t b) {
-    const sft_pair *pairs = ctx;
-    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+    return sfti_bytes_compare(diff_pair_of(ctx, a).key, diff_pair_of(ctx, b).key);
 }
 
-static sft_code diff_gather(const sft_set *set, sfti_arena *arena, diff_pairs *out,
+static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pairs *out,
                             sft_error *err) {
-    uint64_t count = 0;
-    for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        count += sft_file_metadata_count(sft_set_shard(set, s));
-    out->count = 0;
-    if (count >= UINT32_MAX)
-        return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
-                         "expected fewer than 4294967295 pairs, found %llu",
-                         (unsigned long long)count);
-    out->pairs = sfti_arena_array(arena, count, sizeof *out->pairs);
-    out->order = sfti_arena_array(arena, 2 * count, sizeof *out->order);
-    if (!out->pairs || !out->order) return sfti_fail_memory(err, count * sizeof *out->pairs);
-    for (size_t s = 0; s < sft_set_shard_count(set); s++) {
-        const sft_file *file = sft_set_shard(set, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
-            out->order[out->count] = (uint32_t)out->count;
-            out->pairs[out->count++] = sft_file_metadata_at(file, i);
-        }
+    uint64_t count = 0, shards = sft_set_shard_count(diff->sides[side].set);
+    uint32_t *first = sfti_arena_array(&diff->arena, shards + 1, sizeof *first);
+    if (!first) return sfti_fail_memory(err, (shards + 1) * sizeof *first);
+    diff->sides[side].first = first;
+    for (size_t s = 0; s < shards; s++) {
+        first[s] = (uint32_t)count;
+        count += sft_file_metadata_count(sft_set_shard(diff->sides[side].set, s));
+        if (count >= UINT32_MAX)
+            return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
+                             "expected fewer than 4294967295 pairs, found %llu",
+                             (unsigned long long)count);
     }
-    sfti_sort(out->order, out->order + count, (size_t)count, compare_diff_keys, out->pairs);
+    first[shards] = (uint32_t)count;
+    *out = (diff_pairs){ &diff->sides[side], NULL, (size_t)count };
+    out->order = sfti_arena_array(arena, 2 * count, sizeof *out->order);
+    if (!out->order) return sfti_fail_memory(err, 2 * count * sizeof *out->order);
+    for (uint32_t i = 0; i < count; i++) out->order[i] = i;
+    sfti_sort(out->order, out->order + count, (size_t)count, compare_diff_keys, out->side);
     return SFT_OK;
 }
 
 /* The i-th pair in order, and *i past all of its key. */
-static const sft_pair *diff_next_pair(const diff_pairs *from, size_t *i) {
-    if (*i >= from->count) return NULL;
-    const sft_pair *pair = &from->pairs[from->order[*i]];
+static uint32_t diff_next_pair(const diff_pairs *from, size_t *i) {
+    if (*i >= from->count) return SFTI_NO_PAIR;
+    uint32_t first = from->order[(*i)++];
+    if (*i >= from->count) return first;
+    sft_span key = diff_pair_of(from->side, first).key;
     while (*i < from->count &&
-           sft_span_equal(from->pairs[from->order[*i]].key, pair->key)) ++*i;
-    return pair;
+           sft_span_equal(diff_pair_of(from->side, from->order[*i]).key, key)) ++*i;
+    return first;
 }
 
-static sft_span diff_value(const sft_pair *pair) {
-    sft_span none = { NULL, 0 };
-    if (!pair) return none;
-    return (sft_span){ pair->value.data ? pair->value.data : "", pair->value.len };
-}
-
-static void diff_put_pair(sft_diff *diff, const sft_pair *a, const sft_pair *b) {
-    if (a && b && sft_span_equal(a->value, b->value)) return;
-    diff->pairs[diff->pair_count++] =
-        (sft_diff_pair){ a ? a->key : b->key, diff_value(a), diff_value(b) };
+/* Both sides by key, side by side: puts what differs, or only counts it where pairs is NULL. */
+static size_t diff_walk_pairs(const diff_pairs sides[2], sfti_diff_pair *pairs) {
+    size_t i = 0, j = 0, count = 0;
+    while (i < sides[0].count || j < sides[1].count) {
+        size_t next[2] = { i, j };
+        sfti_diff_pair at = { diff_next_pair(&sides[0], &next[0]),
+                              diff_next_pair(&sides[1], &next[1]) };
+        bool both = at.a != SFTI_NO_PAIR && at.b != SFTI_NO_PAIR;
+        sft_pair a = { { NULL, 0 }, { NULL, 0 } }, b = a;
+        if (both) a = diff_pair_of(sides[0].side, at.a), b = diff_pair_of(sides[1].side, at.b);
+        int order = both ? sfti_bytes_compare(a.key, b.key) : at.a == SFTI_NO_PAIR ? 1 : -1;
+        if (order <= 0) i = next[0];
+        if (order >= 0) j = next[1];
+        if (order == 0 && sft_span_equal(a.value, b.value)) continue;
+        if (order < 0) at.b = SFTI_NO_PAIR;
+        if (order > 0) at.a = SFTI_NO_PAIR;
+        if (pairs) pairs[count] = at;
+        count++;
+    }
+    return count;
 }
 
 static sft_code diff_metadata(diff_walk *walk, sfti_arena *work) {
     diff_pairs sides[2];
     sft_diff *diff = walk->diff;
-    size_t i = 0, j = 0;
-    sft_code code = diff_gather(walk->run.sets[0], work, &sides[0], walk->err);
-    if (!code) code = diff_gather(walk->run.sets[1], work, &sides[1], walk->err);
+    sft_code code = diff_gather(diff, 0, work, &sides[0], walk->err);
+    if (!code) code = diff_gather(diff, 1, work, &sides[1], walk->err);
     if (code) return code;
-    uint64_t most = (uint64_t)sides[0].count + sides[1].count;
-    diff->pairs = sfti_arena_array(&diff->arena, most, sizeof *diff->pairs);
-    if (!diff->pairs) return sfti_fail_memory(walk->err, most * sizeof *diff->pairs);
-    while (i < sides[0].count || j < sides[1].count) {
-        size_t next[2] = { i, j };
-        const sft_pair *a = diff_next_pair(&sides[0], &next[0]);
-        const sft_pair *b = diff_next_pair(&sides[1], &next[1]);
-        int order = !a ? 1 : !b ? -1 : sfti_bytes_compare(a->key, b->key);
-        diff_put_pair(diff, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
-        if (order <= 0) i = next[0];
-        if (order >= 0) j = next[1];
-    }
+    diff->pair_count = diff_walk_pairs(sides, NULL);
+    diff->pairs = sfti_arena_array(&diff->arena, diff->pair_count, sizeof *diff->pairs);
+    if (!diff->pairs)
+        return sfti_fail_memory(walk->err, diff->pair_count * sizeof *diff->pairs);
+    (void)diff_walk_pairs(sides, diff->pairs);
     return SFT_OK;
 }
 
@@ -231,6 +243,8 @@ sft_code sft_diff_sets(const sft_set *a, const sft_set *b, const sft_diff_option
     memset(diff, 0, sizeof *diff);
     diff->arena.alloc = alloc;
     diff->options = own;
+    diff->sides[0].set = a;
+    diff->sides[1].set = b;
     diff_walk walk = { .run = { .sets = { a, b }, .options = &diff->options, .job = &own_job },
                        .diff = diff, .err = err };
     code = diff_all(&walk, &work);
@@ -267,7 +281,20 @@ double sft_diff_max_rel(const sft_diff *diff) { return diff->max_rel; }
 
 size_t sft_diff_pair_count(const sft_diff *diff) { return diff->pair_count; }
 
+static sft_span diff_value(sft_span value) {
+    return (sft_span){ value.data ? value.data : "", value.len };
+}
+
 sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i) {
-    sft_diff_pair none = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
-    return i < diff->pair_count ? diff->pairs[i] : none;
+    sft_diff_pair out = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+    if (i >= diff->pair_count) return out;
+    const sfti_diff_pair *at = &diff->pairs[i];
+    for (int side = 0; side < 2; side++) {
+        uint32_t number = side ? at->b : at->a;
+        if (number == SFTI_NO_PAIR) continue;
+        sft_pair pair = diff_pair_of(&diff->sides[side], number);
+        out.key = pair.key;
+        *(side ? &out.b : &out.a) = diff_value(pair.value);
+    }
+    return out;
 }

@@ -6,12 +6,25 @@
 #include "base/mem.h"
 #include "safetensors_set.h"
 
+/* A pair that differs: its number among those of all shards, on each side. */
+#define SFTI_NO_PAIR UINT32_MAX
+typedef struct sfti_diff_pair {
+    uint32_t a, b;
+} sfti_diff_pair;
+
+/* The pairs of all shards of a set, numbered through. */
+typedef struct sfti_diff_side {
+    const sft_set *set;
+    uint32_t *first; /* of each shard, and behind the last */
+} sfti_diff_side;
+
 struct sft_diff {
     sfti_arena arena; /* holds everything below, and the result itself is from its allocator */
     sft_diff_options options;
     sft_diff_tensor *tensors;
     size_t count;
-    sft_diff_pair *pairs;
+    sfti_diff_side sides[2];
+    sfti_diff_pair *pairs;
     size_t pair_count;
     uint64_t equal, close;
     double max_abs, max_rel;

@@ -98,9 +98,10 @@ static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
     for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
         sfti_json_open(w, '{');
         sfti_json_key(w, "key");
-        sfti_json_span(w, diff->pairs[i].key);
-        djson_side(w, "a", diff->pairs[i].a);
-        djson_side(w, "b", diff->pairs[i].b);
+        sft_diff_pair pair = sft_diff_pair_at(diff, i);
+        sfti_json_span(w, pair.key);
+        djson_side(w, "a", pair.a);
+        djson_side(w, "b", pair.b);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

@@ -274,7 +274,7 @@ static void see_scan(fault_seen *seen, const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_note_count(scan); i++)
         see_error(seen, sft_scan_note(scan, i)->name, &sft_scan_note(scan, i)->error);
     for (size_t i = 0; i < sft_scan_entry_count(scan); i++) {
-        const sft_scan_entry *entry = sft_scan_entry_at(scan, i);
+        const sft_scan_entry one = sft_scan_entry_at(scan, i), *entry = &one;
         fault_see(seen, "%.*s %" PRIu64 "\n", (int)entry->name.len, entry->name.data,
                   entry->value_at);
     }

@@ -188,6 +188,41 @@ void make_quotes(text *t, size_t bytes) {
     repeat(t, "\"", bytes - 1);
 }
 
+void make_no_entries(text *t, size_t bytes) {
+    make_entries(t, bytes, "{", "\":[]");
+    text_str(t, "}");
+}
+
+void make_modules(text *t, size_t bytes) {
+    for (uint64_t i = 0; t->len < bytes - 128; i++) {
+        text_str(t, i ? ",\"lora_unet_" : "{\"lora_unet_");
+        put_short_name(t, i);
+        text_str(t, ".lora_down.weight");
+        text_str(t, empty_object);
+    }
+    text_str(t, "}");
+}
+
+void make_long_names(text *t, size_t bytes) {
+    for (uint64_t i = 0; t->len < bytes - 4096; i++) {
+        text_str(t, i ? ",\"" : "{\"");
+        repeat(t, "x.", 3200);
+        put_short_name(t, i);
+        text_str(t, empty_object);
+    }
+    text_str(t, "}");
+}
+
+void make_tag_counts(text *t, size_t bytes) {
+    text_str(t, "{\"__metadata__\":{\"ss_tag_frequency\":\"{\\\"d\\\":{\\\"a\\\":1");
+    for (uint64_t i = 52; t->len < bytes - 64; i++) {
+        text_str(t, ",\\\"");
+        put_short_name(t, i);
+        text_str(t, "\\\":1");
+    }
+    text_str(t, "}}\"}}");
+}
+
 /* As DeepSeek names its experts; U8 weights of one byte range after another. */
 void make_real(text *t, size_t tensors) {
     static const char *const part[] = { "gate_proj", "up_proj", "down_proj" };

@@ -40,6 +40,10 @@ void make_digits(text *t, size_t bytes);           /* one integer of that many d
 void make_blank(text *t, size_t bytes);            /* {} and white space */
 void make_backslashes(text *t, size_t bytes);      /* a string that never ends */
 void make_quotes(text *t, size_t bytes);           /* """"""… */
+void make_modules(text *t, size_t bytes);          /* LoRA modules without elements */
+void make_long_names(text *t, size_t bytes);       /* names of 1,600 levels */
+void make_tag_counts(text *t, size_t bytes);             /* kohya's tag frequencies */
+void make_no_entries(text *t, size_t bytes);       /* "name":[], no tensor at all */
 void make_real(text *t, size_t tensors);           /* names and sizes of a large MoE model */
 
 #endif

@@ -205,7 +205,8 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
 static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     (void)ctx;
-    options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW; /* a shard: never through it */
+    /* A shard is never edited through a link. */
+    options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
     sft_code code = sft_edit_recover(path, &options, NULL, err);
     return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
 }

@@ -188,7 +188,8 @@ static void edit_shut(sft_edit *edit) {
 static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     const sft_edit_options *o = &edit->options;
     sft_code code =
-        sfti_journal_recover(edit->path, edit->open.beneath, o->force, o->no_sync, &edit->alloc, NULL, err);
+        sfti_journal_recover(edit->path, edit->open.beneath, o->force, o->no_sync, &edit->alloc,
+                             NULL, err);
     return code == SFT_OK ? edit_open_model(edit, err) : code;
 }
 
@@ -208,7 +209,8 @@ static sft_code edit_open_calm(sft_edit *edit, sft_error *err) {
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
-    sft_code code = edit_resolve(path, edit->open.beneath, o->link, edit->path, &edit->is_link, err);
+    sft_code code = edit_resolve(path, edit->open.beneath, o->link, edit->path, &edit->is_link,
+                                 err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
                                           : edit_open_calm(edit, err);

@@ -155,7 +155,8 @@ sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span h
                             const sft_allocator *alloc, bool *foreign, sft_error *err);
 
 /* A file that is no link, opened (beneath as in sfti_open_beneath), and the look at its name
- * held against what is open: *info. SFT_EDIT_BUSY if the name has come to lead elsewhere between the two. */
+ * held against what is open: *info. SFT_EDIT_BUSY if the name has come to lead elsewhere between
+ * the two. */
 sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
                              os_info *info, sft_error *err);
 

@@ -418,4 +418,3 @@ uint32_t os_terminal_columns(int fd) {
 const char *os_env(const char *name) {
     return getenv(name);
 }
-

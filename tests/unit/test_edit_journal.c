@@ -200,7 +200,8 @@ static void test_links(void **state) {
     temp_write("other", "bytes", 5);
     assert_int_equal(symlink("other", temp_path(FILE_NAME)), 0);
     for (int writable = 0; writable < 2; writable++) {
-        assert_int_equal(sfti_edit_open_file(temp_path(FILE_NAME), NULL, writable, &fd, &info, &err),
+        const char *path = temp_path(FILE_NAME);
+        assert_int_equal(sfti_edit_open_file(path, NULL, writable, &fd, &info, &err),
                          SFT_EDIT_BUSY);
         assert_int_equal(fd, -1);
         assert_non_null(strstr(err.message, "symbolic link"));

@@ -157,6 +157,7 @@ static const struct row {
     { "sft_is_index_path", NOT_READ },
     { "sft_index_read", NOT_READ }, /* opens no shard */
     { "sft_index_rewrite", NOT_READ },
+    { "sft_set_output_mode", NOT_READ },
     { "sft_save_set", NOT_READ },
     { "sft_conversion_save_set", NOT_READ },
 };

@@ -19,6 +19,7 @@ typedef struct cli {
     int status;     /* the worst so far */
     size_t results; /* results begun */
     uint64_t matched; /* tensors that ls listed */
+    bool wants_metadata; /* trees of facts have the pairs of the header too */
 } cli;
 
 /* The whole command. Returns the exit status; never exits. argv is permuted. */

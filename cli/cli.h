@@ -20,6 +20,7 @@ typedef struct cli {
     int status;     /* the worst so far */
     size_t results; /* results begun */
     uint64_t matched; /* tensors that ls listed */
+    bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
                                    are changed now, or NULL */
 } cli;

@@ -66,16 +66,16 @@ static const char *algo_named(sft_span name) {
     return NULL;
 }
 
-static void find_recorded(find_run *run, const cli_node *root) {
-    const cli_node *list = cli_doc_at(root, "hashes.recorded");
-    const cli_node *parts = cli_doc_get(root, "parts");
-    for (const cli_node *one = list ? list->first : NULL; one; one = one->next) {
-        sft_span value = cli_doc_text(one, "value");
+static void find_recorded(find_run *run, const sft_node *root) {
+    const sft_node *list = sft_node_at(root, "hashes.recorded");
+    const sft_node *parts = sft_node_get(root, "parts");
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
+        sft_span value = sft_node_text(one, "value");
         if (is_prefix(value, run->word))
-            add_hash(run, algo_named(cli_doc_text(one, "algo")), value,
-                     cli_doc_text(one, "source"));
+            add_hash(run, algo_named(sft_node_text(one, "algo")), value,
+                     sft_node_text(one, "source"));
     }
-    for (const cli_node *one = parts ? parts->first : NULL; one; one = one->next)
+    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
         find_recorded(run, one);
 }
 
@@ -139,7 +139,7 @@ static void find_remembered(find_run *run, cli_model *model) {
     }
 }
 
-static void find_hashes(find_run *run, cli_model *model, const cli_node *root) {
+static void find_hashes(find_run *run, cli_model *model, const sft_node *root) {
     find_recorded(run, root);
     if (run->hit_count == 0) find_remembered(run, model);
     for (const find_digest *one = model->found; one; one = one->next)
@@ -150,26 +150,26 @@ static void find_in(find_run *run, const char *field, sft_span text, sft_span so
     if (text.len && cli_text_has(text, run->word)) add_hit(run, field, text, source);
 }
 
-static void find_words(find_run *run, const cli_model *model, const cli_node *root) {
-    const cli_node *words = cli_doc_get(root, "trigger_words");
-    const cli_node *tags = cli_doc_at(root, "model.tags.value");
+static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
+    const sft_node *words = sft_node_get(root, "trigger_words");
+    const sft_node *tags = sft_node_at(root, "model.tags.value");
     sft_span none = { "", 0 };
-    find_in(run, "name", cli_doc_text(root, "model.name"),
-            cli_doc_text(root, "model.name.source"));
+    find_in(run, "name", sft_node_text(root, "model.name"),
+            sft_node_text(root, "model.name.source"));
     find_in(run, "path", cli_name_of(model->path), none);
-    for (const cli_node *one = words ? words->first : NULL; one; one = one->next)
-        find_in(run, "trigger_words", cli_doc_text(one, "text"), cli_doc_text(one, "source"));
-    for (const cli_node *one = tags ? tags->first : NULL; one; one = one->next)
-        find_in(run, "tags", one->text, cli_doc_text(root, "model.tags.source"));
+    for (const sft_node *one = words ? words->first : NULL; one; one = one->next)
+        find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
+    for (const sft_node *one = tags ? tags->first : NULL; one; one = one->next)
+        find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
 }
 
-static bool fits_where(const find_run *run, const cli_node *root) {
+static bool fits_where(const find_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++)
         if (!cli_where_fits(&run->where[i], root)) return false;
     return true;
 }
 
-static bool is_found(find_run *run, cli_model *model, const cli_node *root) {
+static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
     run->hit_count = 0;
     if (!fits_where(run, root)) return false;
     if (!run->word.len) return true;
@@ -182,12 +182,10 @@ static bool is_found(find_run *run, cli_model *model, const cli_node *root) {
 
 /* Whether there is nothing to be gained by hashing. */
 static bool is_settled(find_run *run, cli_model *model) {
-    sfti_arena arena = { .alloc = run->c->alloc };
     if (run->settled == model) return run->is_settled;
-    cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
+    const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     run->settled = model;
     run->is_settled = !root || !fits_where(run, root) || is_found(run, model, root);
-    sfti_arena_free(&arena);
     return run->is_settled;
 }
 
@@ -204,7 +202,7 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
 
 /* ── What is shown ── */
 
-static void show_hit_json(const find_run *run, const cli_model *model, const cli_node *root) {
+static void show_hit_json(const find_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     sft_sink sink = cli_out_sink(&c->out);
     sfti_json_writer w;
@@ -221,7 +219,7 @@ static void show_hit_json(const find_run *run, const cli_model *model, const cli
     sfti_json_key(&w, "ok");
     sfti_json_bool(&w, true);
     sfti_json_key(&w, "name");
-    sft_span name = cli_doc_text(root, "model.name");
+    sft_span name = sft_node_text(root, "model.name");
     if (name.len) sfti_json_span(&w, name);
     else sfti_json_null(&w);
     sfti_json_key(&w, "matches");
@@ -246,9 +244,9 @@ static void show_hit_json(const find_run *run, const cli_model *model, const cli
     cli_result_end(c);
 }
 
-static void show_hit(const find_run *run, const cli_model *model, const cli_node *root) {
+static void show_hit(const find_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    sft_span name = cli_doc_text(root, "model.name");
+    sft_span name = sft_node_text(root, "model.name");
     if (c->set.nul) {
         cli_put(&c->out, model->path, strlen(model->path) + 1);
         return;
@@ -272,21 +270,15 @@ static void show_hit(const find_run *run, const cli_model *model, const cli_node
 static void each_find(void *ctx, cli_model *model) {
     find_run *run = ctx;
     cli *c = run->c;
-    sfti_arena arena = { .alloc = c->alloc };
-    if (model->json.len == 0 || model->err.code) {
+    if (!model->tree || model->err.code) {
         cli_fail_model(c, model);
         return;
     }
-    cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
-    if (!root) {
-        sfti_fail_memory(&model->err, model->json.len);
-        cli_fail_model(c, model);
-    } else if (is_found(run, model, root) && !model->err.code) {
-        run->found++;
-        if (cli_is_json(c)) show_hit_json(run, model, root);
-        else show_hit(run, model, root);
-    }
-    sfti_arena_free(&arena);
+    const sft_node *root = sft_tree_root(model->tree);
+    if (!is_found(run, model, root) || model->err.code) return;
+    run->found++;
+    if (cli_is_json(c)) show_hit_json(run, model, root);
+    else show_hit(run, model, root);
 }
 
 /* ── The command ── */
@@ -313,6 +305,8 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     for (size_t i = 0; !code && i < c->set.where.count; i++)
         code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
     if (code) return code;
+    for (size_t i = 0; i < run->where_count; i++)
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     if (takes_word(c, operands[0])) run->word = sft_span_cstr(operands[0]);
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);

@@ -29,30 +29,22 @@ typedef struct info_run {
 
 /* ── One model ── */
 
-static bool is_wanted(const info_run *run, const cli_node *root) {
+static bool is_wanted(const info_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++) {
         if (!cli_where_fits(&run->where[i], root)) return false;
     }
     return true;
 }
 
-static void show_json(info_run *run, const cli_model *model, cli_node *root) {
+static void show_json(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    sft_sink sink = cli_out_sink(&c->out);
-    sfti_json_writer w;
     cli_result_begin(c);
-    if (run->fields.count == 0) {
-        cli_put(&c->out, model->json.data, model->json.len);
-    } else {
-        run->known += cli_fields_keep(root, &run->fields);
-        sfti_json_write(&w, &sink, 0, NULL);
-        cli_doc_write(root, &w);
-        (void)sfti_json_done(&w);
-    }
+    if (run->fields.count == 0) cli_print_model_json(c, model);
+    else run->known += cli_fields_json(c, root, &run->fields);
     cli_result_end(c);
 }
 
-static void show_fields(info_run *run, const cli_model *model, const cli_node *root) {
+static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
     bool tsv = c->set.format == CLI_TSV;
     if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
@@ -66,10 +58,10 @@ static void show_fields(info_run *run, const cli_model *model, const cli_node *r
                                   tsv && c->set.csv_safe);
 }
 
-static void show_model(info_run *run, const cli_model *model, cli_node *root) {
+static void show_model(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
     uint64_t bytes;
-    if (cli_doc_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
     run->shown++;
     if (cli_is_json(c)) show_json(run, model, root);
     else if (run->fields.count > 0) show_fields(run, model, root);
@@ -84,46 +76,38 @@ static void export_model(info_run *run, const cli_model *model) {
     if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
 
-static void count_mismatches(info_run *run, const cli_node *root) {
-    const cli_node *list = cli_doc_at(root, "hashes.mismatches");
-    const cli_node *parts = cli_doc_get(root, "parts");
-    for (const cli_node *one = list ? list->first : NULL; one; one = one->next)
-        run->mismatches += cli_doc_text(one, "known").len == 0;
-    for (const cli_node *one = parts ? parts->first : NULL; one; one = one->next)
+static void count_mismatches(info_run *run, const sft_node *root) {
+    const sft_node *list = sft_node_at(root, "hashes.mismatches");
+    const sft_node *parts = sft_node_get(root, "parts");
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next)
+        run->mismatches += sft_node_text(one, "known").len == 0;
+    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
         count_mismatches(run, one);
 }
 
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
-    sfti_arena arena = { .alloc = c->alloc };
     if (run->digests.wanted && model->info && !model->err.code
         && cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
-    if (model->json.len == 0 || model->err.code) {
+    if (!model->tree || model->err.code) {
         cli_fail_model(c, model);
         return;
     }
     if (c->set.dry_run) return;
-    cli_node *root = cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
-    if (!root) {
-        sfti_fail_memory(&model->err, model->json.len);
-        cli_fail_model(c, model);
-    } else if (is_wanted(run, root)) {
-        count_mismatches(run, root);
-        show_model(run, model, root);
-        export_model(run, model);
-    }
-    sfti_arena_free(&arena);
+    const sft_node *root = sft_tree_root(model->tree);
+    if (!is_wanted(run, root)) return;
+    count_mismatches(run, root);
+    show_model(run, model, root);
+    export_model(run, model);
 }
 
 /* ── Digests ── */
 
 /* Whether nothing that digests may change says no: then they need not be computed. */
 static bool may_be_wanted(const info_run *run, const cli_model *model) {
-    sfti_arena arena = { .alloc = run->c->alloc };
+    const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     bool fits = true;
-    cli_node *root = run->where_count == 0 ? NULL
-        : cli_doc_parse((sft_span){ model->json.data, model->json.len }, &arena);
     for (size_t i = 0; root && i < run->where_count; i++) {
         sft_span field = run->where[i].field;
         size_t len = 0;
@@ -134,7 +118,6 @@ static bool may_be_wanted(const info_run *run, const cli_model *model) {
                     || sft_span_equal(field, sft_span_cstr("civitai"));
         fits = fits && (changes || cli_where_fits(&run->where[i], root));
     }
-    sfti_arena_free(&arena);
     return fits;
 }
 
@@ -254,6 +237,10 @@ static sft_code read_options(info_run *run, sft_error *err) {
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
     for (size_t i = 0; !code && i < c->set.where.count; i++)
         code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    for (size_t i = 0; i < run->fields.count; i++)
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->fields.names[i]);
+    for (size_t i = 0; i < run->where_count; i++)
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     return code;
 }
 

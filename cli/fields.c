@@ -3,6 +3,7 @@
 #include "safetensors_info.h"
 #include "words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char cli_default_columns[] =
@@ -51,6 +52,12 @@ static bool is_top(sft_span name) {
         if (sft_span_equal(name, sft_span_cstr(top_fields[i]))) return true;
     }
     return false;
+}
+
+bool cli_field_is_metadata(sft_span name) {
+    static const char word[] = "metadata";
+    size_t len = sizeof word - 1;
+    return name.len >= len && memcmp(name.data, word, len) == 0;
 }
 
 bool cli_field_known(sft_span name) {
@@ -105,46 +112,47 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
 /* ── Nodes ── */
 
 /* A key of `metadata` may hold dots: the longest member that fits wins. */
-static const cli_node *step(const cli_node *node, sft_span *path) {
+static const sft_node *step(const sft_node *node, sft_span *path) {
     for (size_t len = path->len; len > 0; len--) {
         if (len < path->len && path->data[len] != '.') continue;
-        const cli_node *one = cli_doc_member(node, (sft_span){ path->data, len });
-        if (!one) continue;
-        size_t used = len < path->len ? len + 1 : len;
-        path->data += used;
-        path->len -= used;
-        return one;
+        for (const sft_node *one = node->first; one; one = one->next) {
+            if (one->key.len != len || memcmp(one->key.data, path->data, len) != 0) continue;
+            size_t used = len < path->len ? len + 1 : len;
+            path->data += used;
+            path->len -= used;
+            return one;
+        }
     }
     return NULL;
 }
 
-typedef bool (*node_fn)(void *ctx, const cli_node *node);
+typedef bool (*node_fn)(void *ctx, const sft_node *node);
 
-static bool each_leaf(const cli_node *node, node_fn take, void *ctx) {
-    return node->type == SFTI_JSON_NULL || take(ctx, node);
+static bool each_leaf(const sft_node *node, node_fn take, void *ctx) {
+    return node->type == SFT_NODE_NULL || take(ctx, node);
 }
 
 /* Nodes at a path. One array on the way is entered: the path goes on in every element. */
-static void each_node(const cli_node *node, sft_span path, node_fn take, void *ctx) {
-    while (node && path.len > 0 && node->type == SFTI_JSON_OBJECT) node = step(node, &path);
+static void each_node(const sft_node *node, sft_span path, node_fn take, void *ctx) {
+    while (node && path.len > 0 && node->type == SFT_NODE_OBJECT) node = step(node, &path);
     if (!node) return;
     if (path.len == 0) {
         each_leaf(node, take, ctx);
         return;
     }
-    if (node->type != SFTI_JSON_ARRAY) return;
-    for (const cli_node *one = node->first; one; one = one->next) {
+    if (node->type != SFT_NODE_LIST) return;
+    for (const sft_node *one = node->first; one; one = one->next) {
         sft_span rest = path;
-        const cli_node *inner = one;
-        while (inner && rest.len > 0 && inner->type == SFTI_JSON_OBJECT)
+        const sft_node *inner = one;
+        while (inner && rest.len > 0 && inner->type == SFT_NODE_OBJECT)
             inner = step(inner, &rest);
         if (inner && rest.len == 0 && !each_leaf(inner, take, ctx)) return;
     }
 }
 
-static void each_named(const cli_node *root, sft_span name, node_fn take, void *ctx) {
+static void each_named(const sft_node *root, sft_span name, node_fn take, void *ctx) {
     const char *path = alias_path(name);
-    const cli_node *model = cli_doc_get(root, "model");
+    const sft_node *model = sft_node_get(root, "model");
     if (path) {
         each_node(root, sft_span_cstr(path), take, ctx);
     } else if (model && is_fact(name)) {
@@ -156,37 +164,49 @@ static void each_named(const cli_node *root, sft_span name, node_fn take, void *
 
 /* ── Values ── */
 
+sft_span cli_node_words(const sft_node *node, sft_buffer *room) {
+    if (node->type != SFT_NODE_LIST && node->type != SFT_NODE_OBJECT) return node->text;
+    sft_sink sink = sft_sink_memory(room);
+    if (sft_node_json(node, NULL, NULL, &sink, 0, NULL, NULL))
+        return sft_span_cstr("(not enough memory)");
+    return (sft_span){ room->data, room->len };
+}
+
 typedef struct value_take {
     cli_value_fn take;
     void *ctx;
 } value_take;
 
 /* What an object in a list is called by. */
-static const cli_node *spoken(const cli_node *node) {
+static const sft_node *spoken(const sft_node *node) {
     static const char *const keys[] = { "value", "text", "tag", "url", "path", "positive",
                                         "field", "key", "part", "name", "folder", "algo" };
-    if (node->type != SFTI_JSON_OBJECT) return node;
+    if (node->type != SFT_NODE_OBJECT) return node;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const cli_node *found = cli_doc_get(node, keys[i]);
-        if (found && found->type != SFTI_JSON_NULL) return found;
+        const sft_node *found = sft_node_get(node, keys[i]);
+        if (found && found->type != SFT_NODE_NULL) return found;
     }
     return node;
 }
 
-static bool take_values(void *ctx, const cli_node *node) {
+static bool take_text(const value_take *to, const sft_node *node) {
+    sft_buffer room = { .alloc = { NULL, NULL } };
+    bool more = node->type == SFT_NODE_NULL || to->take(to->ctx, cli_node_words(node, &room));
+    sft_buffer_free(&room);
+    return more;
+}
+
+static bool take_values(void *ctx, const sft_node *node) {
     const value_take *to = ctx;
-    const cli_node *value = cli_doc_get(node, "value");
+    const sft_node *value = sft_node_get(node, "value");
     if (value) node = value;
-    if (node->type != SFTI_JSON_ARRAY)
-        return node->type == SFTI_JSON_NULL || to->take(to->ctx, node->text);
-    for (node = node->first; node; node = node->next) {
-        const cli_node *one = spoken(node);
-        if (one->type != SFTI_JSON_NULL && !to->take(to->ctx, one->text)) return false;
-    }
+    if (node->type != SFT_NODE_LIST) return take_text(to, node);
+    for (node = node->first; node; node = node->next)
+        if (!take_text(to, spoken(node))) return false;
     return true;
 }
 
-void cli_field_values(const cli_node *root, sft_span name, cli_value_fn take, void *ctx) {
+void cli_field_values(const sft_node *root, sft_span name, cli_value_fn take, void *ctx) {
     value_take to = { take, ctx };
     each_named(root, name, take_values, &to);
 }
@@ -224,7 +244,7 @@ static bool put_value(void *ctx, sft_span text) {
     return true;
 }
 
-size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields,
+size_t cli_fields_line(cli_out *out, const sft_node *root, const cli_fields *fields,
                        bool csv_safe) {
     size_t known = 0;
     for (size_t i = 0; i < fields->count; i++) {
@@ -246,22 +266,74 @@ void cli_fields_header(cli_out *out, const cli_fields *fields) {
     cli_text(out, "\n");
 }
 
-static bool keep_node(void *ctx, const cli_node *node) {
-    size_t *known = ctx;
-    cli_doc_keep((cli_node *)node);
-    *known += 1;
+/* ── As JSON ── */
+
+typedef struct kept_row {
+    const sft_node *node;
+    sft_node_keep keep;
+} kept_row;
+
+/* Which nodes are written, and in how far; sorted by their places in memory. */
+typedef struct kept_rows {
+    sft_buffer room;
+    size_t count;
+    size_t known; /* of fields */
+    const sft_node *parent; /* of the row kept last: its ancestors have rows */
+    bool failed;
+} kept_rows;
+
+static void add_kept(kept_rows *rows, const sft_node *node, sft_node_keep keep) {
+    kept_row row = { node, keep };
+    if (sfti_buffer_put(&rows->room, &row, sizeof row)) rows->count++;
+    else rows->failed = true;
+}
+
+static bool keep_node(void *ctx, const sft_node *node) {
+    kept_rows *rows = ctx;
+    rows->known++;
+    add_kept(rows, node, SFT_NODE_ALL);
+    if (node->parent == rows->parent) return true;
+    rows->parent = node->parent;
+    for (node = node->parent; node; node = node->parent) add_kept(rows, node, SFT_NODE_SOME);
     return true;
 }
 
-size_t cli_fields_keep(cli_node *root, const cli_fields *fields) {
+/* By place; of one node the row that keeps more comes first. */
+static int compare_kept(const void *a, const void *b) {
+    const kept_row *x = a, *y = b;
+    uintptr_t p = (uintptr_t)x->node, q = (uintptr_t)y->node;
+    return p != q ? (p < q ? -1 : 1) : (int)y->keep - (int)x->keep;
+}
+
+static sft_node_keep keep_of(void *ctx, const sft_node *node) {
+    const kept_rows *rows = ctx;
+    const kept_row *row = (const kept_row *)(const void *)rows->room.data;
+    size_t low = 0, high = rows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)row[middle].node < (uintptr_t)node) low = middle + 1;
+        else high = middle;
+    }
+    return low < rows->count && row[low].node == node ? row[low].keep : SFT_NODE_DROP;
+}
+
+size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields) {
     static const char *const always[] = { "schema", "command", "path", "path_bytes", "ok",
                                           "error" };
-    size_t known = 0;
+    sft_sink sink = cli_out_sink(&c->out);
+    sft_error err = SFT_ERROR_INIT;
+    kept_rows rows = { .room = { .alloc = c->alloc } };
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
-        const cli_node *node = cli_doc_get(root, always[i]);
-        if (node) cli_doc_keep((cli_node *)node);
+        const sft_node *node = sft_node_get(root, always[i]);
+        if (node) keep_node(&rows, node);
     }
+    rows.known = 0;
     for (size_t i = 0; i < fields->count; i++)
-        each_named(root, fields->names[i], keep_node, &known);
-    return known;
+        each_named(root, fields->names[i], keep_node, &rows);
+    qsort(rows.room.data, rows.count, sizeof(kept_row), compare_kept);
+    sft_code code = rows.failed ? sfti_fail_memory(&err, rows.room.len) : SFT_OK;
+    if (!code) code = sft_node_json(root, keep_of, &rows, &sink, 0, NULL, &err);
+    if (code) cli_complain(c, "info", &err);
+    sft_buffer_free(&rows.room);
+    return rows.known;
 }

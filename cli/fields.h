@@ -3,7 +3,7 @@
 #define CLI_FIELDS_H
 
 #include "cli.h"
-#include "doc.h"
+#include "safetensors_tree.h"
 
 #define CLI_FIELDS_MOST 64
 
@@ -19,19 +19,25 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err);
 /* Whether some result can have a field of that name. */
 bool cli_field_known(sft_span name);
 
+/* Whether it is metadata, or one pair of it. */
+bool cli_field_is_metadata(sft_span name);
+
 /* Calls take for each value of a field: items of lists one by one, facts as their value,
  * null not at all. False ends it. */
 typedef bool (*cli_value_fn)(void *ctx, sft_span text);
-void cli_field_values(const cli_node *root, sft_span name, cli_value_fn take, void *ctx);
+void cli_field_values(const sft_node *root, sft_span name, cli_value_fn take, void *ctx);
 
 /* The values with tabs between; lists join with " | "; csv_safe: guarded by cli_cell_guard.
  * Returns how many were not null. */
-size_t cli_fields_line(cli_out *out, const cli_node *root, const cli_fields *fields,
+size_t cli_fields_line(cli_out *out, const sft_node *root, const cli_fields *fields,
                        bool csv_safe);
 void cli_fields_header(cli_out *out, const cli_fields *fields);
 /* Tab, line end and backslash as \t \n \r \\, the rest of what moves a cursor as \xHH. */
 void cli_field_text(cli_out *out, sft_span text);
-/* Mark what the fields name, and path, ok and error, to be kept. How many were not null. */
-size_t cli_fields_keep(cli_node *root, const cli_fields *fields);
+/* The result object with what the fields name, and path, ok and error. How many fields were
+ * not null. */
+size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields);
+/* Text of a scalar; of a list or object its JSON, kept in room, which the caller frees. */
+sft_span cli_node_words(const sft_node *node, sft_buffer *room);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define METADATA_CUT 4096 /* bytes of a metadata value */
 #define THREADS_MOST 16
 #define EACH_MOST 64 /* models of a thread before they are handed on */
 /* Each holds a file open; what is hashed is opened once more. */
@@ -115,17 +116,43 @@ static void shards_missing(cli_model *model) {
 }
 
 sft_code cli_render_model(cli *c, cli_model *model) {
+    uint64_t cut = !c->wants_metadata ? SFT_NO_METADATA : c->set.full ? SFT_SIZE_UNKNOWN
+                                                                      : METADATA_CUT;
+    sft_tree_free(model->tree);
+    sft_code code = sft_tree_new(&c->alloc, &model->tree, &model->err);
+    if (!code)
+        code = sft_info_tree(model->info, model->path, cli_result_command(c), cut, model->tree,
+                             &model->err);
+    if (!code) return SFT_OK;
+    sft_tree_free(model->tree);
+    model->tree = NULL;
+    return code;
+}
+
+void cli_print_model_json(cli *c, cli_model *model) {
     sft_span none = { "", 0 };
-    sft_buffer_free(&model->json);
-    sft_sink sink = sft_sink_memory(&model->json);
-    return sft_info_label_json(model->info, model->path, cli_result_command(c),
-                               c->set.full != 0, none, &sink, &model->err);
+    sft_sink out = cli_out_sink(&c->out);
+    if (sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
+                            none, &out, &model->err))
+        cli_complain(c, model->path, &model->err);
+}
+
+size_t cli_pair_count(const cli_model *model) {
+    size_t count = 0;
+    sft_tree *tree = NULL;
+    const sft_set *set = model->set;
+    if (!set) return 0;
+    if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard(set, 0));
+    if (sft_tree_new(NULL, &tree, NULL) == SFT_OK
+        && sft_sets_tree(&set, 1, NULL, NULL, 1, tree, NULL) == SFT_OK)
+        count = sft_node_count(sft_node_get(sft_tree_root(tree), "metadata"));
+    sft_tree_free(tree);
+    return count;
 }
 
 static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
     model->arena.alloc = c->alloc;
-    model->json.alloc = c->alloc;
     if (!is_model || os_stop_signal()) return;
     if (model->missing_count > 0) {
         shards_missing(model);
@@ -149,7 +176,8 @@ static void release_model(cli *c, cli_model *model) {
         sfti_release(&c->alloc, model->parts, model->count * sizeof *model->parts);
     }
     sft_set_close(model->set);
-    sft_buffer_free(&model->json);
+    sft_tree_free(model->tree);
+    model->tree = NULL;
     sfti_arena_free(&model->arena);
     model->info = NULL;
     model->set = NULL;

@@ -25,7 +25,7 @@ typedef struct cli_model {
     sft_info *info;
     cli_member *members;    /* of a pipeline, count of them */
     sft_info_part *parts;
-    sft_buffer json;        /* its result object */
+    sft_tree *tree;         /* its result object; NULL: none */
     sft_error err;          /* code not 0: what went wrong */
     const char *const *missing; /* shards that are not there */
     size_t missing_count;
@@ -73,8 +73,12 @@ void cli_digests_count(cli_digests *digests, const cli_model *models, size_t cou
 void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t count,
                        cli_model_fn each, void *ctx);
 
-/* The result object anew, after its info has learned something. */
+/* Its result object again, after its info has learned something. */
 sft_code cli_render_model(cli *c, cli_model *model);
+/* Pairs of the header's metadata; of several shards each key once. */
+size_t cli_pair_count(const cli_model *model);
+/* All of the result object as JSON, metadata included, to the output. */
+void cli_print_model_json(cli *c, cli_model *model);
 
 /* The result object of a model that could not be read, after a complaint. */
 void cli_fail_model(cli *c, const cli_model *model);

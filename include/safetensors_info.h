@@ -9,6 +9,7 @@
 
 #include "safetensors.h"
 #include "safetensors_set.h"
+#include "safetensors_tree.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -166,6 +167,13 @@ SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const c
                                                    const char *command, bool full,
                                                    sft_span computed, sft_sink *sink,
                                                    sft_error *err);
+
+/* The same as a tree, which must be empty; cut as for sft_sets_tree (sft_info_label_json has
+ * 4,096, or with full SFT_SIZE_UNKNOWN). Texts are copied: the tree may outlive the info.
+ * After a failure the tree can only be freed. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_info_tree(const sft_info *info, const char *path,
+                                             const char *command, uint64_t cut, sft_tree *tree,
+                                             sft_error *err);
 
 #ifdef __cplusplus
 }

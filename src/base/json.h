@@ -64,13 +64,11 @@ sft_code sfti_json_fail(const sfti_json *json, uint64_t base, sft_error *err);
 
 /* ── Writer ── */
 
-/* \uXXXX, two of them above U+FFFF; the bytes written. */
-size_t sfti_json_escape(uint32_t code, char out[12]);
-
-/* Compact JSON into a sink. The first failure is kept in code and err; what follows
- * does nothing. Commas are the writer's business. */
+/* Compact JSON into a sink, or values into a tree. The first failure is kept in code and err;
+ * what follows does nothing. Commas are the writer's business. */
 typedef struct sfti_json_writer {
     sft_sink *sink;
+    struct sft_tree *tree; /* not NULL: values go there, and the sink is not used */
     sft_error *err;
     sft_code code;
     uint64_t offset; /* bytes handed to the sink */
@@ -81,6 +79,8 @@ typedef struct sfti_json_writer {
 } sfti_json_writer;
 
 void sfti_json_write(sfti_json_writer *w, sft_sink *sink, uint64_t offset, sft_error *err);
+/* Into a tree (base/tree.h), texts copied; SFT_OUT_OF_MEMORY is the only failure. */
+void sfti_json_write_tree(sfti_json_writer *w, struct sft_tree *tree, sft_error *err);
 void sfti_json_open(sfti_json_writer *w, char bracket);  /* '{' or '[' */
 void sfti_json_close(sfti_json_writer *w, char bracket); /* '}' or ']' */
 void sfti_json_key(sfti_json_writer *w, const char *key);
@@ -95,8 +95,11 @@ void sfti_json_null(sfti_json_writer *w);
 /* "path" and, where its bytes are not UTF-8, "path_bytes" with all but RFC 3986's
  * unreserved characters and '/' as %XX. NULL writes null. */
 void sfti_json_path(sfti_json_writer *w, const char *path);
-/* JSON text as it is. */
+/* JSON text of one value, as it is. */
 void sfti_json_raw(sfti_json_writer *w, sft_span text);
+/* JSON text from a file: without white space, unsafe characters as \uXXXX; null if it is not
+ * one JSON value. */
+void sfti_json_text(sfti_json_writer *w, sft_span text);
 /* Flush to the sink (which stays open) and tell the first failure. */
 sft_code sfti_json_done(sfti_json_writer *w);
 

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/tree.h"
 #include "info/render.h"
 
 #include <string.h>
@@ -219,4 +220,48 @@ sft_code sft_info_label_json(const sft_info *info, const char *path, const char 
     if (!code && info->part_count > 0)
         code = put_part_results(info, full, sink, &offset, err);
     return code ? code : put_raw(sink, &offset, "}", err);
+}
+
+/* ── As a tree ── */
+
+/* One model's facts, an object more in the tree. */
+static sft_code label_into(const sft_info *info, const char *path, const char *command,
+                           uint64_t cut, sft_tree *tree, sft_error *err) {
+    sfti_json_writer w;
+    sft_allocator alloc = info->arena.alloc;
+    size_t count = info->set ? 1 : info->part_count, bytes = count * sizeof(sft_set *);
+    const sft_set **sets = sfti_take(&alloc, bytes);
+    if (!sets) return sfti_fail_memory(err, bytes);
+    for (size_t i = 0; i < count; i++) sets[i] = info->set ? info->set : info->parts[i].set;
+    sft_code code = sft_sets_tree(sets, count, path, command, cut, tree, err);
+    sfti_release(&alloc, sets, bytes);
+    if (code) return code;
+    sfti_tree_reopen(tree);
+    sfti_json_write_tree(&w, tree, err);
+    put_label(&w, info, info->computed);
+    return sfti_json_done(&w);
+}
+
+/* The parts of a pipeline, each an object of its own; the object they are in stays open. */
+static sft_code parts_into(const sft_info *info, uint64_t cut, sft_tree *tree, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write_tree(&w, tree, err);
+    sfti_json_key(&w, "parts");
+    sfti_json_open(&w, '[');
+    sft_code code = sfti_json_done(&w);
+    for (size_t i = 0; !code && i < info->part_count; i++) {
+        const sft_info_part *part = &info->parts[i];
+        code = label_into(part->info, part->path, NULL, cut, tree, err);
+        if (!code) sfti_tree_close(tree);
+    }
+    if (!code) sfti_tree_close(tree);
+    return code;
+}
+
+sft_code sft_info_tree(const sft_info *info, const char *path, const char *command,
+                       uint64_t cut, sft_tree *tree, sft_error *err) {
+    sft_code code = label_into(info, path, command, cut, tree, err);
+    if (!code && info->part_count > 0) code = parts_into(info, cut, tree, err);
+    if (!code) sfti_tree_close(tree);
+    return code;
 }

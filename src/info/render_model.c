@@ -1,7 +1,5 @@
 #include "info/render.h"
 
-#include "base/utf8.h"
-
 #include <string.h>
 
 /* ── Values ── */
@@ -99,57 +97,9 @@ void sfti_put_components(sfti_json_writer *w, const char *key, const sfti_list *
     sfti_json_close(w, ']');
 }
 
-/* ── JSON from a file ── */
-
-static bool is_whole_json(sft_span text) {
-    sfti_json json;
-    if (text.len == 0 || sfti_utf8_check(text.data, text.len) != text.len) return false;
-    sfti_json_begin(&json, text.data, text.len);
-    sfti_json_next(&json);
-    sfti_json_skip(&json);
-    return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
-}
-
-/* Characters that stand in strings as they are but are written \uXXXX by us. */
-static bool is_masked(uint32_t code) {
-    return code >= 0x7F && sfti_utf8_unsafe(code);
-}
-
-static void put_piece(sfti_json_writer *w, const char *from, const char *to) {
-    w->comma = false;
-    if (to > from) sfti_json_raw(w, (sft_span){ from, (size_t)(to - from) });
-}
-
-static void put_masked(sfti_json_writer *w, uint32_t code) {
-    char text[12];
-    put_piece(w, text, text + sfti_json_escape(code, text));
-}
-
 void sfti_put_json(sfti_json_writer *w, const char *key, sft_span text) {
-    bool string = false;
     sfti_json_key(w, key);
-    if (text.len == 0 || !is_whole_json(text)) {
-        sfti_json_null(w);
-        return;
-    }
-    const char *p = text.data, *end = p + text.len, *from = p;
-    while (p < end) {
-        uint32_t code = (unsigned char)*p;
-        size_t size = code < 0x80 ? 1
-                                  : sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end,
-                                                     &code);
-        bool blank = !string && (code == ' ' || code == '\n' || code == '\r' || code == '\t');
-        if (string && code == '\\') size = 2;
-        else if (code == '"') string = !string;
-        if (blank || is_masked(code)) {
-            put_piece(w, from, p);
-            from = p + size;
-            if (!blank) put_masked(w, code);
-        }
-        p += size;
-    }
-    put_piece(w, from, end);
-    w->comma = true;
+    sfti_json_text(w, text);
 }
 
 /* ── The model ── */

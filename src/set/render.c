@@ -1,14 +1,13 @@
 #include "base/error.h"
 #include "base/json.h"
+#include "base/tree.h"
 #include "set/set.h"
 
 #include <string.h>
 
 /* ── What every result has ── */
 
-static void put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
-                      sft_sink *sink, sft_error *err) {
-    sfti_json_write(w, sink, 0, err);
+static void put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok) {
     sfti_json_open(w, '{');
     if (command) {
         sfti_json_key(w, "schema");
@@ -76,6 +75,12 @@ static void put_dtypes(sfti_json_writer *w, const sft_totals *totals) {
         put_uint(w, "bytes", totals->dtypes[i].bytes);
         sfti_json_close(w, '}');
     }
+    sfti_json_close(w, '}');
+}
+
+static void put_nothing(sfti_json_writer *w, const char *key) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '{');
     sfti_json_close(w, '}');
 }
 
@@ -204,25 +209,31 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
     sfti_json_close(w, ']');
 }
 
-sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
-                       uint64_t cut, sft_sink *sink, sft_error *err) {
-    sfti_json_writer w;
+static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *path,
+                          const char *command, uint64_t cut, sft_error *err) {
     metadata_union all;
     sft_totals totals;
     sfti_arena arena = { .alloc = set->arena.alloc };
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
         sft_set_totals(set, &totals);
-        put_begin(&w, path, command, true, sink, err);
-        put_complete(&w, set);
-        put_file(&w, &totals,
+        put_begin(w, path, command, true);
+        put_complete(w, set);
+        put_file(w, &totals,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
-        put_metadata(&w, set, &all, cut);
-        if (set->shard_count > 1 || set->index_path) put_shards(&w, set);
-        code = put_end(&w);
+        if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
+        if (set->shard_count > 1 || set->index_path) put_shards(w, set);
+        code = put_end(w);
     }
     sfti_arena_free(&arena);
     return code;
+}
+
+sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
+                       uint64_t cut, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write(&w, sink, 0, err);
+    return put_model(&w, set, path, command, cut, err);
 }
 
 /* Sums are of whole files in memory or on disk: they cannot pass 2^64. */
@@ -242,9 +253,8 @@ static void add_totals(sft_totals *sum, const sft_totals *one) {
     }
 }
 
-sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
-                            const char *command, sft_sink *sink, sft_error *err) {
-    sfti_json_writer w;
+static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, size_t count,
+                               const char *path, const char *command) {
     sft_totals sum, one;
     bool complete = true;
     sft_set_totals(sets[0], &sum);
@@ -254,13 +264,28 @@ sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char
         sft_set_totals(sets[i], &one);
         add_totals(&sum, &one);
     }
-    put_begin(&w, path, command, true, sink, err);
-    sfti_json_key(&w, "complete");
-    sfti_json_bool(&w, complete);
-    put_file(&w, &sum, UINT64_MAX);
-    sfti_json_raw(&w, sft_span_cstr("\"metadata\":{}"));
-    sfti_json_raw(&w, sft_span_cstr("\"metadata_cut\":{}"));
-    return put_end(&w);
+    put_begin(w, path, command, true);
+    sfti_json_key(w, "complete");
+    sfti_json_bool(w, complete);
+    put_file(w, &sum, UINT64_MAX);
+    put_nothing(w, "metadata");
+    put_nothing(w, "metadata_cut");
+    return put_end(w);
+}
+
+sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
+                            const char *command, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write(&w, sink, 0, err);
+    return put_model_sums(&w, sets, count, path, command);
+}
+
+sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *path,
+                       const char *command, uint64_t cut, sft_tree *tree, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write_tree(&w, tree, err);
+    return count == 1 ? put_model(&w, sets[0], path, command, cut, err)
+                      : put_model_sums(&w, sets, count, path, command);
 }
 
 /* ── ls ── */
@@ -314,7 +339,8 @@ sft_code sft_ls_json(const sft_set *set, const char *path, const char *command, 
     uint32_t *places;
     sft_code code = take_order(set, order, &places, err);
     if (!code) {
-        put_begin(&w, path, command, true, sink, err);
+        sfti_json_write(&w, sink, 0, err);
+        put_begin(&w, path, command, true);
         put_complete(&w, set);
         put_tensors(&w, set, places, match, ctx);
         code = put_end(&w);
@@ -351,7 +377,8 @@ static void put_error(sfti_json_writer *w, const sft_error *error, bool rule) {
 sft_code sft_error_json(const sft_error *error, const char *path, const char *command,
                         sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
-    put_begin(&w, path, command, false, sink, err);
+    sfti_json_write(&w, sink, 0, err);
+    put_begin(&w, path, command, false);
     sfti_json_key(&w, "error");
     put_error(&w, error, false);
     return put_end(&w);
@@ -410,7 +437,8 @@ sft_code sft_check_json(const sft_scan *scan, const char *path, const char *comm
                         const sft_deep *deep, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
-    put_begin(&w, path, command, !error, sink, err);
+    sfti_json_write(&w, sink, 0, err);
+    put_begin(&w, path, command, !error);
     put_cstr(&w, "level", level_name(sft_scan_level(scan)));
     sfti_json_key(&w, "error");
     if (error) put_error(&w, error, false);
@@ -439,7 +467,8 @@ sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span 
                             const char *path, const char *command, const sft_deep *deep,
                             sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
-    put_begin(&w, path, command, !verdict, sink, err);
+    sfti_json_write(&w, sink, 0, err);
+    put_begin(&w, path, command, !verdict);
     put_cstr(&w, "level", level_name(level));
     put_set_verdict(&w, verdict);
     put_deep(&w, deep);

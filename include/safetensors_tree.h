@@ -1,0 +1,91 @@
+/* Results as trees: the facts of a model, what verifying, collecting garbage, compacting or
+ * comparing found. A tree is what the JSON of docs/json.md is a rendering of: the same
+ * members under the same keys, so a program reads them without parsing text.
+ *
+ * EXPERIMENTAL: may change in any release; SFT_EXPERIMENTAL_TREE is defined while it may.
+ * Conventions as in safetensors.h.
+ */
+#ifndef SAFETENSORS_TREE_H
+#define SAFETENSORS_TREE_H
+
+#include "safetensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SFT_EXPERIMENTAL_TREE 1
+
+typedef enum sft_node_type {
+    SFT_NODE_NULL = 0, /* not known */
+    SFT_NODE_BOOL,
+    SFT_NODE_NUMBER,
+    SFT_NODE_TEXT,
+    SFT_NODE_LIST,
+    SFT_NODE_OBJECT
+} sft_node_type;
+
+/* One value. Allocated by the library only, lives as long as its tree, and is reached by
+ * call or along these pointers, never by stride: fields may be appended. @since 0.2 */
+typedef struct sft_node {
+    const struct sft_node *parent, *first, *next; /* NULL: none */
+    sft_node_type type;
+    sft_span key;  /* in an object; else empty */
+    sft_span text; /* TEXT: as it is, not escaped; NUMBER and BOOL: as JSON spells them;
+                      else empty */
+} sft_node;
+
+typedef struct sft_tree sft_tree;
+
+/* An empty tree, for a function that fills it. alloc NULL = libc; copied, its ctx must outlive
+ * the tree. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_tree_new(const sft_allocator *alloc, sft_tree **out,
+                                            sft_error *err);
+/* The value all others are in: an object. NULL in an empty tree. @since 0.2 */
+SFT_API const sft_node *sft_tree_root(const sft_tree *tree);
+/* Release a tree and its nodes. NULL is ignored. @since 0.2 */
+SFT_API void sft_tree_free(sft_tree *tree);
+
+/* Member of an object; NULL when there is none, or when node is NULL or no object. Cost: one
+ * comparison a member. @since 0.2 */
+SFT_API const sft_node *sft_node_get(const sft_node *node, const char *key);
+/* The same along keys between dots: "training.base.file". @since 0.2 */
+SFT_API const sft_node *sft_node_at(const sft_node *node, const char *path);
+/* Text of the scalar at that path ("" is the node itself); empty for null, lists, objects and
+ * what is not there. A fact, an object with the member "value", stands for its value.
+ * @since 0.2 */
+SFT_API sft_span sft_node_text(const sft_node *node, const char *path);
+/* The same as a whole number of at most 19 digits; false, *out 0, if it is none. @since 0.2 */
+SFT_API bool sft_node_uint(const sft_node *node, const char *path, uint64_t *out);
+/* The same as a truth: true for the BOOL true only. @since 0.2 */
+SFT_API bool sft_node_true(const sft_node *node, const char *path);
+/* Values directly inside a list or object; 0 for anything else and for NULL. @since 0.2 */
+SFT_API size_t sft_node_count(const sft_node *node);
+
+/* Whether a node is written, left out, or written with some of what is in it. */
+typedef enum sft_node_keep { SFT_NODE_DROP = 0, SFT_NODE_SOME, SFT_NODE_ALL } sft_node_keep;
+
+/* A node and all in it as compact JSON, appended to the sink (which stays open) from offset
+ * on; *end, if not NULL, is the offset after the last byte. keep(ctx, node) decides on each
+ * node that is reached; NULL keeps all. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_node_json(const sft_node *node,
+                                             sft_node_keep (*keep)(void *ctx,
+                                                                   const sft_node *node),
+                                             void *ctx, sft_sink *sink, uint64_t offset,
+                                             uint64_t *end, sft_error *err);
+
+/* The header's facts of models, as sft_info_json has them, into an empty tree: of one set all
+ * of them, of several their sums. cut: metadata values longer than that many bytes are cut;
+ * 0 cuts none; SFT_NO_METADATA leaves `metadata` out, whose nodes would take more memory than
+ * the header. The tree keeps nothing of the sets. After a failure it can only be freed.
+ * @since 0.2 */
+#define SFT_NO_METADATA (UINT64_MAX - 1)
+typedef struct sft_set sft_set; /* safetensors_set.h */
+SFT_API SFT_NODISCARD sft_code sft_sets_tree(const sft_set *const *sets, size_t count,
+                                             const char *path, const char *command, uint64_t cut,
+                                             sft_tree *tree, sft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,273 @@
+#include "base/json.h"
+
+#include "base/error.h"
+#include "base/tree.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* ── Writer: bytes ── */
+
+void sfti_json_write(sfti_json_writer *w, sft_sink *sink, uint64_t offset, sft_error *err) {
+    w->sink = sink;
+    w->tree = NULL;
+    w->err = err;
+    w->code = SFT_OK;
+    w->offset = offset;
+    w->depth = 0;
+    w->comma = false;
+    w->used = 0;
+}
+
+void sfti_json_write_tree(sfti_json_writer *w, sft_tree *tree, sft_error *err) {
+    sfti_json_write(w, NULL, 0, err);
+    w->tree = tree;
+}
+
+/* What became of a value given to the tree. */
+static void json_noted(sfti_json_writer *w, bool ok) {
+    if (!ok && !w->code) w->code = sfti_fail_memory(w->err, 1);
+}
+
+static void json_flush(sfti_json_writer *w) {
+    if (!w->code && w->used)
+        w->code = w->sink->write_at(w->sink->ctx, w->offset, w->room, w->used, w->err);
+    w->offset += w->used;
+    w->used = 0;
+}
+
+static void json_put(sfti_json_writer *w, const char *bytes, size_t len) {
+    while (len > 0) {
+        size_t part = sizeof w->room - w->used;
+        if (part > len) part = len;
+        memcpy(w->room + w->used, bytes, part);
+        w->used += part;
+        bytes += part;
+        len -= part;
+        if (w->used == sizeof w->room) json_flush(w);
+    }
+}
+
+static void json_put_char(sfti_json_writer *w, char c) {
+    json_put(w, &c, 1);
+}
+
+/* ── Writer: strings ── */
+
+static void json_unit(uint32_t unit, char out[6]) {
+    static const char digits[] = "0123456789abcdef";
+    out[0] = '\\';
+    out[1] = 'u';
+    for (int i = 0; i < 4; i++) out[2 + i] = digits[unit >> (12 - 4 * i) & 15];
+}
+
+/* A character as one \uXXXX, or as a pair of them. */
+static void json_put_hex(sfti_json_writer *w, uint32_t c) {
+    char out[12];
+    bool pair = c >= 0x10000;
+    json_unit(pair ? 0xD800 + ((c - 0x10000) >> 10) : c, out);
+    if (pair) json_unit(0xDC00 + ((c - 0x10000) & 0x3FF), out + 6);
+    json_put(w, out, pair ? 12 : 6);
+}
+
+/* A character that is not plain ASCII, as it must stand between quotes. */
+static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes, size_t len) {
+    static const char named[] = "\b\t\n\f\r\"\\", letter[] = "btnfr\"\\";
+    const char *at = c && c < 0x80 ? strchr(named, (int)c) : NULL;
+    if (at) {
+        json_put_char(w, '\\');
+        json_put_char(w, letter[at - named]);
+    } else if (sfti_utf8_unsafe(c)) {
+        json_put_hex(w, c);
+    } else {
+        json_put(w, bytes, len);
+    }
+}
+
+static size_t json_plain_run(const char *p, const char *end) {
+    const char *from = p;
+    while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x7F && *p != '"' && *p != '\\') p++;
+    return (size_t)(p - from);
+}
+
+static void json_put_string(sfti_json_writer *w, sft_span text) {
+    const char *p = text.data, *end = p + text.len;
+    json_put_char(w, '"');
+    while (p < end && !w->code) {
+        size_t run = json_plain_run(p, end);
+        json_put(w, p, run);
+        p += run;
+        if (p == end) break;
+        uint32_t c;
+        size_t len = sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
+        if (len > 0) json_put_special(w, c, p, len);
+        else json_put(w, "\xEF\xBF\xBD", 3);
+        p += len ? len : 1;
+    }
+    json_put_char(w, '"');
+}
+
+/* ── Writer: values ── */
+
+static void json_before(sfti_json_writer *w) {
+    if (w->comma) json_put_char(w, ',');
+    w->comma = true;
+}
+
+void sfti_json_open(sfti_json_writer *w, char bracket) {
+    if (w->tree) {
+        if (!w->code) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
+        return;
+    }
+    json_before(w);
+    json_put_char(w, bracket);
+    w->depth++;
+    w->comma = false;
+}
+
+void sfti_json_close(sfti_json_writer *w, char bracket) {
+    if (w->tree) {
+        if (!w->code) sfti_tree_close(w->tree);
+        return;
+    }
+    json_put_char(w, bracket);
+    w->depth--;
+    w->comma = true;
+}
+
+void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
+    if (w->tree) {
+        if (!w->code) json_noted(w, sfti_tree_key(w->tree, key));
+        return;
+    }
+    json_before(w);
+    json_put_string(w, key);
+    json_put_char(w, ':');
+    w->comma = false;
+}
+
+void sfti_json_key(sfti_json_writer *w, const char *key) {
+    sfti_json_key_span(w, sft_span_cstr(key));
+}
+
+void sfti_json_raw(sfti_json_writer *w, sft_span text) {
+    if (w->tree) {
+        if (!w->code) json_noted(w, sfti_tree_raw(w->tree, text));
+        return;
+    }
+    json_before(w);
+    json_put(w, text.data, text.len);
+}
+
+void sfti_json_span(sfti_json_writer *w, sft_span text) {
+    if (w->tree) {
+        if (!w->code) json_noted(w, sfti_tree_text(w->tree, text));
+        return;
+    }
+    json_before(w);
+    json_put_string(w, text);
+}
+
+void sfti_json_cstr(sfti_json_writer *w, const char *text) {
+    if (text) sfti_json_span(w, sft_span_cstr(text));
+    else sfti_json_null(w);
+}
+
+void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    sfti_json_raw(w, (sft_span){ digits + at, sizeof digits - at });
+}
+
+void sfti_json_bool(sfti_json_writer *w, bool value) {
+    sfti_json_raw(w, sft_span_cstr(value ? "true" : "false"));
+}
+
+void sfti_json_null(sfti_json_writer *w) {
+    sfti_json_raw(w, sft_span_cstr("null"));
+}
+
+/* Byte as it stands in a percent-encoded path: at most 3 bytes to out. */
+static size_t json_percent(uint8_t byte, char out[3]) {
+    static const char digits[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/";
+    out[0] = (char)byte;
+    if (byte && strchr(plain, (char)byte)) return 1;
+    out[0] = '%';
+    out[1] = digits[byte >> 4];
+    out[2] = digits[byte & 15];
+    return 3;
+}
+
+static void json_put_percent(sfti_json_writer *w, const char *path) {
+    char piece[3];
+    json_before(w);
+    json_put_char(w, '"');
+    for (; *path; path++) json_put(w, piece, json_percent((uint8_t)*path, piece));
+    json_put_char(w, '"');
+}
+
+static bool tree_put_percent(sft_tree *tree, const char *path) {
+    size_t room = strlen(path), len = 0;
+    char *text = room < SIZE_MAX / 3 ? sfti_arena_take(&tree->arena, 3 * room) : NULL;
+    if (!text) return false;
+    for (; *path; path++) len += json_percent((uint8_t)*path, text + len);
+    return sfti_tree_text(tree, (sft_span){ text, len });
+}
+
+void sfti_json_path(sfti_json_writer *w, const char *path) {
+    sfti_json_key(w, "path");
+    sfti_json_cstr(w, path);
+    if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
+    sfti_json_key(w, "path_bytes");
+    if (!w->tree) json_put_percent(w, path);
+    else if (!w->code) json_noted(w, tree_put_percent(w->tree, path));
+}
+
+/* ── JSON from a file ── */
+
+static bool json_is_whole(sft_span text) {
+    sfti_json json;
+    if (text.len == 0 || sfti_utf8_check(text.data, text.len) != text.len) return false;
+    sfti_json_begin(&json, text.data, text.len);
+    sfti_json_next(&json);
+    sfti_json_skip(&json);
+    return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
+}
+
+/* Without white space, and with \uXXXX for what must not stand in strings as it is. */
+static void json_put_compact(sfti_json_writer *w, sft_span text) {
+    bool string = false;
+    const char *p = text.data, *end = p + text.len;
+    while (p < end && !w->code) {
+        uint32_t c = (uint8_t)*p;
+        size_t len = c < 0x80 ? 1 : sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
+        bool blank = !string && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
+        if (string && c == '\\') len = 2;
+        else if (c == '"') string = !string;
+        if (c >= 0x7F && sfti_utf8_unsafe(c)) json_put_hex(w, c);
+        else if (!blank) json_put(w, p, len);
+        p += len;
+    }
+}
+
+void sfti_json_text(sfti_json_writer *w, sft_span text) {
+    if (!json_is_whole(text)) {
+        sfti_json_null(w);
+    } else if (w->tree) {
+        sfti_json_raw(w, text);
+    } else {
+        json_before(w);
+        json_put_compact(w, text);
+    }
+}
+
+sft_code sfti_json_done(sfti_json_writer *w) {
+    if (!w->tree) json_flush(w);
+    return w->code;
+}

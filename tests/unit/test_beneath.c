@@ -192,12 +192,10 @@ static void hub_shapes(void **state) {
     } shapes[] = {
         { "/c/models--a--b/snapshots/r/x", "../../blobs/h", "/c/models--a--b", "blobs/h" },
         { "/c/datasets--a--b/snapshots/r/x", "../../blobs/h", "/c/datasets--a--b", "blobs/h" },
-
-        { "/c/models--a--b/snapshots/r/u/v/x", "../../../../blobs/h",
-          "/c/models--a--b", "blobs/h" },
-
-        { "/c/models--a--b/snapshots/r/x", "/c/models--a--b/blobs/h",
-          "/c/models--a--b", "blobs/h" },
+        { "/c/models--a--b/snapshots/r/u/v/x", "../../../../blobs/h", "/c/models--a--b",
+          "blobs/h" },
+        { "/c/models--a--b/snapshots/r/x", "/c/models--a--b/blobs/h", "/c/models--a--b",
+          "blobs/h" },
         { "/c/models--a--b/blobs/h", "../../blobs/ab/d", "/c", "blobs/ab/d" },
         { "/c/models--a--b/snapshots/r/x", "../../blobs/h/i", NULL, NULL },
         { "/c/models--a--b/snapshots/x", "../blobs/h", NULL, NULL },

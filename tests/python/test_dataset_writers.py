@@ -27,7 +27,9 @@ WRITER = """
 import json, sys, time
 import pyarrow as pa
 from libsafetensors import dataset
-who, url, storage, until = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), float(sys.argv[4])
+who, url, storage = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+print("ready", flush=True)
+until = time.time() + float(sys.stdin.readline())
 lost, done = 0, 0
 while time.time() < until or not done:
     value = who * 1_000_000 + done + lost
@@ -47,11 +49,16 @@ while time.time() < until or not done:
 
 def run(url, storage, env=None):
     """The values that were reported to be written."""
-    until = str(time.time() + SECONDS + 1)
-    made = [subprocess.Popen([sys.executable, "-c", WRITER, str(who), url, json.dumps(storage),
-                              until], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    made = [subprocess.Popen([sys.executable, "-c", WRITER, str(who), url, json.dumps(storage)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True,
                              env=dict(os.environ, **(env or {})))
             for who in range(WRITERS)]
+    for one in made:
+        assert one.stdout.readline() == "ready\n"
+    for one in made:
+        one.stdin.write("%f\n" % SECONDS)
+        one.stdin.flush()
     ends = [one.communicate(timeout=120 + 20 * SECONDS) for one in made]
     for one, (_, errors) in zip(made, ends):
         assert one.returncode == 0, errors

@@ -148,27 +148,12 @@ static int finish_output(cli *c, int status) {
     return os_stop_signal() ? 128 + os_stop_signal() : status;
 }
 
-static int no_memory(void) {
-    static const char text[] = "safetensors: out of memory\n";
-    size_t put;
-    (void)os_write(2, text, sizeof text - 1, &put);
-    return CLI_FAILED;
-}
-
-/* Its buffers are too large for a small stack. */
 int sft_cli_main(int argc, char **argv) {
-    static const cli_settings settings = CLI_SETTINGS_INIT;
-    cli *c = os_resize(NULL, NULL, 0, sizeof *c);
+    cli c = { .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
+              .alloc = { os_resize, NULL } };
     os_watch_signals();
     os_ignore_broken_pipe();
-    if (!c) return no_memory();
-    memset(c, 0, sizeof *c);
-    c->set = settings;
-    c->open = (sft_open_options)SFT_OPEN_OPTIONS_INIT;
-    c->alloc.resize = os_resize;
-    cli_out_begin(&c->out, 1);
-    cli_out_begin(&c->err, 2);
-    int status = finish_output(c, dispatch(c, argc, argv));
-    (void)os_resize(NULL, c, sizeof *c, 0);
-    return status;
+    cli_out_begin(&c.out, 1);
+    cli_out_begin(&c.err, 2);
+    return finish_output(&c, dispatch(&c, argc, argv));
 }

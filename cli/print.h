@@ -12,7 +12,7 @@ typedef struct cli_out {
     int error; /* errno of the first failed write, or 0 */
     bool color;
     size_t used;
-    char room[16384];
+    char room[4096]; /* small: two of them are on the stack, for nothing may fail here */
 } cli_out;
 
 typedef enum cli_style { CLI_PLAIN = 0, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN } cli_style;

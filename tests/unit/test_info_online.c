@@ -277,8 +277,8 @@ static void damaged_marks(void **state) {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         sft_hash_cache *cache;
         snprintf(text, sizeof text,
-                 "{\"safetensors_hash_cache\":1}\n{\"device\":1,\"inode\":2,\"size\":3,"
-                 "\"mtime_ns\":4,\"hashes\":{},\"mark\":%s}\n", marks[i]);
+                 "{\"safetensors_hash_cache\":2}\n{\"device\":1,\"inode\":2,\"size\":3,"
+                 "\"mtime_ns\":4,\"ctime_ns\":5,\"hashes\":{},\"mark\":%s}\n", marks[i]);
         temp_begin(&temp);
         const char *path = temp_text(&temp, "cache", text);
         assert_int_equal(sft_hash_cache_open(path, NULL, &cache, NULL), SFT_OK);

@@ -158,6 +158,8 @@ static const struct row {
     { "sft_index_read", NOT_READ }, /* opens no shard */
     { "sft_index_rewrite", NOT_READ },
     { "sft_set_output_mode", NOT_READ },
+    { "sft_sets_tree", NOT_READ }, /* of open sets */
+    { "sft_info_tree", NOT_READ },
     { "sft_save_set", NOT_READ },
     { "sft_conversion_save_set", NOT_READ },
 };

@@ -110,7 +110,8 @@ static sft_code finish_object(void *ctx, sft_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = seek_to(self, self->end);
     PyGILState_Release(gil);
-    return status == 0 ? SFT_OK : sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
+    if (status == 0) return SFT_OK;
+    return sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
 }
 
 static void abandon_object(void *ctx) {

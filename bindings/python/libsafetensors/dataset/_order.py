@@ -152,8 +152,9 @@ class Order:
 
     def state(self) -> dict[str, Any]:
         """What the order depends on."""
-        told = {"seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
-                "shuffle": self.shuffle, "ends": self.ends}
+        told: dict[str, Any] = {
+            "seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
+            "shuffle": self.shuffle, "ends": self.ends}
         if self.shuffle == "shards":
             sizes = (b - a for a, b in zip(self._begins, self._begins[1:]))
             told["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]

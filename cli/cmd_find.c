@@ -165,7 +165,7 @@ static void find_words(find_run *run, const cli_model *model, const sft_node *ro
 
 static bool fits_where(const find_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++)
-        if (!cli_where_fits(&run->where[i], root)) return false;
+        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
     return true;
 }
 

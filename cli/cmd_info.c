@@ -31,7 +31,7 @@ typedef struct info_run {
 
 static bool is_wanted(const info_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++) {
-        if (!cli_where_fits(&run->where[i], root)) return false;
+        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
     }
     return true;
 }
@@ -54,7 +54,7 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
     }
-    run->known += cli_fields_line(&c->out, root, &run->fields,
+    run->known += cli_fields_line(c, root, &run->fields,
                                   tsv && c->set.csv_safe);
 }
 
@@ -116,7 +116,7 @@ static bool may_be_wanted(const info_run *run, const cli_model *model) {
         bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
                     || sft_span_equal(field, sft_span_cstr("sidecars"))
                     || sft_span_equal(field, sft_span_cstr("civitai"));
-        fits = fits && (changes || cli_where_fits(&run->where[i], root));
+        fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
     }
     return fits;
 }

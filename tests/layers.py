@@ -22,7 +22,9 @@ RULES = {
     "src/os": ({"base/", CORE}, None),
     "src/bytes": ({"os/", "base/", CORE}, None),
     "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
-    "src/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/file": ({"journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": USERS,
     "src/info": USERS,
     "src/hash": USERS,
@@ -32,7 +34,7 @@ RULES = {
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "info/", "dataset/", "file/journal.h", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "info/", "dataset/", "journal/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}

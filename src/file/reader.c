@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #include <string.h>
 

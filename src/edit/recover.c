@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "file/file.h"
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #include <errno.h>
 

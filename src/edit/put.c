@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/order.h"
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include <string.h>
 

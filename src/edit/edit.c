@@ -1,4 +1,4 @@
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include "base/options.h"
 #include "base/utf8.h"

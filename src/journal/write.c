@@ -1,4 +1,4 @@
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #include "base/checked.h"
 #include "base/endian.h"

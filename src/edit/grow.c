@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/job.h"
-#include "file/edit.h"
+#include "edit/edit.h"
 
 /* ── A new file ── */
 

@@ -1,5 +1,5 @@
 #include "base/options.h"
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include <errno.h>
 #include <string.h>

@@ -23,7 +23,7 @@ RULES = {
     "src/bytes": ({"os/", "base/", CORE}, None),
     "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
     "src/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/file": ({"journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": USERS,
     "src/info": USERS,

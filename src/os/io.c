@@ -28,3 +28,9 @@ int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
     }
     return 0;
 }
+
+void sfti_seed_draw(const void *here, uint64_t seed[2]) {
+    if (os_random(seed, 2 * sizeof *seed) == 0) return;
+    seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
+    seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
+}

@@ -92,7 +92,8 @@ static int jr_section_compare(const sfti_journal_file *j, const jr_bytes *from,
 int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_span header,
                          sfti_journal_verdict *out) {
     const uint64_t *w = j->word;
-    uint64_t heads = sfti_journal_heads_at(j), data = sfti_journal_data_at(j), grown = w[SFTI_JW_GROWN];
+    uint64_t heads = sfti_journal_heads_at(j), data = sfti_journal_data_at(j);
+    uint64_t grown = w[SFTI_JW_GROWN];
     jr_bytes head = { fd, header }, rest = { fd, { NULL, 0 } };
     *out = (sfti_journal_verdict){ false, true, true, true };
     out->came_in = grown > 0 && size >= grown && size - grown == w[SFTI_JW_SIZE];

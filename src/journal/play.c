@@ -13,7 +13,8 @@ static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int 
 }
 
 int sfti_journal_play_head(const sfti_journal_file *j, int fd) {
-    return jr_copy(j, sfti_journal_heads_at(j) + j->word[SFTI_JW_BEFORE], j->word[SFTI_JW_AFTER], fd, 0);
+    uint64_t after = sfti_journal_heads_at(j) + j->word[SFTI_JW_BEFORE];
+    return jr_copy(j, after, j->word[SFTI_JW_AFTER], fd, 0);
 }
 
 int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old) {

@@ -1,7 +1,7 @@
 /* Which journals are followed: names, heads, and what is played is what was verified. (Owners
  * are tests/faults/test_journal.c and tests/attack.) */
 #define _GNU_SOURCE
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #ifndef SFTI_JOURNAL_H
 #define SFTI_JOURNAL_H
 
+#include "base/crc32.h"
 #include "bytes/source.h"
-#include "os/os.h"
 
 #define SFTI_JOURNAL_PATH 4600
 #define SFTI_JOURNAL_RANGES ((size_t)1 << 20) /* of the data, at most */
@@ -14,6 +14,8 @@
 /* Path of a file's journal into out; false if it does not fit. A long NAME is cut, and a hash of
  * all of it put behind. */
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
+/* What stands there; the errno. */
+int sfti_journal_there(const char *path, os_info *there);
 
 /* ── Its bytes: words, the ranges as (at, len), both heads, the old and the new bytes of each
  *    range, the checksum as a word. The first six words stay where they are for ever. ── */
@@ -26,14 +28,6 @@ typedef enum sfti_journal_word {
 #define SFTI_JOURNAL_FIXED ((size_t)SFTI_JW_COUNT * 8)
 #define SFTI_JOURNAL_VERSION 2
 extern const char sfti_journal_magic[8];
-
-/* CRC-32 as of gzip, eight bytes at a time. */
-typedef struct sfti_journal_sum {
-    uint32_t sum;
-    uint32_t table[8][256];
-} sfti_journal_sum;
-void sfti_journal_sum_begin(sfti_journal_sum *s);
-void sfti_journal_sum_add(sfti_journal_sum *s, const void *bytes, size_t len);
 
 /* ── Writing ── */
 
@@ -70,17 +64,11 @@ int sfti_journal_remove(const char *path);
 /* Wait until the disk knows that it is removed; the errno. */
 int sfti_journal_settle(const char *path);
 
+/* SFT_BUFFER_SIZE if the source is known to have more or fewer bytes than the patch. */
+sft_code sfti_patch_check(const sfti_patch *patch, sft_error *err);
 /* All bytes of a patch's source to a sink at `at`; SFT_BUFFER_SIZE if it has more or fewer. */
 sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_t at,
                           const sft_allocator *alloc, const sft_job *job, sft_error *err);
-
-/* Several copies as one piece of work for a job: give &job to each, and add its bytes to done
- * after it. */
-typedef struct sfti_stages {
-    sft_job job, outer;
-    uint64_t done, total;
-} sfti_stages;
-void sfti_stages_begin(sfti_stages *stages, const sft_job *outer, uint64_t total);
 
 /* ── Reading ── */
 
@@ -131,42 +119,31 @@ typedef struct sfti_journal_verdict {
  * file's own. The errno. */
 int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_span header,
                          sfti_journal_verdict *out);
+/* SFT_EDIT_INTERRUPTED: why nothing is done that it says. */
+sft_code sfti_journal_refuse(const sfti_journal_file *j, sft_error *err);
+/* What a person can do about a journal that we leave alone, as the hint. */
+void sfti_journal_hint(sft_error *err);
 /* Bring the new head, or the new (else the old) bytes of the data to the file. The errno. */
 int sfti_journal_play_head(const sfti_journal_file *j, int fd);
 int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old);
 
-/* ── The seal (journal_seal.c): what is read again is what was read first ── */
+/* ── What the files of this folder share ── */
 
-/* SipHash-2-4. */
-uint64_t sfti_journal_hash(const uint64_t key[2], const void *bytes, size_t len);
+#define SFTI_JOURNAL_PIECE ((size_t)32 << 10)
+
+struct sfti_journal_room {
+    char piece[4][SFTI_JOURNAL_PIECE]; /* of the file, after, before, before where it was */
+    sfti_crc32_table table;
+};
+
+/* Where in the journal the heads begin, and the ranges' bytes; the i-th range of the file. */
+uint64_t sfti_journal_heads_at(const sfti_journal_file *j);
+uint64_t sfti_journal_data_at(const sfti_journal_file *j);
+int sfti_journal_range(const sfti_journal_file *j, uint64_t i, uint64_t *at, uint64_t *len);
+
 /* Of an open journal: remember a tag of each block until the closing, then insist on it. */
 sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err);
 void sfti_journal_seal_close(sfti_journal_file *j);
 void sfti_journal_seal_free(sfti_journal_file *j);
-
-/* ── What follows (edit_mend.c) ── */
-
-/* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
- * SFT_EDIT_INTERRUPTED. header is its text as read, or of data NULL where reading failed.
- * Costs two looks at names where there is no journal: for that, and for a link. Whatever opens
- * a model by its path asks this. *foreign (or NULL): a journal was passed over, for its owner
- * cannot have edited the file. */
-sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
-                            const sft_allocator *alloc, bool *foreign, sft_error *err);
-
-/* A file that is no link, opened (beneath as in sfti_open_beneath), and the look at its name
- * held against what is open: *info. SFT_EDIT_BUSY if the name has come to lead elsewhere between
- * the two. */
-sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
-                             os_info *info, sft_error *err);
-
-/* sft_edit_recover of a path that is no link. */
-sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
-                              const sft_allocator *alloc, sft_edit_found *found,
-                              sft_error *err);
-
-/* Write all, and read all (fewer only at the end): the errno. */
-int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
-int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 
 #endif

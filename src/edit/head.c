@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/endian.h"
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include <string.h>
 

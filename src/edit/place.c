@@ -1,4 +1,4 @@
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include <errno.h>
 

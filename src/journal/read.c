@@ -1,44 +1,26 @@
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/mem.h"
-#include "file/file.h"
+#include "format/format.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define JR_PIECE ((size_t)32 << 10)
 #define JR_TRIES 8
-
-struct sfti_journal_room {
-    char piece[4][JR_PIECE]; /* of the file, after, before, before where it was */
-    sfti_journal_sum sum;
-};
 
 /* ── Bytes ── */
 
-int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
-    *got = 0;
-    while (*got < len) {
-        size_t piece = 0;
-        int error = os_pread(fd, (char *)into + *got, len - *got, offset + *got, &piece);
-        if (error) return error;
-        if (piece == 0) return 0;
-        *got += piece;
-    }
-    return 0;
-}
-
-static uint64_t jr_heads_at(const sfti_journal_file *j) {
+uint64_t sfti_journal_heads_at(const sfti_journal_file *j) {
     return SFTI_JOURNAL_FIXED + 16 * j->word[SFTI_JW_RANGES];
 }
 
-static uint64_t jr_data_at(const sfti_journal_file *j) {
-    return jr_heads_at(j) + j->word[SFTI_JW_BEFORE] + j->word[SFTI_JW_AFTER];
+uint64_t sfti_journal_data_at(const sfti_journal_file *j) {
+    return sfti_journal_heads_at(j) + j->word[SFTI_JW_BEFORE] + j->word[SFTI_JW_AFTER];
 }
 
-static int jr_range(const sfti_journal_file *j, uint64_t i, uint64_t *at, uint64_t *len) {
+int sfti_journal_range(const sfti_journal_file *j, uint64_t i, uint64_t *at, uint64_t *len) {
     char entry[16];
     int error = sfti_journal_read(j, entry, sizeof entry, SFTI_JOURNAL_FIXED + 16 * i);
     *at = error ? 0 : sfti_get_u64(entry);
@@ -160,17 +142,18 @@ bool sfti_journal_is_gone(const sfti_journal_file *j) {
 static int jr_sum(const sfti_journal_file *j, bool *right) {
     struct sfti_journal_room *room = j->room;
     char sum[8];
-    sfti_journal_sum_begin(&room->sum);
+    uint32_t crc = 0;
+    sfti_crc32_begin(&room->table);
     for (uint64_t at = 0; at < j->len - 8;) {
         size_t want = j->len - 8 - at < sizeof room->piece ? (size_t)(j->len - 8 - at)
                                                            : sizeof room->piece;
         int error = sfti_journal_read(j, room->piece, want, at);
         if (error) return error;
-        sfti_journal_sum_add(&room->sum, room->piece, want);
+        crc = sfti_crc32_add(&room->table, crc, room->piece, want);
         at += want;
     }
     int error = sfti_journal_read(j, sum, sizeof sum, j->len - 8);
-    *right = !error && sfti_get_u64(sum) == (~room->sum.sum & UINT32_MAX);
+    *right = !error && sfti_get_u64(sum) == crc;
     return error;
 }
 
@@ -179,7 +162,7 @@ static int jr_ranges(const sfti_journal_file *j, bool *right) {
     uint64_t end = j->word[SFTI_JW_BEFORE], all = 0, at, len;
     *right = true;
     for (uint64_t i = 0; i < j->word[SFTI_JW_RANGES] && *right; i++) {
-        int error = jr_range(j, i, &at, &len);
+        int error = sfti_journal_range(j, i, &at, &len);
         if (error) return error;
         *right = at >= end && len > 0 && sfti_add(at, len, &end) &&
                  end <= j->word[SFTI_JW_SIZE] && sfti_add(all, len, &all);
@@ -225,7 +208,7 @@ static sft_code jr_head(const sfti_journal_file *j, uint64_t at, uint64_t len, u
 
 static sft_code jr_heads(const sfti_journal_file *j, bool *right, sft_error *err) {
     const uint64_t *w = j->word;
-    uint64_t at = jr_heads_at(j), size;
+    uint64_t at = sfti_journal_heads_at(j), size;
     *right = sfti_add(w[SFTI_JW_SIZE], w[SFTI_JW_GROWN], &size);
     if (!*right) return SFT_OK;
     sft_code code = jr_head(j, at, w[SFTI_JW_BEFORE], w[SFTI_JW_SIZE], right, err);
@@ -266,142 +249,4 @@ sft_code sfti_journal_verify(sfti_journal_file *j, bool to_play, sft_error *err)
     if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
     sft_code code = to_play ? sfti_journal_seal_begin(j, err) : SFT_OK;
     return code == SFT_OK ? jr_verify(j, err) : code;
-}
-
-/* ── Comparing ── */
-
-/* The file's bytes; of its head those that were read, where they were. */
-typedef struct jr_bytes {
-    int fd;
-    sft_span header;
-} jr_bytes;
-
-static int jr_bytes_read(const jr_bytes *from, char *into, size_t len, uint64_t at, size_t *got) {
-    char prefix[8];
-    if (!from->header.data) return sfti_read_all(from->fd, into, len, at, got);
-    sfti_put_u64(prefix, from->header.len);
-    for (*got = 0; *got < len && at + *got < 8; ++*got) into[*got] = prefix[at + *got];
-    if (*got == len) return 0;
-    uint64_t begin = at + *got - 8;
-    size_t left = begin < from->header.len ? from->header.len - (size_t)begin : 0;
-    if (left > len - *got) left = len - *got;
-    if (left > 0) memcpy(into + *got, from->header.data + begin, left);
-    *got += left;
-    return 0;
-}
-
-/* A piece of the journal against the file: what was `old_len` long there is `new_len` long
- * here, and has moved up by the difference once blocks came in. */
-typedef struct jr_section {
-    uint64_t file_at, old_at, old_len, new_at, new_len, moved;
-} jr_section;
-
-/* Bytes [at, at + len) of part of the journal, zeros where it has none. */
-static int jr_part(const sfti_journal_file *j, uint64_t part_at, uint64_t part_len, uint64_t at,
-                   size_t len, char *into) {
-    memset(into, 0, len);
-    if (at >= part_len) return 0;
-    if (part_len - at < len) len = (size_t)(part_len - at);
-    return sfti_journal_read(j, into, len, part_at + at);
-}
-
-/* The old bytes, `moved` further on. */
-static int jr_part_moved(const sfti_journal_file *j, const jr_section *s, uint64_t at, size_t len,
-                         char *into) {
-    size_t zeros = at >= s->moved ? 0 : s->moved - at < len ? (size_t)(s->moved - at) : len;
-    memset(into, 0, zeros);
-    if (zeros == len) return 0;
-    return jr_part(j, s->old_at, s->old_len, at + zeros - s->moved, len - zeros, into + zeros);
-}
-
-static void jr_judge(const struct sfti_journal_room *room, size_t len, size_t in_place,
-                     sfti_journal_verdict *v) {
-    const char *file = room->piece[0], *after = room->piece[1], *before = room->piece[2];
-    v->is_old = v->is_old && memcmp(file, room->piece[3], in_place) == 0;
-    v->is_new = v->is_new && memcmp(file, after, len) == 0;
-    if (!v->is_either || memcmp(file, after, len) == 0) return;
-    for (size_t i = 0; i < len && v->is_either; i++)
-        v->is_either = file[i] == before[i] || file[i] == after[i];
-}
-
-static int jr_section_piece(const sfti_journal_file *j, const jr_bytes *from,
-                            const jr_section *s, uint64_t at, size_t want,
-                            sfti_journal_verdict *v) {
-    struct sfti_journal_room *room = j->room;
-    size_t got = 0;
-    size_t in_place = at >= s->old_len ? 0
-                      : s->old_len - at < want ? (size_t)(s->old_len - at) : want;
-    int error = jr_bytes_read(from, room->piece[0], want, s->file_at + at, &got);
-    if (error) return error;
-    if (got < want) v->is_old = v->is_new = v->is_either = false;
-    if (got < want) return 0;
-    error = jr_part(j, s->new_at, s->new_len, at, want, room->piece[1]);
-    if (!error) error = jr_part_moved(j, s, at, want, room->piece[2]);
-    if (!error) error = jr_part(j, s->old_at, s->old_len, at, want, room->piece[3]);
-    if (!error) jr_judge(room, want, in_place, v);
-    return error;
-}
-
-static int jr_section_compare(const sfti_journal_file *j, const jr_bytes *from,
-                              const jr_section *s, sfti_journal_verdict *v) {
-    uint64_t whole = s->old_len + s->moved;
-    for (uint64_t at = 0; at < whole && (v->is_old || v->is_new || v->is_either);) {
-        size_t want = whole - at < JR_PIECE ? (size_t)(whole - at) : JR_PIECE;
-        int error = jr_section_piece(j, from, s, at, want, v);
-        if (error) return error;
-        at += want;
-    }
-    return 0;
-}
-
-int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_span header,
-                         sfti_journal_verdict *out) {
-    const uint64_t *w = j->word;
-    uint64_t heads = jr_heads_at(j), data = jr_data_at(j), grown = w[SFTI_JW_GROWN];
-    jr_bytes head = { fd, header }, rest = { fd, { NULL, 0 } };
-    *out = (sfti_journal_verdict){ false, true, true, true };
-    out->came_in = grown > 0 && size >= grown && size - grown == w[SFTI_JW_SIZE];
-    if (!out->came_in && size != w[SFTI_JW_SIZE])
-        *out = (sfti_journal_verdict){ false, false, false, false };
-    jr_section s = { 0, heads, w[SFTI_JW_BEFORE], heads + w[SFTI_JW_BEFORE], w[SFTI_JW_AFTER],
-                     out->came_in ? grown : 0 };
-    int error = jr_section_compare(j, &head, &s, out);
-    for (uint64_t i = 0; i < w[SFTI_JW_RANGES] && !error; i++) {
-        uint64_t at, len;
-        error = jr_range(j, i, &at, &len);
-        if (error) break;
-        s = (jr_section){ at, data, len, data + len, len, 0 };
-        error = jr_section_compare(j, &rest, &s, out);
-        data += 2 * len;
-    }
-    return error;
-}
-
-/* ── Playing ── */
-
-static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int fd, uint64_t to) {
-    struct sfti_journal_room *room = j->room;
-    for (uint64_t at = 0; at < len;) {
-        size_t want = len - at < sizeof room->piece ? (size_t)(len - at) : sizeof room->piece;
-        int error = sfti_journal_read(j, room->piece, want, from + at);
-        if (!error) error = sfti_write_all(fd, room->piece, want, to + at);
-        if (error) return error;
-        at += want;
-    }
-    return 0;
-}
-
-int sfti_journal_play_head(const sfti_journal_file *j, int fd) {
-    return jr_copy(j, jr_heads_at(j) + j->word[SFTI_JW_BEFORE], j->word[SFTI_JW_AFTER], fd, 0);
-}
-
-int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old) {
-    uint64_t from = jr_data_at(j), at, len;
-    for (uint64_t i = 0; i < j->word[SFTI_JW_RANGES]; i++) {
-        int error = jr_range(j, i, &at, &len);
-        if (!error) error = jr_copy(j, from + (old ? 0 : len), len, fd, at);
-        if (error) return error;
-        from += 2 * len;
-    }
-    return 0;
 }

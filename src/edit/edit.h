@@ -5,7 +5,7 @@
 
 #include "base/splice.h"
 #include "file/file.h"
-#include "file/journal.h"
+#include "journal/journal.h"
 
 #define SFTI_EDIT_SPARE UINT64_C(4096)
 #define SFTI_EDIT_INSERT_FROM (UINT64_C(16) << 20)
@@ -74,6 +74,9 @@ typedef struct sfti_target {
     size_t old_len;
 } sfti_target;
 
+sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err);
+void sfti_target_close(sft_edit *edit, sfti_target *target);
+
 /* By shared blocks, blocks that come in, or a copy. */
 sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_new_head *head,
                         const sft_job *job, sft_edit_method *method, sft_error *err);
@@ -88,6 +91,17 @@ sft_code sfti_edit_same(const sft_edit *edit, sft_error *err);
  * before anything changes. */
 sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
                               const sfti_new_head *head, const sft_job *job, bool *unable,
+                              sft_error *err);
+
+/* A file that is no link, opened (beneath as in sfti_open_beneath), and the look at its name
+ * held against what is open: *info. SFT_EDIT_BUSY if the name has come to lead elsewhere between
+ * the two. */
+sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
+                             os_info *info, sft_error *err);
+
+/* sft_edit_recover of a path that is no link. */
+sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
+                              const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err);
 
 #endif

@@ -1,7 +1,8 @@
-#include "file/edit.h"
+#include "edit/edit.h"
 
 #include "base/options.h"
 #include "base/utf8.h"
+#include "journal/check.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,34 +108,6 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
     edit->fd = -1;
     sfti_seed_draw(edit, edit->seed);
     return edit;
-}
-
-static sft_code open_swapped(const char *found, sft_error *err) {
-    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-                     "expected the file that the path led to a moment ago, found %s", found);
-}
-
-static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
-    int error = os_info_fd(fd, info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    bool same = seen->inode == info->inode && seen->device == info->device;
-    return same ? SFT_OK : open_swapped("another", err);
-}
-
-sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
-                             os_info *info, sft_error *err) {
-    os_info seen;
-    *fd = -1;
-    int error = os_info_path(path, false, &seen);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
-    os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
-    sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
-    if (code == SFT_OK) code = open_as_seen(*fd, &seen, info, err);
-    if (code == SFT_OK) return SFT_OK;
-    if (*fd >= 0) (void)os_close(*fd);
-    *fd = -1;
-    return code;
 }
 
 /* What a link leads to is read only, for a file of its own. */

@@ -1,5 +1,6 @@
 #include "base/checked.h"
-#include "file/edit.h"
+#include "base/job.h"
+#include "edit/edit.h"
 
 /* ── A new file ── */
 

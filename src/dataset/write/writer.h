@@ -5,7 +5,7 @@
 #define SFTI_DATASET_SHARD_WRITER_H
 
 #include "base/names.h"
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 #include "dataset/dataset.h"
 
 /* ── pieces.c: Arrow's memory by reference ── */

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/compact.h"
+#include "dataset/maintain/compact.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/order.h"
 #include "base/utf8.h"
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 #include "dataset/dataset.h"
 #include "safetensors_convert.h"
 

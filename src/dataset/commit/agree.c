@@ -1,6 +1,6 @@
 #include "base/error.h"
-#include "dataset/commit.h"
-#include "dataset/shard_writer.h"
+#include "dataset/commit/commit.h"
+#include "dataset/write/writer.h"
 
 #include <string.h>
 

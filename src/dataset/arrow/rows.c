@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/splice.h"
 #include "base/utf8.h"
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 #include "os/os.h"
 
 #include <string.h>

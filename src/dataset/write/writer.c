@@ -1,4 +1,4 @@
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 
 #include "base/checked.h"
 #include "base/error.h"

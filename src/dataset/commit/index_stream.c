@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "dataset/commit.h"
+#include "dataset/commit/commit.h"
 
 #include <errno.h>
 #include <stdio.h>

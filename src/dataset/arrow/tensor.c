@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "dataset/care.h"
+#include "dataset/maintain/results.h"
 #include "safetensors_hash.h"
 
 #include <stdio.h>

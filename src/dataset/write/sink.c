@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 #include "safetensors_hash.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/order.h"
-#include "dataset/compact.h"
+#include "dataset/maintain/compact.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/care.h"
+#include "dataset/maintain/results.h"
 #include "os/os.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "dataset/commit.h"
+#include "dataset/commit/commit.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "base/checked.h"
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 #include "safetensors_convert.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
-#include "dataset/care.h"
-#include "dataset/compact.h"
+#include "dataset/maintain/results.h"
+#include "dataset/maintain/compact.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "dataset/care.h"
+#include "dataset/maintain/results.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "dataset/commit.h"
+#include "dataset/commit/commit.h"
 
 #include <stdio.h>
 #include <string.h>

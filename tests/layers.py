@@ -92,11 +92,11 @@ def includes(text):
 def check_includes():
     for folder, (ours, system) in RULES.items():
         layer = folder.removeprefix("src/") + "/"
-        for path in find(f"{folder}/*.c", f"{folder}/*.h"):
+        for path in find(f"{folder}/**/*.c", f"{folder}/**/*.h"):
             for mark, name in includes(read(path)):
                 known = name in PUBLIC
-                mine = mark == '"' and (name.startswith(layer) or
-                                        os.path.exists(os.path.join(ROOT, folder, name)))
+                beside = os.path.join(ROOT, os.path.dirname(path), name)
+                mine = mark == '"' and (name.startswith(layer) or os.path.exists(beside))
                 if mark == '"' or known:
                     check(mine or any(name == o or o.endswith("/") and name.startswith(o)
                                       for o in ours), path, f'may not include "{name}"')
@@ -110,7 +110,7 @@ def check_includes():
 
 
 def check_acyclic():
-    headers = find("include/*.h", "src/*/*.h")
+    headers = find("include/*.h", "src/**/*.h")
     named = {p.removeprefix("src/").removeprefix("include/"): p for p in headers}
     edges = {p: [named[n] for _, n in includes(read(p)) if n in named] for p in headers}
     done, path = set(), []
@@ -167,7 +167,7 @@ def local_names(text):
 def check_unique():
     """Over all sources and the internal headers, for one unit holds them all."""
     owner = {}
-    for path in find("src/*/*.h", "src/*/*.c"):
+    for path in find("src/**/*.h", "src/**/*.c"):
         names = local_names(read(path))
         for name in names:
             first = owner.setdefault(name, path)

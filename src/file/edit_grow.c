@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/job.h"
 #include "file/edit.h"
 
 /* ── A new file ── */

@@ -33,24 +33,6 @@ sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_
     return code;
 }
 
-/* ── Stages ── */
-
-static bool stages_tick(void *ctx, uint64_t done, uint64_t total) {
-    const sfti_stages *s = ctx;
-    (void)total;
-    return s->outer.tick(s->outer.ctx, s->done + done, s->total);
-}
-
-void sfti_stages_begin(sfti_stages *stages, const sft_job *outer, uint64_t total) {
-    memset(stages, 0, sizeof *stages);
-    stages->job = (sft_job)SFT_JOB_INIT;
-    stages->outer = outer ? *outer : stages->job;
-    stages->total = total;
-    if (!stages->outer.tick) return;
-    stages->job.tick = stages_tick;
-    stages->job.ctx = stages;
-}
-
 /* ── Asking ── */
 
 static sft_code put_check(const sfti_patch *patch, sft_error *err) {

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/endian.h"
+#include "base/job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,34 +10,6 @@
 const char sfti_journal_magic[8] = { 's', 'f', 't', '-', 'e', 'd', 'i', 't' };
 #define JOURNAL_NAME_MOST 200 /* of NAME in the journal's name */
 #define JOURNAL_DIGEST ((size_t)17) /* "-" and 16 digits */
-
-/* ── Checksum ── */
-
-void sfti_journal_sum_begin(sfti_journal_sum *s) {
-    s->sum = ~UINT32_C(0);
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int bit = 0; bit < 8; bit++) c = c >> 1 ^ (c & 1 ? UINT32_C(0xedb88320) : 0);
-        s->table[0][i] = c;
-    }
-    for (int k = 1; k < 8; k++) {
-        for (int i = 0; i < 256; i++) {
-            uint32_t c = s->table[k - 1][i];
-            s->table[k][i] = c >> 8 ^ s->table[0][c & 255];
-        }
-    }
-}
-
-void sfti_journal_sum_add(sfti_journal_sum *s, const void *bytes, size_t len) {
-    const uint8_t *p = bytes;
-    for (; len >= 8; len -= 8, p += 8) {
-        uint64_t x = sfti_get_u64(p) ^ s->sum;
-        uint32_t sum = 0;
-        for (int i = 0; i < 8; i++) sum ^= s->table[7 - i][x >> (8 * i) & 255];
-        s->sum = sum;
-    }
-    for (; len > 0; len--) s->sum = s->sum >> 8 ^ s->table[0][(s->sum ^ *p++) & 255];
-}
 
 /* ── Its name ── */
 
@@ -70,27 +43,17 @@ bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
 
 /* ── Writing ── */
 
-int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
-    for (size_t done = 0; done < len;) {
-        size_t put = 0;
-        int error = os_pwrite(fd, (const char *)bytes + done, len - done, offset + done, &put);
-        if (!error && put == 0) error = EIO;
-        if (error) return error;
-        done += put;
-    }
-    return 0;
-}
-
 /* A journal on its way to the disk: bytes go in order, and into the checksum. */
 typedef struct journal_out {
     sft_sink inner;
     uint64_t at;
-    sfti_journal_sum sum;
+    uint32_t sum;
+    sfti_crc32_table table;
 } journal_out;
 
 static sft_code out_put(journal_out *out, const void *bytes, size_t len, sft_error *err) {
     sft_code code = out->inner.write_at(out->inner.ctx, out->at, bytes, len, err);
-    sfti_journal_sum_add(&out->sum, bytes, len);
+    out->sum = sfti_crc32_add(&out->table, out->sum, bytes, len);
     out->at += len;
     return code;
 }
@@ -156,13 +119,13 @@ static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
                                const sft_allocator *alloc, const sft_job *job, sft_error *err) {
     char sum[8];
     journal_out out = { .inner = *sink };
-    sfti_journal_sum_begin(&out.sum);
+    sfti_crc32_begin(&out.table);
     sft_code code = out_words(j, &out, err);
     if (code == SFT_OK) code = out_ranges(j, &out, err);
     if (code == SFT_OK) code = out_put(&out, j->before.data, j->before.len, err);
     if (code == SFT_OK) code = out_put(&out, j->after.data, j->after.len, err);
     if (code == SFT_OK) code = out_data(j, &out, alloc, job, err);
-    sfti_put_u64(sum, ~out.sum.sum & UINT32_MAX);
+    sfti_put_u64(sum, out.sum);
     return code == SFT_OK ? out_put(&out, sum, sizeof sum, err) : code;
 }
 

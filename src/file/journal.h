@@ -5,8 +5,8 @@
 #ifndef SFTI_JOURNAL_H
 #define SFTI_JOURNAL_H
 
+#include "base/crc32.h"
 #include "bytes/source.h"
-#include "os/os.h"
 
 #define SFTI_JOURNAL_PATH 4600
 #define SFTI_JOURNAL_RANGES ((size_t)1 << 20) /* of the data, at most */
@@ -26,14 +26,6 @@ typedef enum sfti_journal_word {
 #define SFTI_JOURNAL_FIXED ((size_t)SFTI_JW_COUNT * 8)
 #define SFTI_JOURNAL_VERSION 2
 extern const char sfti_journal_magic[8];
-
-/* CRC-32 as of gzip, eight bytes at a time. */
-typedef struct sfti_journal_sum {
-    uint32_t sum;
-    uint32_t table[8][256];
-} sfti_journal_sum;
-void sfti_journal_sum_begin(sfti_journal_sum *s);
-void sfti_journal_sum_add(sfti_journal_sum *s, const void *bytes, size_t len);
 
 /* ── Writing ── */
 
@@ -73,14 +65,6 @@ int sfti_journal_settle(const char *path);
 /* All bytes of a patch's source to a sink at `at`; SFT_BUFFER_SIZE if it has more or fewer. */
 sft_code sfti_patch_write(const sfti_patch *patch, const sft_sink *sink, uint64_t at,
                           const sft_allocator *alloc, const sft_job *job, sft_error *err);
-
-/* Several copies as one piece of work for a job: give &job to each, and add its bytes to done
- * after it. */
-typedef struct sfti_stages {
-    sft_job job, outer;
-    uint64_t done, total;
-} sfti_stages;
-void sfti_stages_begin(sfti_stages *stages, const sft_job *outer, uint64_t total);
 
 /* ── Reading ── */
 
@@ -164,9 +148,5 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
 sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
                               const sft_allocator *alloc, sft_edit_found *found,
                               sft_error *err);
-
-/* Write all, and read all (fewer only at the end): the errno. */
-int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
-int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 
 #endif

@@ -13,22 +13,10 @@
 
 struct sfti_journal_room {
     char piece[4][JR_PIECE]; /* of the file, after, before, before where it was */
-    sfti_journal_sum sum;
+    sfti_crc32_table table;
 };
 
 /* ── Bytes ── */
-
-int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
-    *got = 0;
-    while (*got < len) {
-        size_t piece = 0;
-        int error = os_pread(fd, (char *)into + *got, len - *got, offset + *got, &piece);
-        if (error) return error;
-        if (piece == 0) return 0;
-        *got += piece;
-    }
-    return 0;
-}
 
 static uint64_t jr_heads_at(const sfti_journal_file *j) {
     return SFTI_JOURNAL_FIXED + 16 * j->word[SFTI_JW_RANGES];
@@ -160,17 +148,18 @@ bool sfti_journal_is_gone(const sfti_journal_file *j) {
 static int jr_sum(const sfti_journal_file *j, bool *right) {
     struct sfti_journal_room *room = j->room;
     char sum[8];
-    sfti_journal_sum_begin(&room->sum);
+    uint32_t crc = 0;
+    sfti_crc32_begin(&room->table);
     for (uint64_t at = 0; at < j->len - 8;) {
         size_t want = j->len - 8 - at < sizeof room->piece ? (size_t)(j->len - 8 - at)
                                                            : sizeof room->piece;
         int error = sfti_journal_read(j, room->piece, want, at);
         if (error) return error;
-        sfti_journal_sum_add(&room->sum, room->piece, want);
+        crc = sfti_crc32_add(&room->table, crc, room->piece, want);
         at += want;
     }
     int error = sfti_journal_read(j, sum, sizeof sum, j->len - 8);
-    *right = !error && sfti_get_u64(sum) == (~room->sum.sum & UINT32_MAX);
+    *right = !error && sfti_get_u64(sum) == crc;
     return error;
 }
 

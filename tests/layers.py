@@ -30,7 +30,9 @@ RULES = {
     "src/hash": USERS,
     "src/convert": USERS,
     "src/dataset": USERS,
-    "cli": USERS,
+    "cli/support": ({"support/", "base/", "os/os.h"} | PUBLIC, None),
+    "cli/commands": ({"commands/", "support/", "base/", "os/os.h"} | PUBLIC, None),
+    "cli": ({"commands/", "support/", "base/", "os/os.h"} | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
@@ -179,7 +181,7 @@ def check_unique():
 
 
 def check_words():
-    for path in find("src/**/*.[ch]", "cli/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
+    for path in find("src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
                      "fuzz/*.[ch]", "tests/**/*.[ch]", "bindings/**/*.[ch]"):
         text = read(path)
         code = bare(text)
@@ -217,7 +219,7 @@ def check_public():
 
 def check_texts():
     me = os.path.relpath(os.path.abspath(__file__), ROOT)
-    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/*.[ch]", "include/*.h",
+    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h",
                  "examples/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
                  "fuzz/*.*", "cmake/*", "man/*", "Makefile", "CMakeLists.txt")
     for path in texts:

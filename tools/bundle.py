@@ -69,10 +69,11 @@ def paste(path, seen, out):
 
 def source():
     files = [path for layer in LAYERS
-             for path in sorted(glob.glob(f"src/{layer}/*.c", root_dir=ROOT))
+             for path in sorted(glob.glob(f"src/{layer}/**/*.c", root_dir=ROOT, recursive=True))
              if not path.endswith("_windows.c")]
     # What chooses the system's interface must come before the first system header.
-    features = dict(found for path in files + sorted(glob.glob("src/*/*.h", root_dir=ROOT))
+    features = dict(found for path in files + sorted(
+            glob.glob("src/**/*.h", root_dir=ROOT, recursive=True))
                     for found in FEATURE.findall(read(path)))
     out = [licence()]
     for name, value in sorted(features.items()):

@@ -1,9 +1,9 @@
-#include "cli.h"
+#include "support/cli.h"
 
-#include "http.h"
-#include "manual.h"
+#include "support/http.h"
+#include "support/manual.h"
 #include "os/os.h"
-#include "words.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <string.h>

@@ -170,7 +170,8 @@ def check_vocabularies():
     """Ids that the tables of src/info give are in the vocabularies of docs/json.md."""
     section = read("docs", "json.md").split("### Vocabularies")[1].split("### ")[0]
     known = set(re.findall(r"`([^`]+)`", section))
-    tables = read("src", "info", "signatures.c") + read("src", "info", "language.c")
+    tables = "".join(read("src", "info", "tensors", name)
+                     for name in ("signatures.c", "language.c"))
     kinds = re.search(r"^\| `kind` \|.*$", read("docs", "json.md"), re.M).group(0)
     rows = re.findall(r'^    \{ "(\w+)", "([a-z0-9.-]+)", \d+', tables, re.M)
     demand(len(rows) > 100, "no signatures are found in src/info")
@@ -180,11 +181,11 @@ def check_vocabularies():
     variants = re.search(r"sfti_variant_rows\[\].*?^};", tables, re.M | re.S).group(0)
     for variant in re.findall(r'^    \{ "[^"]+", "([a-z0-9.-]+)",', variants, re.M):
         demand(variant in known, "docs/json.md has no variant " + variant)
-    forms = read("src", "info", "forms.c")
+    forms = read("src", "info", "tensors", "forms.c")
     formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
         demand(name in known, "docs/json.md has no adapter format " + name)
-    sizes = read("src", "info", "quantisation.c")
+    sizes = read("src", "info", "tensors", "quantisation.c")
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json.md has no precision " + name)

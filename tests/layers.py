@@ -31,7 +31,9 @@ RULES = {
     "src/hash": USERS,
     "src/convert": USERS,
     "src/dataset": USERS,
-    "cli": USERS,
+    "cli/support": ({"support/", "base/", "os/os.h"} | PUBLIC, None),
+    "cli/commands": ({"commands/", "support/", "base/", "os/os.h"} | PUBLIC, None),
+    "cli": ({"commands/", "support/", "base/", "os/os.h"} | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
@@ -103,8 +105,8 @@ def check_includes():
         for path in find(f"{folder}/**/*.c", f"{folder}/**/*.h"):
             for mark, name in includes(read(path)):
                 known = name in PUBLIC
-                mine = mark == '"' and (name.startswith(layer) or
-                                        os.path.exists(os.path.join(ROOT, os.path.dirname(path), name)))
+                beside = os.path.join(ROOT, os.path.dirname(path), name)
+                mine = mark == '"' and (name.startswith(layer) or os.path.exists(beside))
                 if mark == '"' or known:
                     check(mine or any(name == o or o.endswith("/") and name.startswith(o)
                                       for o in ours), path, f'may not include "{name}"')
@@ -245,7 +247,7 @@ def check_unique():
 
 
 def check_words():
-    for path in find("src/**/*.[ch]", "cli/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
+    for path in find("src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
                      "fuzz/*.[ch]", "tests/**/*.[ch]", "bindings/**/*.[ch]"):
         text = read(path)
         code = bare(text)
@@ -283,7 +285,7 @@ def check_public():
 
 def check_texts():
     me = os.path.relpath(os.path.abspath(__file__), ROOT)
-    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/*.[ch]", "include/*.h",
+    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h",
                  "examples/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
                  "fuzz/*.*", "cmake/*", "man/*", "Makefile", "CMakeLists.txt")
     for path in texts:

@@ -159,7 +159,7 @@ bool cli_man_page(cli_out *out, const cli_command *const *commands, const char *
         overview_page(out, commands);
         return true;
     }
-    if (strncmp(name, "safetensors-", 12) == 0) 
+    if (strncmp(name, "safetensors-", 12) == 0)
         command = cli_command_named(commands, name + 12);
     if (command) command_page(out, command);
     return command != NULL;

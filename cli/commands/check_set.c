@@ -1,6 +1,6 @@
-#include "commands/check.h"
-
 #include "base/mem.h"
+#include "commands/check.h"
+#include "support/progress.h"
 
 #include <string.h>
 
@@ -109,6 +109,18 @@ static void judge_shards(verdict *v, const sft_index_names *names) {
             tell(v, v->path, &err);
         }
     }
+}
+
+/* ── Values ── */
+
+sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep *deep,
+                          sft_error *err) {
+    cli_progress progress;
+    sft_job job = cli_progress_begin(&progress, c, path);
+    sft_code code = sft_check_deep(set, deep, &job, err);
+    cli_progress_end(&progress);
+    if (!code && (deep->nan || deep->inf)) cli_status(c, CLI_NO);
+    return code;
 }
 
 /* ── The whole ── */

@@ -1,6 +1,7 @@
 /* add: more tensors, from NumPy's files. */
-#include "support/fresh.h"
 #include "commands/add_npy.h"
+#include "commands/commands.h"
+#include "support/fresh.h"
 #include "support/output.h"
 #include "support/parts.h"
 

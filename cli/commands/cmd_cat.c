@@ -1,9 +1,9 @@
 /* cat: one tensor, or a slice of it. */
-#include "support/cli.h"
-
 #include "base/json.h"
-#include "os/os.h"
 #include "commands/cat_pieces.h"
+#include "commands/commands.h"
+#include "os/os.h"
+#include "support/cli.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -170,10 +170,7 @@ static sft_code begin_json(selection *s, sft_error *err) {
     cli_result_begin(s->c);
     s->begun = true;
     sfti_json_write(&w, &sink, 0, err);
-    sfti_json_open(&w, '{');
-    cli_json_path(&w, s->path);
-    sfti_json_key(&w, "ok");
-    sfti_json_bool(&w, true);
+    cli_result_head(s->c, &w, s->path);
     sfti_json_key(&w, "tensor");
     sfti_json_span(&w, s->tensor->name);
     sfti_json_key(&w, "dtype");

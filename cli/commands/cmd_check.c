@@ -1,20 +1,7 @@
 /* check: is it valid? Nothing is said when all is well. */
-#include "support/cli.h"
-
 #include "commands/check.h"
-#include "support/progress.h"
-
-/* ── Deep: every value ── */
-
-sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep *deep,
-                          sft_error *err) {
-    cli_progress progress;
-    sft_job job = cli_progress_begin(&progress, c, path);
-    sft_code code = sft_check_deep(set, deep, &job, err);
-    cli_progress_end(&progress);
-    if (!code && (deep->nan || deep->inf)) cli_status(c, CLI_NO);
-    return code;
-}
+#include "commands/commands.h"
+#include "support/cli.h"
 
 /* ── One file ── */
 

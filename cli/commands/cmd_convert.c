@@ -1,10 +1,11 @@
 /* convert: the same model with other dtypes. */
+#include "commands/commands.h"
+#include "safetensors_convert.h"
 #include "support/fresh.h"
 #include "support/hash.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/progress.h"
-#include "safetensors_convert.h"
 #include "support/words.h"
 #include "support/written.h"
 

@@ -1,10 +1,10 @@
 /* dataset: folders of shards with a manifest, looked at and looked after. */
+#include "commands/commands.h"
 #include "commands/dataset.h"
+#include "os/os.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/words.h"
-
-#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>

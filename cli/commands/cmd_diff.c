@@ -1,8 +1,8 @@
 /* diff: what sets two models apart. */
+#include "base/checked.h"
+#include "commands/commands.h"
 #include "support/cli.h"
 #include "support/progress.h"
-
-#include "base/checked.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

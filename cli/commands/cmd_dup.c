@@ -1,10 +1,10 @@
 /* dup: which models are there more than once? Sizes, shapes and samples are compared first;
  * only what is alike in all of these is hashed. */
-#include "support/hash.h"
-
 #include "base/endian.h"
 #include "base/order.h"
+#include "commands/commands.h"
 #include "os/os.h"
+#include "support/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

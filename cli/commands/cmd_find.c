@@ -1,10 +1,10 @@
 /* find: which models have a hash, a word, a fact. */
+#include "commands/commands.h"
+#include "os/os.h"
 #include "support/cli.h"
-
 #include "support/fields.h"
 #include "support/group.h"
 #include "support/models.h"
-#include "os/os.h"
 #include "support/where.h"
 
 #include <stdio.h>
@@ -208,16 +208,7 @@ static void show_hit_json(const find_run *run, const cli_model *model, const sft
     sfti_json_writer w;
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, NULL);
-    sfti_json_open(&w, '{');
-    if (cli_result_command(c)) {
-        sfti_json_key(&w, "schema");
-        sfti_json_uint(&w, 1);
-        sfti_json_key(&w, "command");
-        sfti_json_cstr(&w, cli_result_command(c));
-    }
-    cli_json_path(&w, model->path);
-    sfti_json_key(&w, "ok");
-    sfti_json_bool(&w, true);
+    cli_result_head(c, &w, model->path);
     sfti_json_key(&w, "name");
     sft_span name = sft_node_text(root, "model.name");
     if (name.len) sfti_json_span(&w, name);

@@ -1,8 +1,8 @@
 /* hash: digests of models, and whether they are what a list says. */
-#include "support/hash.h"
-
-#include "os/os.h"
+#include "commands/commands.h"
 #include "commands/hash_sums.h"
+#include "os/os.h"
+#include "support/hash.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,17 +1,18 @@
+#include "commands/commands.h"
 #include "support/manual.h"
 
 static int run_help(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     if (count == 0) {
-        cli_overview(&c->out);
+        cli_overview(&c->out, c->commands);
         return CLI_OK;
     }
-    const cli_command *command = cli_command_named(operands[0]);
+    const cli_command *command = cli_command_named(c->commands, operands[0]);
     if (command) {
         cli_command_help(&c->out, command);
         return CLI_OK;
     }
-    const char *near = cli_command_near(operands[0]);
+    const char *near = cli_command_near(c->commands, operands[0]);
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a command, found \"%s\"%s%s%s", operands[0],
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");

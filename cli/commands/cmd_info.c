@@ -1,13 +1,12 @@
 /* info: what is this model? */
-#include "support/cli.h"
-
+#include "commands/commands.h"
 #include "commands/info_export.h"
-#include "support/fields.h"
 #include "commands/info_label.h"
 #include "commands/info_online.h"
-#include "support/where.h"
-
 #include "os/os.h"
+#include "support/cli.h"
+#include "support/fields.h"
+#include "support/where.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* ls: the tensors of a model. */
-#include "support/cli.h"
-
 #include "base/order.h"
+#include "commands/commands.h"
+#include "support/cli.h"
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* merge: several files, or a model in several files, become one. */
+#include "commands/commands.h"
 #include "support/group.h"
 #include "support/output.h"
 #include "support/parts.h"

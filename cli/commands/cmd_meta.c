@@ -1,8 +1,8 @@
 /* meta: the words in a model's header, shown and changed in place. */
-#include "support/edit.h"
+#include "commands/commands.h"
 #include "commands/meta_values.h"
-
 #include "os/os.h"
+#include "support/edit.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
         json_pairs(&w, pairs);
     } else {
         cli_result_begin(c);
-        cli_edit_result_head(c, &w, path);
+        cli_result_head(c, &w, path);
         sfti_json_key(&w, "metadata");
         json_pairs(&w, pairs);
         sfti_json_close(&w, '}');

@@ -1,7 +1,7 @@
 /* put: other bytes for one tensor, from standard input. */
-#include "support/edit.h"
-
+#include "commands/commands.h"
 #include "os/os.h"
+#include "support/edit.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* rename: other names for tensors. */
+#include "commands/commands.h"
+#include "os/os.h"
 #include "support/edit.h"
 #include "support/words.h"
-
-#include "os/os.h"
 
 #include <regex.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* rm-tensor: tensors by their names, taken out of a model. */
-#include "support/output.h"
+#include "commands/commands.h"
 #include "commands/select.h"
+#include "support/output.h"
 
 static const cli_example rm_tensor_examples[] = {
     { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",

@@ -1,7 +1,8 @@
 /* select: a model with fewer tensors. */
+#include "commands/commands.h"
+#include "commands/select.h"
 #include "support/fresh.h"
 #include "support/output.h"
-#include "commands/select.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* split: one model becomes several files and their index. */
+#include "commands/commands.h"
 #include "support/output.h"
 #include "support/parts.h"
 

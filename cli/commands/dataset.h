@@ -2,9 +2,9 @@
 #ifndef CLI_DATASET_H
 #define CLI_DATASET_H
 
-#include "support/cli.h"
 #include "commands/doc.h"
 #include "safetensors_dataset.h"
+#include "support/cli.h"
 
 void dataset_print_info(cli *c, const char *path, const cli_node *result);
 void dataset_print_verify(cli *c, const char *path, const cli_node *result);

@@ -1,5 +1,4 @@
 #include "commands/dataset.h"
-
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -9,8 +9,8 @@
 #ifndef CLI_HASH_SUMS_H
 #define CLI_HASH_SUMS_H
 
-#include "support/cli.h"
 #include "safetensors_hash.h"
+#include "support/cli.h"
 
 /* named: with the algorithm. */
 void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex, bool named);

@@ -3,9 +3,9 @@
 #ifndef CLI_INFO_CIVITAI_H
 #define CLI_INFO_CIVITAI_H
 
+#include "safetensors_hash.h"
 #include "support/cli.h"
 #include "support/http.h"
-#include "safetensors_hash.h"
 
 #define CLI_CIVITAI_URL "https://civitai.com"
 #define CLI_CIVITAI_HASHES 100 /* SHA-256 in one request */

@@ -1,5 +1,4 @@
 #include "commands/info_label.h"
-
 #include "support/group.h"
 
 #include <string.h>

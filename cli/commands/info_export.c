@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "os/os.h"
 #include "support/group.h"
 #include "support/output.h"
-#include "os/os.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define KEY_COLUMNS 18
 #define TITLE_COLUMNS 52
 #define TEXT_COLUMNS 82
 #define WORDS_SHOWN 12
@@ -48,13 +47,6 @@ static bool is_known(const sft_node *root) {
 
 /* ── Lines of a label ── */
 
-void cli_label_key(cli *c, const char *text) {
-    size_t len = strlen(text);
-    cli_text(&c->out, "  ");
-    cli_styled(&c->out, CLI_DIM, text);
-    cli_pad(&c->out, len < KEY_COLUMNS - 2 ? KEY_COLUMNS - 2 - len : 1);
-}
-
 /* Text in words that are wrapped; with -v all of it, else a few lines. */
 typedef struct flow {
     cli *c;
@@ -67,7 +59,7 @@ static void flow_line(flow *f) {
     if (!f->c->set.verbose && f->lines >= LINES_SHOWN) f->cut = true;
     if (f->cut) return;
     cli_text(&f->c->out, "\n");
-    cli_pad(&f->c->out, KEY_COLUMNS);
+    cli_pad(&f->c->out, CLI_LABEL_COLUMNS);
     f->column = 0;
 }
 
@@ -276,30 +268,6 @@ static void author_section(cli *c, const sft_node *root) {
         cli_escaped_cut(&c->out, licence, 40);
     }
     cli_text(&c->out, "\n");
-}
-
-/* "header:modelspec.description" is "the description", "sidecar:x.json:/id" is "x.json". */
-void cli_source_words(cli_out *out, sft_span source) {
-    static const struct source_name { const char *end, *words; } names[] = {
-        { "description", "the description" }, { "ssmd_source", "the metadata" },
-        { "filename", "the file's name" }, { "online:civitai", "CivitAI itself" },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t len = strlen(names[i].end);
-        if (source.len < len) continue;
-        if (memcmp(source.data + source.len - len, names[i].end, len) != 0) continue;
-        cli_text(out, names[i].words);
-        return;
-    }
-    const char *colon = source.len ? memchr(source.data, ':', source.len) : NULL;
-    if (colon) {
-        size_t used = (size_t)(colon - source.data) + 1;
-        source = (sft_span){ source.data + used, source.len - used };
-    }
-    for (size_t i = 0; i + 1 < source.len; i++) {
-        if (source.data[i] == ':' && source.data[i + 1] == '/') source.len = i;
-    }
-    cli_escaped_cut(out, source, 60);
 }
 
 static void civitai_section(cli *c, const sft_node *root) {

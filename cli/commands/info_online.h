@@ -45,7 +45,7 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
 /* Of --dry-run. */
 void cli_online_summary(const cli_online *online);
 
-/* --save (save.c): the answer as a file beside the model, and the first picture. */
+/* --save (info_save.c): the answer as a file beside the model, and the first picture. */
 void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer);
 
 extern const cli_option cli_online_options[];

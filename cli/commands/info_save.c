@@ -1,8 +1,7 @@
-#include "commands/info_online.h"
-
 #include "commands/info_export.h"
-#include "support/group.h"
+#include "commands/info_online.h"
 #include "os/os.h"
+#include "support/group.h"
 #include "support/raw.h"
 
 #include <string.h>

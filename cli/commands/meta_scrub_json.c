@@ -1,6 +1,5 @@
-#include "commands/meta_scrub.h"
-
 #include "base/json.h"
+#include "commands/meta_scrub.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #ifndef CLI_META_VALUES_H
 #define CLI_META_VALUES_H
 
-#include "support/cli.h"
 #include "commands/meta_scrub.h"
 #include "safetensors_hash.h"
+#include "support/cli.h"
 
 typedef struct meta_pairs {
     sfti_arena arena;

@@ -1,8 +1,7 @@
+#include "os/os.h"
 #include "support/edit.h"
 #include "support/fresh.h"
 #include "support/output.h"
-
-#include "os/os.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
+#include "base/order.h"
+#include "commands/repair.h"
+#include "os/os.h"
 #include "support/edit.h"
 #include "support/fresh.h"
 #include "support/progress.h"
 #include "support/raw.h"
-#include "commands/repair.h"
-
-#include "base/order.h"
-#include "os/os.h"
 
 #include <inttypes.h>
 #include <string.h>

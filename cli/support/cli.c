@@ -1,6 +1,5 @@
 #include "support/cli.h"
 
-#include "base/utf8.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -74,6 +73,13 @@ void cli_refuse(cli *c, const char *path, const sft_error *err) {
     error_result(c, path, err);
 }
 
+int cli_refuse_usage(cli *c, const sft_error *err) {
+    cli_complain(c, c->command ? c->command->name : NULL, err);
+    cli_printf(&c->err, "try: safetensors help%s%s\n", c->command ? " " : "",
+               c->command ? c->command->name : "");
+    return CLI_FAILED;
+}
+
 /* ── Results as JSON ── */
 
 bool cli_is_json(const cli *c) {
@@ -84,28 +90,10 @@ const char *cli_result_command(const cli *c) {
     return c->set.format == CLI_JSONL ? c->command->name : NULL;
 }
 
-/* All bytes but RFC 3986's unreserved ones and '/' as %XX. */
-static void json_path_bytes(sfti_json_writer *w, const char *path) {
-    static const char digits[] = "0123456789ABCDEF";
-    sfti_json_key(w, "path_bytes");
-    sfti_json_raw(w, sft_span_cstr("\""));
-    for (const char *p = path; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        char hex[3] = { '%', digits[c >> 4], digits[c & 15] };
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                     (c >= 'a' && c <= 'z') || strchr("-._~/", c);
-        w->comma = false; /* still inside the string */
-        sfti_json_raw(w, plain ? (sft_span){ p, 1 } : (sft_span){ hex, 3 });
-    }
-    w->comma = false;
-    sfti_json_raw(w, sft_span_cstr("\""));
-}
-
-void cli_json_path(sfti_json_writer *w, const char *path) {
-    size_t len = path ? strlen(path) : 0;
-    sfti_json_key(w, "path");
-    sfti_json_cstr(w, path);
-    if (path && sfti_utf8_check(path, len) < len) json_path_bytes(w, path);
+void cli_result_head(const cli *c, sfti_json_writer *w, const char *path) {
+    sfti_json_result(w, cli_result_command(c));
+    sfti_json_path(w, path);
+    sfti_json_put_bool(w, "ok", true);
 }
 
 void cli_results_begin(cli *c) {

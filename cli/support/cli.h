@@ -4,15 +4,16 @@
 #define CLI_CLI_H
 
 #include "base/json.h"
+#include "safetensors_set.h"
 #include "support/input.h"
 #include "support/options.h"
 #include "support/print.h"
-#include "safetensors_set.h"
 
 enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
 
 typedef struct cli {
-    const cli_command *command;
+    const cli_command *const *commands; /* all there are, NULL after the last */
+    const cli_command *command;         /* this one */
     cli_settings set;
     sft_open_options open; /* by the settings */
     sft_allocator alloc;
@@ -27,33 +28,6 @@ typedef struct cli {
 
 /* The whole command. Returns the exit status; never exits. argv is permuted. */
 int sft_cli_main(int argc, char **argv);
-
-/* The commands, in the order of the help; NULL past the last. */
-const cli_command *cli_command_at(size_t i);
-const cli_command *cli_command_named(const char *name);
-/* The likely meaning of a mistyped command, or NULL. */
-const char *cli_command_near(const char *name);
-
-extern const cli_command cli_info_command;
-extern const cli_command cli_find_command;
-extern const cli_command cli_ls_command;
-extern const cli_command cli_check_command;
-extern const cli_command cli_cat_command;
-extern const cli_command cli_hash_command;
-extern const cli_command cli_dup_command;
-extern const cli_command cli_diff_command;
-extern const cli_command cli_split_command;
-extern const cli_command cli_merge_command;
-extern const cli_command cli_select_command;
-extern const cli_command cli_add_command;
-extern const cli_command cli_put_command;
-extern const cli_command cli_rm_tensor_command;
-extern const cli_command cli_repair_command;
-extern const cli_command cli_convert_command;
-extern const cli_command cli_meta_command;
-extern const cli_command cli_rename_command;
-extern const cli_command cli_dataset_command;
-extern const cli_command cli_help_command;
 
 /* Keep the worse of the status so far and this one. */
 void cli_status(cli *c, int status);
@@ -82,8 +56,8 @@ void cli_results_begin(cli *c);
 void cli_result_begin(cli *c);
 void cli_result_end(cli *c);
 void cli_results_end(cli *c);
-/* "path" (and "path_bytes" when it is not UTF-8) into an object the command writes. */
-void cli_json_path(sfti_json_writer *w, const char *path);
+/* The beginning of a result object that the command writes, up to "ok":true. */
+void cli_result_head(const cli *c, sfti_json_writer *w, const char *path);
 /* Name of the command if each result carries it (--jsonl), else NULL. */
 const char *cli_result_command(const cli *c);
 

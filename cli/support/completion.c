@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-typedef void (*each_command_fn)(cli_out *out, const cli_command *command);
+typedef const cli_command *const *command_table;
+typedef void (*command_fn)(cli_out *out, command_table commands, const cli_command *command);
 
-static void for_commands(cli_out *out, each_command_fn each) {
-    const cli_command *row;
-    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) each(out, row);
+static void for_commands(cli_out *out, command_table commands, command_fn each) {
+    for (size_t i = 0; commands[i]; i++) each(out, commands, commands[i]);
 }
 
-static void name_and_blank(cli_out *out, const cli_command *command) {
-    cli_printf(out, "%s ", command->name);
+static void command_names(cli_out *out, command_table commands) {
+    for (; *commands; commands++) cli_printf(out, "%s ", (*commands)->name);
 }
 
 static bool takes_command(const cli_command *command) {
@@ -39,7 +39,8 @@ static void single_quoted(cli_out *out, const char *text, const char *also) {
 
 /* ── bash ── */
 
-static void bash_choices(cli_out *out, const cli_command *command) {
+static void bash_choices(cli_out *out, command_table commands, const cli_command *command) {
+    (void)commands;
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
         if (row->kind != CLI_CHOICE) continue;
@@ -49,18 +50,18 @@ static void bash_choices(cli_out *out, const cli_command *command) {
     }
 }
 
-static void bash_options(cli_out *out, const cli_command *command) {
+static void bash_options(cli_out *out, command_table commands, const cli_command *command) {
     const cli_option *row;
     cli_printf(out, "        %s) words='", command->name);
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
         if (row->letter) cli_printf(out, "-%c ", row->letter);
         cli_printf(out, "--%s ", row->name);
     }
-    if (takes_command(command)) for_commands(out, name_and_blank);
+    if (takes_command(command)) command_names(out, commands);
     cli_text(out, "' ;;\n");
 }
 
-static void bash_script(cli_out *out) {
+static void bash_script(cli_out *out, command_table commands) {
     cli_text(out, "# bash completion for safetensors\n"
                   "_safetensors() {\n"
                   "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
@@ -69,14 +70,14 @@ static void bash_script(cli_out *out) {
                   "    if [[ $cur == '=' ]]; then cur=''\n"
                   "    elif [[ $prev == '=' ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
                   "    case ${COMP_WORDS[1]},$prev in\n");
-    for_commands(out, bash_choices);
+    for_commands(out, commands, bash_choices);
     cli_text(out, "    esac\n"
                   "    if [[ -z $words && $COMP_CWORD -eq 1 ]]; then\n        words='");
-    for_commands(out, name_and_blank);
+    command_names(out, commands);
     cli_text(out, "--help --version'\n"
                   "    elif [[ -z $words ]]; then\n"
                   "        case ${COMP_WORDS[1]} in\n");
-    for_commands(out, bash_options);
+    for_commands(out, commands, bash_options);
     cli_text(out, "        esac\n"
                   "        [[ ${COMP_WORDS[1]} == help || $cur == -* ]] || words=''\n"
                   "    fi\n"
@@ -87,7 +88,8 @@ static void bash_script(cli_out *out) {
 
 /* ── zsh ── */
 
-static void zsh_command(cli_out *out, const cli_command *command) {
+static void zsh_command(cli_out *out, command_table commands, const cli_command *command) {
+    (void)commands;
     cli_printf(out, "        '%s:", command->name);
     single_quoted(out, command->summary, ":");
     cli_text(out, "'\n");
@@ -112,25 +114,25 @@ static void zsh_option(cli_out *out, const cli_option *row) {
     cli_text(out, "'");
 }
 
-static void zsh_case(cli_out *out, const cli_command *command) {
+static void zsh_case(cli_out *out, command_table commands, const cli_command *command) {
     const cli_option *row;
     cli_printf(out, "    %s)\n        _arguments", command->name);
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) zsh_option(out, row);
     if (takes_command(command)) {
         cli_text(out, " \\\n            '*:command:(");
-        for_commands(out, name_and_blank);
+        command_names(out, commands);
         cli_text(out, ")'\n        ;;\n");
     } else {
         cli_text(out, " \\\n            '*:file:_files'\n        ;;\n");
     }
 }
 
-static void zsh_script(cli_out *out) {
+static void zsh_script(cli_out *out, command_table commands) {
     cli_text(out, "#compdef safetensors\n"
                   "_safetensors() {\n"
                   "    local -a commands\n"
                   "    commands=(\n");
-    for_commands(out, zsh_command);
+    for_commands(out, commands, zsh_command);
     cli_text(out, "    )\n"
                   "    if (( CURRENT == 2 )); then\n"
                   "        _describe command commands\n"
@@ -142,7 +144,7 @@ static void zsh_script(cli_out *out) {
                   "    shift words\n"
                   "    (( CURRENT-- ))\n"
                   "    case $name in\n");
-    for_commands(out, zsh_case);
+    for_commands(out, commands, zsh_case);
     cli_text(out, "    *) _files ;;\n"
                   "    esac\n"
                   "}\n"
@@ -151,14 +153,15 @@ static void zsh_script(cli_out *out) {
 
 /* ── fish ── */
 
-static void fish_command(cli_out *out, const cli_command *command) {
+static void fish_command(cli_out *out, command_table commands, const cli_command *command) {
+    (void)commands;
     cli_printf(out, "complete -c safetensors -n __fish_use_subcommand -a %s -d '",
                command->name);
     single_quoted(out, command->summary, "");
     cli_text(out, "'\n");
 }
 
-static void fish_options(cli_out *out, const cli_command *command) {
+static void fish_options(cli_out *out, command_table commands, const cli_command *command) {
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
         cli_printf(out, "complete -c safetensors -n '__fish_seen_subcommand_from %s'",
@@ -178,28 +181,28 @@ static void fish_options(cli_out *out, const cli_command *command) {
     if (!takes_command(command)) return;
     cli_printf(out, "complete -c safetensors -n '__fish_seen_subcommand_from %s' -f -a '",
                command->name);
-    for_commands(out, name_and_blank);
+    command_names(out, commands);
     cli_text(out, "'\n");
 }
 
-static void fish_script(cli_out *out) {
+static void fish_script(cli_out *out, command_table commands) {
     cli_text(out, "# fish completion for safetensors\n");
-    for_commands(out, fish_command);
+    for_commands(out, commands, fish_command);
     cli_text(out, "complete -c safetensors -n __fish_use_subcommand -l help -d "
                   "'show an overview'\n"
                   "complete -c safetensors -n __fish_use_subcommand -l version -d "
                   "'library, build options and limits'\n");
-    for_commands(out, fish_options);
+    for_commands(out, commands, fish_options);
 }
 
-bool cli_completion(cli_out *out, const char *shell) {
+bool cli_completion(cli_out *out, const cli_command *const *commands, const char *shell) {
     static const struct {
         const char *name;
-        void (*write)(cli_out *out);
+        void (*write)(cli_out *out, command_table commands);
     } shells[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         if (strcmp(shells[i].name, shell) != 0) continue;
-        shells[i].write(out);
+        shells[i].write(out, commands);
         return true;
     }
     return false;

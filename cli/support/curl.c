@@ -1,9 +1,8 @@
 /* libcurl, by its binary interface: the numbers below have not changed since 7.32. */
-#include "support/http.h"
-
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/os.h"
+#include "support/http.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-#include "support/models.h"
-
 #include "os/os.h"
+#include "support/models.h"
 
 #include <string.h>
 

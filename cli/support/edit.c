@@ -114,19 +114,6 @@ static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
     sfti_json_uint(w, report->file_after);
 }
 
-void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path) {
-    sfti_json_open(w, '{');
-    if (cli_result_command(c)) {
-        sfti_json_key(w, "schema");
-        sfti_json_uint(w, 1);
-        sfti_json_key(w, "command");
-        sfti_json_cstr(w, cli_result_command(c));
-    }
-    cli_json_path(w, path);
-    sfti_json_key(w, "ok");
-    sfti_json_bool(w, true);
-}
-
 static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
                        size_t count) {
     sfti_json_key(w, name);
@@ -136,7 +123,7 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 }
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    cli_edit_result_head(c, w, r->path);
+    cli_result_head(c, w, r->path);
     sfti_json_key(w, "output");
     sfti_json_cstr(w, c->set.output);
     sfti_json_key(w, "changed");

@@ -2,8 +2,8 @@
 #ifndef CLI_FIELDS_H
 #define CLI_FIELDS_H
 
-#include "support/cli.h"
 #include "safetensors_tree.h"
+#include "support/cli.h"
 
 #define CLI_FIELDS_MOST 64
 

@@ -2,9 +2,9 @@
 #ifndef CLI_HASH_H
 #define CLI_HASH_H
 
+#include "safetensors_hash.h"
 #include "support/cli.h"
 #include "support/progress.h"
-#include "safetensors_hash.h"
 
 /* Every input that the operands name, in order. */
 typedef struct cli_gathered {

@@ -1,8 +1,27 @@
 #include "support/manual.h"
+#include "support/words.h"
 
 #include <string.h>
 
 #define HELP_COLUMNS 79
+
+const cli_command *cli_command_named(const cli_command *const *commands, const char *name) {
+    while (*commands && strcmp((*commands)->name, name) != 0) commands++;
+    return *commands;
+}
+
+const char *cli_command_near(const cli_command *const *commands, const char *name) {
+    const char *best = NULL;
+    size_t least = SIZE_MAX;
+    for (; *commands; commands++) {
+        const char *known = (*commands)->name;
+        size_t distance = cli_distance(sft_span_cstr(known), sft_span_cstr(name));
+        if (distance >= least) continue;
+        least = distance;
+        best = known;
+    }
+    return cli_is_near(least, strlen(name)) ? best : NULL;
+}
 
 /* Words of text from column `indent` on; the cursor stands at column `at`. */
 static void wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
@@ -115,14 +134,12 @@ static const cli_example overview_examples[] = {
     { NULL, NULL },
 };
 
-void cli_overview(cli_out *out) {
-    const cli_command *row;
+void cli_overview(cli_out *out, const cli_command *const *commands) {
     cli_text(out, "safetensors: look into .safetensors models without loading them\n");
     examples_text(out, overview_examples);
     heading(out, "Commands:");
-    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
-        two_columns(out, row->name, strlen(row->name), row->summary, 11);
-    }
+    for (; *commands; commands++)
+        two_columns(out, (*commands)->name, strlen((*commands)->name), (*commands)->summary, 11);
     heading(out, "Options:");
     two_columns(out, "--help", 6, "show this overview", 11);
     two_columns(out, "--version", 9, "library, build options and limits", 11);

@@ -129,18 +129,17 @@ static const cli_example overview_exits[] = {
     { NULL, NULL },
 };
 
-static void overview_page(cli_out *out) {
-    const cli_command *row;
+static void overview_page(cli_out *out, const cli_command *const *commands) {
     roff_title(out, "safetensors", "look into .safetensors models without loading them");
     cli_text(out, ".SH SYNOPSIS\n.B safetensors\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
                   "[\\fIPATH\\fR]...\n.br\n.B safetensors\n\\fIPATH\\fR\n");
     cli_text(out, ".SH DESCRIPTION\n");
     roff_paragraphs(out, overview_about);
     cli_text(out, ".SH COMMANDS\n");
-    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
+    for (; *commands; commands++) {
         cli_text(out, ".TP\n.BR safetensors\\-");
-        cli_printf(out, "%s (1)\n", row->name);
-        roff_line(out, row->summary);
+        cli_printf(out, "%s (1)\n", (*commands)->name);
+        roff_line(out, (*commands)->summary);
     }
     cli_text(out, ".SH OPTIONS\n");
     cli_text(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow an overview\n");
@@ -154,13 +153,14 @@ static void overview_page(cli_out *out) {
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (5)\n");
 }
 
-bool cli_man_page(cli_out *out, const char *name) {
+bool cli_man_page(cli_out *out, const cli_command *const *commands, const char *name) {
     const cli_command *command = NULL;
     if (strcmp(name, "safetensors") == 0) {
-        overview_page(out);
+        overview_page(out, commands);
         return true;
     }
-    if (strncmp(name, "safetensors-", 12) == 0) command = cli_command_named(name + 12);
+    if (strncmp(name, "safetensors-", 12) == 0)
+        command = cli_command_named(commands, name + 12);
     if (command) command_page(out, command);
     return command != NULL;
 }

@@ -1,7 +1,7 @@
 #include "support/models.h"
 
-#include "support/group.h"
 #include "os/os.h"
+#include "support/group.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef CLI_MODELS_H
 #define CLI_MODELS_H
 
-#include "support/hash.h"
 #include "safetensors_info.h"
+#include "support/hash.h"
 
 typedef struct cli_member {
     const char *path, *name; /* name: of the component's folder */

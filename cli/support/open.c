@@ -1,6 +1,5 @@
-#include "support/cli.h"
-
 #include "base/mem.h"
+#include "support/cli.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
-#include "support/output.h"
-
 #include "os/os.h"
+#include "support/output.h"
 #include "support/progress.h"
 #include "support/raw.h"
 #include "support/written.h"

@@ -1,7 +1,5 @@
 #include "support/written.h"
 
-#include "support/edit.h"
-
 #include <inttypes.h>
 
 cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
@@ -109,7 +107,7 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
     for (size_t i = 0; i < written->file_count; i++) {
         if (written->fresh && written->files[i].tensors == 0) continue;
         sfti_json_open(w, '{');
-        cli_json_path(w, written->files[i].path);
+        sfti_json_path(w, written->files[i].path);
         put_number(w, "tensors", written->files[i].tensors);
         put_number(w, "bytes", written->files[i].bytes);
         sfti_json_close(w, '}');
@@ -125,7 +123,7 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
 
 static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
     cli_written_file sum = sum_files(written);
-    cli_edit_result_head(c, w, written->input);
+    cli_result_head(c, w, written->input);
     sfti_json_key(w, "output");
     sfti_json_cstr(w, written->output);
     sfti_json_key(w, "dry_run");

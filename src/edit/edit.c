@@ -167,7 +167,7 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
 }
 
 /* What is torn, though it was just seen to be whole, is being changed now, or was until now. */
-static sft_code edit_open_calm(sft_edit *edit, sft_error *err) {
+static sft_code edit_open_retry(sft_edit *edit, sft_error *err) {
     sft_code code = edit_open_whole(edit, err);
     bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
     if (!torn || edit->fd < 0) return code;
@@ -186,7 +186,7 @@ static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err)
                                  err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
-                                          : edit_open_calm(edit, err);
+                                          : edit_open_retry(edit, err);
 }
 
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
@@ -221,7 +221,7 @@ const sft_file *sft_edit_file(const sft_edit *edit) {
 
 /* ── Asking ── */
 
-static bool wish_copy(sft_edit *edit, sft_span from, sft_span *to) {
+static bool request_copy(sft_edit *edit, sft_span from, sft_span *to) {
     *to = from;
     if (!from.data) return true;
     char *copy = sfti_arena_take(&edit->arena, from.len);
@@ -231,19 +231,20 @@ static bool wish_copy(sft_edit *edit, sft_span from, sft_span *to) {
     return true;
 }
 
-static sft_code wish_put(sft_edit *edit, sfti_wishes *to, sft_span key, sft_span value,
+static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
                          sft_error *err) {
-    sfti_wish *wish = sfti_arena_take(&edit->arena, sizeof *wish);
-    if (!wish || !wish_copy(edit, key, &wish->key) || !wish_copy(edit, value, &wish->value))
+    sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
+    if (!request || !request_copy(edit, key, &request->key) ||
+        !request_copy(edit, value, &request->value))
         return sfti_fail_memory(err, key.len + value.len);
-    wish->next = NULL;
-    *to->last = wish;
-    to->last = &wish->next;
+    request->next = NULL;
+    *to->last = request;
+    to->last = &request->next;
     to->count++;
     return SFT_OK;
 }
 
-static sft_code wish_check(sft_span text, const char *what, sft_error *err) {
+static sft_code request_check(sft_span text, const char *what, sft_error *err) {
     if (text.len == 0) return SFT_OK;
     if (!text.data)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found NULL", what);
@@ -256,27 +257,27 @@ static sft_code wish_check(sft_span text, const char *what, sft_error *err) {
 }
 
 /* An empty value is not a missing one. */
-static sft_span wish_text(sft_span text) {
+static sft_span request_text(sft_span text) {
     if (!text.data) text.data = "";
     return text;
 }
 
 sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
-    sft_code code = wish_check(key, "a metadata key", err);
-    if (code == SFT_OK) code = wish_check(value, "a metadata value", err);
+    sft_code code = request_check(key, "a metadata key", err);
+    if (code == SFT_OK) code = request_check(value, "a metadata value", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), wish_text(value), err);
+    return request_add(edit, &edit->metadata, request_text(key), request_text(value), err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     static const sft_span none = { NULL, 0 };
-    sft_code code = wish_check(key, "a metadata key", err);
+    sft_code code = request_check(key, "a metadata key", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), none, err);
+    return request_add(edit, &edit->metadata, request_text(key), none, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
-    sft_code code = wish_check(to, "a tensor's name", err);
+    sft_code code = request_check(to, "a tensor's name", err);
     if (code != SFT_OK) return code;
     if (sft_span_equal(to, sft_span_cstr("__metadata__")))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
@@ -284,7 +285,7 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (!sft_file_find(edit->file, from))
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
-    return wish_put(edit, &edit->names, wish_text(from), wish_text(to), err);
+    return request_add(edit, &edit->names, request_text(from), request_text(to), err);
 }
 
 /* ── Recovery ── */

@@ -12,15 +12,15 @@
 #define SFTI_EDIT_PLACE_MOST (UINT64_C(64) << 20)
 
 /* One thing asked for: a metadata key's value (data NULL: none), or a tensor's name. */
-typedef struct sfti_wish {
-    struct sfti_wish *next;
+typedef struct sfti_request {
+    struct sfti_request *next;
     sft_span key, value;
-} sfti_wish;
+} sfti_request;
 
-typedef struct sfti_wishes {
-    sfti_wish *first, **last;
+typedef struct sfti_requests {
+    sfti_request *first, **last;
     size_t count;
-} sfti_wishes;
+} sfti_requests;
 
 /* Other bytes for a tensor. */
 typedef struct sfti_put {
@@ -30,12 +30,12 @@ typedef struct sfti_put {
 
 struct sft_edit {
     sft_allocator alloc;
-    sfti_arena arena; /* wishes and what they hold */
+    sfti_arena arena; /* requests and what they hold */
     sft_edit_options options;
     sft_open_options open;
     sfti_limits limits;
     uint64_t seed[2];
-    sfti_wishes metadata, names;
+    sfti_requests metadata, names;
     sfti_put *puts;
     size_t put_count;
     /* The same in file order, each tensor once; made of so many puts. */

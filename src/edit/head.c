@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* One making of the new text; all but the result is gone afterwards. */
-typedef struct heading {
+typedef struct header_rewrite {
     sft_edit *edit;
     sfti_arena arena;
     sft_span old; /* the header's text */
@@ -14,26 +14,26 @@ typedef struct heading {
     sfti_cuts cuts;
     bool met_metadata;
     size_t end; /* behind the object's closing bracket */
-} heading;
+} header_rewrite;
 
-static sft_code heading_memory(sft_error *err) {
+static sft_code rewrite_memory(sft_error *err) {
     return sfti_fail_memory(err, sizeof(sfti_change));
 }
 
 /* ── What was asked for, as tables ── */
 
-static bool wishes_table(heading *h, const sfti_wishes *wishes, sfti_change **items,
+static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti_change **items,
                          sfti_changes *out) {
     size_t count = 0;
-    *items = sfti_arena_array(&h->arena, wishes->count, sizeof **items);
+    *items = sfti_arena_array(&h->arena, requests->count, sizeof **items);
     if (!*items) return false;
-    for (const sfti_wish *wish = wishes->first; wish; wish = wish->next)
-        (*items)[count++] = (sfti_change){ wish->key, wish->value };
+    for (const sfti_request *request = requests->first; request; request = request->next)
+        (*items)[count++] = (sfti_change){ request->key, request->value };
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->arena);
 }
 
 /* From plain values to JSON text. */
-static bool spell_table(heading *h, sfti_change *items, size_t count) {
+static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!items[i].value.data) continue;
         items[i].value = sfti_spell_in(items[i].value, &h->arena);
@@ -42,55 +42,55 @@ static bool spell_table(heading *h, sfti_change *items, size_t count) {
     return true;
 }
 
-static sft_code heading_collision(sft_span name, sft_error *err) {
+static sft_code name_collision(sft_span name, sft_error *err) {
     sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                      "expected a free name, found that two tensors would have this one");
     if (err) err->hint = NULL;
     return SFT_TENSOR_DUPLICATE;
 }
 
-static sft_span name_wished(const void *ctx, uint32_t entry) {
+static sft_span requested_name(const void *ctx, uint32_t entry) {
     return ((const sfti_change *)ctx)[entry].value;
 }
 
 /* No two new names are equal, and none is that of a tensor which keeps it. */
-static sft_code check_collisions(heading *h, sft_error *err) {
+static sft_code check_collisions(header_rewrite *h, sft_error *err) {
     const sfti_changes *names = &h->names;
     sfti_names table;
-    if (!sfti_names_begin(&table, names->count, h->edit->seed, name_wished, names->items,
+    if (!sfti_names_begin(&table, names->count, h->edit->seed, requested_name, names->items,
                           &h->arena))
-        return heading_memory(err);
+        return rewrite_memory(err);
     for (uint32_t i = 0; i < names->count; i++) {
         sft_span to = names->items[i].value;
         bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
         bool kept = sft_file_find(h->edit->file, to) != NULL &&
                     sfti_names_find(&names->names, to) == SFTI_NO_NAME;
-        if (twice || kept) return heading_collision(to, err);
+        if (twice || kept) return name_collision(to, err);
     }
     return SFT_OK;
 }
 
-static sft_code heading_tables(heading *h, sft_error *err) {
-    if (!wishes_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
-        !wishes_table(h, &h->edit->names, &h->name_items, &h->names))
-        return heading_memory(err);
+static sft_code request_tables(header_rewrite *h, sft_error *err) {
+    if (!request_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
+        !request_table(h, &h->edit->names, &h->name_items, &h->names))
+        return rewrite_memory(err);
     sft_code code = check_collisions(h, err);
     if (code != SFT_OK) return code;
     bool ok = spell_table(h, h->metadata_items, h->metadata.count) &&
               spell_table(h, h->name_items, h->names.count);
-    return ok ? SFT_OK : heading_memory(err);
+    return ok ? SFT_OK : rewrite_memory(err);
 }
 
 /* ── The text ── */
 
-static bool adds_metadata(const heading *h) {
+static bool adds_metadata(const header_rewrite *h) {
     for (size_t i = 0; i < h->metadata.count; i++)
         if (h->metadata.items[i].value.data) return true;
     return false;
 }
 
 /* After the key __metadata__. */
-static sft_code head_metadata_value(heading *h, sfti_json *json, sft_error *err) {
+static sft_code head_metadata_value(header_rewrite *h, sfti_json *json, sft_error *err) {
     h->met_metadata = true;
     if (sfti_json_next(json) == SFTI_JSON_OBJECT)
         return sfti_splice_object(json, &h->metadata, &h->cuts, err);
@@ -98,25 +98,26 @@ static sft_code head_metadata_value(heading *h, sfti_json *json, sft_error *err)
     sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
     bool ok = fresh.data &&
               sfti_cuts_put(&h->cuts, json->start, (size_t)(json->at - json->begin), fresh);
-    return ok ? SFT_OK : heading_memory(err);
+    return ok ? SFT_OK : rewrite_memory(err);
 }
 
-static sft_code head_tensor_name(heading *h, sfti_json *json, sft_span name, sft_error *err) {
+static sft_code head_tensor_name(header_rewrite *h, sfti_json *json, sft_span name,
+                                 sft_error *err) {
     uint32_t found = sfti_names_find(&h->names.names, name);
     size_t end = (size_t)(json->at - json->begin);
     if (found != SFTI_NO_NAME &&
         !sfti_cuts_put(&h->cuts, json->start, end, h->names.items[found].value))
-        return heading_memory(err);
+        return rewrite_memory(err);
     (void)sfti_json_skip(json);
     return SFT_OK;
 }
 
-static sft_code head_members(heading *h, sfti_json *json, sft_error *err) {
+static sft_code head_members(header_rewrite *h, sfti_json *json, sft_error *err) {
     static const sft_span metadata = { "__metadata__", 12 };
     sft_code code = SFT_OK;
     while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span name = sfti_json_string(json, &h->arena);
-        if (!name.data) return heading_memory(err);
+        if (!name.data) return rewrite_memory(err);
         code = sft_span_equal(name, metadata) ? head_metadata_value(h, json, err)
                                               : head_tensor_name(h, json, name, err);
     }
@@ -126,11 +127,11 @@ static sft_code head_members(heading *h, sfti_json *json, sft_error *err) {
 
 /* A header without __metadata__ gets it as the first member. The cut goes before all others,
  * but whether it is needed shows at the end. */
-static sft_code head_new_metadata(heading *h, size_t at, bool alone, sft_error *err) {
+static sft_code head_new_metadata(header_rewrite *h, size_t at, bool alone, sft_error *err) {
     sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
     sfti_cut *cut = sfti_arena_take(&h->arena, sizeof *cut);
     char *text = fresh.data ? sfti_arena_array(&h->arena, fresh.len + 16, 1) : NULL;
-    if (!cut || !text) return heading_memory(err);
+    if (!cut || !text) return rewrite_memory(err);
     memcpy(text, "\"__metadata__\":", 15);
     memcpy(text + 15, fresh.data, fresh.len);
     text[15 + fresh.len] = ',';
@@ -139,7 +140,7 @@ static sft_code head_new_metadata(heading *h, size_t at, bool alone, sft_error *
     return SFT_OK;
 }
 
-static sft_code head_cuts(heading *h, sft_error *err) {
+static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     sfti_json json;
     sfti_json_begin(&json, h->old.data, h->old.len);
     sfti_json_next(&json);
@@ -170,7 +171,7 @@ static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t room, uin
 }
 
 /* The old padding stays where it stood; what the object gave up becomes spaces. */
-static void head_fill(heading *h, sfti_new_head *head, size_t text) {
+static void head_fill(header_rewrite *h, sfti_new_head *head, size_t text) {
     char *at = head->data + SFTI_PREFIX;
     size_t room = head->len - SFTI_PREFIX;
     sft_span object = { h->old.data, h->end };
@@ -182,7 +183,7 @@ static void head_fill(heading *h, sfti_new_head *head, size_t text) {
         memcpy(at + tail, h->old.data + tail, h->old.len - tail);
 }
 
-static void head_difference(const heading *h, sfti_new_head *head) {
+static void head_difference(const header_rewrite *h, sfti_new_head *head) {
     size_t begin = 0, end = h->old.len;
     const char *at = head->data + SFTI_PREFIX;
     if (head->grown > 0) return;
@@ -192,7 +193,7 @@ static void head_difference(const heading *h, sfti_new_head *head) {
     head->last = end + SFTI_PREFIX;
 }
 
-static sft_code head_make(heading *h, sfti_new_head *head, sft_error *err) {
+static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err) {
     sft_edit *edit = h->edit;
     uint64_t text = sfti_cuts_length(&h->cuts, h->end), len;
     uint64_t most = edit->limits.max_header_bytes;
@@ -213,7 +214,7 @@ static sft_code head_make(heading *h, sfti_new_head *head, sft_error *err) {
 }
 
 /* Nothing is written that would not be read. */
-static sft_code head_check(heading *h, const sfti_new_head *head, sft_error *err) {
+static sft_code head_check(header_rewrite *h, const sfti_new_head *head, sft_error *err) {
     sft_span text = { head->data + SFTI_PREFIX, head->len - SFTI_PREFIX };
     uint64_t size;
     sfti_model model;
@@ -223,11 +224,11 @@ static sft_code head_check(heading *h, const sfti_new_head *head, sft_error *err
 }
 
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
-    heading h = { .edit = edit, .old = sft_file_header(edit->file) };
+    header_rewrite h = { .edit = edit, .old = sft_file_header(edit->file) };
     memset(out, 0, sizeof *out);
     h.arena.alloc = edit->alloc;
     sfti_cuts_begin(&h.cuts, &h.arena);
-    sft_code code = heading_tables(&h, err);
+    sft_code code = request_tables(&h, err);
     if (code == SFT_OK) code = head_cuts(&h, err);
     if (code == SFT_OK) code = head_make(&h, out, err);
     if (code == SFT_OK && (out->grown > 0 || out->first < out->last))

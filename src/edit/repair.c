@@ -117,7 +117,7 @@ static sft_code take_fixes(sft_repair *r, sft_error *err) {
 /* ── Tensors ── */
 
 /* Whatever was or was not found: what is written is what its entry says, and is there. */
-static sft_code check_living(const sft_repair *r, const sft_tensor *t, sft_error *err) {
+static sft_code check_entry(const sft_repair *r, const sft_tensor *t, sft_error *err) {
     const sfti_model *model = sfti_scan_model(r->scan);
     uint64_t bytes, end;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
@@ -142,7 +142,7 @@ static sft_code take_parts(sft_repair *r, sft_error *err) {
     if (!r->parts) return sfti_fail_memory(err, r->count * sizeof *r->parts);
     for (size_t i = 0; i < r->count; i++) {
         const sft_tensor *tensor = sfti_model_tensor(model, i);
-        sft_code code = check_living(r, tensor, err);
+        sft_code code = check_entry(r, tensor, err);
         if (code != SFT_OK) return code;
         r->parts[i] = sft_part_of(tensor, &r->source);
         r->parts[i].begin = model->data_offset + tensor->begin;
@@ -152,14 +152,14 @@ static sft_code take_parts(sft_repair *r, sft_error *err) {
 
 /* ── Metadata, also where it is no object of strings ── */
 
-typedef struct pair_reading {
+typedef struct pair_list {
     sft_repair *r;
     sfti_json json;
     size_t count; /* told of a first pass */
-} pair_reading;
+} pair_list;
 
 /* The value of the key just read, as text; what is no string as it is spelled. */
-static sft_span repair_value(pair_reading *p) {
+static sft_span repair_value(pair_list *p) {
     sfti_json_type type = sfti_json_next(&p->json);
     const char *begin = p->json.begin + p->json.start;
     if (type == SFTI_JSON_STRING) return sfti_json_string(&p->json, &p->r->arena);
@@ -168,7 +168,7 @@ static sft_span repair_value(pair_reading *p) {
 }
 
 /* One __metadata__, its opening brace read; false when out of memory. */
-static bool repair_object(pair_reading *p) {
+static bool repair_object(pair_list *p) {
     while (sfti_json_next(&p->json) == SFTI_JSON_KEY) {
         sft_pair pair = { sfti_json_string(&p->json, &p->r->arena), { NULL, 0 } };
         pair.value = repair_value(p);
@@ -181,7 +181,7 @@ static bool repair_object(pair_reading *p) {
 }
 
 /* All of the header; what is broken was refused before. */
-static bool repair_header(pair_reading *p) {
+static bool repair_header(pair_list *p) {
     sft_span text = sfti_scan_model(p->r->scan)->text;
     sfti_json_begin(&p->json, text.data, text.len);
     p->count = 0;
@@ -243,7 +243,7 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
         r->pair_count = sfti_scan_model(r->scan)->metadata_count;
         return SFT_OK;
     }
-    pair_reading p = { .r = r };
+    pair_list p = { .r = r };
     bool fine = repair_header(&p);
     size_t count = p.count;
     if (fine) {
@@ -263,13 +263,13 @@ static bool has_legacy_layout(const sft_scan *scan) {
 
 /* The fix that the second scan, which reads the layout of 2022, knows nothing of. */
 static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error *err) {
-    sft_source lent = r->source;
+    sft_source borrowed = r->source;
     sft_error found = *sft_scan_error(r->scan);
-    lent.close = NULL;
+    borrowed.close = NULL;
     options->legacy = true;
     sft_scan_close(r->scan);
     r->scan = NULL;
-    sft_code code = sft_scan_source(lent, options, &r->scan, err);
+    sft_code code = sft_scan_source(borrowed, options, &r->scan, err);
     if (code == SFT_OK) code = take_fixes(r, err);
     if (code != SFT_OK) return code;
     sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + 1, sizeof *fixes);
@@ -284,12 +284,12 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
 
 static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_error *err) {
     sft_open_options own;
-    sft_source lent = r->source;
+    sft_source borrowed = r->source;
     sft_code code = sfti_take_open(options, &own, err);
     if (code != SFT_OK) return code;
     own.header_only = false;
-    lent.close = NULL;
-    code = sft_scan_source(lent, &own, &r->scan, err);
+    borrowed.close = NULL;
+    code = sft_scan_source(borrowed, &own, &r->scan, err);
     if (code != SFT_OK) return code;
     if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
     return take_fixes(r, err);

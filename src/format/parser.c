@@ -5,7 +5,7 @@
 
 /* ── Reporting ── */
 
-bool sfti_report(sfti_reading *r, const sft_error *error) {
+bool sfti_report(sfti_parser *r, const sft_error *error) {
     if (r->first == SFT_OK) {
         r->first = error->code;
         if (r->err) *r->err = *error;
@@ -18,17 +18,17 @@ bool sfti_report(sfti_reading *r, const sft_error *error) {
     return true;
 }
 
-static uint64_t file_offset(const sfti_reading *r, const char *at) {
+static uint64_t file_offset(const sfti_parser *r, const char *at) {
     return SFTI_PREFIX + (uint64_t)(at - r->text.data);
 }
 
-bool sfti_report_at(sfti_reading *r, sft_code code, const char *at, const char *expected) {
+bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const char *expected) {
     sft_error error;
     sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
     return sfti_report(r, &error);
 }
 
-bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span name,
+bool sfti_report_entry(sfti_parser *r, sft_code code, const char *at, sft_span name,
                        const char *expected) {
     sft_error error;
     sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
@@ -36,7 +36,7 @@ bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span 
     return sfti_report(r, &error);
 }
 
-bool sfti_report_memory(sfti_reading *r, uint64_t bytes) {
+bool sfti_report_memory(sfti_parser *r, uint64_t bytes) {
     sft_error error;
     sfti_fail_memory(&error, bytes);
     sfti_report(r, &error);
@@ -46,7 +46,7 @@ bool sfti_report_memory(sfti_reading *r, uint64_t bytes) {
     return false;
 }
 
-void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_span *name,
+void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text) {
     sft_error error;
     if (!r->watch) return;
@@ -67,7 +67,7 @@ static void reserve_arena(sfti_arena *arena, size_t text_bytes) {
     if (text_bytes >= RESERVE_FROM) (void)sfti_arena_reserve(arena, text_bytes / 8 * 5);
 }
 
-static bool new_chunk(sfti_reading *r) {
+static bool new_chunk(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     if (t->count == SFTI_CHUNK) reserve_arena(r->arena, r->text.len);
     size_t left = r->room - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
@@ -77,7 +77,7 @@ static bool new_chunk(sfti_reading *r) {
     return true;
 }
 
-sft_tensor *sfti_new_tensor(sfti_reading *r) {
+sft_tensor *sfti_new_tensor(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
     /* room counts entries as short as they come */
@@ -90,7 +90,7 @@ sft_tensor *sfti_new_tensor(sfti_reading *r) {
     return sfti_tensor_at(t, t->count++);
 }
 
-sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped) {
+sft_span sfti_decoded(sfti_parser *r, sft_span text, bool escaped) {
     sft_span none = { NULL, 0 };
     if (!escaped) return text;
     char *into = sfti_arena_take(r->arena, text.len);
@@ -103,7 +103,7 @@ sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped) {
     return text;
 }
 
-void sfti_value_begin(const sfti_reading *r, sfti_json *json) {
+void sfti_value_begin(const sfti_parser *r, sfti_json *json) {
     sfti_json_begin(json, r->text.data, r->text.len);
     json->at = r->lex.at;
     json->depth = 1;

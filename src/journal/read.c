@@ -91,7 +91,7 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     return 0;
 }
 
-static int jr_look(sfti_journal_file *j, const char *name, const os_info *model) {
+static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info *model) {
     char bytes[SFTI_JOURNAL_FIXED];
     size_t got;
     int error = ESTALE;
@@ -116,7 +116,7 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
     out->fd = -1;
     out->alloc = *alloc;
     if (!sfti_journal_path(path, name)) return SFT_OK;
-    int error = jr_look(out, name, model);
+    int error = jr_open_stable(out, name, model);
     if (error == ENOENT) jr_be(out, SFTI_JOURNAL_NONE, NULL);
     else if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (out->state != SFTI_JOURNAL_SOUND) return SFT_OK;

@@ -9,9 +9,7 @@
 
 const char sfti_journal_magic[8] = { 's', 'f', 't', '-', 'e', 'd', 'i', 't' };
 
-/* ── Writing ── */
-
-/* A journal on its way to the disk: bytes go in order, and into the checksum. */
+/* A journal being written: bytes go out in order, and into the checksum. */
 typedef struct journal_out {
     sft_sink inner;
     uint64_t at;
@@ -106,13 +104,17 @@ static sft_code journal_unmade(sft_code code, sft_error *err) {
     return code;
 }
 
-/* Offsets in it mean nothing to who asked for a change of the file. */
+/* Offsets in the journal mean nothing to the caller, who asked for a change of the file. */
 static sft_code journal_unwritten(sft_code code, sft_error *err) {
     if (code == SFT_IO_WRITE && err)
         return sfti_io_fail(err, code, err->os_errno, "write the journal of the edit");
     return code;
 }
 
+/*  1  the journal is written to a temporary file beside the model and synced: a crash leaves the
+ *     old file, and at most a temporary
+ *  2  it takes its name, unless that is taken: then another program is editing the file, or was
+ *     interrupted. A crash leaves the old file and a journal whose old bytes match it */
 sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint32_t mode,
                             bool no_sync, const sft_allocator *alloc, const sft_job *job,
                             sft_error *err) {

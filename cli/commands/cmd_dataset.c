@@ -1,7 +1,7 @@
 /* dataset: folders of shards with a manifest, looked at and looked after. */
 #include "commands/commands.h"
 #include "commands/dataset.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/words.h"
@@ -28,11 +28,9 @@ typedef void (*dataset_print_fn)(cli *c, const char *path, const cli_node *resul
 
 static sft_code folder_there(const char *path, sft_error *err) {
     os_info info;
-    char why[128];
     int failed = os_info_path(path, true, &info);
     if (failed)
-        return sfti_fail_os(err, failed == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, failed,
-                            os_error_text(failed, why, sizeof why), "open the folder");
+        return sfti_io_fail(err, SFT_IO_OPEN, failed, "open the folder");
     if (info.kind == OS_DIR) return SFT_OK;
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                      "expected the folder of a dataset, found a file");

@@ -3,7 +3,7 @@
 #include "base/endian.h"
 #include "base/order.h"
 #include "commands/commands.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/hash.h"
 
 #include <errno.h>
@@ -428,10 +428,8 @@ static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *i
 
 static void look_at_input(dup_run *run, const cli_input *input, int error) {
     sft_error err = SFT_ERROR_INIT;
-    char room[128];
     if (error && (input->kind == CLI_FILE || input->kind == CLI_INDEX)) {
-        sfti_fail_os(&err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                     os_error_text(error, room, sizeof room), "open");
+        sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
         cli_fail_input(run->c, input->path, &err);
     } else if (input->kind == CLI_FILE || input->kind == CLI_INDEX) {
         run->count += look_at(run, &run->models[run->count], input);

@@ -1,7 +1,7 @@
 /* hash: digests of models, and whether they are what a list says. */
 #include "commands/commands.h"
 #include "commands/hash_sums.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/hash.h"
 
 #include <inttypes.h>
@@ -91,7 +91,6 @@ static bool each_file(void *ctx, const sft_hash_result *result) {
 /* ── Standard input ── */
 
 static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_error *err) {
-    char text[128];
     size_t got = 1;
     char *room = sfti_take(&c->alloc, STDIN_PIECE);
     if (!room) return sfti_fail_memory(err, STDIN_PIECE);
@@ -99,8 +98,8 @@ static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_erro
     while (code == SFT_OK && got > 0) {
         int error = os_read(0, room, STDIN_PIECE, &got);
         if (error)
-            code = sfti_fail_os(err, os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
-                                os_error_text(error, text, sizeof text), "read standard input");
+            code = sfti_io_fail(err, os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
+                                "read standard input");
         else sft_hasher_update(hasher, room, got);
         *bytes += error ? 0 : got;
     }

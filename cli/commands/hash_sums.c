@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -261,28 +261,18 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code sums_os_fail(sft_error *err, sft_code code, int error) {
-    char room[128];
-    if (error == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room),
-                        "read the sums");
-}
-
 static sft_code read_sums_fd(cli_sums *sums, int fd, unsigned algo, sft_error *err) {
     os_info info;
-    size_t have = 0, got = 1;
+    size_t have;
     int error = os_info_fd(fd, &info);
-    if (error) return sums_os_fail(err, SFT_IO_OPEN, error);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "read the sums");
     if (info.kind != OS_FILE || info.size > SUMS_MOST)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file of sums, found no file or one over 256 MiB");
     char *text = sfti_arena_take(&sums->arena, (size_t)info.size + 1);
     if (!text) return sfti_fail_memory(err, info.size);
-    while (have < info.size && got > 0) {
-        error = os_pread(fd, text + have, (size_t)info.size - have, have, &got);
-        if (error) return sums_os_fail(err, SFT_IO_READ, error);
-        have += got;
-    }
+    error = sfti_read_all(fd, text, (size_t)info.size, 0, &have);
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the sums");
     return read_sums(sums, without_mark((sft_span){ text, have }), algo, err);
 }
 
@@ -292,7 +282,7 @@ sft_code cli_sums_read(const char *path, unsigned algo, const sft_allocator *all
     memset(out, 0, sizeof *out);
     out->arena.alloc = *alloc;
     int error = os_open_read(path, &fd);
-    if (error) return sums_os_fail(err, SFT_IO_OPEN, error);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "read the sums");
     sft_code code = read_sums_fd(out, fd, algo, err);
     os_close(fd);
     return code;

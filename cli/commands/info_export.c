@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/group.h"
 #include "support/output.h"
 
@@ -128,10 +128,9 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
 static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
     sft_source source;
-    char room[128];
     int fd, error = cli_open_beside(path, &fd);
     if (error) {
-        sfti_fail_os(&err, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room), "open");
+        sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
         cli_complain(c, path, &err);
         return false;
     }

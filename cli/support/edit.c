@@ -1,6 +1,6 @@
 #include "support/edit.h"
 
-#include "os/os.h"
+#include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
 
@@ -342,14 +342,12 @@ static sft_code read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_erro
 
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err) {
-    char room[128];
     int fd;
     *out = (sft_buffer){ NULL, 0, 0, c->alloc };
     if (strcmp(path, "-") == 0) return read_fd(c, 0, most, out, err);
     int error = os_open_read(path, &fd);
     if (error)
-        return sfti_fail_os(err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                            os_error_text(error, room, sizeof room), "open this file");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open this file");
     sft_code code = read_fd(c, fd, most, out, err);
     (void)os_close(fd);
     return code;

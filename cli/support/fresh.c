@@ -1,6 +1,6 @@
 #include "support/fresh.h"
 
-#include "os/os.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,11 +9,6 @@ typedef struct fresh_folder {
     struct fresh_folder *before;
     char path[];
 } fresh_folder;
-
-static sft_code fresh_os_fail(sft_error *err, sft_code code, int error, const char *what) {
-    char room[128];
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
 
 static size_t folder_bytes(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -52,7 +47,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     if (len > 0) memcpy(beside, index, len), beside[len] = '\0';
     int error = os_real_path(index, real, sizeof real);
     if (!error) error = os_real_path(beside, folder, sizeof folder);
-    if (error) return fresh_os_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     size_t where = folder_bytes(real);
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
@@ -117,13 +112,13 @@ sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *er
     size_t len = slash ? (size_t)(slash - name) : 0;
     int fd;
     if (len == 0) return SFT_OK;
-    if (len >= sizeof above) return fresh_os_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open a folder");
+    if (len >= sizeof above) return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open a folder");
     memcpy(above, name, len);
     above[len] = '\0';
     int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fd);
     if (!error) os_close(fd);
     if (!error || (error != ELOOP && error != EXDEV))
-        return error ? fresh_os_fail(err, SFT_IO_OPEN, error, "open a shard's folder") : SFT_OK;
+        return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open a shard's folder") : SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a folder of its own for the shard, found a symbolic link in its path");
     if (err) err->hint = "nothing is written through a link that a model's index names";
@@ -144,7 +139,7 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     os_info info;
     int error = os_info_path(old, true, &info);
-    if (error) return fresh_os_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     options.no_sync = set->no_sync != 0;
     options.in_place_unsafe = set->in_place_unsafe != 0;
     options.no_clobber = true;
@@ -194,9 +189,9 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
     int error = os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)
-        return fresh_os_fail(err, SFT_IO_OPEN, error, "look for other indexes in the folder");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "look for other indexes in the folder");
     error = os_unlink_beneath(f->folder, shard);
-    return error ? fresh_os_fail(err, SFT_IO_WRITE, error, "remove what the index names no more")
+    return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove what the index names no more")
                  : SFT_OK;
 }
 
@@ -253,7 +248,7 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
                     "folder";
         return SFT_EXISTS;
     }
-    return fresh_os_fail(err, SFT_IO_OPEN, error, "make the folder");
+    return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
 }
 
 /* Some file systems know no syncing of folders, and say so. */
@@ -267,7 +262,7 @@ sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error 
     parent[len > 0 ? len : 1] = '\0';
     int error = os_sync_folder(parent);
     if (!error || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS) return SFT_OK;
-    return fresh_os_fail(err, SFT_IO_SYNC, error, "sync the folder");
+    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder");
 }
 
 static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, sft_error *err) {
@@ -277,7 +272,7 @@ static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, 
     folder->path[len] = '\0';
     int error = os_make_folder(folder->path, 0777);
     if (error == EEXIST) return SFT_OK;
-    if (error) return fresh_os_fail(err, SFT_IO_OPEN, error, "make the folder of a shard");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder of a shard");
     folder->before = fresh->made;
     fresh->made = folder;
     return cli_settle_folder(fresh->c, folder->path, true, err);

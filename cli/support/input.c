@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/order.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -84,9 +84,7 @@ static bool block_input(walk *w, cli_input *input, const sft_error *err) {
 
 static bool add_blocked_folder(walk *w, const char *path, int os_errno) {
     sft_error err = SFT_ERROR_INIT;
-    char room[128];
-    sfti_fail_os(&err, SFT_IO_OPEN, os_errno, os_error_text(os_errno, room, sizeof room),
-                 "read this folder");
+    sfti_io_fail(&err, SFT_IO_OPEN, os_errno, "read this folder");
     return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
 }
 

@@ -1,4 +1,4 @@
-#include "os/os.h"
+#include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/raw.h"
@@ -39,13 +39,11 @@ const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]) {
 /* ── What stays of the index and of the files ── */
 
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err) {
-    char room[128];
     os_info info;
     if (!c->set.keep_mtime) return SFT_OK;
     int error = os_info_path(path, true, &info);
     if (error)
-        return sfti_fail_os(err, SFT_IO_OPEN, error, os_error_text(error, room, sizeof room),
-                            "look at the file");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     *out = info.mtime_ns;
     return SFT_OK;
 }

@@ -356,13 +356,6 @@ sft_code sfti_fail_cancelled(sft_error *err) {
                      sft_code_describe(SFT_CANCELLED)->sentence);
 }
 
-sft_code sfti_fail_os(sft_error *err, sft_code code, int os_errno, const char *errno_text,
-                      const char *what) {
-    sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what, errno_text);
-    if (err) err->os_errno = os_errno;
-    return code;
-}
-
 #define EXCERPT 40 /* bytes of a text that a message shows */
 
 /* Length of the JSON token a text begins with: a string with its quotes, a word, a mark. */

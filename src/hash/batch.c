@@ -28,11 +28,6 @@ typedef struct batch_worker {
     batch_slot slots[BATCH_SLOTS];
     sfti_sha_queue queue;
     size_t busy;
-    /* A worker holds one of the two while it reads a round, the other in the next: whoever
-     * waits for the one it holds is woken at the end of the round. */
-    os_mutex turn[2];
-    unsigned held;
-    bool finished; /* guarded by the batch's state */
     os_thread thread;
 } batch_worker;
 
@@ -51,6 +46,9 @@ typedef struct batch {
     bool shared;    /* there are threads, and mutexes */
     os_mutex claim; /* of next_ask and waiting; held while a model is opened */
     os_mutex state; /* of what follows, of models' answers and of the cache */
+    os_cond round;  /* a thread has read a round, or has finished */
+    uint64_t rounds;
+    size_t running; /* threads */
     size_t next_ask;
     sfti_hash_model *waiting; /* open, with units nobody has claimed */
     size_t unclaimed;         /* units of those */
@@ -257,21 +255,18 @@ static bool worker_round(batch *b, batch_worker *worker) {
 
 /* ── Threads ── */
 
-static void worker_turn(batch_worker *worker) {
-    os_mutex_unlock(&worker->turn[worker->held]);
-    worker->held ^= 1;
-    os_mutex_lock(&worker->turn[worker->held]);
-}
-
 static void worker_run(void *ctx) {
     batch_worker *worker = ctx;
     batch *b = worker->batch;
-    os_mutex_lock(&worker->turn[worker->held]);
-    while (!batch_is_over(b) && worker_round(b, worker)) worker_turn(worker);
-    batch_lock(b, &b->state);
-    worker->finished = true;
-    batch_unlock(b, &b->state);
-    os_mutex_unlock(&worker->turn[worker->held]);
+    bool more = true;
+    while (more) {
+        more = !batch_is_over(b) && worker_round(b, worker);
+        os_mutex_lock(&b->state);
+        b->rounds++;
+        if (!more) b->running--;
+        os_cond_wake(&b->round);
+        os_mutex_unlock(&b->state);
+    }
 }
 
 static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
@@ -314,41 +309,40 @@ static bool batch_pulse(batch *b) {
     }
 }
 
-static void batch_wait(batch *b, batch_worker *worker) {
-    for (unsigned i = 0;; i ^= 1) {
-        os_mutex_lock(&worker->turn[i]);
-        os_mutex_unlock(&worker->turn[i]);
+/* Answers and progress after every round, until the last thread has finished. */
+static void batch_wait(batch *b) {
+    uint64_t seen = 0;
+    for (bool more = true; more;) {
+        os_mutex_lock(&b->state);
+        while (b->running > 0 && b->rounds == seen) os_cond_wait(&b->round, &b->state);
+        seen = b->rounds;
+        more = b->running > 0;
+        os_mutex_unlock(&b->state);
         (void)batch_pulse(b);
-        batch_lock(b, &b->state);
-        bool finished = worker->finished;
-        batch_unlock(b, &b->state);
-        if (finished) break;
     }
-    os_thread_join(&worker->thread);
-    os_mutex_free(&worker->turn[0]);
-    os_mutex_free(&worker->turn[1]);
 }
 
-static bool batch_start(batch_worker *worker) {
-    if (os_mutex_init(&worker->turn[0]) != 0) return false;
-    if (os_mutex_init(&worker->turn[1]) == 0) {
-        if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
-        os_mutex_free(&worker->turn[1]);
-    }
-    os_mutex_free(&worker->turn[0]);
+static bool batch_start(batch *b, batch_worker *worker) {
+    os_mutex_lock(&b->state);
+    b->running++;
+    os_mutex_unlock(&b->state);
+    if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
+    os_mutex_lock(&b->state);
+    b->running--;
+    os_mutex_unlock(&b->state);
     return false;
 }
 
 static void batch_go(batch *b) {
     size_t started = 1;
-    while (started < b->crew && batch_start(&b->workers[started])) started++;
+    while (started < b->crew && batch_start(b, &b->workers[started])) started++;
     while (batch_pulse(b) && worker_round(b, &b->workers[0]))
         continue;
-    for (size_t i = 1; i < started; i++) batch_wait(b, &b->workers[i]);
+    if (started > 1) batch_wait(b);
+    for (size_t i = 1; i < started; i++) os_thread_join(&b->workers[i].thread);
     (void)batch_pulse(b);
     if (b->stop && b->code == SFT_OK)
-        b->code = sfti_fail(b->err, SFT_CANCELLED, SFT_NO_OFFSET,
-                            "expected to go on, found the job cancelled");
+        b->code = sfti_fail_cancelled(b->err);
 }
 
 /* ── Beginning and end ── */
@@ -432,21 +426,28 @@ static void batch_count_bytes(batch *b) {
             b->total += info.size;
 }
 
+static bool batch_share(batch *b) {
+    if (os_mutex_init(&b->claim) != 0) return false;
+    if (os_mutex_init(&b->state) == 0) {
+        if (os_cond_init(&b->round) == 0) return true;
+        os_mutex_free(&b->state);
+    }
+    os_mutex_free(&b->claim);
+    return false;
+}
+
 static sft_code batch_run(batch *b) {
     sft_code code = batch_take_memory(b);
     if (code != SFT_OK) return code;
-    if (b->threads > 1) {
-        b->shared = os_mutex_init(&b->claim) == 0;
-        if (b->shared && os_mutex_init(&b->state) != 0) {
-            os_mutex_free(&b->claim);
-            b->shared = false;
-        }
-    }
+    b->shared = b->threads > 1 && batch_share(b);
     b->crew = b->shared ? b->threads : 1;
     batch_count_bytes(b);
     batch_go(b);
-    if (b->shared) os_mutex_free(&b->claim);
-    if (b->shared) os_mutex_free(&b->state);
+    if (b->shared) {
+        os_cond_free(&b->round);
+        os_mutex_free(&b->state);
+        os_mutex_free(&b->claim);
+    }
     b->shared = false;
     return b->code;
 }

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,12 +33,6 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
     if (at) memset(at, 0, (size_t)bytes);
     else sfti_fail_memory(&model->error, count);
     return at;
-}
-
-static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
-    char room[128];
-    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                 os_error_text(error, room, sizeof room), what);
 }
 
 /* What is still to be computed; what is null by the size alone never is. */
@@ -135,12 +129,12 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *openi
     os_info info;
     if (error) {
         model->fd = -1;
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     error = os_info_fd(model->fd, &info);
     if (error) {
-        model_os_fail(model, error, "look at this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "look at this file");
         return;
     }
     if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
@@ -164,7 +158,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
     os_info info;
     int error = os_info_path(model->ask.path, true, &info);
     if (error) {
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     if (info.kind == OS_DIR) {

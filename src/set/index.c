@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "set/set.h"
 
 #include <errno.h>
@@ -31,16 +31,10 @@ sft_code sfti_set_path_fail(sft_error *err) {
 
 /* ── The file ── */
 
-static sft_code index_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    char why[128];
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
-}
-
 static sft_code index_size(int fd, uint64_t most, uint64_t *size, sft_error *err) {
     os_info info;
     int failed = os_info_fd(fd, &info);
-    if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
     if (info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected an index file, found something else");
@@ -57,16 +51,11 @@ static sft_code index_size(int fd, uint64_t most, uint64_t *size, sft_error *err
 }
 
 static sft_code index_fill(int fd, char *text, size_t len, sft_error *err) {
-    for (size_t at = 0; at < len;) {
-        size_t got;
-        int failed = os_pread(fd, text + at, len - at, at, &got);
-        if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
-        if (got == 0)
-            return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
-                             (unsigned long long)len, (unsigned long long)at);
-        at += got;
-    }
-    return SFT_OK;
+    size_t got;
+    int failed = sfti_read_all(fd, text, len, 0, &got);
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
+    if (got == len) return SFT_OK;
+    return sfti_fail(err, SFT_IO_SHRUNK, got, "expected %zu bytes, found %zu", len, got);
 }
 
 static sft_code index_text(const char *path, uint64_t most, sfti_arena *arena, sft_span *out,
@@ -75,7 +64,7 @@ static sft_code index_text(const char *path, uint64_t most, sfti_arena *arena, s
     uint64_t size = 0;
     char *text = NULL;
     int failed = os_open_read(path, &fd);
-    if (failed) return index_os_fail(err, SFT_IO_OPEN, failed, "open the index");
+    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open the index");
     sft_code code = index_size(fd, most, &size, err);
     if (!code) {
         text = sfti_arena_take(arena, (size_t)size + 1);

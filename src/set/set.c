@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "set/index.h"
 
 #include <errno.h>
@@ -321,25 +321,16 @@ static bool set_is_index_text(const char *text, size_t len) {
     return true;
 }
 
-static sft_code set_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    char why[128];
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
-}
-
 static sft_code set_look_at_text(const char *path, bool *is_index, sft_error *err) {
     char text[16];
-    size_t len = 0, got = 1;
+    size_t len;
     int fd, failed = os_open_read(path, &fd);
-    if (failed) return set_os_fail(err, SFT_IO_OPEN, failed, "open");
-    while (!failed && got > 0 && len < sizeof text) {
-        failed = os_pread(fd, text + len, sizeof text - len, len, &got);
-        if (!failed) len += got;
-    }
+    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open");
+    failed = sfti_read_all(fd, text, sizeof text, 0, &len);
     os_close(fd);
     *is_index = set_is_index_text(text, len);
     if (!failed || failed == ESPIPE) return SFT_OK;
-    return set_os_fail(err, SFT_IO_READ, failed, "read");
+    return sfti_io_fail(err, SFT_IO_READ, failed, "read");
 }
 
 static bool set_is_contents(sft_code code) {

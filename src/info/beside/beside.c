@@ -1,6 +1,7 @@
 #include "info/beside/beside.h"
 
 #include "base/utf8.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>

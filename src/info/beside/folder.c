@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json_lex.h"
 #include "base/order.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -205,14 +206,12 @@ static bool folder_names(sft_info_folder *folder, const char *path) {
 /* ── Opening ── */
 
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
-    char text[128];
     folder_listing listing = { &folder->arena, NULL, 0, false, false };
     uint64_t now = os_time_s();
     int error = os_list(path, keep_listed, &listing);
     if (listing.full) return sfti_fail_memory(err, folder->arena.bytes);
     if (error)
-        return sfti_fail_os(err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                            os_error_text(error, text, sizeof text), "list the folder");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     if (!sort_entries(folder, &listing) || !folder_names(folder, path))
         return sfti_fail_memory(err, folder->arena.bytes);
     count_models(folder);

@@ -191,36 +191,7 @@ bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path, const 
     return true;
 }
 
-/* ── Opening and closing ── */
-
-static void cache_seed(sft_hash_cache *cache) {
-    if (os_random(cache->seed, sizeof cache->seed) == 0) return;
-    cache->seed[0] = os_now_ns();
-    cache->seed[1] = (uint64_t)(uintptr_t)cache ^ cache->seed[0] << 32;
-}
-
-sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
-                             sft_hash_cache **out, sft_error *err) {
-    sft_allocator own = sfti_allocator(alloc);
-    *out = NULL;
-    if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    sft_hash_cache *cache = sfti_take(&own, sizeof *cache);
-    if (!cache) return sfti_fail_memory(err, sizeof *cache);
-    memset(cache, 0, sizeof *cache);
-    cache->alloc = own;
-    cache_seed(cache);
-    cache->path_size = strlen(path) + 1;
-    cache->path = sfti_take(&own, cache->path_size);
-    sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
-    if (code == SFT_OK) {
-        memcpy(cache->path, path, cache->path_size);
-        code = sfti_cache_read(cache, err);
-    }
-    if (code == SFT_OK) *out = cache;
-    else sft_hash_cache_close(cache);
-    return code;
-}
+/* ── Closing ── */
 
 const sft_error *sft_hash_cache_note(const sft_hash_cache *cache) {
     return cache->note.code ? &cache->note : NULL;

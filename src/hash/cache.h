@@ -50,7 +50,4 @@ void sfti_cache_hashes(const sfti_cache_entry *entry, sft_hashes *out);
 /* text: hex digits, lower case, as many as the algorithm has. */
 void sfti_cache_put_digest(sfti_cache_entry *entry, sft_hash_algo algo, const char *text);
 
-/* Fill an empty cache from its file, if there is one. */
-sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err);
-
 #endif

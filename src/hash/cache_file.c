@@ -255,12 +255,35 @@ static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, 
     return code;
 }
 
-sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err) {
+static sft_code cache_read(sft_hash_cache *cache, sft_error *err) {
     cache_file file;
     sft_code code = cache_open_file(cache->path, &file, err);
     if (code != SFT_OK || file.fd < 0) return code;
     if (file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
     os_close(file.fd);
+    return code;
+}
+
+sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
+                             sft_hash_cache **out, sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    *out = NULL;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    sft_hash_cache *cache = sfti_take(&own, sizeof *cache);
+    if (!cache) return sfti_fail_memory(err, sizeof *cache);
+    memset(cache, 0, sizeof *cache);
+    cache->alloc = own;
+    sfti_seed_draw(cache, cache->seed);
+    cache->path_size = strlen(path) + 1;
+    cache->path = sfti_take(&own, cache->path_size);
+    sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
+    if (code == SFT_OK) {
+        memcpy(cache->path, path, cache->path_size);
+        code = cache_read(cache, err);
+    }
+    if (code == SFT_OK) *out = cache;
+    else sft_hash_cache_close(cache);
     return code;
 }
 

@@ -100,6 +100,12 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text);
 /* JSON text from a file: without white space, unsafe characters as \uXXXX; null if it is not
  * one JSON value. */
 void sfti_json_text(sfti_json_writer *w, sft_span text);
+/* A member: a key and its value. */
+/* null if data NULL */
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text);
+void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value);
+void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value);
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text);
 /* Flush to the sink (which stays open) and tell the first failure. */
 sft_code sfti_json_done(sfti_json_writer *w);
 

@@ -267,6 +267,29 @@ void sfti_json_text(sfti_json_writer *w, sft_span text) {
     }
 }
 
+/* ── Members ── */
+
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
+    sfti_json_key(w, key);
+    if (text.data) sfti_json_span(w, text);
+    else sfti_json_null(w);
+}
+
+void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
+    sfti_json_key(w, key);
+    sfti_json_uint(w, value);
+}
+
+void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value) {
+    sfti_json_key(w, key);
+    sfti_json_bool(w, value);
+}
+
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {
+    sfti_json_key(w, key);
+    sfti_json_cstr(w, text);
+}
+
 sft_code sfti_json_done(sfti_json_writer *w) {
     if (!w->tree) json_flush(w);
     return w->code;

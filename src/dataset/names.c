@@ -93,3 +93,13 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     out->first = first;
     return SFT_OK;
 }
+
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]) {
+    size_t at = 1;
+    room[0] = '[';
+    for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
+        at += (size_t)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
+                               (unsigned long long)shape[i]);
+    (void)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s",
+                   at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
+}

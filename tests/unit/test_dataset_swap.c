@@ -1,6 +1,7 @@
 /* One manifest in place of another where there are no locks: numbered commit files. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "dataset/commit/swap.h"
 
 #include <errno.h>
 #include <sys/wait.h>

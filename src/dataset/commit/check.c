@@ -5,6 +5,35 @@
 
 #include <string.h>
 
+/* ── Shards that are there ── */
+
+static bool listing_number(void *ctx, const sft_stored *object) {
+    commit_listing *l = ctx;
+    uint64_t file, shard;
+    if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
+        return true;
+    l->any = true;
+    if (file >= l->first && file < UINT64_MAX) l->first = file + 1;
+    return true;
+}
+
+sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err) {
+    *out = (commit_listing){ 0, false };
+    return c->storage->list(c->storage->ctx, "", listing_number, out, err);
+}
+
+sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err) {
+    commit_listing l;
+    sft_code code = sfti_commit_list(c, &l, err);
+    for (size_t i = 0; base && i < base->shard_count; i++) {
+        sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
+        (void)listing_number(&l, &one);
+    }
+    *first = l.first;
+    return code;
+}
+
 /* ── Receipts in order ── */
 
 static int receipt_order(const void *ctx, uint32_t a, uint32_t b) {

@@ -207,7 +207,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     if (code) index_back(&p);
     bool lost = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (lost && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
-    sfti_commit_unlock(c);
+    sfti_ds_guard_drop(&c->swap);
     return code;
 }
 
@@ -255,6 +255,6 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;
     sfti_arena_free(&arena);
-    sfti_commit_unlock(c);
+    sfti_ds_guard_drop(&c->swap);
     return code;
 }

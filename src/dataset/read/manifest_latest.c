@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "dataset/dataset.h"
+#include "dataset/read/manifest.h"
 #include "os/os.h"
 #include "safetensors_hash.h"
 

@@ -79,6 +79,8 @@ sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
+/* The digits that a text begins with, `least` at least: their number, and the text behind them. */
+bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
 /* Whether a name is of that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 /* "_job-<uuid>" */
@@ -265,6 +267,8 @@ sft_code sfti_ds_swap_clean(const sfti_ds_swap *swap, uint64_t version, sft_erro
  * the others' files. NULL: not asked. */
 sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
                             sft_error *err);
+/* Whether a name is one of a manifest that is not whole yet. */
+bool sfti_ds_is_temporary(sft_span name);
 /* Whether a file in such a folder is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);
 

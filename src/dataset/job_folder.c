@@ -37,6 +37,11 @@ static bool job_sparks(sft_span name) {
            (name.len && name.data[0] == '_');
 }
 
+bool sfti_ds_is_temporary(sft_span name) {
+    sft_span of = job_temporary(name);
+    return of.data != name.data && sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST));
+}
+
 bool sfti_ds_job_owns(const char *folder, const char *name) {
     sft_span whole = sft_span_cstr(name);
     bool index = job_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);

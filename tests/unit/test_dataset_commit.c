@@ -1264,6 +1264,45 @@ static void adopt_forgotten(void **state) {
     sft_dataset_options_free(o);
 }
 
+static sft_code no_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
+    (void)ctx, (void)wait_ms;
+    return sft_error_set(e, SFT_DATASET_UNGUARDED, 0, "no locks here");
+}
+
+/* The connector's append left ours out: they are taken in where they cannot be those of a commit
+ * under way. */
+static void adopt_ours(void **state) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_dataset_options *single = ds_options("batch_size=4", "single_writer=true", NULL);
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_storage before = ds_storage;
+    sft_commit *c = ds_begin(o, SFT_COMMIT_NEW);
+    (void)state;
+    ds_batch(c, 0, 0, 4, 4);
+    ds_end(c);
+    ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 };
+    uint64_t bytes = their_shard(THEIRS(0), &tensor, 1);
+    (void)their_shard(THEIRS(1), &tensor, 1);
+    their_manifest(bytes, bytes, 4, X_SCHEMA);
+    ds_storage.lock = no_lock;
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
+    ds_storage = before;
+    ds_storage.move = NULL;
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
+    assert_non_null(strstr(err.hint, "single_writer=true"));
+    how.how = SFT_COMMIT_APPEND;
+    how.adopt_listing = true;
+    assert_int_equal(sft_commit_begin(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(prepare(c), SFT_OK);
+    assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+    sft_commit_close(c);
+    ds_storage = before;
+    append_is(o, true, true, SFT_OK, "");
+    dataset_is(1, 4, 16);
+    sft_dataset_options_free(single);
+    sft_dataset_options_free(o);
+}
+
 static void adopt_damaged(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 }, other = { "y", SFT_F32, 2, { 4, 3 }, 1 },
@@ -1524,7 +1563,7 @@ int main(void) {
         FOLDER_TEST(busy),              FOLDER_TEST(in_threads),
         FOLDER_TEST(in_processes),      FOLDER_TEST(adopt_batch),
         FOLDER_TEST(adopt_forgotten),   FOLDER_TEST(adopt_damaged),
-        FOLDER_TEST(adopt_kv),          FOLDER_TEST(stay_indexed),
+        FOLDER_TEST(adopt_kv), FOLDER_TEST(adopt_ours),         FOLDER_TEST(stay_indexed),
         FOLDER_TEST(index_folder),      FOLDER_TEST(index_rows),
         FOLDER_TEST(index_large),
     };

@@ -87,8 +87,6 @@ bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 bool sfti_ds_is_job(sft_span name);
 /* The index of a job's dataset, moved aside: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
-/* The index that a commit replaces, in its job's folder until the commit is done. */
-#define SFTI_JOB_REPLACED "replaced-index"
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 

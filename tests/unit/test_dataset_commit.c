@@ -676,11 +676,13 @@ static struct {
     size_t nth;
     bool after; /* it is done all the same */
     bool broken; /* and nothing can be read from then on */
+    bool killed; /* the process is */
 } failing;
 
 static bool fails_now(const char *call) {
     if (!failing.call || strcmp(failing.call, call) != 0) return false;
     if (failing.nth == 0 || --failing.nth) return false;
+    if (failing.killed) _exit(0);
     return true;
 }
 
@@ -767,13 +769,13 @@ static void fails_before(void **state) {
     static const struct {
         const char *call;
         size_t nth;
-    } rows[] = { { "move", 1 }, { "move", 2 }, { "move", 3 }, { "move", 4 }, { "settle", 1 },
-                 { "put", 1 } };
+    } rows[] = { { "move", 1 }, { "move", 2 }, { "settle", 1 }, { "put", 1 }, { "move", 3 },
+                 { "move", 4 } }; /* the last two: a folder and the index in its place */
     sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
     sft_storage s = failing_storage();
     (void)state;
     for (int folder = 0; folder < 2; folder++)
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t i = 0; i < (folder ? sizeof rows / sizeof *rows : 4); i++) {
             char index[200], text[16] = { 0 };
             make_kv(o, SFT_COMMIT_OVERWRITE, "a", 1);
             if (folder) {
@@ -805,6 +807,44 @@ static void fails_before(void **state) {
             assert_int_equal(ds_count("part-"), 1);
             assert_int_equal(ds_count("_job-"), 0);
         }
+    sft_dataset_options_free(o);
+}
+
+/* Whoever is killed before the commit point leaves the old index; behind it that of another
+ * commit, which readers pass over, is replaced, or stays and is told. */
+static void index_behind(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
+    sft_storage s = failing_storage();
+    char index[200], text[16] = { 0 };
+    (void)state;
+    make_kv(o, SFT_COMMIT_NEW, "a", 1);
+    temp_write(SFTI_DATASET_INDEX, "old", 3);
+    for (int way = 0; way < 3; way++) {
+        sft_commit *c = begin_on(o, &s, SFT_COMMIT_OVERWRITE);
+        ds_kv(c, 0, 0, "b");
+        assert_int_equal(prepare(c), SFT_OK);
+        (void)snprintf(index, sizeof index, "%s/index", sft_commit_job_folder(c));
+        temp_write(index, "new", 3);
+        failing.call = way == 0 ? "put" : way == 1 ? "move" : NULL;
+        failing.nth = way == 0 ? 1 : 2;
+        failing.killed = way == 0;
+        ds_warn_count = 0;
+        pid_t child = way == 0 ? fork() : -1;
+        if (child == 0) _exit(publish(c, "index") == SFT_OK ? 2 : 1);
+        int status = -1;
+        if (way == 0) assert_int_equal(waitpid(child, &status, 0), child);
+        else assert_int_equal(publish(c, "index"), SFT_OK);
+        assert_true(way != 0 || status == 0);
+        failing.call = NULL;
+        assert_int_equal(ds_warn_count, way == 1);
+        if (way == 0) assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+        sft_commit_close(c);
+        assert_int_equal(temp_read(SFTI_DATASET_INDEX, text, 15), 3);
+        assert_string_equal(text, way == 2 ? "new" : "old");
+        sft_dataset *d = ds_open();
+        key_is(d, way == 0 ? "a__v" : "b__v", 1);
+        sft_dataset_close(d);
+    }
     sft_dataset_options_free(o);
 }
 
@@ -1556,7 +1596,7 @@ int main(void) {
         FOLDER_TEST(out_of_order),      FOLDER_TEST(carried),
         FOLDER_TEST(aborted),           FOLDER_TEST(stopped),
         FOLDER_TEST(fails_before),      FOLDER_TEST(fails_after),
-        FOLDER_TEST(no_orphan_index),
+        FOLDER_TEST(no_orphan_index),   FOLDER_TEST(index_behind),
         FOLDER_TEST(unsure),            FOLDER_TEST(unguarded),
         FOLDER_TEST(conditional),       FOLDER_TEST(torn),
 

@@ -81,6 +81,7 @@ static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_erro
 }
 
 void sfti_target_close(sft_edit *edit, sfti_target *target) {
+    if (target->fd >= 0) os_unlock(target->fd);
     if (target->fd >= 0) (void)os_close(target->fd);
     sfti_release(&edit->alloc, target->old_head, target->old_len);
 }

@@ -109,6 +109,10 @@ int os_lease(int fd, bool hold);
 /* Lock among those who ask for it, until closed. EAGAIN when somebody holds it; EOPNOTSUPP
  * where the file system has no locks. */
 int os_lock(int fd);
+/* Let go of it at once: a process that was forked meanwhile has the file open, too. */
+void os_unlock(int fd);
+/* Number of this process: another one in a process that it forks. */
+uint64_t os_process(void);
 /* Bytes to the disk past the page cache: offset, length and memory then in whole units.
  * EOPNOTSUPP where the file system does not. */
 int os_set_direct(int fd, bool direct);

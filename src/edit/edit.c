@@ -267,8 +267,8 @@ static bool wish_copy(sft_edit *edit, sft_span from, sft_span *to) {
 static sft_code wish_put(sft_edit *edit, sfti_wishes *to, sft_span key, sft_span value,
                          sft_error *err) {
     sfti_wish *wish = sfti_arena_take(&edit->arena, sizeof *wish);
-    if (!wish || !wish_copy(edit, key, &wish->key) || !wish_copy(edit, value, &wish->value))
-        return sfti_fail_memory(err, key.len + value.len);
+    if (!wish || !wish_copy(edit, value, &wish->value)) return sfti_fail_memory(err, value.len);
+    wish->key = key;
     wish->next = NULL;
     *to->last = wish;
     to->last = &wish->next;
@@ -294,18 +294,24 @@ static sft_span wish_text(sft_span text) {
     return text;
 }
 
+static sft_code wish_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
+    sft_span copy;
+    if (!wish_copy(edit, wish_text(key), &copy)) return sfti_fail_memory(err, key.len);
+    return wish_put(edit, &edit->metadata, copy, value, err);
+}
+
 sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     sft_code code = wish_check(key, "a metadata key", err);
     if (code == SFT_OK) code = wish_check(value, "a metadata value", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), wish_text(value), err);
+    return wish_pair(edit, key, wish_text(value), err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     static const sft_span none = { NULL, 0 };
     sft_code code = wish_check(key, "a metadata key", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), none, err);
+    return wish_pair(edit, key, none, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -314,10 +320,11 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (sft_span_equal(to, sft_span_cstr("__metadata__")))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
                                 "expected a new name, found the reserved __metadata__");
-    if (!sft_file_find(edit->file, from))
+    const sft_tensor *tensor = sft_file_find(edit->file, from);
+    if (!tensor)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
-    return wish_put(edit, &edit->names, wish_text(from), wish_text(to), err);
+    return wish_put(edit, &edit->names, wish_text(tensor->name), wish_text(to), err);
 }
 
 /* ── Recovery ── */

@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "base/json.h"
+#include "base/result.h"
 #include "base/utf8.h"
 #include "dataset/dataset.h"
 
@@ -10,25 +10,28 @@
 
 /* ── Writing ── */
 
-static void receipt_uint(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    sfti_json_uint(w, value);
-}
-
-static void receipt_text(sfti_json_writer *w, const char *key, sft_span text) {
-    sfti_json_key(w, key);
-    sfti_json_span(w, text);
-}
-
 static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_open(w, '{');
-    receipt_text(w, "name", c->name);
-    if (c->has_dtype) receipt_text(w, "dtype", sft_span_cstr(sft_dtype_describe(c->dtype)->name));
-    if (c->has_shape) {
-        sfti_json_key(w, "shape");
-        sfti_json_open(w, '[');
-        for (uint32_t i = 0; i < c->rank; i++) sfti_json_uint(w, c->shape[i]);
-        sfti_json_close(w, ']');
+    sfti_json_put_text(w, "name", c->name);
+    if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
+    if (c->has_shape) sfti_result_shape(w, "shape", c->rank, c->shape);
+    sfti_json_close(w, '}');
+}
+
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
+    sfti_json_put_cstr(w, "dtype", c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
+    if (c->has_shape) sfti_result_shape(w, "shape", c->rank, c->shape);
+    else sfti_json_put_cstr(w, "shape", NULL);
+}
+
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {
+    sfti_json_key(w, "columns");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < count; i++) {
+        sfti_json_key_span(w, columns[i].name);
+        sfti_json_open(w, '{');
+        sfti_ds_put_column(w, &columns[i]);
+        sfti_json_close(w, '}');
     }
     sfti_json_close(w, '}');
 }
@@ -39,23 +42,23 @@ static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_err
 }
 
 static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_span job) {
-    receipt_text(w, "job", job);
+    sfti_json_put_text(w, "job", job);
     if (!r->name.data) {
-        receipt_uint(w, "partition", r->partition);
-        receipt_uint(w, "dropped", r->dropped);
+        sfti_json_put_uint(w, "partition", r->partition);
+        sfti_json_put_uint(w, "dropped", r->dropped);
         return;
     }
-    receipt_text(w, "name", r->name);
-    receipt_text(w, "stored", r->stored);
-    receipt_uint(w, "partition", r->partition);
-    receipt_uint(w, "shard", r->shard);
-    receipt_uint(w, "bytes", r->bytes);
-    receipt_uint(w, "header_bytes", r->header_bytes);
-    receipt_uint(w, "samples", r->samples);
-    receipt_uint(w, "valid_samples", r->valid_samples);
-    receipt_uint(w, "tensors", r->tensors);
-    receipt_uint(w, "dropped", r->dropped);
-    receipt_text(w, "sha256", sft_span_cstr(r->sha256));
+    sfti_json_put_text(w, "name", r->name);
+    sfti_json_put_text(w, "stored", r->stored);
+    sfti_json_put_uint(w, "partition", r->partition);
+    sfti_json_put_uint(w, "shard", r->shard);
+    sfti_json_put_uint(w, "bytes", r->bytes);
+    sfti_json_put_uint(w, "header_bytes", r->header_bytes);
+    sfti_json_put_uint(w, "samples", r->samples);
+    sfti_json_put_uint(w, "valid_samples", r->valid_samples);
+    sfti_json_put_uint(w, "tensors", r->tensors);
+    sfti_json_put_uint(w, "dropped", r->dropped);
+    sfti_json_put_text(w, "sha256", sft_span_cstr(r->sha256));
 }
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffer *out,

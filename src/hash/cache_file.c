@@ -292,10 +292,8 @@ sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
 static void write_cache_mark(sfti_json_writer *w, const sfti_cache_mark *mark) {
     sfti_json_key(w, "mark");
     sfti_json_open(w, '{');
-    sfti_json_key(w, "name");
-    sfti_json_cstr(w, mark->name);
-    sfti_json_key(w, "time");
-    sfti_json_uint(w, mark->time);
+    sfti_json_put_cstr(w, "name", mark->name);
+    sfti_json_put_uint(w, "time", mark->time);
     sfti_json_close(w, '}');
 }
 
@@ -306,15 +304,13 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
     for (unsigned i = 0; i < CACHE_FIELDS; i++) {
         uint64_t value;
         memcpy(&value, (const char *)&entry->key + cache_fields[i].at, sizeof value);
-        sfti_json_key(w, cache_fields[i].name);
-        sfti_json_uint(w, value);
+        sfti_json_put_uint(w, cache_fields[i].name, value);
     }
     sfti_json_key(w, "hashes");
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(hashes.known & SFT_HASH_BIT(i))) continue;
-        sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
-        sfti_json_cstr(w, hashes.text[i]);
+        sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i), hashes.text[i]);
     }
     sfti_json_close(w, '}');
     if (*entry->mark.name) write_cache_mark(w, &entry->mark);

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/splice.h"
 #include "base/utf8.h"
@@ -37,13 +38,11 @@ static bool edit_utf8(const sft_pair *pairs, size_t count) {
 }
 
 static sft_span edit_number(uint64_t value, sfti_arena *arena) {
-    char digits[20], *out;
-    size_t at = sizeof digits;
-    do digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    out = sfti_arena_take(arena, sizeof digits - at);
-    if (out) memcpy(out, digits + at, sizeof digits - at);
-    return (sft_span){ out, sizeof digits - at };
+    char digits[SFTI_UINT_ROOM];
+    size_t len = sfti_uint_text(value, 0, digits);
+    char *out = sfti_arena_take(arena, len);
+    if (out) memcpy(out, digits, len);
+    return (sft_span){ out, len };
 }
 
 /* With total, "total_size" is one more, a number. */

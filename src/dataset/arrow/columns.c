@@ -1,6 +1,5 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/order.h"
 #include "base/utf8.h"
 #include "dataset/arrow/arrow.h"
@@ -280,20 +279,9 @@ static void schema_column(sfti_json_writer *w, const struct ArrowSchema *schema,
     char type[SFTI_ARROW_TEXT];
     sfti_arrow_type_text(schema->children[c->child], type);
     sfti_json_open(w, '{');
-    sfti_json_key(w, "name");
-    sfti_json_span(w, c->name);
-    sfti_json_key(w, "dtype");
-    sfti_json_cstr(w, c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
-    sfti_json_key(w, "shape");
-    if (c->has_shape) {
-        sfti_json_open(w, '[');
-        for (uint32_t i = 0; i < c->rank; i++) sfti_json_uint(w, c->shape[i]);
-        sfti_json_close(w, ']');
-    } else {
-        sfti_json_null(w);
-    }
-    sfti_json_key(w, "arrow");
-    sfti_json_cstr(w, type);
+    sfti_json_put_text(w, "name", c->name);
+    sfti_ds_put_column(w, c);
+    sfti_json_put_cstr(w, "arrow", type);
     sfti_json_close(w, '}');
 }
 
@@ -303,11 +291,8 @@ static sft_code schema_write(const sft_dataset_options *options, const struct Ar
     bool keyed = columns->mode == SFT_DATASET_KV;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_key(&w, "mode");
-    sfti_json_cstr(&w, keyed ? "kv" : "batch");
-    sfti_json_key(&w, "name_col");
-    if (keyed) sfti_json_span(&w, options->name_col);
-    else sfti_json_null(&w);
+    sfti_json_put_cstr(&w, "mode", keyed ? "kv" : "batch");
+    sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
     sfti_json_key(&w, "columns");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < columns->count; i++) schema_column(&w, schema, &columns->column[i]);

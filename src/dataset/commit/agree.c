@@ -1,6 +1,5 @@
 #include "base/error.h"
 #include "dataset/commit/commit.h"
-#include "dataset/write/writer.h"
 
 #include <string.h>
 
@@ -17,9 +16,9 @@ static const char *agree_text(sft_span text) { return text.data ? text.data : "n
 
 static sft_code agree_shape(sft_error *err, const sfti_ds_column *is, uint32_t rank,
                             const uint64_t *shape) {
-    char want[SHARD_SHAPE_TEXT], have[SHARD_SHAPE_TEXT];
-    sfti_shard_shape_text(shape, rank, want);
-    sfti_shard_shape_text(is->shape, is->rank, have);
+    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    sfti_ds_shape_text(shape, rank, want);
+    sfti_ds_shape_text(is->shape, is->rank, have);
     return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
                      "column %.*s: expected samples of shape %s as in the dataset, found %s",
                      (int)is->name.len, is->name.data, want, have);

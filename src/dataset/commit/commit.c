@@ -9,34 +9,19 @@
 
 #define LOCK_WAIT_MS 60000
 
-/* ── What is there ── */
+/* A commit:
+ *
+ * 1. Begin, before any task: read the manifest, check that the options fit it. Nothing is written.
+ * 2. Tasks write their shards into the folder "_job-<uuid>" (where the storage cannot move, beside
+ *    the others). A crash leaves files that no manifest names: gc removes them.
+ * 3. Prepare: take the guard that keeps other commits out, read the manifest again, open every
+ *    shard, merge their headers, render the new manifest. Still nothing that readers see.
+ * 4. Publish (publish.c): move the shards beside the others, the index into its place, replace the
+ *    manifest. That replacement is the commit point: before it readers see the old dataset, after
+ *    it the new one, never a mixture.
+ * 5. Remove what was replaced. Failures are only warnings; what is left is gc's. */
 
-typedef struct commit_listing {
-    uint64_t first;
-    bool any;
-} commit_listing;
-
-static bool listing_number(void *ctx, const sft_stored *object) {
-    commit_listing *l = ctx;
-    uint64_t file, shard;
-    if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
-        return true;
-    l->any = true;
-    if (file >= l->first && file < UINT64_MAX) l->first = file + 1;
-    return true;
-}
-
-sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
-                           sft_error *err) {
-    commit_listing l = { 0, false };
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
-    for (size_t i = 0; base && i < base->shard_count; i++) {
-        sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
-        (void)listing_number(&l, &one);
-    }
-    *first = l.first;
-    return code;
-}
+/* ── Shards without a manifest ── */
 
 static sft_code commit_exists(sft_error *err, const char *what) {
     sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
@@ -45,26 +30,18 @@ static sft_code commit_exists(sft_error *err, const char *what) {
     return code;
 }
 
-void sfti_commit_unlock(sft_commit *c) {
-    sfti_ds_guard_drop(&c->swap);
-}
-
-static sft_code commit_lock(sft_commit *c, sft_error *err) {
-    return sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
-}
-
-/* Shards without a manifest: it was lost, and gc would take them for garbage once there is
- * another. Where nothing is moved they may be those of a job at work. */
-static sft_code commit_lost(sft_commit *c, bool *lost, sft_error *err) {
-    commit_listing l = { 0, false };
-    *lost = false;
+/* Shards are there and no manifest: it was deleted, and with another one gc would remove them.
+ * Where nothing is moved they may be those of a running job. */
+static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) {
+    commit_listing l;
+    *found = false;
     if (!c->storage->move) return SFT_OK;
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
-    *lost = l.any;
+    sft_code code = sfti_commit_list(c, &l, err);
+    *found = code == SFT_OK && l.any;
     return code;
 }
 
-static sft_code commit_lost_fail(sft_error *err) {
+static sft_code orphans_fail(sft_error *err) {
     sft_code code =
         sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
                   "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
@@ -73,22 +50,14 @@ static sft_code commit_lost_fail(sft_error *err) {
     return code;
 }
 
-/* Without a lock an append may have moved its shards and not made its commit yet: it is given
- * time to come to its point, or to move them back. */
-#define LOST_WAITS 100
-#define LOST_PAUSE_MS 20
+/* Without a lock an append may be between moving its shards and replacing the manifest: wait for
+ * it to publish, or to move them back. */
+#define ORPHAN_WAITS 100
+#define ORPHAN_PAUSE_MS 20
 
 /* ── Beginning ── */
 
-static sft_code begin_new(sft_commit *c, sft_error *err) {
-    commit_listing l = { 0, false };
-    if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
-    if (code == SFT_OK && l.any) code = commit_exists(err, "shards and no manifest");
-    return code;
-}
-
-static sft_code begin_base(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
+static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
     sft_error other;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
@@ -104,22 +73,23 @@ static sft_code begin_base(sft_commit *c, sfti_ds_manifest *base, sft_error *err
     return SFT_OK;
 }
 
-/* A commit that is just being published has shards in place, and then a manifest. */
-static sft_code begin_lost(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
-    bool lost = false;
-    sft_code code = commit_lost(c, &lost, err);
-    if (code || !lost) return code;
-    code = commit_lock(c, err);
+/* An append where no manifest was found. */
+static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
+    bool found = false;
+    sft_code code = orphans_found(c, &found, err);
+    if (code || !found) return code;
+    /* Who holds the guard has published, or moved its shards back, when we get it. */
+    code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (code) return code;
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER;
-    sfti_commit_unlock(c);
-    code = begin_base(c, base, err);
-    for (int i = 0; i < LOST_WAITS && waits && lost && code == SFT_OK && !c->began_with; i++) {
-        os_sleep_ms(LOST_PAUSE_MS);
-        code = begin_base(c, base, err);
-        if (code == SFT_OK && !c->began_with) code = commit_lost(c, &lost, err);
+    sfti_ds_guard_drop(&c->swap);
+    code = begin_manifest(c, base, err);
+    for (int i = 0; i < ORPHAN_WAITS && waits && found && !code && !c->began_with; i++) {
+        os_sleep_ms(ORPHAN_PAUSE_MS);
+        code = begin_manifest(c, base, err);
+        if (code == SFT_OK && !c->began_with) code = orphans_found(c, &found, err);
     }
-    return code || c->began_with || !lost ? code : commit_lost_fail(err);
+    return code || c->began_with || !found ? code : orphans_fail(err);
 }
 
 static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
@@ -139,22 +109,28 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
     return SFT_OK;
 }
 
+/* Step 1. */
 static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sft_error *err) {
     sfti_ds_manifest base;
+    commit_listing listing;
     memset(&base, 0, sizeof base);
     sft_code code = SFT_OK;
     if (schema) code = sfti_ds_columns_settle(c->options, schema, &c->arena, &c->columns, err);
     if (code == SFT_OK) code = sfti_ds_guard_check(c->storage, c->options->single, err);
-    if (code == SFT_OK) code = begin_base(c, &base, err);
-    /* A job that goes on was looked at when it began. */
-    if (code == SFT_OK && c->how.how == SFT_COMMIT_NEW && !c->how.job.len)
-        code = begin_new(c, err);
-    bool append = c->how.how == SFT_COMMIT_APPEND;
-    if (code == SFT_OK && append && !c->began_with) code = begin_lost(c, &base, err);
-    if (code == SFT_OK && append && c->began_with)
-        code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
-    if (code == SFT_OK) code = begin_job(c, &base, err);
-    return code;
+    if (code == SFT_OK) code = begin_manifest(c, &base, err);
+    if (code) return code;
+    if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
+        /* A job that goes on was checked when it began. */
+        if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
+        code = sfti_commit_list(c, &listing, err);
+        if (code == SFT_OK && listing.any) code = commit_exists(err, "shards and no manifest");
+    }
+    if (c->how.how == SFT_COMMIT_APPEND) {
+        if (!c->began_with) code = begin_orphans(c, &base, err);
+        if (code == SFT_OK && c->began_with)
+            code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
+    }
+    return code ? code : begin_job(c, &base, err);
 }
 
 static SFTI_OPTIONS_TAKE(commit_how_take, sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open)
@@ -252,24 +228,10 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* ── Preparing ── */
 
-static sft_code prepare_changed(const sft_commit *c, sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                     "expected the dataset as it was at the start (version %llu), found version "
-                     "%llu: another job has committed meanwhile",
-                     (unsigned long long)c->began_version, (unsigned long long)c->base.version);
-}
-
-static sft_code prepare_append(sft_commit *c, sft_error *err) {
-    bool lost = false;
-    if (c->has_base)
-        return sfti_commit_agree(c, &c->base, c->columns.column, c->columns.count, err);
-    sft_code code = commit_lost(c, &lost, err);
-    return code || !lost ? code : commit_lost_fail(err);
-}
-
 /* The manifest that is there now, and whether the commit may go on over it. */
-static sft_code prepare_base(sft_commit *c, sft_error *err) {
+static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other;
+    bool orphans = false;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
@@ -281,19 +243,27 @@ static sft_code prepare_base(sft_commit *c, sft_error *err) {
     }
     if (c->how.how == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
-    if (c->how.how == SFT_COMMIT_APPEND) return prepare_append(c, err);
-    bool same = !text.data == !c->began_text.data && sft_span_equal(text, c->began_text);
-    return same ? SFT_OK : prepare_changed(c, err);
+    if (c->how.how == SFT_COMMIT_APPEND && c->has_base)
+        return sfti_commit_agree(c, &c->base, c->columns.column, c->columns.count, err);
+    if (c->how.how == SFT_COMMIT_APPEND) {
+        code = orphans_found(c, &orphans, err);
+        return code || !orphans ? code : orphans_fail(err);
+    }
+    if (!text.data == !c->began_text.data && sft_span_equal(text, c->began_text)) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                     "expected the dataset as it was at the start (version %llu), found version "
+                     "%llu: another job has committed meanwhile",
+                     (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
-/* As prepare_base, and again while another append may be at its point. */
+/* As prepare_manifest, and again while another append may be about to publish. */
 static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
-    sft_code code = prepare_base(c, &what);
+    sft_code code = prepare_manifest(c, &what);
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.how == SFT_COMMIT_APPEND;
-    for (int i = 0; i < LOST_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
-        os_sleep_ms(LOST_PAUSE_MS);
-        code = prepare_base(c, &what);
+    for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
+        os_sleep_ms(ORPHAN_PAUSE_MS);
+        code = prepare_manifest(c, &what);
     }
     if (code && err) *err = what;
     return code;
@@ -310,6 +280,7 @@ static void prepare_reset(sft_commit *c) {
     memset(&c->next, 0, sizeof c->next);
 }
 
+/* Step 3. */
 sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
@@ -318,14 +289,14 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     sft_code code = sfti_take_job(job, &own, err);
     if (code != SFT_OK) return code;
     prepare_reset(c);
-    code = commit_lock(c, err);
+    code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (code == SFT_OK) code = prepare_wait(c, err);
     if (code == SFT_OK) code = sfti_commit_columns(c, err);
     if (code == SFT_OK) code = sfti_commit_gather(c, err);
     if (code == SFT_OK) code = sfti_commit_count(c, &own, err);
     if (code == SFT_OK) code = sfti_commit_render(c, err);
     if (code == SFT_OK) c->state = COMMIT_PREPARED;
-    else sfti_commit_unlock(c);
+    else sfti_ds_guard_drop(&c->swap);
     return code;
 }
 
@@ -338,7 +309,7 @@ sft_span sft_commit_manifest(const sft_commit *commit) {
 void sft_commit_close(sft_commit *c) {
     if (!c) return;
     sft_allocator alloc = c->alloc;
-    sfti_commit_unlock(c);
+    sfti_ds_guard_drop(&c->swap);
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);

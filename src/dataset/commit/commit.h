@@ -2,7 +2,8 @@
 #ifndef SFTI_DATASET_COMMIT_H
 #define SFTI_DATASET_COMMIT_H
 
-#include "dataset/dataset.h"
+#include "dataset/commit/swap.h"
+#include "dataset/read/merge.h"
 
 typedef enum commit_state {
     COMMIT_BEGUN,
@@ -58,7 +59,13 @@ struct sft_commit {
     sft_buffer text; /* the manifest to be published */
 };
 
-/* commit_agree.c */
+/* Shards in the folder, named by a manifest or not. */
+typedef struct commit_listing {
+    uint64_t first; /* the highest number of a file, plus one */
+    bool any;
+} commit_listing;
+
+/* agree.c */
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err);
 /* Column of a tensor by its key; NULL when there is none. */
@@ -68,15 +75,15 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
 void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b);
 /* Columns of the next manifest, from the base or the receipts. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
-/* commit_check.c */
+/* check.c */
+sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err);
+/* Highest number of a file in the manifest or the folder, plus one. */
+sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err);
 sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
-/* commit_manifest.c: shadowed tensors, totals, schema, text. */
+/* manifest.c: shadowed tensors, totals, schema, text. */
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
 sft_code sfti_commit_render(sft_commit *c, sft_error *err);
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err); /* of c->next */
-void sfti_commit_unlock(sft_commit *c);
-/* Highest number of a file in the manifest or the folder, plus one. */
-sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
-                           sft_error *err);
 
 #endif

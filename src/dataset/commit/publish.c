@@ -10,8 +10,9 @@ typedef struct publishing {
     sft_commit *c;
     sft_warn_fn warn;
     void *warn_ctx;
-    bool aside, aside_folder; /* the old index was moved there */
-    bool placed;              /* the new one is in its place */
+    bool there, folder; /* an index, and one that Spark wrote */
+    bool aside;         /* that was moved out of the way */
+    bool placed;        /* the new one is in its place */
     char aside_name[80];
 } publishing;
 
@@ -33,7 +34,7 @@ static void publish_clean(const publishing *p) {
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
-    if (p->aside_folder) publish_remove(p, p->aside_name, true);
+    if (p->aside) publish_remove(p, p->aside_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
 }
 
@@ -56,23 +57,25 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
     return SFT_OK;
 }
 
-static bool index_look(void *ctx, const sft_stored *object) {
+static bool index_each(void *ctx, const sft_stored *object) {
     publishing *p = ctx;
     if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
-    p->aside = true;
-    p->aside_folder = object->folder;
+    p->there = true;
+    p->folder = object->folder;
     return false;
 }
 
-/* Out of the way, and not lost before the commit point. One that Spark wrote is a folder, over
- * which no file can be moved, and which has no place in the job's. */
+static sft_code index_look(publishing *p, const char *index, sft_error *err) {
+    const sft_storage *s = p->c->storage;
+    return index && s->move ? s->list(s->ctx, "", index_each, p, err) : SFT_OK;
+}
+
+/* One that Spark wrote is a folder, over which no file can be moved, and which has no place in the
+ * job's: out of the way, and not lost before the commit point. */
 static sft_code index_aside(publishing *p, sft_error *err) {
-    sft_commit *c = p->c;
-    sft_code code = c->storage->list(c->storage->ctx, "", index_look, p, err);
-    if (code || !p->aside) return code;
-    (void)snprintf(p->aside_name, sizeof p->aside_name, "%s%s", c->job_folder,
-                   p->aside_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
-    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
+    const sft_storage *s = p->c->storage;
+    (void)snprintf(p->aside_name, sizeof p->aside_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
+    sft_code code = s->move(s->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
     p->aside = code == SFT_OK;
     return code;
 }
@@ -91,7 +94,7 @@ static sft_code publish_index(publishing *p, const char *index, sft_error *err) 
     sft_commit *c = p->c;
     if (!index || !c->storage->move) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
-    sft_code code = index_aside(p, err);
+    sft_code code = p->folder ? index_aside(p, err) : SFT_OK;
     if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
     p->placed = code == SFT_OK;
     return code;
@@ -129,7 +132,8 @@ static void publish_follow(publishing *p, const char *index) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
-    sft_code code = publish_index(p, index, &what);
+    sft_code code = index_look(p, index, &what);
+    if (code == SFT_OK) code = publish_index(p, index, &what);
     if (code == SFT_OK) code = publish_settle(c, "", &what);
     if (code) publish_warn(p, &what);
     code = sfti_ds_swap_put(&c->swap, &outcome, &what);
@@ -139,14 +143,15 @@ static void publish_follow(publishing *p, const char *index) {
 }
 
 /* A put that fails may have been done all the same: then it is published, but what it replaced
- * stays, for a power cut may take the manifest back. */
-static sft_code publish_put(publishing *p, sft_error *err) {
+ * stays, for a power cut may take the manifest back. index: of a dataset that has one already. */
+static sft_code publish_put(publishing *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
     sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
     publish_state(c, outcome);
     if (code == SFT_OK) {
+        if (publish_index(p, index, &what)) publish_warn(p, &what);
         publish_clean(p);
     } else if (c->state == COMMIT_PUBLISHED) {
         publish_warn(p, &what);
@@ -157,7 +162,8 @@ static sft_code publish_put(publishing *p, sft_error *err) {
     return SFT_OK;
 }
 
-/* The claim, and what follows it. */
+/* The claim, and what follows it. A file that is an index is replaced behind the commit point:
+ * before it, it is the old dataset's, also when the writer is killed there. */
 static sft_code publish_point(publishing *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
@@ -174,9 +180,11 @@ static sft_code publish_point(publishing *p, const char *index, sft_error *err) 
         if (err) *err = what;
         return code;
     }
-    code = publish_index(p, index, err);
+    code = index_look(p, index, err);
+    bool later = p->there && !p->folder;
+    if (code == SFT_OK && !later) code = publish_index(p, index, err);
     if (code == SFT_OK) code = publish_settle(c, "", err);
-    return code ? code : publish_put(p, err);
+    return code ? code : publish_put(p, later ? index : NULL, err);
 }
 
 /* An append that lost can be prepared again: its shards go back to where their receipts say. */
@@ -193,7 +201,7 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publishing p = { c, warn, warn_ctx, false, false, false, { 0 } };
+    publishing p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
@@ -207,7 +215,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     if (code) index_back(&p);
     bool lost = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (lost && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
-    sfti_commit_unlock(c);
+    sfti_ds_guard_drop(&c->swap);
     return code;
 }
 
@@ -255,6 +263,6 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;
     sfti_arena_free(&arena);
-    sfti_commit_unlock(c);
+    sfti_ds_guard_drop(&c->swap);
     return code;
 }

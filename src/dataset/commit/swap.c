@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "dataset/dataset.h"
+#include "dataset/commit/swap.h"
 
 #include <stdio.h>
 #include <string.h>

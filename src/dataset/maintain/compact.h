@@ -1,25 +1,25 @@
-/* Compacting: shards are written anew, in groups of neighbours, as one more commit. compact.c
- * has KV datasets and the commit, compact_batch.c rows that are put into batches again,
- * compact_order.c the order of rows in a shard that takes the place of several. */
+/* Compaction: groups of neighbouring shards are rewritten as one more commit. compact.c runs it;
+ * compact_kv.c and compact_batch.c plan and write the groups of a KV or batch dataset, by means of
+ * compact_shard.c (one new shard) and compact_order.c (the order of its rows). */
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
 
-#include "dataset/dataset.h"
-#include "safetensors_hash.h"
+#include "dataset/commit/swap.h"
+#include "dataset/write/sink.h"
 
-/* Keys of one shard that a later one has again, in ascending order. */
-typedef struct compact_lost {
-    sft_span *keys;
+/* Keys of one shard that a later one shadows, in ascending order. */
+typedef struct compact_keys {
+    sft_span *key;
     size_t count, room;
-} compact_lost;
+} compact_keys;
 
-/* Shards [first, end) in the order of samples are written anew. */
+/* Shards [first, end) in the order of samples are rewritten. */
 typedef struct compact_group {
     size_t first, end;
     uint64_t rows; /* batch mode: without padding */
 } compact_group;
 
-typedef struct compacting {
+typedef struct compaction {
     const sft_storage *storage;
     const sft_job *job;
     sft_allocator alloc;
@@ -29,7 +29,7 @@ typedef struct compacting {
     sfti_ds_manifest next;
     sfti_ds_shard *shards; /* of the next manifest, in the order of samples */
     size_t count;
-    compact_lost *lost; /* by shard, in the order of samples */
+    compact_keys *shadowed; /* by shard, in the order of samples */
     compact_group *groups;
     size_t group_count;
     const char *why; /* batch mode: nothing, or not all, could be put together */
@@ -39,30 +39,24 @@ typedef struct compacting {
     char uuid[37], folder[48];
     uint64_t dropped, rewritten, before;
     sft_error *err;
-} compacting;
+} compaction;
 
-/* A sink that hashes and counts what it forwards. */
-typedef struct compact_sum {
-    sft_hasher *hasher;
-    uint64_t bytes;
-} compact_sum;
-
-/* ── compact.c ── */
+/* ── compact_shard.c ── */
 
 #define COMPACT_STORED 160
 
 /* A shard to be written, with the numbers of one that it replaces: its name, and where it lies
  * until the commit. */
-sft_code sfti_compact_name(compacting *c, const sft_dataset_shard *first, char **name,
+sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
                            char stored[COMPACT_STORED]);
-/* Write the parts there; sum->hasher is the caller's to free. valid != samples: rows of padding are
- * told. order: the value of SFTI_DATASET_ORDER; empty: none. */
-sft_code sfti_compact_save(compacting *c, const sft_part *parts, size_t count, const char *mode,
+/* Write the parts there. valid != samples: the metadata says how many rows are padding.
+ * order: the value of SFTI_DATASET_ORDER; empty: none. */
+sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, const char *mode,
                            uint64_t samples, uint64_t valid, sft_span order, const char *stored,
-                           compact_sum *sum);
+                           sfti_shard_sum *sum);
 /* The next shard of the manifest. */
-sft_code sfti_compact_facts(compacting *c, char *name, size_t tensors, uint64_t samples,
-                            uint64_t valid, const compact_sum *sum);
+sft_code sfti_compact_facts(compaction *c, char *name, size_t tensors, uint64_t samples,
+                            uint64_t valid, const sfti_shard_sum *sum);
 
 /* ── compact_order.c ── */
 
@@ -86,22 +80,29 @@ typedef struct compact_order {
     sft_error *err;
 } compact_order;
 
-/* The rows of the next shard of a group, but for lost ones. SFT_DATASET_SHARD when what it
+/* The rows of the next shard of a group, but for shadowed ones. SFT_DATASET_SHARD when what it
  * tells of its order cannot be. */
 sft_code sfti_compact_order_add(compact_order *order, const sft_file *file,
-                                bool (*lost)(const void *ctx, sft_span key), const void *ctx);
+                                bool (*shadowed)(const void *ctx, sft_span key), const void *ctx);
 /* order->text is what SFTI_DATASET_ORDER says of the whole group; empty when the rows are in
  * the order of names. */
 sft_code sfti_compact_order_end(compact_order *order);
 void sfti_compact_order_free(compact_order *order);
 
+/* ── compact_kv.c ── */
+
+/* Groups of shards with shadowed tensors, or small enough to go together. */
+sft_code sfti_compact_kv_plan(compaction *c, uint64_t target);
+/* One shard in place of the group's; none if all its tensors are shadowed. */
+sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
+
 /* ── compact_batch.c ── */
 
 /* Groups of shards whose rows are put into batches again; c->why when there are none. */
-sft_code sfti_compact_batch_plan(compacting *c, uint64_t target);
+sft_code sfti_compact_batch_plan(compaction *c, uint64_t target);
 /* Fewer shards than the group has. */
-sft_code sfti_compact_batch_write(compacting *c, const compact_group *g);
+sft_code sfti_compact_batch_write(compaction *c, const compact_group *g);
 /* The manifest's schema tells the shape of the largest batch. */
-sft_code sfti_compact_batch_schema(compacting *c);
+sft_code sfti_compact_batch_schema(compaction *c);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ── What is to be done ── */
 
-static sft_code rebatch_why(compacting *c, const char *what, sft_span column, const char *rest) {
+static sft_code rebatch_why(compaction *c, const char *what, sft_span column, const char *rest) {
     char *text = sfti_arena_take(&c->arena, WHY_ROOM);
     if (!text) return sfti_fail_memory(c->err, WHY_ROOM);
     int shown = (int)(column.len < 80 ? column.len : 80);
@@ -28,7 +28,7 @@ static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
 }
 
 /* Whether rows of different shards can lie in one tensor; c->why if not. */
-static sft_code rebatch_layout(compacting *c, uint64_t target) {
+static sft_code rebatch_layout(compaction *c, uint64_t target) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { NULL, 0 };
     if (!target) return rebatch_why(c, "no target size was given", none, "");
@@ -47,20 +47,20 @@ static sft_code rebatch_layout(compacting *c, uint64_t target) {
 }
 
 /* Rows that a shard lacks to a batch. */
-static uint64_t rebatch_lack(const compacting *c, size_t i) {
+static uint64_t rebatch_lack(const compaction *c, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size;
     return size - s->valid_samples;
 }
 
-static bool rebatch_small(const compacting *c, size_t i, uint64_t target) {
+static bool rebatch_small(const compaction *c, size_t i, uint64_t target) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     return s->bytes < target && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
 }
 
 /* Of a run of small shards [i, end): the rows that they lack, a batch of which is a shard less. The
  * group is the shortest with as many shards less as can be. */
-static void rebatch_run(compacting *c, size_t i, size_t end) {
+static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
     compact_group g = { i, i, 0 };
     while (i < end && rebatch_lack(c, i) == 0) i++;
@@ -78,7 +78,7 @@ static void rebatch_run(compacting *c, size_t i, size_t end) {
     c->groups[c->group_count++] = g;
 }
 
-sft_code sfti_compact_batch_plan(compacting *c, uint64_t target) {
+sft_code sfti_compact_batch_plan(compaction *c, uint64_t target) {
     size_t n = sft_dataset_shard_count(c->dataset);
     c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
     if (!c->groups) return sfti_fail_memory(c->err, n * sizeof *c->groups);
@@ -98,7 +98,7 @@ sft_code sfti_compact_batch_plan(compacting *c, uint64_t target) {
 /* ── Rows of a group as one ── */
 
 typedef struct rebatch_rows {
-    compacting *c;
+    compaction *c;
     const compact_group *g;
     const sfti_ds_column *columns;
     size_t column_count;
@@ -139,7 +139,7 @@ static bool rebatch_fits(const sfti_ds_column *column, const sft_tensor *t, uint
 }
 
 static sft_code rebatch_look(rebatch_rows *b, size_t n) {
-    compacting *c = b->c;
+    compaction *c = b->c;
     size_t i = b->g->first + n;
     sft_file *file = NULL;
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
@@ -269,12 +269,12 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
 }
 
 static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uint64_t valid) {
-    compacting *c = o->rows->c;
+    compaction *c = o->rows->c;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     bool pad = sft_span_equal(m->tail, sft_span_cstr("pad"));
     uint64_t samples = pad ? m->batch_size : valid;
     sft_span none = { NULL, 0 };
-    compact_sum sum = { NULL, 0 };
+    sfti_shard_sum sum;
     char *name = NULL, stored[COMPACT_STORED];
     const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
     sft_code code = sfti_compact_name(c, was, &name, stored);
@@ -283,7 +283,6 @@ static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uin
     if (code == SFT_OK)
         code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, none, stored, &sum);
     if (code == SFT_OK) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
-    sft_hasher_free(sum.hasher);
     return code;
 }
 
@@ -307,7 +306,7 @@ static sft_code rebatch_shards(rebatch_rows *b, sfti_arena *arena) {
     return SFT_OK;
 }
 
-sft_code sfti_compact_batch_write(compacting *c, const compact_group *g) {
+sft_code sfti_compact_batch_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     rebatch_rows b = { .c = c, .g = g };
     sft_code code = rebatch_open(&b, &arena);
@@ -319,7 +318,7 @@ sft_code sfti_compact_batch_write(compacting *c, const compact_group *g) {
 
 /* ── The schema ── */
 
-sft_code sfti_compact_batch_schema(compacting *c) {
+sft_code sfti_compact_batch_schema(compaction *c) {
     sfti_ds_manifest *m = &c->next;
     uint64_t rows = 0;
     sfti_ds_entry *all = sfti_arena_array(&c->arena, m->entry_count, sizeof *all);

@@ -7,12 +7,29 @@
 
 #define GC_WAIT_MS 10000
 
-/* One thing that may go. */
+/* How a shard or folder comes to be garbage, and why nothing else is removed:
+ *
+ * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash here leaves the
+ *    folder, which nothing names.
+ * 2. A commit moves them beside the others. A crash here leaves shards that no manifest names.
+ * 3. The manifest is replaced. A crash after that leaves what it replaced, and the folder.
+ *
+ * So what no manifest names is garbage once its writer is dead, which only its age tells: a
+ * running job is between 1 and 3. Removing therefore
+ *
+ * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock: goes by the
+ *    later of both times of a shard, which moving it sets);
+ * b. reads the manifest, then lists the folder;
+ * c. without a lock, reads the manifest again: what it names by now stays;
+ * d. removes one thing after another. A crash leaves some garbage for the next time. */
+
+/* A shard, folder or commit file that no manifest names. */
 typedef struct gc_item {
     struct gc_item *next;
     uint64_t bytes;
     uint64_t kept; /* others' files in a job's folder */
     bool folder, part, young, timeless;
+    bool skipped, removed; /* skipped: it is not ours, or named by now */
     char name[];
 } gc_item;
 
@@ -73,7 +90,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     /* Without a manifest, which may be lost, no shard is known to be garbage. */
     if (part && !g->has_manifest) return true;
     bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
-                        : (object->folder && sfti_ds_is_job(name)) ||
+                        : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
                               gc_commit_file(g, object, name);
     if (!garbage) return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);
@@ -84,7 +101,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
                                 : gc_young_file(g, object);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part, kept || young,
-                       object->mtime_s <= 0 };
+                       object->mtime_s <= 0, false, false };
     memcpy(item->name, object->name, len + 1);
     *g->last = item;
     g->last = &item->next;
@@ -118,50 +135,7 @@ static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) 
     return code;
 }
 
-/* ── The result ── */
-
-static sft_code gc_item_done(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
-    if (!remove || item->young) return SFT_OK;
-    if (item->folder) return sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
-    return g->storage->remove(g->storage->ctx, item->name, false, err);
-}
-
-static sft_code gc_write_item(const gc_work *g, sfti_json_writer *w, gc_item *item, bool remove,
-                              uint64_t *bytes, sft_error *err) {
-    sft_code code = SFT_OK;
-    if (item->part && sfti_ds_manifest_names(&g->m, item->name)) return SFT_OK;
-    if (item->folder) code = gc_look_folder(g, item, err);
-    else if (item->part && !sfti_ds_is_ours(g->storage, item->name)) return SFT_OK;
-    if (code == SFT_OK) code = gc_item_done(g, item, remove, err);
-    if (code) return code;
-    if (!item->young && !sfti_add(*bytes, item->bytes, bytes)) *bytes = UINT64_MAX;
-    sfti_json_open(w, '{');
-    sfti_ds_put_text(w, "name", sft_span_cstr(item->name));
-    sfti_ds_put_uint(w, "bytes", item->bytes);
-    sfti_json_key(w, "young");
-    sfti_json_bool(w, item->young);
-    sfti_json_key(w, "removed");
-    sfti_json_bool(w, remove && !item->young);
-    if (item->folder) sfti_ds_put_uint(w, "foreign", item->kept);
-    sfti_json_close(w, '}');
-    return SFT_OK;
-}
-
-static sft_code gc_write(const gc_work *g, bool remove, const char *path, const char *command,
-                         sft_sink *sink, sft_error *err) {
-    sfti_json_writer w;
-    uint64_t bytes = 0;
-    sfti_ds_put_begin(&w, path, command, true, sink, err);
-    sfti_json_key(&w, "garbage");
-    sfti_json_open(&w, '[');
-    for (gc_item *item = g->first; item; item = item->next) {
-        sft_code code = gc_write_item(g, &w, item, remove, &bytes, err);
-        if (code) return code;
-    }
-    sfti_json_close(&w, ']');
-    sfti_ds_put_uint(&w, "bytes", bytes);
-    return sfti_ds_put_end(&w);
-}
+/* ── Finding and removing ── */
 
 /* Where a manifest is but cannot be understood nothing can be told to be garbage. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
@@ -183,9 +157,7 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
     return code;
 }
 
-/* With the lock no commit moves shards into place between the manifest and the listing, which can
- * be older than the grace. Without it the manifest is read once more behind the listing: what it
- * names by then stays. */
+/* Steps a to c. */
 static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     const sft_storage *s = g->storage;
     sft_error what;
@@ -202,14 +174,65 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     return code || g->locked ? code : gc_manifest(g, err);
 }
 
-sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool remove,
-                             const char *path, const char *command, sft_sink *sink,
+/* Step d, for one of them. */
+static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
+    sft_code code = SFT_OK;
+    item->skipped = item->part && (sfti_ds_manifest_names(&g->m, item->name) ||
+                                   !sfti_ds_is_ours(g->storage, item->name));
+    if (item->skipped) return SFT_OK;
+    if (item->folder) code = gc_look_folder(g, item, err);
+    if (code || !remove || item->young) return code;
+    if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
+    else code = g->storage->remove(g->storage->ctx, item->name, false, err);
+    item->removed = code == SFT_OK;
+    return code;
+}
+
+/* ── The result ── */
+
+static sft_code gc_result(const gc_work *g, const char *path, const char *command,
+                          sft_tree *tree, sft_error *err) {
+    sfti_json_writer w;
+    uint64_t bytes = 0;
+    sfti_ds_result_begin(&w, tree, path, command, true, err);
+    sfti_json_key(&w, "garbage");
+    sfti_json_open(&w, '[');
+    for (const gc_item *item = g->first; item; item = item->next) {
+        if (item->skipped) continue;
+        if (!item->young && !sfti_add(bytes, item->bytes, &bytes)) bytes = UINT64_MAX;
+        sfti_json_open(&w, '{');
+        sfti_json_put_cstr(&w, "name", item->name);
+        sfti_json_put_uint(&w, "bytes", item->bytes);
+        sfti_json_put_bool(&w, "young", item->young);
+        sfti_json_put_bool(&w, "removed", item->removed);
+        if (item->folder) sfti_json_put_uint(&w, "foreign", item->kept);
+        sfti_json_close(&w, '}');
+    }
+    sfti_json_close(&w, ']');
+    sfti_json_put_uint(&w, "bytes", bytes);
+    return sfti_result_end(&w);
+}
+
+sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool remove,
+                             const char *path, const char *command, sft_tree *tree,
                              sft_error *err) {
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = gc_look(&g, remove, err);
-    if (code == SFT_OK) code = gc_write(&g, remove, path, command, sink, err);
+    for (gc_item *item = g.first; code == SFT_OK && item; item = item->next)
+        code = gc_item_remove(&g, item, remove, err);
+    if (code == SFT_OK) code = gc_result(&g, path, command, tree, err);
     if (g.locked) storage->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;
+}
+
+sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool remove,
+                             const char *path, const char *command, sft_sink *sink,
+                             sft_error *err) {
+    sft_tree *tree = NULL;
+    sft_code code = sft_tree_new(NULL, &tree, err);
+    if (code == SFT_OK)
+        code = sft_dataset_gc_tree(storage, grace_s, remove, path, command, tree, err);
+    return sfti_ds_result_render(tree, code, sink, err);
 }

@@ -3,73 +3,82 @@
 #include "base/job.h"
 #include "base/options.h"
 #include "dataset/maintain/results.h"
+#include "dataset/read/merge.h"
 #include "safetensors_hash.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define READ_BYTES (UINT64_C(1) << 20)
-#define VERIFY_MOST 1000
+#define VERIFY_MOST 1000 /* findings that are listed; more are counted */
 
-/* Findings are kept as text until it is known whether the whole is well. */
-typedef struct verifying {
+typedef struct verify_finding {
+    struct verify_finding *next;
+    sft_code code;
+    const char *shard; /* or another file, or a folder */
+    const char *message;
+} verify_finding;
+
+typedef struct verify_list {
+    verify_finding *first, *last;
+    size_t count; /* of all, listed or not */
+} verify_list;
+
+typedef struct verification {
     const sft_storage *storage;
     const sft_job *job;
     bool deep;
     sft_allocator alloc;
     sfti_arena arena;
-    sft_dataset *dataset;
+    sft_dataset *dataset; /* NULL: its manifest is the finding */
     const sfti_ds_manifest *m;
-    sft_buffer findings, orphans;
-    size_t count, orphan_count;
+    verify_list findings, orphans;
     uint64_t done, total; /* bytes */
     uint64_t samples, valid, shadowed, digests, tensors;
     bool opened_all;
     bool index, index_folder; /* what has that name is there; Spark wrote it */
     sft_code code; /* what ends the work: memory, cancelling */
     sft_error *err;
-} verifying;
+} verification;
 
 /* ── Findings ── */
 
-static sft_code verify_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
-    return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
+static const char *verify_copy(verification *v, const char *text) {
+    size_t len = strlen(text) + 1;
+    char *copy = sfti_arena_take(&v->arena, len);
+    return copy ? memcpy(copy, text, len) : NULL;
 }
 
-static void verify_put(verifying *v, sft_buffer *to, bool first, const char *shard,
+static void verify_put(verification *v, verify_list *to, const char *shard,
                        const sft_error *what) {
-    sft_sink sink;
-    sfti_json_writer w;
     const char *message = what->message;
     size_t len = strlen(shard);
-    /* Which shard it is stands beside. */
+    if (to->count++ >= VERIFY_MOST || v->code) return;
+    /* The shard has a member of its own. */
     if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
-    if (v->code) return;
-    v->code = sft_sink_callback(verify_append, to, &v->alloc, &sink, v->err);
-    if (v->code) return;
-    if (!first && !sfti_buffer_put(to, ",", 1)) v->code = sfti_fail_memory(v->err, 1);
-    sfti_json_write(&w, &sink, 0, v->err);
-    sfti_json_open(&w, '{');
-    sfti_ds_put_text(&w, "code", sft_span_cstr(sft_code_describe(what->code)->name));
-    sfti_ds_put_text(&w, "shard", sft_span_cstr(shard));
-    sfti_ds_put_text(&w, "message", sft_span_cstr(message));
-    sfti_json_close(&w, '}');
-    if (v->code == SFT_OK) v->code = sfti_json_done(&w);
-    sink.abandon(sink.ctx);
+    verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
+    if (one) *one = (verify_finding){ NULL, what->code, verify_copy(v, shard),
+                                      verify_copy(v, message) };
+    if (!one || !one->shard || !one->message) {
+        v->code = sfti_fail_memory(v->err, sizeof *one);
+        return;
+    }
+    if (to->last) to->last->next = one;
+    else to->first = one;
+    to->last = one;
 }
 
-static void verify_find(verifying *v, const char *shard, const sft_error *what) {
+static void verify_find(verification *v, const char *shard, const sft_error *what) {
     if (what->code == SFT_OUT_OF_MEMORY || what->code == SFT_CANCELLED) {
         v->code = what->code;
         if (v->err) *v->err = *what;
         return;
     }
-    if (v->count < VERIFY_MOST) verify_put(v, &v->findings, v->count == 0, shard, what);
-    v->count++;
+    verify_put(v, &v->findings, shard, what);
 }
 
-static void verify_numbers(verifying *v, const char *shard, const char *what, uint64_t expected,
+static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
                            uint64_t found) {
     sft_error e = SFT_ERROR_INIT;
     if (expected == found) return;
@@ -81,12 +90,12 @@ static void verify_numbers(verifying *v, const char *shard, const char *what, ui
 
 /* ── One shard ── */
 
-static sft_code verify_tick(verifying *v, uint64_t bytes, sft_error *err) {
+static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
     v->done += bytes;
     return sfti_job_tick(v->job, v->done, v->total, err);
 }
 
-static sft_code digest_bytes(verifying *v, const sft_source *source, sft_hasher *hasher,
+static sft_code digest_bytes(verification *v, const sft_source *source, sft_hasher *hasher,
                              char *room, sft_error *err) {
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
@@ -102,7 +111,7 @@ static sft_code digest_bytes(verifying *v, const sft_source *source, sft_hasher 
     return SFT_OK;
 }
 
-static sft_code digest_shard(verifying *v, const sft_dataset_shard *s, sft_hashes *out,
+static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_hashes *out,
                              sft_error *err) {
     sft_source source;
     sft_hasher *hasher = NULL;
@@ -120,7 +129,7 @@ static sft_code digest_shard(verifying *v, const sft_dataset_shard *s, sft_hashe
     return code;
 }
 
-static void verify_digest(verifying *v, const sft_dataset_shard *s) {
+static void verify_digest(verification *v, const sft_dataset_shard *s) {
     sft_error e = SFT_ERROR_INIT;
     sft_hashes found;
     if (!v->deep || !s->sha256) return;
@@ -134,7 +143,7 @@ static void verify_digest(verifying *v, const sft_dataset_shard *s) {
     }
 }
 
-static const sfti_ds_column *verify_column(const verifying *v, sft_span name) {
+static const sfti_ds_column *verify_column(const verification *v, sft_span name) {
     for (size_t i = 0; i < v->m->column_count; i++)
         if (sft_span_equal(v->m->columns[i].name, name)) return &v->m->columns[i];
     return NULL;
@@ -148,7 +157,7 @@ static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
 }
 
 /* In batch mode each tensor is a column, with one sample a row. */
-static void verify_batch(verifying *v, const sft_dataset_shard *s, const sft_file *file) {
+static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     if (v->m->column_count)
         verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
     for (size_t i = 0; i < sft_file_count(file); i++) {
@@ -167,7 +176,7 @@ static void verify_batch(verifying *v, const sft_dataset_shard *s, const sft_fil
     }
 }
 
-static void verify_marks(verifying *v, const sft_dataset_shard *s, const sft_file *file) {
+static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     char number[24];
     sft_span mark, told;
     sft_error e = SFT_ERROR_INIT;
@@ -181,7 +190,7 @@ static void verify_marks(verifying *v, const sft_dataset_shard *s, const sft_fil
     verify_find(v, s->name, &e);
 }
 
-static void verify_shard(verifying *v, size_t i) {
+static void verify_shard(verification *v, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(v->dataset, i);
     const bool known = v->m->ours || s->tensors;
     sft_error e = SFT_ERROR_INIT;
@@ -205,16 +214,16 @@ static void verify_shard(verifying *v, size_t i) {
 
 /* ── The whole ── */
 
-static void verify_totals(verifying *v) {
+static void verify_totals(verification *v) {
     uint64_t bytes = 0, columns = v->m->column_count ? v->m->column_count : 1;
-    uint64_t lost = v->shadowed / columns;
+    uint64_t hidden = v->shadowed / columns; /* rows that a later one replaces */
     for (size_t i = 0; i < v->m->shard_count; i++) bytes += v->m->shards[i].facts.bytes;
     verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, bytes);
     if (v->opened_all) {
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
-                       v->samples - lost);
+                       v->samples - hidden);
         verify_numbers(v, SFTI_DATASET_MANIFEST, "total_valid_samples", v->m->total_valid,
-                       v->valid - lost);
+                       v->valid - hidden);
     }
 }
 
@@ -227,7 +236,7 @@ static sft_code duplicates_count(sfti_ds_merge *merge, uint64_t *shadowed, sft_e
     }
 }
 
-static void verify_duplicates(verifying *v) {
+static void verify_duplicates(verification *v) {
     size_t n = v->m->shard_count;
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_merge *merge = NULL;
@@ -253,7 +262,7 @@ static void verify_duplicates(verifying *v) {
 }
 
 static bool verify_orphan(void *ctx, const sft_stored *object) {
-    verifying *v = ctx;
+    verification *v = ctx;
     uint64_t file, shard;
     sft_span name = sft_span_cstr(object->name);
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
@@ -268,13 +277,11 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "%s",
                     part ? "the manifest does not name this shard"
                     : stale ? "the manifest names no index" : "a job's folder");
-    if (v->orphan_count < VERIFY_MOST)
-        verify_put(v, &v->orphans, v->orphan_count == 0, object->name, &e);
-    v->orphan_count++;
+    verify_put(v, &v->orphans, object->name, &e);
     return v->code == SFT_OK;
 }
 
-static void verify_listing(verifying *v) {
+static void verify_listing(verification *v) {
     sft_code code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
     if (v->code == SFT_OK) v->code = code;
 }
@@ -283,26 +290,25 @@ static void verify_listing(verifying *v) {
 
 /* What readers pass over does no harm: a commit that was killed can leave an index of its own, an
  * overwrite of the connector's leaves the old one. */
-static void index_note(verifying *v, const sft_error *what) {
-    verify_put(v, &v->orphans, v->orphan_count == 0, SFTI_DATASET_INDEX, what);
-    v->orphan_count++;
+static void index_note(verification *v, const sft_error *what) {
+    verify_put(v, &v->orphans, SFTI_DATASET_INDEX, what);
 }
 
-static void index_stale(verifying *v, const char *whose) {
+static void index_stale(verification *v, const char *whose) {
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                     "an index of %s; readers do without it", whose);
     index_note(v, &e);
 }
 
-static void index_unlike(verifying *v, const char *expected) {
+static void index_unlike(verification *v, const char *expected) {
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %s", expected,
                     v->index ? "others" : "none");
     verify_find(v, SFTI_DATASET_INDEX, &e);
 }
 
-static bool index_names_shard(verifying *v, sft_span name) {
+static bool index_names_shard(verification *v, sft_span name) {
     char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
     if (!name.data) return true;
     if (!copy) {
@@ -315,7 +321,7 @@ static bool index_names_shard(verifying *v, sft_span name) {
 }
 
 /* Of one file; false when there is nothing more to say. */
-static bool index_file(verifying *v, const char *name, uint64_t *rows) {
+static bool index_file(verification *v, const char *name, uint64_t *rows) {
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_index index;
     const bool ours = v->m->ours;
@@ -335,7 +341,7 @@ static bool index_file(verifying *v, const char *name, uint64_t *rows) {
 }
 
 typedef struct index_parts {
-    verifying *v;
+    verification *v;
     size_t count;
     sft_buffer text; /* their names, each with its NUL */
 } index_parts;
@@ -355,7 +361,7 @@ static bool index_part(void *ctx, const sft_stored *object) {
     return false;
 }
 
-static bool index_folder(verifying *v, uint64_t *rows) {
+static bool index_folder(verification *v, uint64_t *rows) {
     index_parts p = { .v = v, .text = { .alloc = v->alloc } };
     sft_code code =
         v->storage->list(v->storage->ctx, SFTI_DATASET_INDEX, index_part, &p, v->err);
@@ -371,7 +377,7 @@ static bool index_folder(verifying *v, uint64_t *rows) {
 }
 
 /* A connector's manifest does not tell whether there is one. */
-static void verify_index(verifying *v) {
+static void verify_index(verification *v) {
     uint64_t rows = 0;
     if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
     if (!v->index || (v->m->ours && !v->m->index.data)) return;
@@ -386,7 +392,7 @@ static void verify_index(verifying *v) {
     else index_stale(v, "other shards");
 }
 
-static void verify_all(verifying *v) {
+static void verify_all(verification *v) {
     v->m = sfti_ds_manifest_of(v->dataset);
     v->opened_all = true;
     for (size_t i = 0; i < v->m->shard_count; i++)
@@ -400,35 +406,41 @@ static void verify_all(verifying *v) {
 
 /* ── The result ── */
 
-static void verify_array(sfti_json_writer *w, const char *key, const sft_buffer *text) {
+static void verify_array(sfti_json_writer *w, const char *key, const verify_finding *one) {
     sfti_json_key(w, key);
     sfti_json_open(w, '[');
-    if (text->len) sfti_json_raw(w, (sft_span){ text->data, text->len });
+    for (; one; one = one->next) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "code", sft_code_describe(one->code)->name);
+        sfti_json_put_cstr(w, "shard", one->shard);
+        sfti_json_put_cstr(w, "message", one->message);
+        sfti_json_close(w, '}');
+    }
     sfti_json_close(w, ']');
 }
 
-static sft_code verify_write(const verifying *v, const char *path, const char *command,
-                             sft_sink *sink, sft_error *err) {
+static sft_code verify_result(const verification *v, const char *path, const char *command,
+                              sft_tree *tree, sft_error *err) {
+    static const sfti_ds_manifest none;
+    const sfti_ds_manifest *m = v->m ? v->m : &none;
     sfti_json_writer w;
-    sft_span none = { NULL, 0 };
-    sfti_ds_put_begin(&w, path, command, v->count == 0, sink, err);
-    sfti_json_key(&w, "deep");
-    sfti_json_bool(&w, v->deep);
-    sfti_ds_put_uint(&w, "digests", v->digests);
-    sfti_ds_put_uint(&w, "shards", v->m ? v->m->shard_count : 0);
-    sfti_ds_put_uint(&w, "bytes", v->m ? v->m->total_bytes : 0);
-    sfti_ds_put_uint(&w, "samples", v->m ? v->m->total_samples : 0);
-    sfti_ds_put_text(&w, "commit", v->m && *v->m->commit ? sft_span_cstr(v->m->commit) : none);
-    sfti_ds_put_text(&w, "index", v->m ? v->m->index : none);
-    sfti_ds_put_uint(&w, "finding_count", v->count);
-    verify_array(&w, "findings", &v->findings);
-    sfti_ds_put_uint(&w, "orphan_count", v->orphan_count);
-    verify_array(&w, "orphans", &v->orphans);
-    return sfti_ds_put_end(&w);
+    sfti_ds_result_begin(&w, tree, path, command, v->findings.count == 0, err);
+    sfti_json_put_bool(&w, "deep", v->deep);
+    sfti_json_put_uint(&w, "digests", v->digests);
+    sfti_json_put_uint(&w, "shards", m->shard_count);
+    sfti_json_put_uint(&w, "bytes", m->total_bytes);
+    sfti_json_put_uint(&w, "samples", m->total_samples);
+    sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
+    sfti_json_put_text(&w, "index", m->index);
+    sfti_json_put_uint(&w, "finding_count", v->findings.count);
+    verify_array(&w, "findings", v->findings.first);
+    sfti_json_put_uint(&w, "orphan_count", v->orphans.count);
+    verify_array(&w, "orphans", v->orphans.first);
+    return sfti_result_end(&w);
 }
 
 /* A manifest that is not right is a finding; one that cannot be got at is an error. */
-static sft_code verify_open(verifying *v) {
+static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
     if (code == SFT_OK) return SFT_OK;
@@ -440,22 +452,31 @@ static sft_code verify_open(verifying *v) {
     return code;
 }
 
-sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
-                                 const char *command, sft_sink *sink, bool *whole,
+sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const char *path,
+                                 const char *command, sft_tree *tree, bool *whole,
                                  const sft_job *job, sft_error *err) {
     sft_job own;
-    verifying v = { .storage = storage, .job = &own, .deep = deep,
-                    .alloc = sfti_allocator(NULL), .err = err };
-    v.arena.alloc = v.findings.alloc = v.orphans.alloc = v.alloc;
+    verification v = { .storage = storage, .job = &own, .deep = deep,
+                       .alloc = sfti_allocator(NULL), .err = err };
+    v.arena.alloc = v.alloc;
     if (whole) *whole = false;
     v.code = sfti_take_job(job, &own, err);
     if (v.code == SFT_OK) v.code = verify_open(&v);
     if (v.code == SFT_OK && v.dataset) verify_all(&v);
-    if (v.code == SFT_OK) v.code = verify_write(&v, path, command, sink, err);
-    if (whole) *whole = v.code == SFT_OK && v.count == 0;
+    if (v.code == SFT_OK) v.code = verify_result(&v, path, command, tree, err);
+    if (whole) *whole = v.code == SFT_OK && v.findings.count == 0;
     sft_dataset_close(v.dataset);
-    sft_buffer_free(&v.findings);
-    sft_buffer_free(&v.orphans);
     sfti_arena_free(&v.arena);
     return v.code;
+}
+
+sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
+                                 const char *command, sft_sink *sink, bool *whole,
+                                 const sft_job *job, sft_error *err) {
+    sft_tree *tree = NULL;
+    sft_code code = sft_tree_new(NULL, &tree, err);
+    if (whole) *whole = false;
+    if (code == SFT_OK)
+        code = sft_dataset_verify_tree(storage, deep, path, command, tree, whole, job, err);
+    return sfti_ds_result_render(tree, code, sink, err);
 }

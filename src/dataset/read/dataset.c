@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
-#include "dataset/dataset.h"
+#include "dataset/read/manifest.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "base/endian.h"
 #include "base/error.h"
-#include "dataset/dataset.h"
+#include "dataset/read/manifest.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/order.h"
 #include "base/utf8.h"
-#include "dataset/dataset.h"
+#include "dataset/read/manifest.h"
 
 #include <string.h>
 

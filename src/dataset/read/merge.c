@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/json_lex.h"
 #include "base/order.h"
-#include "dataset/dataset.h"
+#include "dataset/read/merge.h"
 
 #include <string.h>
 

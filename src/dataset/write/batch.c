@@ -9,10 +9,10 @@
 
 static sft_code batch_differs(const shard_column *c, const shard_value *v, uint64_t row,
                               sft_error *err) {
-    char want[SHARD_SHAPE_TEXT], have[SHARD_SHAPE_TEXT];
+    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
     sft_error inner;
-    sfti_shard_shape_text(c->shape + 1, c->rank, want);
-    sfti_shard_shape_text(v->shape, v->rank, have);
+    sfti_ds_shape_text(c->shape + 1, c->rank, want);
+    sfti_ds_shape_text(v->shape, v->rank, have);
     (void)sfti_fail(&inner, SFT_ROW_SHAPE, SFT_NO_OFFSET,
                     "expected %s %s as in the rows before it, found %s %s",
                     sft_dtype_describe(c->from)->name, want, sft_dtype_describe(v->from)->name,
@@ -192,7 +192,7 @@ sft_code sfti_batch_append(sft_shard_writer *w, shard_held *held, const sft_job 
         row += count;
         if (code == SFT_OK && w->gathered == size) {
             code = batch_write(w, size, job, err);
-            sfti_shard_let_go(w, row < length ? held : NULL);
+            sfti_shard_release(w, row < length ? held : NULL);
             if (row < length) held->loose.len = 0;
         }
         if (code) return code;

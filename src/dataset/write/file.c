@@ -60,7 +60,7 @@ static sft_code file_create(shard_file *f, sft_error *err) {
     sft_code code =
         storage->create(storage->ctx, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
-    code = sfti_shard_sink(sink, f->receipt.sha256, &f->w->late, &f->w->alloc, &sink, err);
+    code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, &f->w->alloc, &sink, err);
     return code ? code : sft_writer_new(f->plan, sink, &f->out, err);
 }
 
@@ -242,6 +242,7 @@ sft_code sfti_shard_file_end(shard_file *file, const sfti_ds_column *columns, sf
         file->out = NULL;
     }
     if (code == SFT_OK) {
+        memcpy(file->receipt.sha256, file->sum.sha256, sizeof file->sum.sha256);
         w->receipts[w->receipt_count++] = file->receipt;
         w->pending = NULL;
         code = file_tick(file, err);

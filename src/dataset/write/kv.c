@@ -192,7 +192,7 @@ static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     kv->text -= kv_entry_text(sfti_spell(e->spec.name, NULL), e->spec.dtype, e->spec.shape,
                               e->spec.rank);
     if (kv_row_dead(w, at)) kv->samples--;
-    if (--held->live == 0 && held != but) sfti_shard_let_go_one(held);
+    if (--held->live == 0 && held != but) sfti_shard_release_one(held);
 }
 
 static sft_code kv_twice(const sft_shard_writer *w, const kv_row *r, size_t before,
@@ -343,7 +343,7 @@ static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *jo
                          sft_error *err) {
     sft_code code = kv_file(w, job, err);
     kv_reset(w);
-    sfti_shard_let_go(w, but);
+    sfti_shard_release(w, but);
     if (but) but->live = 0;
     return code;
 }
@@ -383,7 +383,7 @@ sft_code sfti_kv_append(sft_shard_writer *w, shard_held *held, const sft_job *jo
         sft_code code = kv_take(w, &r, i, job, err);
         if (code) return code;
     }
-    if (held->live == 0) sfti_shard_let_go_one(held);
+    if (held->live == 0) sfti_shard_release_one(held);
     return SFT_OK;
 }
 

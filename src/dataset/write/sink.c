@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "dataset/write/writer.h"
+#include "dataset/write/sink.h"
 #include "safetensors_hash.h"
 
 #include <string.h>
@@ -9,28 +9,28 @@
 
 /* ── Finishing later ── */
 
-void sfti_shard_late_abandon(shard_late *late) {
-    for (size_t i = 0; i < late->count; i++) late->sink[i].abandon(late->sink[i].ctx);
-    late->count = 0;
+void sfti_finish_queue_abandon(sfti_finish_queue *queue) {
+    for (size_t i = 0; i < queue->count; i++) queue->sink[i].abandon(queue->sink[i].ctx);
+    queue->count = 0;
 }
 
-sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err) {
-    while (late->count > most) {
-        sft_sink oldest = late->sink[0];
-        late->count--;
-        memmove(late->sink, late->sink + 1, late->count * sizeof oldest);
+sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error *err) {
+    while (queue->count > most) {
+        sft_sink oldest = queue->sink[0];
+        queue->count--;
+        memmove(queue->sink, queue->sink + 1, queue->count * sizeof oldest);
         sft_code code = oldest.finish(oldest.ctx, err);
         if (code == SFT_OK) continue;
-        sfti_shard_late_abandon(late);
+        sfti_finish_queue_abandon(queue);
         return code;
     }
     return SFT_OK;
 }
 
-static sft_code late_put(shard_late *late, sft_sink sink, sft_error *err) {
-    if (late->most == 0) return sink.finish(sink.ctx, err);
-    sft_code code = sfti_shard_late_finish(late, late->most - 1, err);
-    if (code == SFT_OK) late->sink[late->count++] = sink;
+static sft_code queue_put(sfti_finish_queue *queue, sft_sink sink, sft_error *err) {
+    if (!queue || queue->most == 0) return sink.finish(sink.ctx, err);
+    sft_code code = sfti_finish_queue_run(queue, queue->most - 1, err);
+    if (code == SFT_OK) queue->sink[queue->count++] = sink;
     else sink.abandon(sink.ctx);
     return code;
 }
@@ -40,9 +40,9 @@ static sft_code late_put(shard_late *late, sft_sink sink, sft_error *err) {
 typedef struct hash_sink {
     sft_allocator alloc;
     sft_sink inner;
-    shard_late *late;
+    sfti_finish_queue *queue;
     sft_hasher *hasher;
-    char *digest;
+    sfti_shard_sum *sum;
     uint64_t at; /* bytes forwarded */
     size_t used;
     char room[SINK_ROOM];
@@ -107,22 +107,23 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
         return code;
     }
     sft_hasher_result(s->hasher, &hashes);
-    memcpy(s->digest, hashes.text[SFT_HASH_SHA256], 65);
-    code = late_put(s->late, s->inner, err);
+    memcpy(s->sum->sha256, hashes.text[SFT_HASH_SHA256], 65);
+    s->sum->bytes = s->at;
+    code = queue_put(s->queue, s->inner, err);
     hash_free(s);
     return code;
 }
 
-sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
-                         const sft_allocator *alloc, sft_sink *out, sft_error *err) {
+sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
+                       const sft_allocator *alloc, sft_sink *out, sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
     if (s) {
         memset(s, 0, offsetof(hash_sink, room));
         s->alloc = *alloc;
         s->inner = inner;
-        s->digest = digest;
-        s->late = late;
+        s->sum = sum;
+        s->queue = queue;
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (code == SFT_OK) {

@@ -8,21 +8,19 @@
 
 /* ── Messages ── */
 
-void sfti_shard_shape_text(const uint64_t *shape, uint32_t rank, char room[SHARD_SHAPE_TEXT]) {
-    size_t at = 1;
-    room[0] = '[';
-    for (uint32_t i = 0; i < rank && at < SHARD_SHAPE_TEXT - 32; i++)
-        at += (size_t)snprintf(room + at, SHARD_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
-                               (unsigned long long)shape[i]);
-    (void)snprintf(room + at, SHARD_SHAPE_TEXT - at, "%s",
-                   at < SHARD_SHAPE_TEXT - 32 ? "]" : ", …]");
-}
-
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner) {
     return sfti_fail(err, code, SFT_NO_OFFSET, "column \"%.*s\", row %llu: %s",
                      (int)(column.len < 100 ? column.len : 100), column.data,
                      (unsigned long long)row, inner->message);
+}
+
+void sfti_shard_element(sft_error *inner, uint64_t element) {
+    static const char mark[] = " in element ";
+    char *at = strstr(inner->message, mark);
+    if (!at) return;
+    size_t room = sizeof inner->message - (size_t)(at - inner->message);
+    (void)snprintf(at, room, "%s%llu", mark, (unsigned long long)element);
 }
 
 /* ── Whether a batch is of the schema ── */
@@ -80,9 +78,9 @@ static bool value_is_shape(const shard_value *v, const sfti_ds_column *wish) {
 
 static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *wish,
                                  sft_error *err) {
-    char want[SHARD_SHAPE_TEXT], have[SHARD_SHAPE_TEXT];
-    sfti_shard_shape_text(wish->shape, wish->rank, want);
-    sfti_shard_shape_text(v->shape, v->rank, have);
+    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    sfti_ds_shape_text(wish->shape, wish->rank, want);
+    sfti_ds_shape_text(v->shape, v->rank, have);
     return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
 }
 

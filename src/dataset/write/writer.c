@@ -7,49 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ── Batches ── */
-
-void sfti_shard_let_go_one(shard_held *held) {
-    if (held->array.release) held->array.release(&held->array);
-    held->array.release = NULL;
-    sft_buffer_free(&held->loose);
-}
-
-/* The one that stays is always the last. */
-void sfti_shard_let_go(sft_shard_writer *w, const shard_held *but) {
-    while (w->held && w->held != but) {
-        shard_held *held = w->held;
-        w->held = held->next;
-        sfti_shard_let_go_one(held);
-        sfti_release(&w->alloc, held, sizeof *held);
-    }
-    if (!w->held) w->held_end = &w->held;
-}
-
-static sft_code shard_hold(sft_shard_writer *w, struct ArrowArray *batch, shard_held **out,
-                           sft_error *err) {
-    shard_held *held = sfti_take(&w->alloc, sizeof *held);
-    if (!held) return sfti_fail_memory(err, sizeof *held);
-    memset(held, 0, sizeof *held);
-    held->array = *batch;
-    held->loose.alloc = w->alloc;
-    batch->release = NULL;
-    *w->held_end = held;
-    w->held_end = &held->next;
-    *out = held;
-    return SFT_OK;
-}
-
-/* ── Messages ── */
-
-void sfti_shard_element(sft_error *inner, uint64_t element) {
-    static const char mark[] = " in element ";
-    char *at = strstr(inner->message, mark);
-    if (!at) return;
-    size_t room = sizeof inner->message - (size_t)(at - inner->message);
-    (void)snprintf(at, room, "%s%llu", mark, (unsigned long long)element);
-}
-
 /* ── Opening ── */
 
 static sft_code open_column(sft_shard_writer *w, const struct ArrowSchema *schema, size_t k,
@@ -98,7 +55,7 @@ static sft_code open_job(sft_shard_writer *w, sft_span job, sft_error *err) {
 
 static void shard_free(sft_shard_writer *w) {
     sft_allocator alloc = w->alloc;
-    sfti_shard_let_go(w, NULL);
+    sfti_shard_release(w, NULL);
     for (size_t k = 0; w->column && k < w->columns.count; k++)
         sfti_pieces_free(&w->column[k].pieces, &alloc);
     if (w->columns.mode == SFT_DATASET_KV) sfti_kv_free(w);
@@ -124,7 +81,7 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->kv.names_arena.alloc = own;
     w->scratch.alloc = own;
     /* An object store's file costs memory until it is finished. */
-    w->late.most = storage->move ? SHARD_LATE : 0;
+    w->unfinished.most = storage->move ? SFTI_UNFINISHED : 0;
     w->partition = partition;
     w->held_end = &w->held;
     return w;
@@ -155,7 +112,7 @@ static sft_code shard_take(sft_shard_writer *w, struct ArrowArray *batch, const 
     sft_code code = sfti_shard_check(w, batch, err);
     if (code || batch->length == 0) return code;
     uint64_t length = (uint64_t)batch->length;
-    code = shard_hold(w, batch, &held, err);
+    code = sfti_shard_hold(w, batch, &held, err);
     if (code) return code;
     if (w->columns.mode == SFT_DATASET_KV) code = sfti_kv_append(w, held, job, err);
     else code = sfti_batch_append(w, held, job, err);
@@ -203,7 +160,7 @@ static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *j
                          "the writer failed before; nothing of it stays");
     sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
                                                       : sfti_batch_end(w, job, err);
-    if (code == SFT_OK) code = sfti_shard_late_finish(&w->late, 0, err);
+    if (code == SFT_OK) code = sfti_finish_queue_run(&w->unfinished, 0, err);
     return code ? code : close_receipts(w, out, err);
 }
 
@@ -232,7 +189,7 @@ void sft_shard_writer_abandon(sft_shard_writer *writer) {
     const sft_storage *storage = writer->storage;
     sft_error ignored;
     sft_code unused = SFT_OK;
-    sfti_shard_late_abandon(&writer->late);
+    sfti_finish_queue_abandon(&writer->unfinished);
     for (size_t i = 0; i < writer->receipt_count; i++)
         unused = storage->remove(storage->ctx, writer->receipts[i].stored.data, false, &ignored);
     if (writer->pending) unused = storage->remove(storage->ctx, writer->pending, false, &ignored);

@@ -1,12 +1,13 @@
-/* A shard writer, between its parts: rows are read from Arrow (shard_value.c), gathered as
- * pieces (pieces.c) by batch or by key (shard_batch.c, shard_kv.c), and written as files
- * (shard_file.c) through a sink that hashes (shard_sink.c), cast on the way (cast.c). */
+/* A shard writer, between its parts, from above: writer.c gives rows to batch.c or kv.c, which
+ * read them from Arrow (value.c), gather them as pieces of Arrow's memory (pieces.c) and write
+ * them as files (file.c), cast on the way (cast.c), through a sink that hashes (sink.c). */
 #ifndef SFTI_DATASET_SHARD_WRITER_H
 #define SFTI_DATASET_SHARD_WRITER_H
 
 #include "base/names.h"
 #include "dataset/arrow/arrow.h"
 #include "dataset/dataset.h"
+#include "dataset/write/sink.h"
 
 /* ── pieces.c: Arrow's memory by reference ── */
 
@@ -32,7 +33,7 @@ typedef struct shard_pieces {
 
 /* Where a piece's bytes are now. */
 const char *sfti_piece_bytes(const shard_piece *piece);
-/* One that goes on where the last one ends melts into it. False when out of memory. */
+/* One that begins where the last one ends only lengthens it. False when out of memory. */
 bool sfti_pieces_put(shard_pieces *pieces, shard_piece piece, const sft_allocator *alloc);
 void sfti_pieces_free(shard_pieces *pieces, const sft_allocator *alloc);
 
@@ -44,25 +45,6 @@ void sfti_pieces_free(shard_pieces *pieces, const sft_allocator *alloc);
  * zero, what is too large to an infinity). */
 sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                       bool truncate, uint64_t *element, sft_error *err);
-
-/* ── shard_sink.c ── */
-
-/* Sinks with all their bytes, finished while later files are written: a disk that was told to
- * begin needs no waiting for then. Oldest first. */
-#define SHARD_LATE 8
-typedef struct shard_late {
-    sft_sink sink[SHARD_LATE];
-    size_t count, most; /* 0: each is finished at once */
-} shard_late;
-
-/* Finish the oldest until `most` are left; abandons all when one fails. */
-sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err);
-void sfti_shard_late_abandon(shard_late *late);
-
-/* Forward sink that gathers small writes and hashes what it forwards. Owns inner, also on
- * failure; a finish fills *digest (65 bytes) and leaves inner to `late`. */
-sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
-                         const sft_allocator *alloc, sft_sink *out, sft_error *err);
 
 /* ── The writer ── */
 
@@ -140,34 +122,37 @@ struct sft_shard_writer {
     sfti_ds_receipt *receipts;
     size_t receipt_count, receipt_room;
     const char *pending; /* a file that may be there and has no receipt */
-    shard_late late;     /* files with a receipt that may not be there yet */
+    sfti_finish_queue unfinished; /* files with a receipt that may not be there yet */
     sft_buffer scratch; /* of a tensor's shape */
     char *cast_room; /* of both sides of a cast; NULL until needed */
     uint64_t done, ticked;
 };
 
-/* Let go of all batches but one (NULL: of all). */
-void sfti_shard_let_go(sft_shard_writer *w, const shard_held *but);
-/* Let go of the memory of one batch of which nothing is to be written; it stays in the list. */
-void sfti_shard_let_go_one(shard_held *held);
+/* ── pieces.c, for the writer ── */
+
+/* Take a batch over into the list. */
+sft_code sfti_shard_hold(sft_shard_writer *w, struct ArrowArray *batch, shard_held **out,
+                         sft_error *err);
+/* Release all batches but one (NULL: all). */
+void sfti_shard_release(sft_shard_writer *w, const shard_held *but);
+/* Release the memory of one batch of which nothing is to be written; it stays in the list. */
+void sfti_shard_release_one(shard_held *held);
+
+/* ── value.c ── */
+
 /* "column "x", row 3: " and what inner says. */
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner);
 /* A cast's message names an element; make it this one. */
 void sfti_shard_element(sft_error *inner, uint64_t element);
 
-/* ── shard_value.c ── */
-
 /* Rows of column k, from row `row` of the batch on: at most `most`, as sfti_arrow_elements. */
 sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
                            uint64_t most, shard_value *out, sft_error *err);
 /* Before the first row of a batch is read. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
-/* "[3, 4]", cut to fit. */
-#define SHARD_SHAPE_TEXT 80
-void sfti_shard_shape_text(const uint64_t *shape, uint32_t rank, char room[SHARD_SHAPE_TEXT]);
 
-/* ── shard_file.c ── */
+/* ── file.c ── */
 
 #define SHARD_CAST_CHUNK 16384 /* elements; a multiple of 8, so that any dtype ends with a byte */
 #define SHARD_CAST_ROOM ((size_t)2 * 8 * SHARD_CAST_CHUNK)
@@ -178,6 +163,7 @@ typedef struct shard_file {
     sft_plan *plan;
     sft_writer *out;
     sfti_ds_receipt receipt;
+    sfti_shard_sum sum;
 } shard_file;
 
 /* A file of these tensors; tensors are put by their number in the plan, in that order. */
@@ -192,7 +178,7 @@ sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *piec
 sft_code sfti_shard_file_end(shard_file *file, const sfti_ds_column *columns, sft_error *err);
 void sfti_shard_file_abandon(shard_file *file);
 
-/* ── shard_batch.c, shard_kv.c ── */
+/* ── batch.c, kv.c ── */
 
 sft_code sfti_batch_append(sft_shard_writer *w, shard_held *held, const sft_job *job,
                            sft_error *err);

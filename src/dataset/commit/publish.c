@@ -5,38 +5,54 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct publishing {
+/* Publishing, with the state that a crash leaves:
+ *
+ * 1. Move each shard from the job's folder beside the others. A crash leaves the old dataset; the
+ *    moved shards are named by no manifest, and gc removes them.
+ * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
+ *    commit files this is the commit point already (swap.c).
+ * 3. Move the old index into the job's folder, the new one into its place, and sync the folder. A
+ *    crash leaves the old manifest beside an index of another commit, which readers pass over.
+ * 4. Replace the manifest: the commit point. A failure here may have happened after the
+ *    replacement, so the manifest is read once more to see what is in force.
+ * 5. Remove the shards that were replaced, the old index, the job's folder. A crash leaves some of
+ *    them to gc; failures are only warnings.
+ *
+ * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
+ * its shards back, too, so that it can be prepared again. */
+
+typedef struct publication {
     sft_commit *c;
     sft_warn_fn warn;
     void *warn_ctx;
-    bool aside, aside_folder; /* the old index was moved there */
-    bool placed;              /* the new one is in its place */
-    char aside_name[80];
-} publishing;
+    bool old_moved, old_is_folder; /* the old index is in the job's folder, as old_name */
+    bool new_moved;                /* the new one is in its place */
+    char old_name[80];
+} publication;
 
-/* ── After the commit point: nothing fails ── */
+/* ── Step 5: nothing fails ── */
 
-static void publish_warn(const publishing *p, const sft_error *what) {
+static void publish_warn(const publication *p, const sft_error *what) {
     if (p->warn) p->warn(p->warn_ctx, what);
 }
 
-static void publish_remove(const publishing *p, const char *name, bool folder) {
+static void publish_remove(const publication *p, const char *name, bool folder) {
     sft_error what;
     if (p->c->storage->remove(p->c->storage->ctx, name, folder, &what)) publish_warn(p, &what);
 }
 
-static void publish_clean(const publishing *p) {
+static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
-    if (p->aside_folder) publish_remove(p, p->aside_name, true);
+    if (p->old_is_folder) publish_remove(p, p->old_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
 }
 
-/* ── Before it ── */
+/* ── Steps 1 and 3 ── */
 
 static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
     return c->storage->settle ? c->storage->settle(c->storage->ctx, folder, err) : SFT_OK;
@@ -56,44 +72,44 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
     return SFT_OK;
 }
 
-static bool index_look(void *ctx, const sft_stored *object) {
-    publishing *p = ctx;
+static bool index_find(void *ctx, const sft_stored *object) {
+    publication *p = ctx;
     if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
-    p->aside = true;
-    p->aside_folder = object->folder;
+    p->old_moved = true;
+    p->old_is_folder = object->folder;
     return false;
 }
 
-/* Out of the way, and not lost before the commit point. One that Spark wrote is a folder, over
- * which no file can be moved, and which has no place in the job's. */
-static sft_code index_aside(publishing *p, sft_error *err) {
+/* An index that Spark wrote is a folder: no file can be moved over it, and it gets a folder of its
+ * own beside the job's. */
+static sft_code index_move_old(publication *p, sft_error *err) {
     sft_commit *c = p->c;
-    sft_code code = c->storage->list(c->storage->ctx, "", index_look, p, err);
-    if (code || !p->aside) return code;
-    (void)snprintf(p->aside_name, sizeof p->aside_name, "%s%s", c->job_folder,
-                   p->aside_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
-    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
-    p->aside = code == SFT_OK;
+    sft_code code = c->storage->list(c->storage->ctx, "", index_find, p, err);
+    if (code || !p->old_moved) return code;
+    (void)snprintf(p->old_name, sizeof p->old_name, "%s%s", c->job_folder,
+                   p->old_is_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
+    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->old_name, err);
+    p->old_moved = code == SFT_OK;
     return code;
 }
 
-/* When the commit does not come to its point, as far as that goes. */
-static void index_back(const publishing *p) {
+/* After a failure before the commit point, as far as that works. */
+static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
     if (p->c->state != COMMIT_FAILED) return;
-    if (p->placed) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
-    if (p->aside) (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
+    if (p->new_moved) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->old_moved) (void)s->move(s->ctx, p->old_name, SFTI_DATASET_INDEX, &ignored);
 }
 
-static sft_code publish_index(publishing *p, const char *index, sft_error *err) {
+static sft_code publish_index(publication *p, const char *index, sft_error *err) {
     char from[128];
     sft_commit *c = p->c;
     if (!index || !c->storage->move) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
-    sft_code code = index_aside(p, err);
+    sft_code code = index_move_old(p, err);
     if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
-    p->placed = code == SFT_OK;
+    p->new_moved = code == SFT_OK;
     return code;
 }
 
@@ -123,9 +139,10 @@ static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     return sfti_commit_render_text(c, err);
 }
 
-/* With numbered commit files all is done but to follow: what goes wrong is only told, and what was
- * replaced stays for those who still read SFTI_DATASET_MANIFEST. */
-static void publish_follow(publishing *p, const char *index) {
+/* Steps 3 to 5 with numbered commit files, where the claim was the commit point: failures are
+ * warnings, and after one what was replaced stays for those who still read
+ * SFTI_DATASET_MANIFEST. */
+static void publish_follow(publication *p, const char *index) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
@@ -138,9 +155,9 @@ static void publish_follow(publishing *p, const char *index) {
     if (code) publish_warn(p, &what);
 }
 
-/* A put that fails may have been done all the same: then it is published, but what it replaced
- * stays, for a power cut may take the manifest back. */
-static sft_code publish_put(publishing *p, sft_error *err) {
+/* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
+ * it replaced stays, for a power cut may bring the old manifest back. */
+static sft_code publish_put(publication *p, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
@@ -157,8 +174,8 @@ static sft_code publish_put(publishing *p, sft_error *err) {
     return SFT_OK;
 }
 
-/* The claim, and what follows it. */
-static sft_code publish_point(publishing *p, const char *index, sft_error *err) {
+/* Steps 2 to 5. */
+static sft_code publish_point(publication *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
@@ -179,7 +196,8 @@ static sft_code publish_point(publishing *p, const char *index, sft_error *err) 
     return code ? code : publish_put(p, err);
 }
 
-/* An append that lost can be prepared again: its shards go back to where their receipts say. */
+/* An append that another commit came before can be prepared again: its shards go back to where
+ * their receipts say. */
 static void publish_again(sft_commit *c) {
     sft_error ignored;
     for (size_t i = 0; i < c->shard_count; i++) {
@@ -193,7 +211,7 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publishing p = { c, warn, warn_ctx, false, false, false, { 0 } };
+    publication p = { c, warn, warn_ctx, false, false, false, { 0 } };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
@@ -204,9 +222,9 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     code = publish_text(c, index, err);
     if (code == SFT_OK) code = publish_shards(c, &own, err);
     if (code == SFT_OK) code = publish_point(&p, index, err);
-    if (code) index_back(&p);
-    bool lost = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (lost && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
+    if (code) index_restore(&p);
+    bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
+    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }
@@ -250,7 +268,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
-    /* Another's manifest that cannot be read may name what is ours no more than an old one. */
+    /* A manifest that cannot be understood names our shards no more than an old one does. */
     bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "info/beside.h"
+#include "info/beside/beside.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #ifndef BESIDE_CASE_H
 #define BESIDE_CASE_H
 
-#include "info/beside.h"
+#include "info/beside/beside.h"
 
 #include <stdarg.h>
 #include <stddef.h>

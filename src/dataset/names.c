@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,11 +63,8 @@ bool sfti_ds_is_job(sft_span name) {
 
 sft_code sfti_ds_uuid(char out[37], sft_error *err) {
     uint8_t b[16];
-    char why[128];
     int failed = os_random(b, sizeof b);
-    if (failed)
-        return sfti_fail_os(err, SFT_IO_READ, failed, os_error_text(failed, why, sizeof why),
-                            "get random bytes");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
     (void)snprintf(out, 37,

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/result.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 #include "dataset/dataset.h"
 
@@ -75,10 +76,7 @@ sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffe
     for (size_t i = 0; i < r->column_count; i++) receipt_column(&w, &r->columns[i]);
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 /* ── Reading ── */

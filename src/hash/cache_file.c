@@ -1,7 +1,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/sink.h"
 #include "hash/cache.h"
+#include "os/io.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -156,21 +158,10 @@ static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offse
     }
 }
 
-static sft_code cache_os_fail(sft_error *err, sft_code code, int error, const char *what) {
-    char room[128];
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
-
 static sft_code cache_read_bytes(int fd, uint64_t offset, char *bytes, size_t *len,
                                  sft_error *err) {
-    size_t have = 0, got = 1;
-    while (have < *len && got > 0) {
-        int error = os_pread(fd, bytes + have, *len - have, offset + have, &got);
-        if (error) return cache_os_fail(err, SFT_IO_READ, error, "read the cache");
-        have += got;
-    }
-    *len = have;
-    return SFT_OK;
+    int error = sfti_read_all(fd, bytes, *len, offset, len);
+    return error ? sfti_io_fail(err, SFT_IO_READ, error, "read the cache") : SFT_OK;
 }
 
 /* ── Which file may be a cache ── */
@@ -229,16 +220,16 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     *out = (cache_file){ .fd = -1 };
     int error = os_info_path(path, false, &seen);
     if (error == ENOENT) return SFT_OK;
-    if (error) return cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     sft_code code = cache_check_kind(seen.kind, err);
     if (code != SFT_OK) return code;
     error = os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
-        return cache_os_fail(err, SFT_IO_OPEN, error, "open the cache");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open the cache");
     }
     error = os_info_fd(out->fd, &info);
-    if (error) code = cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     else if (info.device != seen.device || info.inode != seen.inode)
         code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", NULL);
     else code = cache_check_owner(&info, err);
@@ -326,10 +317,7 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     sfti_json_raw(&w, sft_span_cstr(cache_first));
     w.comma = false;
     write_cache_entries(&w, cache);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 /* Looked at again before it is replaced: another file may have come to stand there. */

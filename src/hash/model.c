@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "os/io.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -36,9 +37,7 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
 }
 
 static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
-    char room[128];
-    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                 os_error_text(error, room, sizeof room), what);
+    sfti_io_fail(&model->error, SFT_IO_OPEN, error, what);
 }
 
 /* What is still to be computed; what is null by the size alone never is. */

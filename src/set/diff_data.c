@@ -1,5 +1,6 @@
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "base/number.h"
 #include "set/diff.h"
 
@@ -140,10 +141,7 @@ static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
 /* ── Windows ── */
 
 static sft_code data_tick(const sfti_diff_run *run, sft_error *err) {
-    const sft_job *job = run->job;
-    if (!job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
-                     "expected to go on, found the job cancelled");
+    return sfti_job_tick(run->job, run->done, run->total, err);
 }
 
 /* Whole elements of both that fit their windows. */

@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "base/sink.h"
+#include "os/io.h"
 #include "os/os.h"
 #include "set/set.h"
 
@@ -224,18 +226,10 @@ static sft_code save_index(set_save *s, sft_error *err) {
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     write_index(s, &w);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return save_count(s, sink.finish(sink.ctx, err));
-    sink.abandon(sink.ctx);
-    return code;
+    return save_count(s, sfti_sink_end(&sink, sfti_json_done(&w), err));
 }
 
 /* ── The folder ── */
-
-static sft_code save_os_fail(sft_error *err, sft_code code, int error, const char *what) {
-    char room[128];
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
 
 static int save_any_entry(void *ctx, const char *name, os_kind kind) {
     (void)name, (void)kind;
@@ -249,7 +243,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     int error = os_make_folder(s->folder, 0777);
     s->made = error == 0;
     if (s->made) return SFT_OK;
-    if (error != EEXIST) return save_os_fail(err, SFT_IO_OPEN, error, "make the folder");
+    if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
     error = os_list(s->folder, save_any_entry, &found);
     if (found) {
         return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
@@ -259,7 +253,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
         return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                          "expected a new or empty folder, found a file");
     }
-    return error ? save_os_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }
 
 /* The entry of a folder made here, in its parent. */
@@ -272,7 +266,7 @@ static sft_code save_sync_parent(set_save *s, sft_error *err) {
     s->path[len > 0 ? len : 1] = '\0';
     int error = os_sync_folder(s->path);
     bool unknown = error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
-    return error && !unknown ? save_os_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
+    return error && !unknown ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
 static void save_undo(set_save *s) {

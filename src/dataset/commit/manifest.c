@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "base/sink.h"
 #include "dataset/commit/commit.h"
 #include "os/os.h"
 
@@ -215,9 +216,7 @@ static void next_options(sft_commit *c) {
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
     sft_sink sink = sft_sink_memory(&c->text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, code, err);
 }
 
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/job.h"
 #include "base/options.h"
 #include "dataset/commit/commit.h"
 
@@ -61,12 +62,11 @@ static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
     for (size_t i = 0; i < c->shard_count; i++) {
         const commit_shard *s = &c->shards[i];
-        if (job->tick && !job->tick(job->ctx, i, c->shard_count))
-            return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the commit");
+        sft_code code = sfti_job_tick(job, i, c->shard_count, err);
+        if (code) return code;
         if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
             continue;
-        sft_code code =
-            c->storage->move(c->storage->ctx, s->stored, s->shard.facts.name, err);
+        code = c->storage->move(c->storage->ctx, s->stored, s->shard.facts.name, err);
         if (code) return code;
     }
     return SFT_OK;

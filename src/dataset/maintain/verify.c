@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "base/options.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
@@ -91,8 +92,7 @@ static void verify_numbers(verification *v, const char *shard, const char *what,
 
 static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
     v->done += bytes;
-    if (!v->job->tick || v->job->tick(v->job->ctx, v->done, v->total)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the check");
+    return sfti_job_tick(v->job, v->done, v->total, err);
 }
 
 static sft_code digest_bytes(verification *v, const sft_source *source, sft_hasher *hasher,

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "base/json.h"
 #include "base/json_lex.h"
 #include "base/order.h"
@@ -304,9 +305,7 @@ static void look_runs(const sft_file *file, merge_look *look) {
 
 static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
     m->read += bytes;
-    if (!m->job || !m->job->tick || m->job->tick(m->job->ctx, m->read, SFT_SIZE_UNKNOWN))
-        return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the merging");
+    return sfti_job_tick(m->job, m->read, SFT_SIZE_UNKNOWN, err);
 }
 
 static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "dataset/write/writer.h"
 #include "os/os.h"
 
@@ -90,9 +91,7 @@ void sfti_shard_file_abandon(shard_file *file) {
 static sft_code file_tick(shard_file *f, sft_error *err) {
     sft_shard_writer *w = f->w;
     w->ticked = w->done;
-    if (!f->job.tick || f->job.tick(f->job.ctx, w->done, SFT_SIZE_UNKNOWN)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled after %llu bytes",
-                     (unsigned long long)w->done);
+    return sfti_job_tick(&f->job, w->done, SFT_SIZE_UNKNOWN, err);
 }
 
 static sft_code file_put(shard_file *f, size_t i, const char *bytes, uint64_t len,

@@ -3,7 +3,7 @@
 #include "base/splice.h"
 #include "base/utf8.h"
 #include "dataset/write/writer.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <string.h>
 
@@ -396,13 +396,10 @@ sft_code sfti_kv_end(sft_shard_writer *w, const sft_job *job, sft_error *err) {
 sft_code sfti_kv_begin(sft_shard_writer *w, const struct ArrowSchema *schema, sft_error *err) {
     shard_kv *kv = &w->kv;
     size_t n = w->columns.count;
-    char why[128];
     int failed = os_random(kv->seed, sizeof kv->seed);
     kv->arena.alloc = w->alloc;
     kv->names_arena.alloc = w->alloc;
-    if (failed)
-        return sfti_fail_os(err, SFT_IO_READ, failed, os_error_text(failed, why, sizeof why),
-                            "get random bytes");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     kv->shapes = sfti_arena_array(&w->arena, n, sizeof *kv->shapes);
     kv->ranks = sfti_arena_array(&w->arena, n, sizeof *kv->ranks);
     kv->values = sfti_arena_array(&w->arena, n, sizeof *kv->values);

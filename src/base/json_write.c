@@ -189,7 +189,7 @@ void sfti_json_null(sfti_json_writer *w) {
 
 /* ── Writer: a key and its value ── */
 
-void sfti_json_put_span(sfti_json_writer *w, const char *key, sft_span text) {
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
     sfti_json_key(w, key);
     if (text.data) sfti_json_span(w, text);
     else sfti_json_null(w);

@@ -12,7 +12,7 @@ sft_code sfti_result_end(sfti_json_writer *w) {
 
 void sfti_result_tensor(sfti_json_writer *w, const sft_error *error) {
     bool known = error->tensor_len != SFT_NO_TENSOR;
-    sfti_json_put_span(w, "tensor",
+    sfti_json_put_text(w, "tensor",
                        known ? (sft_span){ error->tensor, error->tensor_len }
                              : (sft_span){ NULL, 0 });
 }

@@ -312,8 +312,8 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
     s->named = false; /* it stays */
     sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
-              "cannot write over the file: %s; what it should be is whole in %s",
-              os_error_text(error, text, sizeof text), s->temp);
+              "cannot write over the file: %s; what it should be is whole in %s beside it",
+              os_error_text(error, text, sizeof text), s->temp + folder_length(s->temp));
     if (err) err->os_errno = error;
     return SFT_IO_PUBLISH;
 }

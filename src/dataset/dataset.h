@@ -82,14 +82,14 @@ sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
+/* The digits that a text begins with, `least` at least: their number, and the text behind them. */
+bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
 /* Whether a name is of that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
 /* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
-/* The index that a commit replaces, in its job's folder until the commit is done. */
-#define SFTI_JOB_REPLACED "replaced-index"
 /* "[3, 4]", cut to fit. For messages. */
 #define SFTI_SHAPE_TEXT 80
 void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]);
@@ -146,6 +146,8 @@ sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
  * the others' files. NULL: not asked. */
 sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
                             sft_error *err);
+/* Whether a name is one of a manifest that is not whole yet. */
+bool sfti_ds_is_temporary(sft_span name);
 /* Whether a file in such a folder is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);
 

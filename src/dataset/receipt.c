@@ -13,7 +13,7 @@
 
 static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "name", c->name);
+    sfti_json_put_text(w, "name", c->name);
     if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
     if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
     sfti_json_close(w, '}');
@@ -43,14 +43,14 @@ static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_err
 }
 
 static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_span job) {
-    sfti_json_put_span(w, "job", job);
+    sfti_json_put_text(w, "job", job);
     if (!r->name.data) {
         sfti_json_put_uint(w, "partition", r->partition);
         sfti_json_put_uint(w, "dropped", r->dropped);
         return;
     }
-    sfti_json_put_span(w, "name", r->name);
-    sfti_json_put_span(w, "stored", r->stored);
+    sfti_json_put_text(w, "name", r->name);
+    sfti_json_put_text(w, "stored", r->stored);
     sfti_json_put_uint(w, "partition", r->partition);
     sfti_json_put_uint(w, "shard", r->shard);
     sfti_json_put_uint(w, "bytes", r->bytes);
@@ -59,7 +59,7 @@ static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_spa
     sfti_json_put_uint(w, "valid_samples", r->valid_samples);
     sfti_json_put_uint(w, "tensors", r->tensors);
     sfti_json_put_uint(w, "dropped", r->dropped);
-    sfti_json_put_span(w, "sha256", sft_span_cstr(r->sha256));
+    sfti_json_put_text(w, "sha256", sft_span_cstr(r->sha256));
 }
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffer *out,

@@ -14,6 +14,7 @@ typedef struct local_store {
     size_t room; /* of this struct and the folder's path behind it */
     bool no_sync;
     int lock_fd; /* -1: not held */
+    uint64_t locked_by; /* the process: one that it forked has the descriptor, and not the lock */
     size_t folder_len;
     char folder[];
 } local_store;
@@ -417,6 +418,7 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     int failed = local_lock_wait(fd, wait_ms);
     if (failed == 0) {
         s->lock_fd = fd;
+        s->locked_by = os_process();
         return SFT_OK;
     }
     os_close(fd);
@@ -433,6 +435,7 @@ static void local_unlock(void *ctx) {
     local_store *s = ctx;
     int fd = s->lock_fd;
     s->lock_fd = -1; /* first: who waits may have it at once */
+    if (fd >= 0 && s->locked_by == os_process()) os_unlock(fd);
     if (fd >= 0) os_close(fd);
 }
 
@@ -456,7 +459,7 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     size_t room = sizeof(local_store) + len + 1;
     local_store *s = sfti_take(&own, room);
     if (!s) return sfti_fail_memory(err, room);
-    *s = (local_store){ own, room, no_sync, -1, len };
+    *s = (local_store){ own, room, no_sync, -1, 0, len };
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
     *out = (sft_storage){ s,          local_create, local_open, local_list,   local_move,

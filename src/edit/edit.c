@@ -53,42 +53,69 @@ static sft_code edit_refuse_link(const char *real, sft_error *err) {
     return SFT_IS_LINK;
 }
 
-/* No part above the last of what was named by a file is a link. path is as it was again. */
-static sft_code edit_folder_beneath(char *path, const char *beneath, sft_error *err) {
-    int fd;
-    char *slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash - path) <= strlen(beneath)) return SFT_OK;
-    *slash = '\0';
-    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_FOLDER, &fd, err);
-    *slash = '/';
-    if (code == SFT_OK) (void)os_close(fd);
-    return code;
-}
-
-/* *room becomes the path of what is to be changed. */
-static sft_code edit_resolve(const char *path, const char *beneath, sft_link_policy link,
-                             char room[4096], bool *is_link, sft_error *err) {
-    os_info info;
+static sft_code edit_take_path(const char *path, char room[4096], sft_error *err) {
     size_t len = strlen(path);
-    *is_link = false;
     if (len >= 4096)
         return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
                          "expected a path of at most 4095 bytes, found %zu", len);
     memcpy(room, path, len + 1);
-    sft_code code = beneath ? edit_folder_beneath(room, beneath, err) : SFT_OK;
+    return SFT_OK;
+}
+
+/* The folder that path lies in. Of what was named by a file, no part of it is a link. */
+static sft_code edit_open_folder(const char *path, const char *beneath, int *fd, sft_error *err) {
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    if (beneath && len > strlen(beneath)) {
+        folder[len - 1] = '\0';
+        return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, err);
+    }
+    int error = os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
+}
+
+/* A file whose folder stays the same one, whoever renames it or one above it: what is looked at,
+ * changed, replaced and removed is all in there. Where the system cannot name a file so, path and
+ * beneath stay. */
+static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sft_error *err) {
+    char held[4096];
+    const char *slash = strrchr(path, '/');
+    sft_code code = edit_open_folder(path, *beneath, folder, err);
+    if (code != SFT_OK) return code;
+    if (os_path_in(*folder, slash ? slash + 1 : path, held, sizeof held) == 0) {
+        memcpy(path, held, strlen(held) + 1);
+        *beneath = NULL;
+    } else {
+        (void)os_close(*folder);
+        *folder = -1;
+    }
+    return SFT_OK;
+}
+
+/* path, as the caller named it, becomes that of what is to be changed. */
+static sft_code edit_resolve(char path[4096], const char **beneath, sft_link_policy link,
+                             int *folder, bool *is_link, sft_error *err) {
+    char real[4096];
+    os_info info;
+    bool follows = link == SFT_LINK_FOLLOW && !*beneath;
+    *is_link = false;
+    sft_code code = edit_hold(path, beneath, folder, err);
     if (code != SFT_OK) return code;
     int error = os_info_path(path, false, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
     *is_link = link == SFT_LINK_REPLACE;
     if (*is_link) return SFT_OK;
-    error = os_real_path(path, room, 4096);
-    bool follows = link == SFT_LINK_FOLLOW && !beneath;
-    if (error && follows)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    return follows
-               ? SFT_OK
-               : edit_refuse_link(error ? "what cannot be reached" : room, err);
+    error = os_real_path(path, real, sizeof real);
+    if (!follows) return edit_refuse_link(error ? "what cannot be reached" : real, err);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    memcpy(path, real, strlen(real) + 1);
+    if (*folder >= 0) (void)os_close(*folder);
+    *folder = -1;
+    return edit_hold(path, beneath, folder, err);
 }
 
 /* ── Opening ── */
@@ -105,14 +132,15 @@ static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how)
     edit->limits = how->limits;
     edit->metadata.last = &edit->metadata.first;
     edit->names.last = &edit->names.first;
-    edit->fd = -1;
+    edit->fd = edit->folder = -1;
     sfti_seed_draw(edit, edit->seed);
     return edit;
 }
 
 /* What a link leads to is read only, for a file of its own. */
 static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
-    sft_code code = sfti_open_beneath(edit->path, edit->open.beneath, OS_BENEATH_READ, fd, err);
+    const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
+    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, fd, err);
     int error = code == SFT_OK ? os_info_fd(*fd, info) : 0;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
 }
@@ -120,7 +148,7 @@ static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_er
 static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
     sft_code code = edit->is_link
                         ? open_linked(edit, &edit->fd, &edit->info, err)
-                        : sfti_edit_open_file(edit->path, edit->open.beneath, false, &edit->fd,
+                        : sfti_edit_open_file(edit->path, edit->beneath, false, &edit->fd,
                                               &edit->info, err);
     if (code != SFT_OK) return code;
     if (edit->info.kind != OS_FILE)
@@ -161,7 +189,7 @@ static void edit_shut(sft_edit *edit) {
 static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     const sft_edit_options *o = &edit->options;
     sft_code code =
-        sfti_journal_recover(edit->path, edit->open.beneath, o->force, o->no_sync, &edit->alloc,
+        sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync, &edit->alloc,
                              NULL, err);
     return code == SFT_OK ? edit_open_model(edit, err) : code;
 }
@@ -182,8 +210,12 @@ static sft_code edit_open_calm(sft_edit *edit, sft_error *err) {
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
     const sft_edit_options *o = &edit->options;
-    sft_code code = edit_resolve(path, edit->open.beneath, o->link, edit->path, &edit->is_link,
-                                 err);
+    edit->named = path;
+    edit->beneath = edit->open.beneath;
+    sft_code code = edit_take_path(path, edit->path, err);
+    if (code == SFT_OK)
+        code = edit_resolve(edit->path, &edit->beneath, o->link, &edit->folder, &edit->is_link,
+                            err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
                                           : edit_open_calm(edit, err);
@@ -211,6 +243,7 @@ void sft_edit_close(sft_edit *edit) {
     if (!edit) return;
     sft_allocator alloc = edit->alloc;
     edit_shut(edit);
+    if (edit->folder >= 0) (void)os_close(edit->folder);
     sfti_arena_free(&edit->arena);
     sfti_release(&alloc, edit, sizeof *edit);
 }
@@ -234,8 +267,8 @@ static bool wish_copy(sft_edit *edit, sft_span from, sft_span *to) {
 static sft_code wish_put(sft_edit *edit, sfti_wishes *to, sft_span key, sft_span value,
                          sft_error *err) {
     sfti_wish *wish = sfti_arena_take(&edit->arena, sizeof *wish);
-    if (!wish || !wish_copy(edit, key, &wish->key) || !wish_copy(edit, value, &wish->value))
-        return sfti_fail_memory(err, key.len + value.len);
+    if (!wish || !wish_copy(edit, value, &wish->value)) return sfti_fail_memory(err, value.len);
+    wish->key = key;
     wish->next = NULL;
     *to->last = wish;
     to->last = &wish->next;
@@ -261,18 +294,24 @@ static sft_span wish_text(sft_span text) {
     return text;
 }
 
+static sft_code wish_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
+    sft_span copy;
+    if (!wish_copy(edit, wish_text(key), &copy)) return sfti_fail_memory(err, key.len);
+    return wish_put(edit, &edit->metadata, copy, value, err);
+}
+
 sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     sft_code code = wish_check(key, "a metadata key", err);
     if (code == SFT_OK) code = wish_check(value, "a metadata value", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), wish_text(value), err);
+    return wish_pair(edit, key, wish_text(value), err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
     static const sft_span none = { NULL, 0 };
     sft_code code = wish_check(key, "a metadata key", err);
     if (code != SFT_OK) return code;
-    return wish_put(edit, &edit->metadata, wish_text(key), none, err);
+    return wish_pair(edit, key, none, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -281,18 +320,20 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (sft_span_equal(to, sft_span_cstr("__metadata__")))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
                                 "expected a new name, found the reserved __metadata__");
-    if (!sft_file_find(edit->file, from))
+    const sft_tensor *tensor = sft_file_find(edit->file, from);
+    if (!tensor)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
-    return wish_put(edit, &edit->names, wish_text(from), wish_text(to), err);
+    return wish_put(edit, &edit->names, wish_text(tensor->name), wish_text(to), err);
 }
 
 /* ── Recovery ── */
 
 sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
                           sft_edit_found *found, sft_error *err) {
-    char real[4096];
-    bool is_link;
+    char own_path[4096];
+    bool is_link = false;
+    int folder = -1;
     sft_edit_options own;
     sfti_open how;
     if (found) *found = SFT_EDIT_CLEAN;
@@ -301,7 +342,11 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     sft_code code = edit_settle(options, &own, &how, err);
     const char *beneath = how.options.beneath;
     if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
-    if (code == SFT_OK) code = edit_resolve(path, beneath, own.link, real, &is_link, err);
-    if (code != SFT_OK || is_link) return code; /* no edit of it went through a link */
-    return sfti_journal_recover(real, beneath, own.force, own.no_sync, &how.alloc, found, err);
+    if (code == SFT_OK) code = edit_take_path(path, own_path, err);
+    if (code == SFT_OK) code = edit_resolve(own_path, &beneath, own.link, &folder, &is_link, err);
+    if (code == SFT_OK && !is_link) /* no edit of it went through a link */
+        code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
+                                    err);
+    if (folder >= 0) (void)os_close(folder);
+    return code;
 }

@@ -47,7 +47,10 @@ struct sft_edit {
     sft_file *file;
     bool is_link; /* path is a link, to become a file of its own */
     bool applied;
-    char path[4096];
+    const char *named;   /* as the caller names it, while it is being opened */
+    const char *beneath; /* NULL once the folder is open */
+    int folder;          /* that the file lies in, or -1 */
+    char path[4096];     /* in that folder, whatever becomes of the folder's name */
 };
 
 /* The new head (length and header), and where it differs. */

@@ -7,7 +7,8 @@
 /* One making of the new text; all but the result is gone afterwards. */
 typedef struct heading {
     sft_edit *edit;
-    sfti_arena arena;
+    sfti_arena arena;  /* cuts and their texts */
+    sfti_arena tables; /* what is asked for */
     sft_span old; /* the header's text */
     sfti_change *metadata_items, *name_items;
     sfti_changes metadata, names;
@@ -25,11 +26,11 @@ static sft_code heading_memory(sft_error *err) {
 static bool wishes_table(heading *h, const sfti_wishes *wishes, sfti_change **items,
                          sfti_changes *out) {
     size_t count = 0;
-    *items = sfti_arena_array(&h->arena, wishes->count, sizeof **items);
+    *items = sfti_arena_array(&h->tables, wishes->count, sizeof **items);
     if (!*items) return false;
     for (const sfti_wish *wish = wishes->first; wish; wish = wish->next)
         (*items)[count++] = (sfti_change){ wish->key, wish->value };
-    return sfti_changes_begin(out, *items, count, h->edit->seed, &h->arena);
+    return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
 }
 
 /* From plain values to JSON text. */
@@ -56,18 +57,20 @@ static sft_span name_wished(const void *ctx, uint32_t entry) {
 /* No two new names are equal, and none is that of a tensor which keeps it. */
 static sft_code check_collisions(heading *h, sft_error *err) {
     const sfti_changes *names = &h->names;
+    sfti_arena work = { .alloc = h->edit->alloc };
+    sft_code code = SFT_OK;
     sfti_names table;
-    if (!sfti_names_begin(&table, names->count, h->edit->seed, name_wished, names->items,
-                          &h->arena))
+    if (!sfti_names_begin(&table, names->count, h->edit->seed, name_wished, names->items, &work))
         return heading_memory(err);
-    for (uint32_t i = 0; i < names->count; i++) {
+    for (uint32_t i = 0; i < names->count && code == SFT_OK; i++) {
         sft_span to = names->items[i].value;
         bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
         bool kept = sft_file_find(h->edit->file, to) != NULL &&
                     sfti_names_find(&names->names, to) == SFTI_NO_NAME;
-        if (twice || kept) return heading_collision(to, err);
+        if (twice || kept) code = heading_collision(to, err);
     }
-    return SFT_OK;
+    sfti_arena_free(&work);
+    return code;
 }
 
 static sft_code heading_tables(heading *h, sft_error *err) {
@@ -213,26 +216,30 @@ static sft_code head_make(heading *h, sfti_new_head *head, sft_error *err) {
 }
 
 /* Nothing is written that would not be read. */
-static sft_code head_check(heading *h, const sfti_new_head *head, sft_error *err) {
+static sft_code head_check(const sft_edit *edit, const sfti_new_head *head, sft_error *err) {
     sft_span text = { head->data + SFTI_PREFIX, head->len - SFTI_PREFIX };
+    sfti_arena arena = { .alloc = edit->alloc };
     uint64_t size;
     sfti_model model;
-    if (!sfti_add(h->edit->info.size, head->grown, &size)) size = SFT_SIZE_UNKNOWN;
-    return sfti_model_read(text, size, &h->edit->limits, h->edit->seed, NULL, &h->arena, &model,
-                           err);
+    if (!sfti_add(edit->info.size, head->grown, &size)) size = SFT_SIZE_UNKNOWN;
+    sft_code code = sfti_model_read(text, size, &edit->limits, edit->seed, NULL, &arena, &model,
+                                    err);
+    sfti_arena_free(&arena);
+    return code;
 }
 
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     heading h = { .edit = edit, .old = sft_file_header(edit->file) };
     memset(out, 0, sizeof *out);
-    h.arena.alloc = edit->alloc;
+    h.arena.alloc = h.tables.alloc = edit->alloc;
     sfti_cuts_begin(&h.cuts, &h.arena);
     sft_code code = heading_tables(&h, err);
     if (code == SFT_OK) code = head_cuts(&h, err);
+    sfti_arena_free(&h.tables);
     if (code == SFT_OK) code = head_make(&h, out, err);
+    sfti_arena_free(&h.arena); /* the check takes as much again */
     if (code == SFT_OK && (out->grown > 0 || out->first < out->last))
-        code = head_check(&h, out, err);
-    sfti_arena_free(&h.arena);
+        code = head_check(edit, out, err);
     if (code != SFT_OK) sfti_edit_head_free(edit, out);
     return code;
 }

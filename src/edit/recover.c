@@ -137,6 +137,7 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     if (code != SFT_OK) return code;
     code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
     if (code == SFT_OK) code = mend_journal(&m, &state, err);
+    os_unlock(m.fd);
     (void)os_close(m.fd);
     sfti_journal_close(&m.journal);
     if (code == SFT_OK && found) *found = state;

@@ -358,9 +358,10 @@ sft_code sft_repair_write(const sft_repair *repair, sft_sink sink, const sft_job
     options.has_metadata = repair->has_metadata;
     options.level = repair->level;
     options.alloc = &repair->alloc;
-    sfti_plan_of of = { .pairs = repair, .pair_at = repair_pair,
-                        .pair_count = repair->pair_count };
-    return sfti_save_parts(repair->parts, repair->count, &of, &options, sink, job, err);
+    options.pair_at = repair_pair;
+    options.pair_ctx = repair;
+    return sft_save_parts(repair->parts, repair->count, NULL, repair->pair_count, &options, sink,
+                          job, err);
 }
 
 void sft_repair_close(sft_repair *repair) {

@@ -81,6 +81,7 @@ static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_erro
 }
 
 void sfti_target_close(sft_edit *edit, sfti_target *target) {
+    if (target->fd >= 0) os_unlock(target->fd);
     if (target->fd >= 0) (void)os_close(target->fd);
     sfti_release(&edit->alloc, target->old_head, target->old_len);
 }
@@ -89,7 +90,7 @@ void sfti_target_close(sft_edit *edit, sfti_target *target) {
 static sft_code target_open_fd(const sft_edit *edit, sfti_target *target, sft_error *err) {
     os_info info;
     if (!edit->is_link)
-        return sfti_edit_open_file(edit->path, edit->open.beneath, true, &target->fd, &info, err);
+        return sfti_edit_open_file(edit->path, edit->beneath, true, &target->fd, &info, err);
     int error = os_open_write(edit->path, &target->fd);
     if (error) target->fd = -1;
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing") : SFT_OK;

@@ -24,19 +24,18 @@ typedef struct pair_walk {
     size_t count, decoded_bytes;
 } pair_walk;
 
-/* The last event's string as a place, decoded if it has escapes. */
-static void place_string(sfti_reading *r, const sfti_json *json, pair_walk *walk,
-                         uint32_t *place, uint32_t *len) {
-    size_t bytes = json->text.len;
-    *place = (uint32_t)(json->text.data - r->text.data);
-    *len = (uint32_t)bytes;
-    if (!json->escaped) return;
+/* The place of the last event's string, decoded if it has escapes. An escape is longer than
+ * what it stands for, so that places of decoded strings stay below 2^31, lengths and all. */
+static uint32_t place_string(sfti_reading *r, const sfti_json *json, pair_walk *walk) {
+    if (!json->escaped) return (uint32_t)(json->text.data - r->text.data);
+    uint32_t place = (uint32_t)walk->decoded_bytes, len = (uint32_t)json->text.len;
     if (walk->decoded) {
-        bytes = sfti_json_decode(json->text, walk->decoded + walk->decoded_bytes);
-        *place = (uint32_t)walk->decoded_bytes;
-        *len = (uint32_t)bytes | SFTI_DECODED;
+        char *at = walk->decoded + place;
+        len = (uint32_t)sfti_json_decode(json->text, at + sizeof len);
+        memcpy(at, &len, sizeof len);
     }
-    walk->decoded_bytes += bytes;
+    walk->decoded_bytes += sizeof len + len;
+    return place | SFTI_DECODED;
 }
 
 /* Pairs up to the closing brace. A value that is no string is told once, by the counting
@@ -44,14 +43,14 @@ static void place_string(sfti_reading *r, const sfti_json *json, pair_walk *walk
 static bool walk_pairs(sfti_reading *r, sfti_json *json, pair_walk *walk) {
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
         sfti_pair pair;
-        place_string(r, json, walk, &pair.key, &pair.key_len);
+        pair.key = place_string(r, json, walk);
         if (sfti_json_next(json) != SFTI_JSON_STRING) {
             if (!walk->pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
             if (r->fatal) return false;
             sfti_json_skip(json);
             continue;
         }
-        place_string(r, json, walk, &pair.value, &pair.value_len);
+        pair.value = place_string(r, json, walk);
         if (walk->pairs) walk->pairs[walk->count] = pair;
         walk->count++;
     }

@@ -45,10 +45,6 @@ static sft_span tensor_name(const void *ctx, uint32_t entry) {
     return sfti_tensor_at(&((const sfti_model *)ctx)->tensors, entry)->name;
 }
 
-static sft_span pair_key(const void *ctx, uint32_t entry) {
-    return sfti_model_pair(ctx, entry).key;
-}
-
 const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
     sfti_names names = model->names;
     names.ctx = model; /* the model may have moved since */
@@ -56,16 +52,26 @@ const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
     return entry == SFTI_NO_NAME ? NULL : sfti_tensor_at(&model->tensors, entry);
 }
 
-static sft_span placed_span(const sfti_model *model, uint32_t place, uint32_t len) {
-    const char *from = len & SFTI_DECODED ? model->decoded : model->text.data;
-    sft_span span = { from + place, len & ~SFTI_DECODED };
-    return span;
+static sft_span placed_span(const sfti_model *model, uint32_t place) {
+    if (place & SFTI_DECODED) {
+        const char *at = model->decoded + (place & ~SFTI_DECODED);
+        uint32_t len;
+        memcpy(&len, at, sizeof len);
+        return (sft_span){ at + sizeof len, len };
+    }
+    const char *at = model->text.data + place;
+    const char *quote = memchr(at, '"', model->text.len - place);
+    return (sft_span){ at, (size_t)(quote - at) }; /* there is one: the string was read */
+}
+
+static sft_span pair_key(const void *ctx, uint32_t entry) {
+    const sfti_model *model = ctx;
+    return placed_span(model, model->metadata[entry].key);
 }
 
 sft_pair sfti_model_pair(const sfti_model *model, size_t i) {
     const sfti_pair *p = &model->metadata[i];
-    sft_pair pair = { placed_span(model, p->key, p->key_len),
-                      placed_span(model, p->value, p->value_len) };
+    sft_pair pair = { placed_span(model, p->key), placed_span(model, p->value) };
     return pair;
 }
 
@@ -134,7 +140,7 @@ static bool index_names(sfti_reading *r, size_t *dead) {
  * one's place. */
 static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
     sfti_pair *pairs = r->model->metadata;
-    sft_span key = sfti_model_pair(r->model, i).key;
+    sft_span key = pair_key(r->model, (uint32_t)i);
     pairs[*kept] = pairs[i];
     uint32_t first = sfti_names_put(&r->model->keys, key, hash, (uint32_t)*kept);
     if (first == *kept) {
@@ -142,7 +148,6 @@ static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
         return true;
     }
     pairs[first].value = pairs[*kept].value;
-    pairs[first].value_len = pairs[*kept].value_len;
     return r->limits->level < SFT_LEVEL_DEFAULT || report_key(r, key);
 }
 
@@ -156,7 +161,7 @@ static bool index_keys(sfti_reading *r) {
         uint64_t *hash = &ahead[i % PREFETCH];
         if (i >= PREFETCH && !keep_pair(r, i - PREFETCH, *hash, &kept)) return false;
         if (i >= count) continue;
-        *hash = sfti_names_hash(sfti_model_pair(m, i).key, r->seed);
+        *hash = sfti_names_hash(pair_key(m, (uint32_t)i), r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;

@@ -55,11 +55,14 @@ typedef enum os_beneath {
                          from a snapshot of a Hub cache to its blobs (base/hub.h) */
     OS_BENEATH_OWN,   /* for reading; ELOOP if any part of the name is a link */
     OS_BENEATH_WRITE, /* for reading and writing; ELOOP likewise */
-    OS_BENEATH_FOLDER /* a folder, to see that it is there; ELOOP likewise */
+    OS_BENEATH_FOLDER /* a folder, "" the one itself, for os_path_in; ELOOP likewise */
 } os_beneath;
 int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd);
 /* Remove a name, were it a link's; ELOOP if a part above it is a link. */
 int os_unlink_beneath(const char *folder, const char *name);
+/* A path to a name in an open folder, which leads there whatever becomes of the folder's own
+ * name. EOPNOTSUPP where the system has no such paths. */
+int os_path_in(int folder, const char *name, char *out, size_t room);
 
 /* ── Folders ── */
 /* Calls each(ctx, name, kind) for every entry but "." and ".."; stops early, and
@@ -106,6 +109,10 @@ int os_lease(int fd, bool hold);
 /* Lock among those who ask for it, until closed. EAGAIN when somebody holds it; EOPNOTSUPP
  * where the file system has no locks. */
 int os_lock(int fd);
+/* Let go of it at once: a process that was forked meanwhile has the file open, too. */
+void os_unlock(int fd);
+/* Number of this process: another one in a process that it forks. */
+uint64_t os_process(void);
 /* Bytes to the disk past the page cache: offset, length and memory then in whole units.
  * EOPNOTSUPP where the file system does not. */
 int os_set_direct(int fd, bool direct);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -283,6 +284,10 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     int root, error = open_folder(folder, &root);
     *fd = -1;
     if (error) return error;
+    if (how == OS_BENEATH_FOLDER && !*name) {
+        *fd = root;
+        return 0;
+    }
     flags = how == OS_BENEATH_FOLDER ? FOLDER_FLAGS
                                      : flags | (how == OS_BENEATH_WRITE ? O_RDWR : O_RDONLY);
     error = open_in(root, name, flags, how == OS_BENEATH_READ, fd);
@@ -301,4 +306,14 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = unlinkat(at, last, 0) == 0 ? 0 : errno;
     (void)close(at);
     return error;
+}
+
+int os_path_in(int folder, const char *name, char *out, size_t room) {
+    struct stat open_one, there;
+    int len = snprintf(out, room, "/proc/self/fd/%d", folder);
+    if (len < 0 || (size_t)len >= room) return ENAMETOOLONG;
+    if (fstat(folder, &open_one) != 0) return errno;
+    bool same = stat(out, &there) == 0 && there.st_dev == open_one.st_dev &&
+                there.st_ino == open_one.st_ino;
+    return same ? join_parts(out, (size_t)len, name, out, room) : EOPNOTSUPP;
 }

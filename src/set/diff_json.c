@@ -53,7 +53,7 @@ static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
 
 static void djson_tensor(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "name", t->name);
+    sfti_json_put_text(w, "name", t->name);
     if (t->a && t->b) djson_what(w, t->what);
     djson_form(w, t->a, t->b);
     if (t->a && t->b) djson_values(w, t);
@@ -77,9 +77,9 @@ static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
     for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
         sft_diff_pair pair = sft_diff_pair_at(diff, i);
         sfti_json_open(w, '{');
-        sfti_json_put_span(w, "key", pair.key);
-        sfti_json_put_span(w, "a", pair.a);
-        sfti_json_put_span(w, "b", pair.b);
+        sfti_json_put_text(w, "key", pair.key);
+        sfti_json_put_text(w, "a", pair.a);
+        sfti_json_put_text(w, "b", pair.b);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

@@ -262,7 +262,7 @@ static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
                        const sft_tensor *tensor) {
     uint64_t bytes = tensor->end - tensor->begin;
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "name", tensor->name);
+    sfti_json_put_text(w, "name", tensor->name);
     sfti_json_put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
     sfti_json_put_shape(w, "shape", tensor->shape, tensor->rank);
     put_pair(w, "data_offsets", tensor->begin, tensor->end);

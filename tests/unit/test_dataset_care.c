@@ -405,6 +405,8 @@ static void a_lost_manifest(void **state) {
     foreign_there();
 }
 
+#define MANIFEST_PART ".dataset_manifest.json.sft-abcdef"
+
 /* A storage that tells no times: what may have been written now stays. */
 typedef struct timeless_each {
     sft_stored_fn each;
@@ -437,20 +439,40 @@ static void unknown_times(void **state) {
     orphan(ORPHAN, true);
     dead_job(100000);
     assert_int_equal(mkdir(temp_path("_job-" UUID "-index"), 0777), 0);
+    temp_write(MANIFEST_PART, "{", 1);
     gc_on(&s, 86400);
     has_not("\"young\":false");
     assert_true(ds_exists(ORPHAN) && ds_exists("_job-" UUID "/" ORPHAN));
-    assert_true(ds_exists("_job-" UUID "-index"));
+    assert_true(ds_exists("_job-" UUID "-index") && ds_exists(MANIFEST_PART));
     gc_on(&s, 0); /* no grace: nothing is young */
     assert_false(ds_exists(ORPHAN) || ds_exists("_job-" UUID) || ds_exists("_job-" UUID "-index"));
+    assert_false(ds_exists(MANIFEST_PART));
+}
+
+/* What a writer that was killed leaves of a manifest, and others' files that look like it. */
+static void parts_of_manifests(void **state) {
+    static const char *const kept[] = { ".dataset_manifest.json.sft", ".dataset_manifest.json",
+                                        ".model.safetensors.sft-abcdef",
+                                        "dataset_manifest.json.sft-abcdef" };
+    (void)state;
+    make_batch();
+    temp_write(MANIFEST_PART, "{", 1);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) temp_write(kept[i], "precious", 8);
+    gc(86400, true);
+    has("\"name\":\"" MANIFEST_PART "\",\"bytes\":1,\"young\":true,\"removed\":false}");
+    gc(0, true);
+    has("\"removed\":true}],\"bytes\":1");
+    assert_false(ds_exists(MANIFEST_PART));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) assert_true(ds_exists(kept[i]));
+    verify_whole(true);
 }
 
 /* Others' files in a folder that is named as a job's. */
 static void foreign_in_jobs(void **state) {
     static const char *const kept[] = { "thesis.txt", "model.safetensors", "index.parquet",
                                         "part-1.safetensors", ".hidden", ".x.sft-abcdef" };
-    static const char *const ours[] = { ORPHAN, "_tensor_index.parquet", "replaced-index",
-                                        "dataset_manifest.json", "." ORPHAN ".sft-abcdef" };
+    static const char *const ours[] = { ORPHAN, "_tensor_index.parquet", "dataset_manifest.json",
+                                        "." ORPHAN ".sft-abcdef" };
     char name[200];
     (void)state;
     make_batch();
@@ -465,7 +487,7 @@ static void foreign_in_jobs(void **state) {
         temp_write(name, "garbage", 7);
     }
     gc(0, true);
-    has("\"bytes\":35,\"young\":false,\"removed\":true,\"foreign\":7}");
+    has("\"bytes\":28,\"young\":false,\"removed\":true,\"foreign\":7}");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         (void)snprintf(name, sizeof name, "_job-" UUID "/%s", kept[i]);
         assert_true(ds_exists(name));
@@ -922,7 +944,7 @@ int main(void) {
         FOLDER_TEST(collected),    FOLDER_TEST(the_young),        FOLDER_TEST(kept_for_readers),
         FOLDER_TEST(a_lost_manifest), FOLDER_TEST(no_folder),     FOLDER_TEST(links),
         FOLDER_TEST(compacted),    FOLDER_TEST(put_together),     FOLDER_TEST(all_lost),
-        FOLDER_TEST(unknown_times), FOLDER_TEST(foreign_in_jobs),
+        FOLDER_TEST(unknown_times), FOLDER_TEST(parts_of_manifests), FOLDER_TEST(foreign_in_jobs),
         FOLDER_TEST(batches_together), FOLDER_TEST(many_batches),
         FOLDER_TEST(padded_batches), FOLDER_TEST(batches_left),
         FOLDER_TEST(not_compacted), FOLDER_TEST(changed_meanwhile), FOLDER_TEST(compact_stopped),

@@ -279,6 +279,49 @@ static void neither(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* ── A lock and processes that were forked while it was held ── */
+
+static sft_code lock_of_another(void) {
+    sft_storage other;
+    assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &other, &err), SFT_OK);
+    sft_code code = other.lock(other.ctx, 0, &err);
+    if (code == SFT_OK) other.unlock(other.ctx);
+    other.close(other.ctx);
+    return code;
+}
+
+static void lock_and_fork(void **state) {
+    sft_storage s;
+    int ends[2], status = -1;
+    (void)state;
+    assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &s, &err), SFT_OK);
+    assert_int_equal(s.lock(s.ctx, 0, &err), SFT_OK);
+    assert_int_equal(pipe(ends), 0);
+    pid_t lives = fork(); /* with all descriptors of this process */
+    if (lives == 0) {
+        char end;
+        close(ends[1]);
+        _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
+    }
+    pid_t lets_go = fork();
+    if (lets_go == 0) {
+        s.unlock(s.ctx);
+        s.close(s.ctx);
+        _exit(0);
+    }
+    assert_true(lives > 0 && lets_go > 0);
+    assert_int_equal(waitpid(lets_go, &status, 0), lets_go);
+    assert_int_equal(status, 0);
+    assert_int_equal(lock_of_another(), SFT_DATASET_BUSY); /* it was not the child's */
+    s.unlock(s.ctx);
+    assert_int_equal(lock_of_another(), SFT_OK);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(lives, &status, 0), lives);
+    assert_int_equal(status, 0);
+    s.close(s.ctx);
+}
+
 /* ── With a lock: others may not take it ── */
 
 static void lock_is_not_all(void **state) {
@@ -370,6 +413,7 @@ int main(void) {
         cmocka_unit_test(names),    FOLDER_TEST(loser_again), FOLDER_TEST(killed_behind),
         FOLDER_TEST(slow),          FOLDER_TEST(stood_still), FOLDER_TEST(old_files),
         FOLDER_TEST(neither),       FOLDER_TEST(lock_is_not_all), FOLDER_TEST(many_writers),
+        FOLDER_TEST(lock_and_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

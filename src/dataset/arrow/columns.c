@@ -279,7 +279,7 @@ static void schema_column(sfti_json_writer *w, const struct ArrowSchema *schema,
     char type[SFTI_ARROW_TEXT];
     sfti_arrow_type_text(schema->children[c->child], type);
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "name", c->name);
+    sfti_json_put_text(w, "name", c->name);
     sfti_ds_put_column(w, c);
     sfti_json_put_cstr(w, "arrow", type);
     sfti_json_close(w, '}');
@@ -292,7 +292,7 @@ static sft_code schema_write(const sft_dataset_options *options, const struct Ar
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
     sfti_json_put_cstr(&w, "mode", keyed ? "kv" : "batch");
-    sfti_json_put_span(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
+    sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
     sfti_json_key(&w, "columns");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < columns->count; i++) schema_column(&w, schema, &columns->column[i]);

@@ -136,6 +136,41 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
     return SFT_OK;
 }
 
+static bool adopted_number(const sft_file *file, const char *key, uint64_t *out) {
+    sft_span text;
+    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_digits(&text, 1, out) &&
+           text.len == 0;
+}
+
+/* Shards of ours, which the connector's append left out, may be those of a commit under way, unless
+ * that has its own in a folder of its job until it has the lock. */
+static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
+    if (c->swap.single || (c->swap.guard == SFTI_GUARD_LOCK && c->storage->move)) return SFT_OK;
+    sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                              "%s: expected a shard that an append forgot, found one that may be "
+                              "of a commit under way",
+                              name);
+    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
+    return code;
+}
+
+/* What no manifest tells of a shard. */
+static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_dataset_shard *facts,
+                            sft_error *err) {
+    sft_span mark;
+    facts->bytes = sft_file_size(file);
+    facts->samples = facts->valid_samples = adopted_samples(c, file);
+    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return SFT_OK;
+    if (adopted_number(file, "samples", &facts->samples)) facts->valid_samples = facts->samples;
+    (void)adopted_number(file, "valid_samples", &facts->valid_samples);
+    if (facts->valid_samples > facts->samples)
+        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "%s: expected at most %llu samples that are not padding, found %llu",
+                         facts->name, (unsigned long long)facts->samples,
+                         (unsigned long long)facts->valid_samples);
+    return adopt_guarded(c, facts->name, err);
+}
+
 static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
     sft_file *file = NULL;
     sft_code code =
@@ -147,11 +182,8 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
                          "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
     if (code == SFT_OK) code = adopt_columns(c, file, s->facts.name, err);
+    if (code == SFT_OK && forgotten) code = adopt_facts(c, file, &s->facts, err);
     s->facts.tensors = sft_file_count(file);
-    if (forgotten) {
-        s->facts.bytes = size;
-        s->facts.samples = s->facts.valid_samples = adopted_samples(c, file);
-    }
     s->known = true;
     sft_close(file);
     return code;

@@ -3,7 +3,7 @@
 
 static void write_shard(sfti_json_writer *w, const sft_dataset_shard *s) {
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "shard_path", sft_span_cstr(s->name));
+    sfti_json_put_text(w, "shard_path", sft_span_cstr(s->name));
     sfti_json_put_uint(w, "samples_count", s->samples);
     sfti_json_put_uint(w, "bytes", s->bytes);
     sfti_json_put_cstr(w, "sha256", s->sha256);
@@ -21,7 +21,7 @@ static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
         const sfti_ds_entry *e = &m->entries[i];
         sfti_json_key_span(w, e->key);
         sfti_json_open(w, '{');
-        sfti_json_put_span(w, "dtype", e->dtype);
+        sfti_json_put_text(w, "dtype", e->dtype);
         sfti_json_put_shape(w, "shape", e->shape, e->rank);
         sfti_json_close(w, '}');
     }
@@ -29,17 +29,17 @@ static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
 }
 
 static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_span(w, "generator", m->generator);
-    sfti_json_put_span(w, "commit", sft_span_cstr(m->commit));
-    if (*m->row_order) sfti_json_put_span(w, "row_order", sft_span_cstr(m->row_order));
+    sfti_json_put_text(w, "generator", m->generator);
+    sfti_json_put_text(w, "commit", sft_span_cstr(m->commit));
+    if (*m->row_order) sfti_json_put_text(w, "row_order", sft_span_cstr(m->row_order));
     sfti_json_put_uint(w, "version", m->version);
     if (m->mode)
-        sfti_json_put_span(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));
+        sfti_json_put_text(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));
     sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
-    sfti_json_put_span(w, "name_col", m->name_col);
-    sfti_json_put_span(w, "kv_separator", m->separator);
-    sfti_json_put_span(w, "tail_strategy", m->tail);
-    sfti_json_put_span(w, "index", m->index);
+    sfti_json_put_text(w, "name_col", m->name_col);
+    sfti_json_put_text(w, "kv_separator", m->separator);
+    sfti_json_put_text(w, "tail_strategy", m->tail);
+    sfti_json_put_text(w, "index", m->index);
     if (m->keep_until) sfti_json_put_uint(w, "keep_until", m->keep_until);
     if (m->dropped) sfti_json_put_uint(w, "dropped_samples", m->dropped);
 }
@@ -48,8 +48,8 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_e
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_span(&w, "format_version", sft_span_cstr("1.0"));
-    sfti_json_put_span(&w, "safetensors_version", sft_span_cstr("1.0"));
+    sfti_json_put_text(&w, "format_version", sft_span_cstr("1.0"));
+    sfti_json_put_text(&w, "safetensors_version", sft_span_cstr("1.0"));
     write_how(&w, m);
     sfti_json_put_uint(&w, "total_samples", m->total_samples);
     sfti_json_put_uint(&w, "total_valid_samples", m->total_valid);

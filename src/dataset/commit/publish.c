@@ -12,12 +12,14 @@
  *    moved shards are named by no manifest, and gc removes them.
  * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
  *    commit files this is the commit point already (swap.c).
- * 3. Move the old index into the job's folder, the new one into its place, and sync the folder. A
- *    crash leaves the old manifest beside an index of another commit, which readers pass over.
+ * 3. Move the new index into its place and sync the folder. If an old one is there: over a folder,
+ *    which Spark wrote, no file can be moved, so that is renamed first; a file stays, as the old
+ *    dataset's, until step 5. A crash leaves the old manifest beside a new index or none; readers
+ *    pass over an index of another commit.
  * 4. Replace the manifest: the commit point. A failure here may have happened after the
  *    replacement, so the manifest is read once more to see what is in force.
- * 5. Remove the shards that were replaced, the old index, the job's folder. A crash leaves some of
- *    them to gc; failures are only warnings.
+ * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
+ *    job's folder. A crash leaves some of them to gc; failures are only warnings.
  *
  * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
  * its shards back, too, so that it can be prepared again. */
@@ -26,7 +28,8 @@ typedef struct publication {
     sft_commit *c;
     sft_warn_fn warn;
     void *warn_ctx;
-    bool old_moved, old_is_folder; /* the old index is in the job's folder, as old_name */
+    bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool old_moved;                /* to old_name */
     bool new_moved;                /* the new one is in its place */
     char old_name[80];
 } publication;
@@ -49,7 +52,7 @@ static void publish_clean(const publication *p) {
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
-    if (p->old_is_folder) publish_remove(p, p->old_name, true);
+    if (p->old_moved) publish_remove(p, p->old_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
 }
 
@@ -72,23 +75,24 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
     return SFT_OK;
 }
 
-static bool index_find(void *ctx, const sft_stored *object) {
+static bool index_each(void *ctx, const sft_stored *object) {
     publication *p = ctx;
     if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
-    p->old_moved = true;
+    p->old_there = true;
     p->old_is_folder = object->folder;
     return false;
 }
 
-/* An index that Spark wrote is a folder: no file can be moved over it, and it gets a folder of its
- * own beside the job's. */
+static sft_code index_find(publication *p, const char *index, sft_error *err) {
+    const sft_storage *s = p->c->storage;
+    return index && s->move ? s->list(s->ctx, "", index_each, p, err) : SFT_OK;
+}
+
+/* A folder gets a name of its own beside the job's: it cannot be in it. */
 static sft_code index_move_old(publication *p, sft_error *err) {
-    sft_commit *c = p->c;
-    sft_code code = c->storage->list(c->storage->ctx, "", index_find, p, err);
-    if (code || !p->old_moved) return code;
-    (void)snprintf(p->old_name, sizeof p->old_name, "%s%s", c->job_folder,
-                   p->old_is_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
-    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->old_name, err);
+    const sft_storage *s = p->c->storage;
+    (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
+    sft_code code = s->move(s->ctx, SFTI_DATASET_INDEX, p->old_name, err);
     p->old_moved = code == SFT_OK;
     return code;
 }
@@ -107,7 +111,7 @@ static sft_code publish_index(publication *p, const char *index, sft_error *err)
     sft_commit *c = p->c;
     if (!index || !c->storage->move) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
-    sft_code code = index_move_old(p, err);
+    sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
     if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
     p->new_moved = code == SFT_OK;
     return code;
@@ -146,7 +150,8 @@ static void publish_follow(publication *p, const char *index) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
-    sft_code code = publish_index(p, index, &what);
+    sft_code code = index_find(p, index, &what);
+    if (code == SFT_OK) code = publish_index(p, index, &what);
     if (code == SFT_OK) code = publish_settle(c, "", &what);
     if (code) publish_warn(p, &what);
     code = sfti_ds_swap_put(&c->swap, &outcome, &what);
@@ -156,14 +161,16 @@ static void publish_follow(publication *p, const char *index) {
 }
 
 /* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
- * it replaced stays, for a power cut may bring the old manifest back. */
-static sft_code publish_put(publication *p, sft_error *err) {
+ * it replaced stays, for a power cut may bring the old manifest back. index: NULL unless it is to
+ * be moved over an old one. */
+static sft_code publish_put(publication *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
     sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
     publish_state(c, outcome);
     if (code == SFT_OK) {
+        if (publish_index(p, index, &what)) publish_warn(p, &what);
         publish_clean(p);
     } else if (c->state == COMMIT_PUBLISHED) {
         publish_warn(p, &what);
@@ -191,9 +198,11 @@ static sft_code publish_point(publication *p, const char *index, sft_error *err)
         if (err) *err = what;
         return code;
     }
-    code = publish_index(p, index, err);
+    code = index_find(p, index, err);
+    bool later = p->old_there && !p->old_is_folder;
+    if (code == SFT_OK && !later) code = publish_index(p, index, err);
     if (code == SFT_OK) code = publish_settle(c, "", err);
-    return code ? code : publish_put(p, err);
+    return code ? code : publish_put(p, later ? index : NULL, err);
 }
 
 /* An append that another commit came before can be prepared again: its shards go back to where
@@ -211,7 +220,7 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publication p = { c, warn, warn_ctx, false, false, false, { 0 } };
+    publication p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");

@@ -90,7 +90,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     /* Without a manifest, which may have been deleted, no shard is known to be garbage. */
     if (part && !g->has_manifest) return true;
     bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
-                        : (object->folder && sfti_ds_is_job(name)) ||
+                        : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
                               gc_commit_file(g, object, name);
     if (!garbage) return true;
     gc_item *item = sfti_arena_take(&g->arena, sizeof *item + len + 1);

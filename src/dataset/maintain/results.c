@@ -42,14 +42,14 @@ static const char *info_mode(const sfti_ds_manifest *m) {
 
 static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_cstr(w, "mode", info_mode(m));
-    sfti_json_put_span(w, "generator", m->generator);
+    sfti_json_put_text(w, "generator", m->generator);
     sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
     sfti_json_put_uint(w, "version", m->version);
     sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
-    sfti_json_put_span(w, "name_col", m->name_col);
-    sfti_json_put_span(w, "kv_separator", m->separator);
-    sfti_json_put_span(w, "tail_strategy", m->tail);
-    sfti_json_put_span(w, "index", m->index);
+    sfti_json_put_text(w, "name_col", m->name_col);
+    sfti_json_put_text(w, "kv_separator", m->separator);
+    sfti_json_put_text(w, "tail_strategy", m->tail);
+    sfti_json_put_text(w, "index", m->index);
 }
 
 sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path,
@@ -80,7 +80,7 @@ typedef struct ls_filter {
 
 static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard) {
     sfti_json_open(w, '{');
-    sfti_json_put_span(w, "name", t->name);
+    sfti_json_put_text(w, "name", t->name);
     sfti_json_put_cstr(w, "shard", shard);
     sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
     sfti_json_put_shape(w, "shape", t->shape, t->rank);

@@ -431,7 +431,7 @@ static sft_code verify_result(const verification *v, const char *path, const cha
     sfti_json_put_uint(&w, "bytes", m->total_bytes);
     sfti_json_put_uint(&w, "samples", m->total_samples);
     sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
-    sfti_json_put_span(&w, "index", m->index);
+    sfti_json_put_text(&w, "index", m->index);
     sfti_json_put_uint(&w, "finding_count", v->findings.count);
     verify_array(&w, "findings", v->findings.first);
     sfti_json_put_uint(&w, "orphan_count", v->orphans.count);

@@ -55,16 +55,10 @@ static bool commit_digest_shown(sft_span text) {
 
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
     const size_t start = sizeof SFTI_COMMIT_FILE - 1;
-    uint64_t value = 0;
-    size_t i = start;
     if (name.len <= start || memcmp(name.data, SFTI_COMMIT_FILE, start) != 0) return false;
-    for (; i < name.len && name.data[i] >= '0' && name.data[i] <= '9'; i++)
-        if (!sfti_mul(value, 10, &value) ||
-            !sfti_add(value, (uint64_t)(name.data[i] - '0'), &value))
-            return false;
-    if (i == start || i == name.len || name.data[i] != '-') return false;
-    *number = value;
-    return commit_digest_shown((sft_span){ name.data + i + 1, name.len - i - 1 });
+    sft_span rest = { name.data + start, name.len - start };
+    if (!sfti_ds_digits(&rest, 1, number) || rest.len == 0 || *rest.data != '-') return false;
+    return commit_digest_shown((sft_span){ rest.data + 1, rest.len - 1 });
 }
 
 /* ── Reading ── */

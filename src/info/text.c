@@ -51,14 +51,29 @@ bool sfti_ends_with(sft_span text, const char *suffix) {
     return text.len >= len && (len == 0 || letters_at(text.data + text.len - len, suffix, len));
 }
 
+sft_span sfti_from(sft_span text, size_t n) {
+    return (sft_span){ text.data + n, text.len - n };
+}
+
+bool sfti_skip(sft_span *text, const char *prefix) {
+    bool found = sfti_starts_with(*text, prefix);
+    if (found) *text = sfti_from(*text, strlen(prefix));
+    return found;
+}
+
+sft_span sfti_leaf_name(sft_span text) {
+    text = sfti_trim(text);
+    for (size_t i = text.len; i-- > 0;)
+        if (text.data[i] == '/' || text.data[i] == '\\') return sfti_from(text, i + 1);
+    return text;
+}
+
 bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece) {
     if (rest->len == 0) return false;
     const char *end = memchr(rest->data, separator, rest->len);
     piece->data = rest->data;
     piece->len = end ? (size_t)(end - rest->data) : rest->len;
-    size_t used = end ? piece->len + 1 : piece->len;
-    rest->data += used;
-    rest->len -= used;
+    *rest = sfti_from(*rest, end ? piece->len + 1 : piece->len);
     return true;
 }
 

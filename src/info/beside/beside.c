@@ -1,320 +1,9 @@
 #include "info/beside/beside.h"
 
-#include "base/utf8.h"
-
-#include <errno.h>
 #include <string.h>
 
-#define BESIDE_MOST ((uint64_t)64 << 20)
-#define BESIDE_HASHES 1024 /* of one sidecar */
 #define BESIDE_PATH 4096
 #define BESIDE_ROWS 32
-
-/* ── Reading ── */
-
-sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name) {
-    if (folder_path.len == 0 || sft_span_equal(folder_path, sft_span_cstr(".")))
-        return sfti_info_text(info, "%.*s", (int)name.len, name.data);
-    const char *slash = folder_path.data[folder_path.len - 1] == '/' ? "" : "/";
-    return sfti_info_text(info, "%.*s%s%.*s", (int)folder_path.len, folder_path.data, slash,
-                          (int)name.len, name.data);
-}
-
-static bool beside_failed(sft_info *info, int error, const char *what, sft_span *out) {
-    char text[128];
-    *out = sfti_info_text(info, "cannot %s: %s", what,
-                          os_error_text(error, text, sizeof text));
-    return false;
-}
-
-static bool read_bytes(sft_info *info, int fd, char *into, size_t len, size_t *used,
-                       sft_span *error) {
-    size_t got = 1;
-    *used = 0;
-    while (*used < len && got > 0) {
-        int failed = os_pread(fd, into + *used, len - *used, *used, &got);
-        if (failed) return beside_failed(info, failed, "read", error);
-        *used += got;
-    }
-    return true;
-}
-
-static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint64_t *size,
-                      sft_span *error) {
-    os_info about;
-    size_t used;
-    int failed = os_info_fd(fd, &about);
-    if (failed) return beside_failed(info, failed, "read", error);
-    if (about.kind != OS_FILE) {
-        *error = sft_span_cstr("expected a regular file, found something else");
-        return false;
-    }
-    size_t len = (size_t)(about.size < most ? about.size : most);
-    char *room = sfti_arena_take(&info->arena, len + 1);
-    if (!room) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return false;
-    }
-    if (!read_bytes(info, fd, room, len, &used, error)) return false;
-    room[used] = '\0';
-    *out = (sft_span){ room, used };
-    *size = about.size;
-    return true;
-}
-
-bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
-                      uint64_t *size, sft_span *error) {
-    int fd;
-    sft_span folder = sfti_info_text(info, "%.*s", (int)(path.len - name.len), path.data);
-    if (info->code) return false;
-    int failed = os_open_beneath(folder.data, path.data + folder.len, OS_BENEATH_READ, &fd);
-    if (failed == EXDEV) {
-        *error = sft_span_cstr("expected a file in the model's folder, found a link that leads out "
-                               "of it");
-        return false;
-    }
-    if (failed) return beside_failed(info, failed, "open", error);
-    bool read = read_open(info, fd, most, out, size, error);
-    (void)os_close(fd);
-    return read;
-}
-
-/* The whole of a text file, UTF-8, without a byte order mark. */
-static bool read_text_file(sft_info *info, sft_span path, sft_span name, sft_span *out,
-                           sft_span *error) {
-    uint64_t size, most = info->options.max_file_bytes;
-    if (most == 0) most = BESIDE_MOST;
-    if (most > SIZE_MAX / 4) most = SIZE_MAX / 4;
-    if (!sfti_beside_read(info, path, name, most, out, &size, error)) return false;
-    if (size > most) {
-        *error = sfti_info_text(info, "expected at most %llu bytes, found %llu",
-                                (unsigned long long)most, (unsigned long long)size);
-        return false;
-    }
-    size_t good = sfti_utf8_check(out->data, out->len);
-    if (good < out->len) {
-        *error = sfti_info_text(info, "expected UTF-8, found another byte at %zu", good);
-        return false;
-    }
-    if (out->len >= 3 && memcmp(out->data, "\xEF\xBB\xBF", 3) == 0)
-        *out = (sft_span){ out->data + 3, out->len - 3 };
-    return true;
-}
-
-/* ── What sidecars record of the file ── */
-
-uint64_t sfti_side_file_size(const sft_info *info) {
-    if (!info->set || sft_set_shard_count(info->set) != 1) return 0;
-    uint64_t size = sft_file_size(sft_set_shard(info->set, 0));
-    return size == SFT_SIZE_UNKNOWN ? 0 : size;
-}
-
-bool sfti_side_size_fits(const sft_info *info, uint64_t bytes) {
-    uint64_t size = sfti_side_file_size(info);
-    if (size == 0 || bytes == 0) return false;
-    return (size > bytes ? size - bytes : bytes - size) <= 1024;
-}
-
-void sfti_side_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes) {
-    if (bytes == 0 || sfti_side_size_fits(info, sidecar->size_claim)) return;
-    if (sidecar->size_claim == 0 || sfti_side_size_fits(info, bytes)) sidecar->size_claim = bytes;
-}
-
-bool sfti_side_own_name(const sft_info *info, sft_span name) {
-    name = sfti_base_name(sfti_trim(name));
-    return name.len > 0 && sft_span_equal(name, sfti_base_name(info->path));
-}
-
-static size_t hash_digits(const char *algo) {
-    static const struct { const char *algo; size_t digits; } known[] = {
-        { "sha256", 64 }, { "autov2", 10 }, { "autov3", 12 }, { "sshs_model", 64 },
-        { "crc32_civitai", 8 }, { "blake3", 64 },
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].algo, algo) == 0) return known[i].digits;
-    return 0;
-}
-
-void sfti_side_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
-                    sft_span source) {
-    sft_span hex;
-    if (sidecar->hashes.count >= BESIDE_HASHES) return;
-    if (!sfti_info_hash(info, value, hash_digits(algo), &hex)) return;
-    sfti_claim *claim = sfti_info_push(info, &sidecar->hashes, sizeof *claim);
-    if (!claim) return;
-    claim->algo = algo;
-    claim->value = hex;
-    claim->source = source;
-}
-
-/* ── Matching ── */
-
-typedef struct beside_digests {
-    sft_span sha256, autov2, autov3, crc32, crc32_civitai, blake3; /* empty: not computed */
-} beside_digests;
-
-static void take_digest(sfti_walk *walk, const sfti_walk_row *row) {
-    sft_span *slot = (sft_span *)(void *)((char *)walk->ctx + row->field);
-    sft_span hex;
-    if (walk->json.type != SFTI_JSON_STRING || slot->len > 0) return;
-    size_t digits = (size_t)row->trust;
-    sft_span text = sfti_trim(walk->text);
-    if (text.len > digits && row->word) text.len = digits;
-    if (sfti_info_hash(walk->info, text, digits, &hex)) *slot = hex;
-}
-
-#define DIGEST_ROW(pattern, member, digits, word) \
-    { pattern, take_digest, (int)offsetof(beside_digests, member), digits, word }
-
-static void parse_digests(sft_info *info, sft_span computed, beside_digests *out) {
-    static const sfti_walk_row rows[] = {
-        DIGEST_ROW("/sha256", sha256, 64, NULL),
-        DIGEST_ROW("/sha256", autov2, 10, "cut"),
-        DIGEST_ROW("/autov2", autov2, 10, NULL),
-        DIGEST_ROW("/autov3", autov3, 12, NULL),
-        DIGEST_ROW("/sshs_model", autov3, 12, "cut"),
-        DIGEST_ROW("/crc32", crc32, 8, NULL),
-        DIGEST_ROW("/crc32_civitai", crc32_civitai, 8, NULL),
-        DIGEST_ROW("/blake3", blake3, 64, NULL),
-    };
-    memset(out, 0, sizeof *out);
-    if (computed.len > 0)
-        (void)sfti_info_walk(info, sfti_info_copy(info, computed), sft_span_cstr("computed"),
-                             rows, sizeof rows / sizeof *rows, out);
-}
-
-bool sfti_same_crc(sft_span a, sft_span b) {
-    if (a.len != 8 || b.len != 8) return false;
-    if (sft_span_equal(a, b)) return true;
-    for (size_t i = 0; i < 8; i += 2)
-        if (memcmp(a.data + i, b.data + 6 - i, 2) != 0) return false;
-    return true;
-}
-
-typedef struct beside_verdict {
-    bool same, same_weights;   /* a recorded hash equals */
-    bool whole, weights;       /* one was compared */
-    bool weights_recorded;
-} beside_verdict;
-
-static void weigh_hash(const sfti_claim *claim, const beside_digests *digests,
-                       beside_verdict *verdict) {
-    sft_span value = claim->value, mine = { NULL, 0 };
-    bool weights = strcmp(claim->algo, "autov3") == 0 || strcmp(claim->algo, "sshs_model") == 0;
-    bool crc = strcmp(claim->algo, "crc32_civitai") == 0, equal;
-    if (weights) mine = digests->autov3;
-    else if (crc) mine = digests->crc32.len > 0 ? digests->crc32 : digests->crc32_civitai;
-    else if (strcmp(claim->algo, "autov2") == 0) mine = digests->autov2;
-    else if (strcmp(claim->algo, "blake3") == 0) mine = digests->blake3;
-    else mine = digests->sha256;
-    if (weights) verdict->weights_recorded = true;
-    if (mine.len == 0) return;
-    if (weights && value.len > mine.len) value.len = mine.len;
-    equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
-    if (weights) {
-        verdict->weights = true;
-        verdict->same_weights = verdict->same_weights || equal;
-    } else {
-        verdict->whole = true;
-        verdict->same = verdict->same || equal;
-    }
-}
-
-static const char *verdict_of(const sft_info *info, const sfti_sidecar *sidecar,
-                            const beside_digests *digests) {
-    beside_verdict verdict = { false, false, false, false, false };
-    for (const sfti_claim *claim = sidecar->hashes.first; claim; claim = claim->next)
-        weigh_hash(claim, digests, &verdict);
-    if (verdict.same) return "sha256";
-    if (verdict.same_weights) return "weights";
-    if (verdict.whole && (verdict.weights || !verdict.weights_recorded)) return "differs";
-    if (verdict.whole || verdict.weights) return NULL;
-    if (sidecar->size_claim == 0 || sfti_side_file_size(info) == 0) return NULL;
-    return sfti_side_size_fits(info, sidecar->size_claim) ? "size" : "size-differs";
-}
-
-/* ── Demoting ── */
-
-typedef struct beside_demotion {
-    struct beside_demotion *next;
-    int *trust;
-    int was;
-} beside_demotion;
-
-static void restore_trust(sfti_sidecar *sidecar) {
-    for (const beside_demotion *d = sidecar->demoted.first; d; d = d->next) *d->trust = d->was;
-    memset(&sidecar->demoted, 0, sizeof sidecar->demoted);
-}
-
-/* What comes from a sidecar: its name, and a place in it or nothing. */
-static bool comes_from(sft_span source, sft_span sidecar) {
-    if (source.len < sidecar.len || memcmp(source.data, sidecar.data, sidecar.len) != 0)
-        return false;
-    return source.len == sidecar.len || source.data[sidecar.len] == ':';
-}
-
-static void demote(sft_info *info, sfti_sidecar *sidecar, sft_span source, int *trust,
-                   bool differs) {
-    int now = differs ? (*trust < 10 ? *trust : 10) : (*trust > 30 ? *trust - 30 : 0);
-    if (now == *trust || !comes_from(source, sidecar->source)) return;
-    beside_demotion *d = sfti_info_push(info, &sidecar->demoted, sizeof *d);
-    if (!d) return;
-    d->trust = trust;
-    d->was = *trust;
-    *trust = now;
-}
-
-static void demote_all(sft_info *info, sfti_sidecar *sidecar, bool differs) {
-    for (size_t i = 0; i < SFT_FACT_COUNT; i++)
-        for (sfti_fact *fact = info->facts[i]; fact; fact = fact->next)
-            demote(info, sidecar, fact->source, &fact->trust, differs);
-    for (sfti_trigger *word = info->triggers.first; word; word = word->next)
-        demote(info, sidecar, word->source, &word->trust, differs);
-    for (sfti_civitai *claim = info->civitai.first; claim; claim = claim->next)
-        demote(info, sidecar, claim->source, &claim->trust, differs);
-    if (differs && sidecar->gave_permissions)
-        memset(&info->permissions, 0, sizeof info->permissions);
-    if (differs && sidecar->gave_level) info->nsfw_level = -1;
-}
-
-/* How much a match lowers what the sidecar told. */
-static int lowering(const char *match) {
-    if (!match) return 0;
-    return strcmp(match, "differs") == 0 ? 2 : strcmp(match, "size-differs") == 0;
-}
-
-static bool is_matched(const sfti_sidecar *sidecar) {
-    return sidecar->error.len == 0 && sidecar->source.len > 0;
-}
-
-static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
-                          const beside_digests *digests) {
-    restore_trust(sidecar);
-    if (!is_matched(sidecar)) return;
-    sidecar->match = verdict_of(info, sidecar, digests);
-    int lower = lowering(sidecar->match);
-    if (lower) demote_all(info, sidecar, lower == 2);
-}
-
-void sfti_info_match_sidecars(sft_info *info, sft_span computed) {
-    beside_digests digests;
-    parse_digests(info, computed, &digests);
-    if (info->online) match_sidecar(info, info->online, &digests);
-    for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next)
-        match_sidecar(info, sidecar, &digests);
-}
-
-bool sfti_info_match_again(sft_info *info, sft_span computed) {
-    beside_digests digests;
-    parse_digests(info, computed, &digests);
-    if (info->code || info->online) return false;
-    for (const sfti_sidecar *one = info->sidecars.first; one; one = one->next)
-        if (is_matched(one) && lowering(verdict_of(info, one, &digests)) != lowering(one->match))
-            return false;
-    for (sfti_sidecar *one = info->sidecars.first; one; one = one->next)
-        if (is_matched(one)) one->match = verdict_of(info, one, &digests);
-    return true;
-}
 
 /* ── Finding ── */
 
@@ -346,8 +35,8 @@ static void read_sidecar(sft_info *info, const beside_place *place, const sfti_s
     sfti_sidecar *sidecar = info->code ? NULL : new_sidecar(info, path, row->kind);
     if (!sidecar) return;
     sidecar->source = sfti_info_join(info, "sidecar:", name);
-    if (info->code || !read_text_file(info, path, name, &text, &sidecar->error)) return;
-    row->read(info, sidecar, text, sidecar->source);
+    if (info->code || !sfti_beside_text(info, path, name, &text, &sidecar->error)) return;
+    row->read(info, sidecar, text);
 }
 
 static void read_named_by_model(sft_info *info, const beside_place *place,
@@ -413,7 +102,7 @@ static bool shelf_name(sft_span name) {
         "decoder", "downloads", "download", "desktop", "documents", "output", "outputs", "tmp",
         "temp", "home", "root", "snapshots", "blobs", "safety_checker", "feature_extractor",
     };
-    for (size_t i = 0; i < sizeof shelves / sizeof *shelves; i++)
+    for (size_t i = 0; i < SFTI_COUNT(shelves); i++)
         if (sfti_same_letters(name, shelves[i])) return true;
     return name.len == 0 || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
 }
@@ -473,7 +162,7 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, beside_fo
     int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
     if (failed) {
         sfti_sidecar *record = new_sidecar(info, path, "folder");
-        if (record) (void)beside_failed(info, failed, "follow this link", &record->error);
+        if (record) (void)sfti_beside_failed(info, failed, "follow this link", &record->error);
     }
     if (failed || info->code) return;
     sft_span name = sfti_base_name(sft_span_cstr(target));

@@ -7,7 +7,7 @@
 #define SFTI_TRIGGERS_H
 
 #include "base/names.h"
-#include "info/info.h"
+#include "info/cursor.h"
 
 /* What one header may cost: pairs beyond, and folders beyond, are passed over. */
 #define SFTI_TAG_PAIRS ((size_t)1 << 21)
@@ -50,9 +50,6 @@ typedef struct sfti_tags {
     uint64_t images; /* of all folders that count and have tags */
     bool known;      /* all of them recorded */
 } sfti_tags;
-
-/* A value of __metadata__, of the first shard that has it; false if none has. */
-bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out);
 
 /* Zeroed but for info. False when there are no tags, or memory ran out (info->code). */
 bool sfti_tags_read(sfti_tags *tags);

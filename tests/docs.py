@@ -144,7 +144,7 @@ def check_notes():
 
 
 def check_fixes():
-    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "file", "repair.c"),
+    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "edit", "repair.c"),
                      re.S | re.M).group(1)
     made = set(re.findall(r'"(\w+)",\s*"', rows)) - {"NULL"}
     made -= set(re.findall(r'SFT_OK, "(\w+)", "', rows)) - set(re.findall(
@@ -152,7 +152,7 @@ def check_fixes():
     manual = read("docs", "repair.md")
     of_models = manual.index("## A model in several files")
     listed = set(re.findall(r"^\| `(\w+)` \|", manual[:of_models], re.M))
-    demand(made == listed, "fixes of src/file/repair.c and of docs/repair.md differ: %s" %
+    demand(made == listed, "fixes of src/edit/repair.c and of docs/repair.md differ: %s" %
            sorted(made ^ listed))
 
 

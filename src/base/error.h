@@ -35,6 +35,7 @@ SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sf
                                 size_t at, const char *expected);
 
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
+SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
 
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);

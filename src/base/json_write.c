@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/tree.h"
 #include "base/utf8.h"
 
@@ -174,13 +175,8 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text) {
 }
 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    sfti_json_raw(w, (sft_span){ digits + at, sizeof digits - at });
+    char digits[SFTI_UINT_ROOM];
+    sfti_json_raw(w, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
 void sfti_json_bool(sfti_json_writer *w, bool value) {
@@ -190,6 +186,62 @@ void sfti_json_bool(sfti_json_writer *w, bool value) {
 void sfti_json_null(sfti_json_writer *w) {
     sfti_json_raw(w, sft_span_cstr("null"));
 }
+
+/* ── Writer: a key and its value ── */
+
+void sfti_json_put_span(sfti_json_writer *w, const char *key, sft_span text) {
+    sfti_json_key(w, key);
+    if (text.data) sfti_json_span(w, text);
+    else sfti_json_null(w);
+}
+
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {
+    sfti_json_key(w, key);
+    sfti_json_cstr(w, text);
+}
+
+void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
+    sfti_json_key(w, key);
+    sfti_json_uint(w, value);
+}
+
+void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
+    if (value == UINT64_MAX) sfti_json_put_null(w, key);
+    else sfti_json_put_uint(w, key, value);
+}
+
+void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
+    char digits[SFTI_DOUBLE_ROOM];
+    sfti_json_key(w, key);
+    sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
+}
+
+void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value) {
+    sfti_json_key(w, key);
+    sfti_json_bool(w, value);
+}
+
+void sfti_json_put_null(sfti_json_writer *w, const char *key) {
+    sfti_json_key(w, key);
+    sfti_json_null(w);
+}
+
+void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *shape,
+                         size_t rank) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    for (size_t d = 0; d < rank; d++) sfti_json_uint(w, shape[d]);
+    sfti_json_close(w, ']');
+}
+
+void sfti_json_result(sfti_json_writer *w, const char *command) {
+    sfti_json_open(w, '{');
+    if (!command) return;
+    sfti_json_put_uint(w, "schema", 1);
+    sfti_json_put_cstr(w, "command", command);
+}
+
+/* ── Writer: paths ── */
 
 /* Byte as it stands in a percent-encoded path: at most 3 bytes to out. */
 static size_t json_percent(uint8_t byte, char out[3]) {

@@ -1,5 +1,7 @@
+#include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/sink.h"
 #include "bytes/source.h"
 
 #include <string.h>
@@ -25,9 +27,7 @@ typedef struct copy_run {
 static sft_code copy_tick(const copy_run *run, sft_error *err) {
     bool known = run->end != SFT_SIZE_UNKNOWN;
     uint64_t total = known ? run->end - run->begin : SFT_SIZE_UNKNOWN;
-    if (!run->job.tick || run->job.tick(run->job.ctx, run->done, total)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled after %llu bytes",
-                     (unsigned long long)run->done);
+    return sfti_job_tick(&run->job, run->done, total, err);
 }
 
 static bool is_lent(const copy_run *run) {
@@ -127,7 +127,5 @@ sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink
         code = to.expect(to.ctx, end - begin, err);
     }
     if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
-    if (code == SFT_OK) return to.finish(to.ctx, err);
-    to.abandon(to.ctx);
-    return code;
+    return sfti_sink_end(&to, code, err);
 }

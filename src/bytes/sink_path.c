@@ -256,21 +256,12 @@ static int publish_named(path_sink *s) {
 
 #define OVER_ROOM ((size_t)1 << 20)
 
-static int over_write(int to, const char *bytes, size_t len, uint64_t at) {
-    int error = 0;
-    for (size_t put = 0; !error && len > 0; bytes += put, at += put, len -= put) {
-        error = os_pwrite(to, bytes, len, at, &put);
-        if (!error && put == 0) error = EIO;
-    }
-    return error;
-}
-
 static int over_bytes(const path_sink *s, int from, int to, char *room) {
     for (uint64_t at = 0;;) {
         size_t got = 0;
         int error = os_pread(from, room, OVER_ROOM, at, &got);
         if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
-        error = over_write(to, room, got, at);
+        error = sfti_write_all(to, room, got, at);
         if (error) return error;
         at += got;
     }

@@ -36,11 +36,6 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     return pass->each && !pass->each(pass->ctx, name) ? SWEEP_STOPPED : 0;
 }
 
-static sft_code sweep_stopped(sft_error *err) {
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
-                     "expected to go on, found the work stopped");
-}
-
 static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
     char path[4096 + 2 + sizeof pass->name];
     size_t len = strlen(folder);
@@ -56,7 +51,7 @@ static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_err
 static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
     for (;;) {
         int result = os_list(folder, sweep_entry, pass);
-        if (result == SWEEP_STOPPED) return sweep_stopped(err);
+        if (result == SWEEP_STOPPED) return sfti_fail_cancelled(err);
         if (result == 0) return SFT_OK;
         if (result != SWEEP_FOUND) {
             return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
@@ -64,7 +59,7 @@ static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) 
         sft_code code = sweep_remove(folder, pass, err);
         if (code != SFT_OK) return code;
         pass->count++;
-        if (pass->each && !pass->each(pass->ctx, pass->name)) return sweep_stopped(err);
+        if (pass->each && !pass->each(pass->ctx, pass->name)) return sfti_fail_cancelled(err);
     }
 }
 

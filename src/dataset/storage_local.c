@@ -48,7 +48,10 @@ static void local_path_free(const local_store *s, char *path) {
 
 /* Of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
+    char why[128];
+    if (failed == ENOENT) code = SFT_NOT_FOUND;
+    if (failed != EXDEV && failed != ELOOP)
+        return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
@@ -69,8 +72,8 @@ static sft_code local_no_links(const local_store *s, const char *name, size_t le
     int failed = os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
     if (failed == 0) os_close(fd);
     sfti_release(&s->alloc, above, len + 1);
-    bool link = failed == ELOOP || failed == EXDEV;
-    return link ? local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder") : SFT_OK;
+    bool gone = failed == 0 || failed == ENOENT;
+    return gone ? SFT_OK : local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
 }
 
 /* "" is the folder itself. */

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
@@ -13,7 +14,7 @@ typedef struct part_save {
     sft_plan *plan;
     uint32_t *order; /* file order -> part */
     sft_job job;
-    uint64_t done, total;
+    uint64_t total;
 } part_save;
 
 sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
@@ -46,13 +47,6 @@ static sft_code plan_parts(part_save *save, const sfti_plan_of *of,
     return SFT_OK;
 }
 
-/* The job of one tensor, told in bytes of all. */
-static bool tick_part(void *ctx, uint64_t done, uint64_t total) {
-    const part_save *save = ctx;
-    (void)total;
-    return save->job.tick(save->job.ctx, save->done + done, save->total);
-}
-
 /* What went wrong with a source is told with the tensor it was for. */
 static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
     if (code != SFT_OK && code != SFT_CANCELLED && err && err->tensor_len == SFT_NO_TENSOR) {
@@ -62,19 +56,18 @@ static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
 }
 
 static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
-    sft_job job = SFT_JOB_INIT;
+    sfti_stages stages;
     sft_writer *writer;
     sft_code code = sft_writer_new(save->plan, sink, &writer, err);
     if (code != SFT_OK) return code;
-    if (save->job.tick) job.tick = tick_part;
-    job.ctx = save;
+    sfti_stages_begin(&stages, &save->job, save->total);
     for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
         const sft_tensor *tensor = sft_plan_tensor(save->plan, i);
         const sft_part *part = &save->parts[save->order[i]];
         uint64_t bytes = tensor->end - tensor->begin;
-        code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &job, err);
+        code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &stages.job, err);
         (void)name_part(part, code, err);
-        save->done += bytes;
+        stages.done += bytes;
     }
     if (code == SFT_OK) return sft_writer_finish(writer, err);
     sft_writer_abandon(writer);

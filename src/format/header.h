@@ -46,7 +46,14 @@ void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_sp
 /* A zeroed record at the end of the tensors, or NULL (reported). */
 sft_tensor *sfti_new_tensor(sfti_reading *r);
 /* Complete a record whose dtype, shape and offsets are set. */
-void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name);
+static inline void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name) {
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
+}
 
 /* A key as a name: in place, or decoded into the arena. data NULL: reported. */
 sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped);

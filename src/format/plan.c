@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/never.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/splice.h"
@@ -265,13 +266,8 @@ static void head_cstr(head_text *h, const char *text) {
 }
 
 static void head_number(head_text *h, uint64_t value) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    head_put(h, digits + at, sizeof digits - at);
+    char digits[SFTI_UINT_ROOM];
+    head_put(h, digits, sfti_uint_text(value, 0, digits));
 }
 
 static void head_string(head_text *h, sft_span text) {

@@ -3,6 +3,7 @@
 #ifndef SFTI_HASH_H
 #define SFTI_HASH_H
 
+#include "base/crc32.h"
 #include "os/os.h"
 #include "safetensors_hash.h"
 
@@ -41,7 +42,7 @@ struct sfti_hash_kit {
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
     bool clmul, zlib;
-    uint32_t crc_table[8][256];
+    sfti_crc32_table crc_table;
 };
 
 void sfti_hash_kit_fill(sfti_hash_kit *kit, unsigned forbid);
@@ -85,7 +86,6 @@ void sfti_sha256_end(const sfti_hash_kit *kit, const sfti_sha256 *sum, uint8_t o
 
 /* As zlib's crc32: begin with 0. */
 uint32_t sfti_crc32(const sfti_hash_kit *kit, uint32_t crc, const uint8_t *data, size_t len);
-void sfti_crc32_table(uint32_t table[8][256]);
 
 #define SFTI_BLAKE3_DEPTH 55 /* 2^54 chunks of 1 KiB hold 2^64 bytes */
 

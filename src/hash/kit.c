@@ -16,7 +16,7 @@ void sfti_hash_kit_fill(sfti_hash_kit *kit, unsigned forbid) {
     if (!blake3) kit->lanes = 1;
     kit->clmul = !(forbid & SFTI_HASH_NO_CLMUL) && sfti_crc32_has_clmul();
     kit->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
-    sfti_crc32_table(kit->crc_table);
+    sfti_crc32_begin(&kit->crc_table);
 }
 
 /* ── Algorithms ── */

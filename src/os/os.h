@@ -147,6 +147,13 @@ int os_mutex_init(os_mutex *mutex);
 void os_mutex_lock(os_mutex *mutex);
 void os_mutex_unlock(os_mutex *mutex);
 void os_mutex_free(os_mutex *mutex);
+/* A condition over what a mutex guards. Who waits holds the mutex, gives it up while waiting, and
+ * looks again after every wake. */
+typedef struct os_cond { uint64_t room[8]; } os_cond;
+int os_cond_init(os_cond *cond);
+void os_cond_wait(os_cond *cond, os_mutex *mutex);
+void os_cond_wake(os_cond *cond); /* all who wait */
+void os_cond_free(os_cond *cond);
 
 /* Ask to be told of INT, TERM, HUP instead of dying: os_stop_signal() then returns the
  * signal's number, 0 before. The library never calls this; the command does. */

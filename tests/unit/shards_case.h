@@ -3,7 +3,7 @@
 #ifndef SHARDS_CASE_H
 #define SHARDS_CASE_H
 
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 #include "safetensors_hash.h"
 #include "unit/arrow_make.h"
 #include "unit/temp_dir.h"

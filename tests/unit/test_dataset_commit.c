@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "dataset_case.h"
 
-#include "dataset/commit.h"
+#include "dataset/commit/commit.h"
 
 #include <inttypes.h>
 #include <pthread.h>

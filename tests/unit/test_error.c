@@ -34,7 +34,7 @@ static void text_is_escaped_and_cut(void **state) {
     for (const char *p = err.message; *p; p++) assert_true(*p >= ' ');
     assert_int_equal(sft_error_set(NULL, SFT_IO_READ, 5, text), SFT_IO_READ);
     (void)sft_error_set(&err, SFT_CANCELLED, 0, NULL);
-    assert_string_equal(err.message, "the caller stopped the work");
+    assert_string_equal(err.message, "cancelled by the caller");
 }
 
 static void tensor_is_cut_between_characters(void **state) {

@@ -1,0 +1,42 @@
+/* The tensors of models on the command line, as parts to be written: what split, merge,
+ * select and add share. */
+#ifndef CLI_PARTS_H
+#define CLI_PARTS_H
+
+#include "support/cli.h"
+
+typedef struct cli_parts {
+    sfti_arena arena;
+    cli_inputs inputs; /* of the operand read last */
+    sft_set **sets;
+    size_t set_count, set_room;
+    sft_part *parts;   /* model by model, each in natural order of names */
+    uint32_t *shard;   /* which file of its model each stands in */
+    uint32_t *file;    /* and which of all files */
+    const char **paths; /* of all files, model by model */
+    size_t path_count;
+    size_t count;
+    sfti_arena metadata_arena;
+    sft_pair *metadata; /* of all models and shards; of a key in several the first counts */
+    size_t metadata_count;
+    bool has_metadata;  /* even if there are no pairs */
+    size_t conflicts;   /* keys of which a later value was not taken */
+    const char *path;   /* of the model that failed, or NULL */
+} cli_parts;
+
+/* Open all models the operands name and list their tensors. NULL-safe to free afterwards
+ * with cli_parts_free, also after a failure. */
+sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
+/* The same of one operand that must be one model. Where the command changes that where it is
+ * (in_place), an edit of it that was interrupted is mended first. */
+sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+                            sft_error *err);
+void cli_parts_free(cli_parts *parts);
+/* For who takes metadata from elsewhere: there are none any more. */
+void cli_parts_drop_metadata(cli_parts *parts);
+/* Bytes of the tensors. */
+uint64_t cli_parts_bytes(const cli_parts *parts);
+/* Tell on stderr of metadata that were not taken. */
+void cli_parts_tell(cli *c, const cli_parts *parts);
+
+#endif

@@ -326,6 +326,9 @@ bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or
 bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
 bool sfti_is_number(sft_span text); /* as JSON spells numbers */
+/* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
+#define SFTI_DECIMALS_ROOM 48
+size_t sfti_decimals(double value, char room[SFTI_DECIMALS_ROOM]);
 /* The rest of text from the first such place on; data NULL when there is none. */
 sft_span sfti_find_letters(sft_span text, const char *lower_case);
 sft_span sfti_find_byte(sft_span text, char byte);

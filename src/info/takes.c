@@ -4,30 +4,6 @@
 
 #define ELEMENTS_MOST 500 /* of a list: none of a file that means well is longer */
 
-/* ── What is there ── */
-
-bool sfti_at_text(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_STRING && !sfti_is_placeholder(at->text);
-}
-
-bool sfti_at_number(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_NUMBER;
-}
-
-uint64_t sfti_at_uint(const sfti_cursor *at) {
-    uint64_t value = 0;
-    bool told = at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_STRING;
-    return told && sfti_parse_uint(at->text, &value) ? value : 0;
-}
-
-int sfti_at_bool(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_TRUE ? 1 : at->json.type == SFTI_JSON_FALSE ? 0 : -1;
-}
-
-void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust) {
-    if (text) sfti_info_add_cstr(at->info, field, text, sfti_cursor_source(at), trust);
-}
-
 static void put_text(sfti_cursor *at, const sfti_row *row, sft_span text) {
     sfti_info_add_text(at->info, (sft_fact)row->field, text, sfti_cursor_source(at), row->trust);
 }

@@ -321,3 +321,27 @@ sft_span sfti_cursor_source_above(sfti_cursor *at, int steps) {
 sft_span sfti_cursor_source(sfti_cursor *at) {
     return sfti_cursor_source_above(at, 0);
 }
+
+/* ── What is there ── */
+
+bool sfti_at_text(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_STRING && !sfti_is_placeholder(at->text);
+}
+
+bool sfti_at_number(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_NUMBER;
+}
+
+uint64_t sfti_at_uint(const sfti_cursor *at) {
+    uint64_t value = 0;
+    bool told = at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_STRING;
+    return told && sfti_parse_uint(at->text, &value) ? value : 0;
+}
+
+int sfti_at_bool(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_TRUE ? 1 : at->json.type == SFTI_JSON_FALSE ? 0 : -1;
+}
+
+void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust) {
+    if (text) sfti_info_add_cstr(at->info, field, text, sfti_cursor_source(at), trust);
+}

@@ -2,10 +2,9 @@
 
 #include "base/checked.h"
 #include "base/endian.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/values.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define NPY_HEADER_MOST 65536
@@ -180,13 +179,11 @@ static sft_code npy_check_size(const cli_npy *npy, sft_error *err) {
 }
 
 sft_code cli_npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {
-    char room[128];
     memset(out, 0, sizeof *out);
     int error = os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
-        return sfti_fail_os(err, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                            os_error_text(error, room, sizeof room), "open");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     }
     sft_code code = sft_source_fd(out->fd, &c->alloc, &out->source, err);
     if (code) return code;

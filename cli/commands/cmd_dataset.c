@@ -1,12 +1,12 @@
 /* dataset: folders of shards with a manifest, looked at and looked after. */
+#include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/words.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define GRACE_S (24 * 60 * 60)
@@ -28,11 +28,8 @@ typedef void (*dataset_print_fn)(cli *c, const char *path, const cli_node *resul
 
 static sft_code folder_there(const char *path, sft_error *err) {
     os_info info;
-    char why[128];
-    int failed = os_info_path(path, true, &info);
-    if (failed)
-        return sfti_fail_os(err, failed == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, failed,
-                            os_error_text(failed, why, sizeof why), "open the folder");
+    int error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder");
     if (info.kind == OS_DIR) return SFT_OK;
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                      "expected the folder of a dataset, found a file");
@@ -148,9 +145,7 @@ static void run_result(dataset_run *run, dataset_verb_fn verb, dataset_print_fn 
     run->text.alloc = run->c->alloc;
     run->job = cli_progress_begin(&progress, run->c, run->path);
     sft_sink sink = sft_sink_memory(&run->text);
-    sft_code code = verb(run, &sink);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, &run->err);
-    else sink.abandon(sink.ctx);
+    sft_code code = sfti_sink_end(&sink, verb(run, &sink), &run->err);
     cli_progress_end(&progress);
     if (code) cli_fail_input(run->c, run->path, &run->err);
     else show_result(run, print);

@@ -1,18 +1,13 @@
 #include "support/output.h"
 
 #include "base/checked.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "support/progress.h"
+#include "support/words.h"
 #include "support/written.h"
 
 #include <errno.h>
 #include <string.h>
-
-static sft_code output_os_fail(sft_error *err, int error, const char *what) {
-    char room[128];
-    sft_code code = error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN;
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
 
 /* ── What stands there ── */
 
@@ -26,7 +21,7 @@ static bool is_hub_blob(const char *real) {
 static sft_code refuse_link(const char *path, sft_error *err) {
     char real[CLI_REAL_ROOM];
     int error = os_real_path(path, real, sizeof real);
-    if (error) return output_os_fail(err, error, "follow the symbolic link");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file of its own, found a symbolic link to %s", real);
     if (err) {
@@ -59,7 +54,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     int error = os_info_path(path, false, &info);
     *there = error != ENOENT;
     if (error == ENOENT && !in_place) return SFT_OK;
-    if (error) return output_os_fail(err, error, "look at the file to be written");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be written");
     if (info.kind == OS_DIR) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file or nothing at this path, found a folder");
@@ -72,7 +67,7 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     if (!in_place && !c->set.force) return refuse_existing(err);
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = os_info_path(path, true, &info);
-    if (error) return output_os_fail(err, error, "follow the symbolic link");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
     return shared && !c->set.force ? refuse_names(info.links, err) : SFT_OK;
@@ -97,7 +92,7 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     os_info info;
     if (!input || strcmp(input, "-") == 0) return SFT_OK;
     int error = os_info_path(input, true, &info);
-    if (error) return output_os_fail(err, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (info.kind != OS_FILE) return SFT_OK;
     if (!in_place) cli_output_restrict(&options->mode, info.mode & 0777);
     options->has_mtime = c->set.keep_mtime != 0;
@@ -228,14 +223,6 @@ static const struct {
     { "TiB", UINT64_C(1) << 40 },
 };
 
-static bool same_unit(const char *a, const char *b) {
-    for (; *a && *b; a++, b++) {
-        char x = *a >= 'a' ? (char)(*a - 32) : *a, y = *b >= 'a' ? (char)(*b - 32) : *b;
-        if (x != y) return false;
-    }
-    return *a == *b;
-}
-
 /* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
 static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
     uint64_t bytes, more;
@@ -254,7 +241,7 @@ sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
     }
     if (*at == ' ') at++;
     for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
-        if (!same_unit(at, size_units[i].unit)) continue;
+        if (!cli_same_letters(sft_span_cstr(at), sft_span_cstr(size_units[i].unit))) continue;
         *out = size_of(whole, part, scale, size_units[i].bytes);
         return *out > 0 ? SFT_OK : bad_size(text, err);
     }
@@ -262,9 +249,8 @@ sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
 }
 
 sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err) {
-    const char *at = text;
     uint64_t value;
-    if (take_digits(&at, &value) && !*at && value > 0 && value <= UINT32_MAX) {
+    if (cli_parse_number(text, UINT32_MAX, &value) && value > 0) {
         *out = (uint32_t)value;
         return SFT_OK;
     }

@@ -34,8 +34,8 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
 void cli_parts_free(cli_parts *parts);
 /* For who takes metadata from elsewhere: there are none any more. */
 void cli_parts_drop_metadata(cli_parts *parts);
-/* Bytes of the tensors. */
-uint64_t cli_parts_bytes(const cli_parts *parts);
+/* Bytes of a tensor; 0 where its shape asks for more than there can be. */
+uint64_t cli_spec_bytes(const sft_spec *spec);
 /* Tell on stderr of metadata that were not taken. */
 void cli_parts_tell(cli *c, const cli_parts *parts);
 

@@ -5,7 +5,6 @@
 #include "os/io.h"
 #include "support/values.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define NPY_HEADER_MOST 65536

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "commands/check.h"
+#include "support/files.h"
 #include "support/progress.h"
 
 #include <string.h>
@@ -84,31 +85,20 @@ static void judge_shard(verdict *v, const char *folder, const char *path) {
     tell(v, path, &err);
 }
 
-/* The index's folder and a shard's name, in memory from the allocator, or NULL. */
-static char *shard_path(cli *c, const char *folder, const char *name, size_t *size) {
-    size_t before = strlen(folder), len = strlen(name);
-    *size = before + len + 1;
-    char *path = sfti_take(&c->alloc, *size);
-    if (!path) return NULL;
-    memcpy(path, folder, before);
-    memcpy(path + before, name, len + 1);
-    return path;
-}
-
 static void judge_shards(verdict *v, const sft_index_names *names) {
     sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = v->c->alloc };
     const char *folder = sft_index_folder(names);
     for (size_t i = 0; i < sft_index_shard_count(names) && !cli_is_over(v->c); i++) {
-        size_t size;
-        char *path = shard_path(v->c, folder, sft_index_shard(names, i), &size);
+        char *path = cli_join_path(&arena, sft_span_cstr(folder), sft_index_shard(names, i));
         if (path) {
             judge_shard(v, folder, path);
-            sfti_release(&v->c->alloc, path, size);
         } else {
-            sfti_fail_memory(&err, size);
+            sfti_fail_memory(&err, strlen(folder));
             tell(v, v->path, &err);
         }
     }
+    sfti_arena_free(&arena);
 }
 
 /* ── Values ── */

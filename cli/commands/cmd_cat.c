@@ -171,10 +171,8 @@ static sft_code begin_json(selection *s, sft_error *err) {
     s->begun = true;
     sfti_json_write(&w, &sink, 0, err);
     cli_result_head(s->c, &w, s->path);
-    sfti_json_key(&w, "tensor");
-    sfti_json_span(&w, s->tensor->name);
-    sfti_json_key(&w, "dtype");
-    sfti_json_cstr(&w, sft_dtype_describe(s->tensor->dtype)->name);
+    sfti_json_put_text(&w, "tensor", s->tensor->name);
+    sfti_json_put_cstr(&w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
     sfti_json_key(&w, "shape");
     sfti_json_open(&w, '[');
     for (uint32_t d = 0; d < s->rank; d++) sfti_json_uint(&w, s->shape[d]);
@@ -263,25 +261,11 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     return code ? code : show_selection(&s, path, err);
 }
 
-static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *operand,
-                          const char *what, sft_error *err) {
+static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *what, sft_error *err) {
     sft_set *set = NULL;
-    const cli_input *input = inputs->items[0];
-    for (size_t i = 0; i < inputs->count; i++) {
-        if (inputs->items[i]->kind != CLI_BLOCKED) continue;
-        *err = *inputs->items[i]->err;
-        return err->code;
-    }
-    bool one = inputs->count == 1 && (input->kind == CLI_FILE || input->kind == CLI_INDEX);
-    if (!one) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  strcmp(operand, "-") == 0 ? "expected a file, found standard input"
-                                            : "expected one model, found a folder with "
-                                              "several, or none");
-        if (err) err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
-    }
-    sft_code code = cli_open_model(c, input, &set, err);
+    const cli_input *input;
+    sft_code code = cli_inputs_one(inputs, &input, err);
+    if (!code) code = cli_open_model(c, input, &set, err);
     if (!code) code = cat_tensor(c, set, input->path, what, err);
     sft_set_close(set);
     return code;
@@ -297,7 +281,7 @@ static int run_cat(cli *c, char **operands, size_t count) {
     cli_results_begin(c);
     results = c->results;
     sft_code code = cli_inputs_expand(operands[0], false, &options, &inputs, &err);
-    if (!code) code = cat_input(c, &inputs, operands[0], operands[1], &err);
+    if (!code) code = cat_input(c, &inputs, operands[1], &err);
     bool begun = c->results != results;
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code && begun) cli_complain(c, operands[0], &err);

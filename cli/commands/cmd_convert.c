@@ -111,15 +111,10 @@ static sft_code name_shards(convert_run *run, const char *folder, cli_written_fi
                             size_t count, sft_error *err) {
     char stem[CLI_STEM_ROOM];
     const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
-    size_t len = strlen(folder), room = len + CLI_STEM_ROOM + 64;
     for (size_t i = 0; i < count; i++) {
-        char *path = sfti_arena_take(&run->parts.arena, room);
-        if (!path) return sfti_fail_memory(err, room);
-        size_t at = len;
-        memcpy(path, folder, len);
-        if (len > 0 && path[len - 1] != '/') path[at++] = '/';
-        (void)sft_shard_name(begin, (uint32_t)i, (uint32_t)count, path + at, room - at);
-        files[i].path = path;
+        files[i].path = cli_output_shard(&run->parts.arena, folder, begin, (uint32_t)i,
+                                         (uint32_t)count);
+        if (!files[i].path) return sfti_fail_memory(err, strlen(folder));
     }
     return SFT_OK;
 }

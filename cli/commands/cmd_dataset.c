@@ -1,4 +1,5 @@
 /* dataset: folders of shards with a manifest, looked at and looked after. */
+#include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset.h"
 #include "os/io.h"
@@ -6,7 +7,6 @@
 #include "support/progress.h"
 #include "support/words.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define GRACE_S (24 * 60 * 60)
@@ -28,9 +28,8 @@ typedef void (*dataset_print_fn)(cli *c, const char *path, const sft_node *resul
 
 static sft_code folder_there(const char *path, sft_error *err) {
     os_info info;
-    int failed = os_info_path(path, true, &info);
-    if (failed)
-        return sfti_io_fail(err, SFT_IO_OPEN, failed, "open the folder");
+    int error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder");
     if (info.kind == OS_DIR) return SFT_OK;
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                      "expected the folder of a dataset, found a file");

@@ -112,19 +112,9 @@ static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_s
                           sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_code code = cli_inputs_expand(operand, false, &options, inputs, err);
-    if (code) return code;
-    const cli_input *input = inputs->items[0];
-    if (inputs->count == 1 && input->kind == CLI_BLOCKED) {
-        *err = *input->err;
-        return err->code;
-    }
-    if (inputs->count == 1 && (input->kind == CLI_FILE || input->kind == CLI_INDEX)) {
-        return cli_open_model(c, input, out, err);
-    }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected one model, found standard input, or a folder with several or none");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    const cli_input *input;
+    if (!code) code = cli_inputs_one(inputs, &input, err);
+    return code ? code : cli_open_model(c, input, out, err);
 }
 
 static void show_diff(cli *c, char **operands, const sft_diff *diff) {

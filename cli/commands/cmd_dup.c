@@ -6,7 +6,6 @@
 #include "os/io.h"
 #include "support/hash.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -361,16 +360,12 @@ static void json_group(dup_run *run, const dup_group *group, bool is_line) {
     sfti_json_write(&w, &sink, 0, &err);
     sfti_json_open(&w, '{');
     if (is_line) {
-        sfti_json_key(&w, "schema");
-        sfti_json_uint(&w, 1);
-        sfti_json_key(&w, "command");
-        sfti_json_cstr(&w, "dup");
+        sfti_json_put_uint(&w, "schema", 1);
+        sfti_json_put_cstr(&w, "command", "dup");
     }
-    sfti_json_key(&w, "by");
-    sfti_json_cstr(&w, dup_names[group->by]);
+    sfti_json_put_cstr(&w, "by", dup_names[group->by]);
     json_paths(&w, run, group);
-    sfti_json_key(&w, "bytes_wasted");
-    sfti_json_uint(&w, group->wasted);
+    sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
     sfti_json_close(&w, '}');
     if (sfti_json_done(&w)) cli_complain(run->c, NULL, &err);
 }
@@ -428,10 +423,10 @@ static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *i
 
 static void look_at_input(dup_run *run, const cli_input *input, int error) {
     sft_error err = SFT_ERROR_INIT;
-    if (error && (input->kind == CLI_FILE || input->kind == CLI_INDEX)) {
+    if (error && cli_input_is_path(input)) {
         sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
         cli_fail_input(run->c, input->path, &err);
-    } else if (input->kind == CLI_FILE || input->kind == CLI_INDEX) {
+    } else if (cli_input_is_path(input)) {
         run->count += look_at(run, &run->models[run->count], input);
     } else if (input->kind == CLI_STDIN) {
         sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected files, found standard input");

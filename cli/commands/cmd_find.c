@@ -3,6 +3,7 @@
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
+#include "support/files.h"
 #include "support/group.h"
 #include "support/models.h"
 #include "support/where.h"
@@ -58,21 +59,14 @@ static bool is_prefix(sft_span value, sft_span prefix) {
         && cli_text_has((sft_span){ value.data, prefix.len }, prefix);
 }
 
-/* The algorithm of that name, as static text. */
-static const char *algo_named(sft_span name) {
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
-        if (sft_span_equal(name, sft_span_cstr(sft_hash_name((sft_hash_algo)i))))
-            return sft_hash_name((sft_hash_algo)i);
-    return NULL;
-}
-
 static void find_recorded(find_run *run, const sft_node *root) {
     const sft_node *list = sft_node_at(root, "hashes.recorded");
     const sft_node *parts = sft_node_get(root, "parts");
     for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
         sft_span value = sft_node_text(one, "value");
+        unsigned algo = cli_algo_named(sft_node_text(one, "algo"));
         if (is_prefix(value, run->word))
-            add_hash(run, algo_named(sft_node_text(one, "algo")), value,
+            add_hash(run, algo < SFT_HASH_COUNT ? sft_hash_name((sft_hash_algo)algo) : NULL, value,
                      sft_node_text(one, "source"));
     }
     for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
@@ -218,12 +212,9 @@ static void show_hit_json(const find_run *run, const cli_model *model, const sft
     for (size_t i = 0; i < run->hit_count && run->word.len; i++) {
         const find_hit *hit = &run->hits[i];
         sfti_json_open(&w, '{');
-        sfti_json_key(&w, "field");
-        sfti_json_cstr(&w, hit->field);
-        sfti_json_key(&w, "algo");
-        sfti_json_cstr(&w, hit->algo);
-        sfti_json_key(&w, "value");
-        sfti_json_span(&w, hit->value);
+        sfti_json_put_cstr(&w, "field", hit->field);
+        sfti_json_put_cstr(&w, "algo", hit->algo);
+        sfti_json_put_text(&w, "value", hit->value);
         sfti_json_key(&w, "source");
         if (hit->source.len) sfti_json_span(&w, hit->source);
         else sfti_json_null(&w);

@@ -126,16 +126,12 @@ static void hash_stdin(hash_run *run) {
 
 /* ── Files ── */
 
-static bool is_path_input(const cli_input *input) {
-    return input->kind == CLI_FILE || input->kind == CLI_INDEX;
-}
-
 /* The inputs from *at on that are files, up to one that is not. */
 static void hash_files(hash_run *run, const cli_gathered *inputs, sft_hash_ask *asks,
                        size_t *at) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
-    for (; *at < inputs->count && is_path_input(inputs->items[*at]); ++*at)
+    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at]); ++*at)
         asks[count++] = (sft_hash_ask){ inputs->items[*at]->path, run->algos };
     if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
                        &err))
@@ -152,10 +148,10 @@ static void hash_inputs(hash_run *run, cli_gathered *inputs) {
     }
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
         const cli_input *input = inputs->items[i];
-        if (is_path_input(input)) hash_files(run, inputs, asks, &i);
+        if (cli_input_is_path(input)) hash_files(run, inputs, asks, &i);
         else if (input->kind == CLI_STDIN) hash_stdin(run);
         else cli_report_input(run->c, input);
-        if (!is_path_input(input)) i++;
+        if (!cli_input_is_path(input)) i++;
     }
 }
 
@@ -242,7 +238,7 @@ static void hash_verify(hash_run *run) {
     if (c->set.algo)
         for (algo = 0; !(run->algos >> algo & 1);) algo++;
     cli_results_begin(c);
-    if (cli_sums_read(c->set.sums, algo, &c->alloc, &sums, &err))
+    if (cli_sums_read(c, c->set.sums, algo, &sums, &err))
         cli_fail_input(c, c->set.sums, &err);
     else verify_sums(run, &sums);
     if (sums.bad_count > 0 && sums.claim_count > 0) tell_bad_lines(c, &sums);

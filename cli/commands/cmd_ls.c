@@ -2,6 +2,7 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "support/cli.h"
+#include "support/files.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -133,9 +134,8 @@ static void tensor_line(const listing *l, const widths *w, size_t i) {
     cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
                t->offset + bytes);
     if (sft_set_index_path(l->set)) {
-        const char *path = shard_path(l, i), *slash = strrchr(path, '/');
         cli_text(out, "  ");
-        cli_escaped(out, sft_span_cstr(slash ? slash + 1 : path));
+        cli_escaped(out, cli_name_of(shard_path(l, i)));
     }
     cli_text(out, "\n");
 }

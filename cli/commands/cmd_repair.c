@@ -91,10 +91,8 @@ static bool put_litter(cli *c, const char *name) {
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, &err);
     cli_result_head(c, &w, c->set.clean);
-    sfti_json_key(&w, "dry_run");
-    sfti_json_bool(&w, c->set.dry_run != 0);
-    sfti_json_key(&w, "removed");
-    sfti_json_cstr(&w, name);
+    sfti_json_put_bool(&w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_cstr(&w, "removed", name);
     sfti_json_close(&w, '}');
     if (sfti_json_done(&w)) cli_complain(c, name, &err);
     cli_result_end(c);

@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
-#include "os/io.h"
+#include "support/files.h"
+#include "support/hash.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,19 +124,6 @@ static bool parse_plain(sft_span text, unsigned algo, sum_line *out) {
     return is_sum(out->hex, sft_hash_digits((sft_hash_algo)out->algo));
 }
 
-static unsigned algo_named(sft_span name) {
-    unsigned algo = 0;
-    for (; algo < SFT_HASH_COUNT; algo++) {
-        sft_span known = sft_span_cstr(sft_hash_name((sft_hash_algo)algo));
-        size_t i = 0;
-        while (known.len == name.len && i < name.len
-               && (known.data[i] == name.data[i] || known.data[i] == (name.data[i] | 0x20)))
-            i++;
-        if (i == name.len && i == known.len) break;
-    }
-    return algo;
-}
-
 /* "ALGO (PATH) = HEX"; the path may hold what looks alike. */
 static bool parse_named(sft_span text, sum_line *out) {
     const char *open = memchr(text.data, ' ', text.len);
@@ -146,7 +133,7 @@ static bool parse_named(sft_span text, sum_line *out) {
     if (memcmp(text.data + end - 4, ") = ", 4) != 0) return false;
     out->hex = (sft_span){ text.data + end, text.len - end };
     out->path = (sft_span){ text.data + name + 2, end - 4 - (name + 2) };
-    out->algo = algo_named((sft_span){ text.data, name });
+    out->algo = cli_algo_named((sft_span){ text.data, name });
     return is_sum(out->hex, sft_hash_digits((sft_hash_algo)out->algo));
 }
 
@@ -261,33 +248,16 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code read_sums_fd(cli_sums *sums, int fd, unsigned algo, sft_error *err) {
-    os_info info;
-    size_t have;
-    int error = os_info_fd(fd, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "read the sums");
-    if (info.kind != OS_FILE || info.size > SUMS_MOST)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file of sums, found no file or one over 256 MiB");
-    char *text = sfti_arena_take(&sums->arena, (size_t)info.size + 1);
-    if (!text) return sfti_fail_memory(err, info.size);
-    error = sfti_read_all(fd, text, (size_t)info.size, 0, &have);
-    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the sums");
-    return read_sums(sums, without_mark((sft_span){ text, have }), algo, err);
-}
-
-sft_code cli_sums_read(const char *path, unsigned algo, const sft_allocator *alloc,
-                       cli_sums *out, sft_error *err) {
-    int fd;
+sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {
     memset(out, 0, sizeof *out);
-    out->arena.alloc = *alloc;
-    int error = os_open_read(path, &fd);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "read the sums");
-    sft_code code = read_sums_fd(out, fd, algo, err);
-    os_close(fd);
-    return code;
+    out->arena.alloc = c->alloc;
+    sft_code code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
+    if (code) return code;
+    sft_span text = { out->text.data ? out->text.data : "", out->text.len };
+    return read_sums(out, without_mark(text), algo, err);
 }
 
 void cli_sums_free(cli_sums *sums) {
+    sft_buffer_free(&sums->text);
     sfti_arena_free(&sums->arena);
 }

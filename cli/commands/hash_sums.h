@@ -24,6 +24,7 @@ typedef struct cli_sums_of {
 #define CLI_SUMS_TOLD 8
 
 typedef struct cli_sums {
+    sft_buffer text;
     sfti_arena arena;
     sft_hash_claim *claims;
     cli_sums_of *paths;
@@ -38,8 +39,7 @@ typedef struct cli_sums {
  * alone is of `algo`, or, if algo is SFT_HASH_COUNT, of what its length says: 64 digits
  * sha256, 12 autov3, 10 autov2. Lines that say nothing are counted; it fails when there is no
  * other. Free with cli_sums_free, also after a failure. */
-sft_code cli_sums_read(const char *path, unsigned algo, const sft_allocator *alloc,
-                       cli_sums *out, sft_error *err);
+sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err);
 /* Tell of the lines that say nothing, of which there is one. */
 sft_code cli_sums_bad(const cli_sums *sums, sft_error *err);
 void cli_sums_free(cli_sums *sums);

@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 #include "support/raw.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,12 +26,7 @@ static bool tell_usage(cli *c, sft_error *err) {
 static bool number_option(cli *c, const char *option, const char *text, uint64_t least,
                           uint64_t most, uint64_t *out) {
     sft_error err = SFT_ERROR_INIT;
-    uint64_t value = 0;
-    const char *at = text;
-    if (!text) return true;
-    while (*at >= '0' && *at <= '9' && value <= most) value = value * 10 + (uint64_t)(*at++ - '0');
-    *out = value;
-    if (at > text && !*at && value >= least && value <= most) return true;
+    if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected --%s from %" PRIu64 " to %" PRIu64 ", found \"%s\"", option, least, most,
               text);
@@ -148,17 +144,6 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
 
 /* ── By hash ── */
 
-static bool same_hex(sft_span a, sft_span b) {
-    if (a.len != b.len || a.len == 0) return false;
-    for (size_t i = 0; i < a.len; i++) {
-        char x = a.data[i], y = b.data[i];
-        if (x >= 'A' && x <= 'Z') x = (char)(x | 0x20);
-        if (y >= 'A' && y <= 'Z') y = (char)(y | 0x20);
-        if (x != y) return false;
-    }
-    return true;
-}
-
 static bool is_hex(sft_span text) {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
@@ -193,7 +178,8 @@ static void hand_out(sft_span version, cli_ask *const *asks, size_t count) {
             || !cli_raw_string(hashes, "SHA256", &sha256))
             continue;
         for (size_t i = 0; i < count; i++)
-            if (asks[i]->state != CLI_ASK_KNOWN && same_hex(asks[i]->sha256, sha256))
+            if (asks[i]->state != CLI_ASK_KNOWN && sha256.len > 0
+                && cli_same_letters(asks[i]->sha256, sha256))
                 take_version(asks[i], version);
     }
 }

@@ -1,8 +1,10 @@
 #include "commands/info_export.h"
 
 #include "base/error.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 #include "os/io.h"
+#include "support/files.h"
 #include "support/group.h"
 #include "support/output.h"
 
@@ -91,11 +93,7 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     options.mode = export_mode(model, beside, path);
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
-    if (!code) {
-        code = bytes.len ? sink.write_at(sink.ctx, 0, bytes.data, bytes.len, &err) : SFT_OK;
-        if (code) sink.abandon(sink.ctx);
-        else code = sink.finish(sink.ctx, &err);
-    }
+    if (!code) code = sfti_sink_fill(&sink, bytes, &err);
     if (code == SFT_EXISTS) err.hint = "--force replaces it";
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
@@ -127,19 +125,10 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
 /* The whole of a file; false when it cannot be read, which was told. */
 static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
-    sft_source source;
     int fd, error = cli_open_beside(path, &fd);
-    if (error) {
-        sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
-        cli_complain(c, path, &err);
-        return false;
-    }
-    sft_code code = sft_source_fd(fd, &c->alloc, &source, &err);
-    if (!code) {
-        code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(bytes), NULL, &err);
-        if (source.close) source.close(source.ctx);
-    }
-    os_close(fd);
+    sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
+                          : cli_read_fd(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
+    if (!error) os_close(fd);
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }

@@ -1,5 +1,6 @@
 /* What stands in the headers, for info -v: sizes, dtypes, shards, metadata. */
 #include "commands/info_label.h"
+#include "support/files.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -176,10 +177,9 @@ static void shard_lines(cli *c, const sft_set *set) {
     cli_label_key(c, "shards");
     cli_printf(&c->out, "%zu\n", count);
     for (size_t i = 0; i < shown; i++) {
-        const char *path = sft_set_shard_path(set, i), *slash = strrchr(path, '/');
         const sft_file *file = sft_set_shard(set, i);
         cli_pad(&c->out, 4);
-        cli_escaped(&c->out, sft_span_cstr(slash ? slash + 1 : path));
+        cli_escaped(&c->out, cli_name_of(sft_set_shard_path(set, i)));
         cli_printf(&c->out, "  %zu tensor%s, ", sft_file_count(file),
                    sft_file_count(file) == 1 ? "" : "s");
         size_words(c, sft_file_size(file));

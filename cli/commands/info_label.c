@@ -1,6 +1,7 @@
 #include "commands/info_label.h"
 
 #include "support/fields.h"
+#include "support/files.h"
 #include "support/group.h"
 
 #include <inttypes.h>

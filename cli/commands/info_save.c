@@ -1,8 +1,10 @@
 #include "commands/info_export.h"
 #include "commands/info_online.h"
 #include "os/os.h"
+#include "support/files.h"
 #include "support/group.h"
 #include "support/raw.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -10,22 +12,12 @@
 
 /* ── Names ── */
 
-static bool has_suffix(sft_span name, const char *suffix) {
-    size_t len = strlen(suffix);
-    if (name.len <= len) return false;
-    for (size_t i = 0; i < len; i++) {
-        char c = name.data[name.len - len + i];
-        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != suffix[i]) return false;
-    }
-    return true;
-}
-
 /* The model's path with another suffix; NULL when out of memory. */
 static char *path_beside(const cli_model *model, sfti_arena *arena, const char *suffix) {
     sft_span path = sft_span_cstr(model->path);
     size_t more = strlen(suffix);
-    if (has_suffix(path, ".safetensors")) path.len -= 12;
-    else if (has_suffix(path, ".sft")) path.len -= 4;
+    if (cli_ends_with(path, ".safetensors")) path.len -= 12;
+    else if (cli_ends_with(path, ".sft")) path.len -= 4;
     char *out = sfti_arena_take(arena, path.len + more + 1);
     if (!out) return NULL;
     memcpy(out, path.data, path.len);
@@ -36,15 +28,9 @@ static char *path_beside(const cli_model *model, sfti_arena *arena, const char *
 /* ── What is there ── */
 
 static bool read_old(cli *c, const char *path, sft_buffer *out) {
-    sft_source source;
     int fd;
     if (cli_open_beside(path, &fd)) return false;
-    bool done = sft_source_fd(fd, &c->alloc, &source, NULL) == SFT_OK;
-    if (done) {
-        done = source.size <= OLD_MOST
-            && sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, NULL) == SFT_OK;
-        if (source.close) source.close(source.ctx);
-    }
+    bool done = cli_read_fd(c, fd, OLD_MOST, out, NULL) == SFT_OK;
     os_close(fd);
     return done;
 }

@@ -73,10 +73,7 @@ static const struct scrub_folders {
 static const char *key_reason(sft_span key) {
     char lower[128];
     size_t len = key.len < sizeof lower ? key.len : sizeof lower;
-    for (size_t i = 0; i < len; i++) {
-        char c = key.data[i];
-        lower[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-    }
+    for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
     for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++) {
         if (cli_glob_match(sft_span_cstr(scrub_keys[i].glob), (sft_span){ lower, len }))
             return scrub_keys[i].reason;

@@ -1,4 +1,5 @@
 #include "commands/meta_scrub.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -11,8 +12,7 @@ typedef struct scrub_look {
 static char look_at(const scrub_look *l, size_t i) { return i < l->len ? l->text[i] : '\0'; }
 
 static char look_lower(const scrub_look *l, size_t i) {
-    char c = look_at(l, i);
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    return cli_lower(look_at(l, i));
 }
 
 static bool is_scrub_digit(char c) { return c >= '0' && c <= '9'; }

@@ -1,6 +1,8 @@
 #include "commands/meta_values.h"
 
+#include "safetensors_info.h"
 #include "support/edit.h"
+#include "support/files.h"
 #include "support/progress.h"
 #include "support/raw.h"
 #include "support/words.h"
@@ -137,24 +139,12 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
 
 /* ── Pictures ── */
 
-static const struct picture_kind {
-    const char *magic;
-    size_t len, at;
-    const char *type;
-} picture_kinds[] = {
-    { "\xff\xd8\xff", 3, 0, "image/jpeg" },
-    { "\x89PNG\r\n\x1a\n", 8, 0, "image/png" },
-    { "WEBP", 4, 8, "image/webp" },
-    { "GIF8", 4, 0, "image/gif" },
-};
-
+/* Of those that programs show as a thumbnail; else NULL. */
 static const char *picture_type(const sft_buffer *bytes) {
-    for (size_t i = 0; i < sizeof picture_kinds / sizeof *picture_kinds; i++) {
-        const struct picture_kind *kind = &picture_kinds[i];
-        if (bytes->len >= kind->at + kind->len &&
-            memcmp(bytes->data + kind->at, kind->magic, kind->len) == 0)
-            return kind->type;
-    }
+    static const char *const known[] = { "image/jpeg", "image/png", "image/webp", "image/gif" };
+    const char *type = sft_info_image_type((sft_span){ bytes->data, bytes->len }, NULL, NULL);
+    for (size_t i = 0; type && i < sizeof known / sizeof *known; i++)
+        if (strcmp(type, known[i]) == 0) return type;
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/files.h"
 #include "support/fresh.h"
 #include "support/output.h"
 
@@ -137,7 +138,7 @@ static sft_code write_folder(set_renaming *r, const char *folder, const char *in
     sft_job job = begin_shards(r, folder, true);
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
         const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
-        char *path = cli_fresh_join(&r->fresh, folder, name);
+        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
         code = cli_fresh_folders(&r->fresh, folder, name, err);
         if (code) break;
         code = path ? save_shard(r, i, path, &job, err) : sfti_fail_memory(err, strlen(name));
@@ -148,7 +149,8 @@ static sft_code write_folder(set_renaming *r, const char *folder, const char *in
 
 static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error *err) {
     bool made;
-    char *index = cli_fresh_join(&r->fresh, folder, cli_fresh_name(&r->fresh, r->index));
+    char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
+                                cli_fresh_name(&r->fresh, r->index));
     if (!index) return sfti_fail_memory(err, strlen(folder));
     sft_code code = cli_make_folder(folder, &made, err);
     if (code) return code;

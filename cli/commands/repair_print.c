@@ -37,18 +37,15 @@ void cli_put_fix(sfti_json_writer *w, const char *path, const char *fix, const s
                  const char *done) {
     sfti_json_open(w, '{');
     sfti_json_path(w, path);
-    sfti_json_key(w, "fix");
-    sfti_json_cstr(w, fix);
+    sfti_json_put_cstr(w, "fix", fix);
     sfti_json_key(w, "offset");
     if (found->offset == SFT_NO_OFFSET) sfti_json_null(w);
     else sfti_json_uint(w, found->offset);
     sfti_json_key(w, "tensor");
     if (found->tensor_len == SFT_NO_TENSOR) sfti_json_null(w);
     else sfti_json_span(w, (sft_span){ found->tensor, found->tensor_len });
-    sfti_json_key(w, "message");
-    sfti_json_cstr(w, found->message);
-    sfti_json_key(w, "done");
-    sfti_json_cstr(w, done);
+    sfti_json_put_cstr(w, "message", found->message);
+    sfti_json_put_cstr(w, "done", done);
     sfti_json_close(w, '}');
 }
 
@@ -61,11 +58,9 @@ void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repa
 
 cli_written_file cli_repaired_file(const char *path, const sft_repair *repair) {
     cli_written_file file = { path, sft_repair_tensor_count(repair), 0 };
-    uint64_t bytes;
     for (size_t i = 0; i < file.tensors; i++) {
         sft_spec spec = sft_repair_tensor(repair, i);
-        if (!sft_shape_size(spec.dtype, spec.shape, spec.rank, NULL, &bytes, NULL))
-            file.bytes += bytes;
+        file.bytes += cli_spec_bytes(&spec);
     }
     return file;
 }

@@ -1,8 +1,11 @@
 #include "base/order.h"
+#include "base/sink.h"
 #include "commands/repair.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/files.h"
 #include "support/fresh.h"
+#include "support/group.h"
 #include "support/progress.h"
 #include "support/raw.h"
 
@@ -56,15 +59,13 @@ bool cli_repairs_set(const char *operand) {
 
 /* ── Which files ── */
 
-/* folder + name in the arena; NULL when out of memory. */
-static char *model_join(repair_model *m, const char *folder, const char *name) {
-    size_t len = strlen(folder), rest = strlen(name) + 1;
-    char *path = sfti_arena_take(m->arena, len + rest + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, len);
-    if (len > 0 && path[len - 1] != '/') path[len++] = '/';
-    memcpy(path + len, name, rest);
-    return path;
+/* Where file i is, and where it goes; NULL when out of memory. */
+static char *input_path(const repair_model *m, size_t i) {
+    return cli_join_path(m->arena, sft_span_cstr(m->folder), m->names[i]);
+}
+
+static char *output_path(const repair_model *m, size_t i) {
+    return cli_join_path(m->arena, sft_span_cstr(m->c->set.output), m->names[i]);
 }
 
 static const char *keep_text(repair_model *m, const char *text, size_t len) {
@@ -78,9 +79,8 @@ static const char *keep_text(repair_model *m, const char *text, size_t len) {
 static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
     sft_index_names *read = NULL;
-    const char *slash = strrchr(index, '/');
     m->index = *m->path = index;
-    m->folder = keep_text(m, index, slash ? (size_t)(slash - index) + 1 : 0);
+    m->folder = keep_text(m, index, cli_folder_length(index));
     sft_code code = sft_index_read(index, &options, &read, err);
     if (code) return code;
     m->count = sft_index_shard_count(read);
@@ -96,27 +96,16 @@ static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
 }
 
 /* STEM-00001-of-00003.safetensors: the stem's length and the numbers; false for other names. */
-static bool parse_shard_name(const char *name, size_t *stem, uint32_t *i, uint32_t *n) {
-    static const char digits[] = "0123456789";
-    size_t len = strlen(name);
-    uint64_t numbers[2] = { 0, 0 };
-    if (len < 28 || strcmp(name + len - 12, ".safetensors") != 0) return false;
-    const char *at = name + len - 12 - 15; /* "-00001-of-00003" */
-    if (at[0] != '-' || memcmp(at + 6, "-of-", 4) != 0) return false;
-    if (strspn(at + 1, digits) != 5 || strspn(at + 10, digits) != 5) return false;
-    for (size_t d = 0; d < 5; d++) {
-        numbers[0] = numbers[0] * 10 + (uint64_t)(at[1 + d] - '0');
-        numbers[1] = numbers[1] * 10 + (uint64_t)(at[10 + d] - '0');
-    }
-    *stem = (size_t)(at - name);
-    *i = (uint32_t)numbers[0];
-    *n = (uint32_t)numbers[1];
-    return *stem > 0;
+static bool parse_shard_name(const char *name, size_t *stem, uint64_t *i, uint64_t *n) {
+    sft_span base;
+    if (!cli_shard_of(name, i, n, &base)) return false;
+    *stem = base.len;
+    return *stem > 0 && strlen(name) == *stem + sizeof "-00001-of-00003.safetensors" - 1
+           && strcmp(name + *stem + 15, ".safetensors") == 0;
 }
 
 static sft_code no_family(repair_model *m, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected one model, found a folder with %s", m->count ? "several" : "none");
+    cli_not_one(m->count, err);
     err->hint = m->count ? "give each file by name" : NULL;
     return SFT_BAD_ARGUMENT;
 }
@@ -124,7 +113,7 @@ static sft_code no_family(repair_model *m, sft_error *err) {
 /* Files without an index, in natural order: are they the shards of one model? */
 static sft_code check_family(repair_model *m, sft_error *err) {
     size_t stem = 0, next;
-    uint32_t i, n = 0, count;
+    uint64_t i, n = 0, count;
     for (size_t f = 0; f < m->count; f++) {
         if (!parse_shard_name(m->names[f], &next, &i, &count)) return no_family(m, err);
         if (f == 0) stem = next, n = count;
@@ -132,11 +121,11 @@ static sft_code check_family(repair_model *m, sft_error *err) {
             return no_family(m, err);
         if (i == f + 1) continue;
         return sfti_fail(err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
-                         "expected shard %zu of %u, found %s", f + 1, (unsigned)n, m->names[f]);
+                         "expected shard %zu of %" PRIu64 ", found %s", f + 1, n, m->names[f]);
     }
     if (m->count == n) return SFT_OK;
     return m->count ? sfti_fail(err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
-                                "expected %u shards, found %zu", (unsigned)n, m->count)
+                                "expected %" PRIu64 " shards, found %zu", n, m->count)
                     : no_family(m, err);
 }
 
@@ -153,7 +142,7 @@ static sft_code read_index(repair_model *m, const char *path, sft_error *err) {
 static sft_code take_folder(repair_model *m, const char *operand, const cli_inputs *inputs,
                             sft_error *err) {
     m->count = inputs->count;
-    m->folder = model_join(m, operand, "");
+    m->folder = cli_join_path(m->arena, sft_span_cstr(operand), "");
     m->names = sfti_arena_array(m->arena, m->count, sizeof *m->names);
     if (!m->folder || !m->names) return model_memory(err);
     for (size_t i = 0; i < m->count; i++) {
@@ -166,7 +155,7 @@ static sft_code take_folder(repair_model *m, const char *operand, const cli_inpu
         sft_code code = input->kind == CLI_INDEX ? read_index(m, input->path, err) : SFT_OK;
         if (code) return code; /* a broken one, which does not hide its shards */
         if (input->kind != CLI_FILE) return no_family(m, err);
-        const char *slash = strrchr(input->path, '/'), *name = slash ? slash + 1 : input->path;
+        const char *name = cli_name_of(input->path).data;
         m->names[i] = keep_text(m, name, strlen(name));
         if (!m->names[i]) return model_memory(err);
     }
@@ -211,7 +200,7 @@ static sft_code open_files(repair_model *m, sft_error *err) {
     if (!m->repairs) return model_memory(err);
     if (m->count > 0) memset(m->repairs, 0, m->count * sizeof(sft_repair *));
     for (size_t i = 0; i < m->count; i++) {
-        *m->path = model_join(m, m->folder, m->names[i]);
+        *m->path = input_path(m, i);
         if (!*m->path) return model_memory(err);
         sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
         if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
@@ -223,7 +212,6 @@ static sft_code open_files(repair_model *m, sft_error *err) {
 
 static sft_code list_files(repair_model *m, sft_error *err) {
     size_t at = 0;
-    uint64_t bytes;
     repair_row *rows = sfti_arena_array(m->arena, m->tensors.count, sizeof *rows);
     if (!rows || m->tensors.count >= UINT32_MAX) return model_memory(err);
     m->tensors.rows = rows;
@@ -231,8 +219,7 @@ static sft_code list_files(repair_model *m, sft_error *err) {
         for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
             sft_spec spec = sft_repair_tensor(m->repairs[i], t);
             rows[at++] = (repair_row){ spec.name, (uint32_t)i };
-            if (!sft_shape_size(spec.dtype, spec.shape, spec.rank, NULL, &bytes, NULL))
-                m->bytes += bytes;
+            m->bytes += cli_spec_bytes(&spec);
         }
     }
     sft_code code = sort_list(m, &m->tensors, err);
@@ -384,11 +371,10 @@ static void tell_index_fixes(repair_model *m) {
 
 static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_progress *progress,
                            sft_error *err) {
-    const char *old = model_join(m, m->folder, m->names[i]);
-    char *path = model_join(m, m->c->set.output, m->names[i]);
+    const char *old = input_path(m, i);
+    char *path = output_path(m, i);
     sft_path_options options;
     sft_sink sink;
-    uint64_t bytes;
     if (!old || !path) return model_memory(err);
     *m->path = path;
     sft_code code = cli_fresh_folders(&m->fresh, m->c->set.output, m->names[i], err);
@@ -399,8 +385,7 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
     for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
         sft_spec spec = sft_repair_tensor(m->repairs[i], t);
-        if (!sft_shape_size(spec.dtype, spec.shape, spec.rank, NULL, &bytes, NULL))
-            progress->before += bytes;
+        progress->before += cli_spec_bytes(&spec);
     }
     return code;
 }
@@ -441,10 +426,7 @@ static sft_code write_new_index(repair_model *m, const char *path,
         sfti_json_cstr(&w, m->names[row->file]);
     }
     index_text(&w, t->count > 0 ? "\n  }\n}\n" : "}\n}\n");
-    code = sfti_json_done(&w);
-    if (!code) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 static sft_code mend_index(repair_model *m, const char *path, const sft_path_options *options,
@@ -468,28 +450,25 @@ static sft_code mend_index(repair_model *m, const char *path, const sft_path_opt
 static char *index_path(repair_model *m) {
     char name[512];
     size_t stem;
-    uint32_t i, n;
-    if (m->index) {
-        const char *slash = strrchr(m->index, '/');
-        return model_join(m, m->c->set.output, slash ? slash + 1 : m->index);
-    }
+    uint64_t i, n;
+    sft_span folder = sft_span_cstr(m->c->set.output);
+    if (m->index) return cli_join_path(m->arena, folder, cli_name_of(m->index).data);
     if (!parse_shard_name(m->names[0], &stem, &i, &n) || stem + 28 > sizeof name) return NULL;
     memcpy(name, m->names[0], stem);
     memcpy(name + stem, ".safetensors.index.json", 24);
-    return model_join(m, m->c->set.output, name);
+    return cli_join_path(m->arena, folder, name);
 }
 
 static sft_code write_index(repair_model *m, sft_error *err) {
     char *path = index_path(m);
-    const char *old = m->index ? m->index : model_join(m, m->folder, m->names[0]);
+    const char *old = m->index ? m->index : input_path(m, 0);
     sft_path_options options;
     if (!path || !old) return model_memory(err);
     *m->path = path;
     sft_code code = cli_fresh_options(&m->fresh, old, &options, err);
     if (code) return code;
     for (size_t i = 0; !m->index && i < m->count; i++)
-        cli_output_restrict(&options.mode,
-                            cli_output_mode_of(model_join(m, m->folder, m->names[i])));
+        cli_output_restrict(&options.mode, cli_output_mode_of(input_path(m, i)));
     code = m->index ? mend_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
@@ -526,7 +505,7 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     sfti_json_key(w, "fixes");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < m->count; i++) {
-        const char *path = model_join(m, m->folder, m->names[i]);
+        const char *path = input_path(m, i);
         if (path) cli_put_fixes(w, path, m->repairs[i]);
     }
     tell_index_fixes(m);
@@ -536,7 +515,7 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
 
 static void print_model_fixes(repair_model *m) {
     for (size_t i = 0; i < m->count; i++) {
-        const char *path = model_join(m, m->folder, m->names[i]);
+        const char *path = input_path(m, i);
         if (path) m->fixes += cli_print_fixes(m->c, path, m->repairs[i]);
     }
     tell_index_fixes(m);
@@ -550,7 +529,7 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
     cli_written_file *files = sfti_arena_array(m->arena, m->count, sizeof *files);
     if (!files) return model_memory(err);
     for (size_t i = 0; i < m->count; i++) {
-        const char *path = model_join(m, m->c->set.output, m->names[i]);
+        const char *path = output_path(m, i);
         if (!path) return model_memory(err);
         files[i] = cli_repaired_file(path, m->repairs[i]);
     }

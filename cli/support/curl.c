@@ -1,4 +1,5 @@
-/* libcurl, by its binary interface: the numbers below have not changed since 7.32. */
+/* libcurl, by its binary interface: the numbers below have not changed since 7.32, which has
+ * the last of them. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/os.h"
@@ -8,31 +9,44 @@
 #include <string.h>
 
 #define CURL_AGENT "safetensors/" SFT_VERSION_STRING
-#define CURL_ERROR_ROOM 256 /* libcurl's CURL_ERROR_SIZE */
 
-enum { /* options: 0 numbers, 10000 pointers, 20000 functions */
-    CURL_NO_PROGRESS = 43,
-    CURL_POST_SIZE = 60,
-    CURL_NO_SIGNAL = 99,
-    CURL_TOTAL_MS = 155,
-    CURL_CONNECT_MS = 156,
-    CURL_PROTOCOLS = 181,
-    CURL_WRITE_TO = 10001,
-    CURL_URL = 10002,
-    CURL_PROXY = 10004,
-    CURL_ERROR_TEXT = 10010,
-    CURL_POST_BYTES = 10015,
-    CURL_USER_AGENT = 10018,
-    CURL_HEADERS = 10023,
-    CURL_HEADER_TO = 10029,
-    CURL_ENCODINGS = 10102,
-    CURL_WRITE = 20011,
-    CURL_HEADER = 20079,
-    CURL_PROGRESS = 20219
-};
-enum { CURL_OF_STATUS = 0x200002, CURL_OF_LOCATION = 0x10001f }; /* what an exchange told */
-enum { CURL_ALL = 3, CURL_HTTP_AND_HTTPS = 3 };
-enum { CURL_OK = 0 };
+/* What we use of <curl/curl.h>, for a build without it; with it the numbers are compared. */
+#define CURL_NUMBERS(X)                                                                           \
+    X(CURLOPT_NOPROGRESS, 43)                                                                     \
+    X(CURLOPT_POSTFIELDSIZE, 60)                                                                  \
+    X(CURLOPT_NOSIGNAL, 99)                                                                       \
+    X(CURLOPT_TIMEOUT_MS, 155)                                                                    \
+    X(CURLOPT_CONNECTTIMEOUT_MS, 156)                                                             \
+    X(CURLOPT_PROTOCOLS, 181)                                                                     \
+    X(CURLOPT_WRITEDATA, 10001)                                                                   \
+    X(CURLOPT_URL, 10002)                                                                         \
+    X(CURLOPT_PROXY, 10004)                                                                       \
+    X(CURLOPT_ERRORBUFFER, 10010)                                                                 \
+    X(CURLOPT_POSTFIELDS, 10015)                                                                  \
+    X(CURLOPT_USERAGENT, 10018)                                                                   \
+    X(CURLOPT_HTTPHEADER, 10023)                                                                  \
+    X(CURLOPT_HEADERDATA, 10029)                                                                  \
+    X(CURLOPT_ACCEPT_ENCODING, 10102)                                                             \
+    X(CURLOPT_WRITEFUNCTION, 20011)                                                               \
+    X(CURLOPT_HEADERFUNCTION, 20079)                                                              \
+    X(CURLOPT_XFERINFOFUNCTION, 20219)                                                            \
+    X(CURLINFO_RESPONSE_CODE, 0x200002)                                                           \
+    X(CURLINFO_REDIRECT_URL, 0x10001f)                                                            \
+    X(CURLPROTO_HTTP, 1)                                                                          \
+    X(CURLPROTO_HTTPS, 2)                                                                         \
+    X(CURL_GLOBAL_ALL, 3)                                                                         \
+    X(CURL_ERROR_SIZE, 256)                                                                       \
+    X(CURLE_OK, 0)
+
+#ifdef SFT_CURL_HEADER
+#define CURL_DISABLE_DEPRECATION
+#include <curl/curl.h>
+#define CURL_COMPARE(name, number) _Static_assert((int)(name) == (number), #name);
+CURL_NUMBERS(CURL_COMPARE)
+#else
+#define CURL_DEFINE(name, number) name = number,
+enum { CURL_NUMBERS(CURL_DEFINE) };
+#endif
 
 typedef struct curl_library {
     int (*global_init)(long flags);
@@ -143,25 +157,25 @@ static void set_request(const curl_session *s, curl_exchange *x, void *headers, 
     const cli_http_request *request = x->request;
     const curl_library *lib = &s->lib;
     void *easy = s->easy;
-    lib->easy_setopt(easy, CURL_URL, request->url);
-    lib->easy_setopt(easy, CURL_PROTOCOLS, (long)CURL_HTTP_AND_HTTPS);
-    lib->easy_setopt(easy, CURL_PROXY, request->proxy ? request->proxy : "");
-    lib->easy_setopt(easy, CURL_USER_AGENT, CURL_AGENT);
-    lib->easy_setopt(easy, CURL_HEADERS, headers);
-    lib->easy_setopt(easy, CURL_ENCODINGS, "");
-    lib->easy_setopt(easy, CURL_NO_SIGNAL, 1L);
-    lib->easy_setopt(easy, CURL_CONNECT_MS, as_milliseconds(request->connect_ms));
-    lib->easy_setopt(easy, CURL_TOTAL_MS, as_milliseconds(request->total_ms));
-    lib->easy_setopt(easy, CURL_ERROR_TEXT, text);
-    lib->easy_setopt(easy, CURL_WRITE, take_body);
-    lib->easy_setopt(easy, CURL_WRITE_TO, (void *)x);
-    lib->easy_setopt(easy, CURL_HEADER, take_header);
-    lib->easy_setopt(easy, CURL_HEADER_TO, (void *)x);
-    lib->easy_setopt(easy, CURL_PROGRESS, curl_goes_on);
-    lib->easy_setopt(easy, CURL_NO_PROGRESS, 0L);
+    lib->easy_setopt(easy, CURLOPT_URL, request->url);
+    lib->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    lib->easy_setopt(easy, CURLOPT_PROXY, request->proxy ? request->proxy : "");
+    lib->easy_setopt(easy, CURLOPT_USERAGENT, CURL_AGENT);
+    lib->easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    lib->easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    lib->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    lib->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, as_milliseconds(request->connect_ms));
+    lib->easy_setopt(easy, CURLOPT_TIMEOUT_MS, as_milliseconds(request->total_ms));
+    lib->easy_setopt(easy, CURLOPT_ERRORBUFFER, text);
+    lib->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    lib->easy_setopt(easy, CURLOPT_WRITEDATA, (void *)x);
+    lib->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    lib->easy_setopt(easy, CURLOPT_HEADERDATA, (void *)x);
+    lib->easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, curl_goes_on);
+    lib->easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     if (!request->body.data) return;
-    lib->easy_setopt(easy, CURL_POST_SIZE, (long)request->body.len);
-    lib->easy_setopt(easy, CURL_POST_BYTES, request->body.data);
+    lib->easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.len);
+    lib->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data);
 }
 
 static void *make_headers(const curl_library *lib, const cli_http_request *request) {
@@ -190,7 +204,7 @@ static sft_code exchange_failed(const curl_session *s, const curl_exchange *x, i
 
 static void take_location(const curl_session *s, cli_http_reply *reply) {
     const char *location = NULL;
-    if (s->lib.easy_getinfo(s->easy, CURL_OF_LOCATION, &location) || !location) return;
+    if (s->lib.easy_getinfo(s->easy, CURLINFO_REDIRECT_URL, &location) || !location) return;
     if (strlen(location) < sizeof reply->location)
         memcpy(reply->location, location, strlen(location) + 1);
 }
@@ -198,7 +212,7 @@ static void take_location(const curl_session *s, cli_http_reply *reply) {
 static sft_code send_by_curl(void *ctx, const cli_http_request *request, cli_http_reply *reply,
                              sft_error *err) {
     curl_session *s = ctx;
-    char text[CURL_ERROR_ROOM] = "";
+    char text[CURL_ERROR_SIZE] = "";
     curl_exchange x = { request, reply, false, false };
     reply->status = 0;
     reply->retry_after = -1;
@@ -210,12 +224,12 @@ static sft_code send_by_curl(void *ctx, const cli_http_request *request, cli_htt
     set_request(s, &x, headers, text);
     int found = s->lib.easy_perform(s->easy);
     s->lib.slist_free_all(headers);
-    sft_code code = found == CURL_OK ? SFT_OK : exchange_failed(s, &x, found, text, err);
+    sft_code code = found == CURLE_OK ? SFT_OK : exchange_failed(s, &x, found, text, err);
     if (code) {
         if (err) err->hint = NULL;
         return code;
     }
-    s->lib.easy_getinfo(s->easy, CURL_OF_STATUS, &reply->status);
+    s->lib.easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &reply->status);
     take_location(s, reply);
     return SFT_OK;
 }
@@ -233,7 +247,7 @@ sft_code cli_http_open(const sft_allocator *alloc, cli_http *out, sft_error *err
     memset(s, 0, sizeof *s);
     s->alloc = *alloc;
     bool loaded = load_curl(&s->lib);
-    if (loaded && s->lib.global_init(CURL_ALL) == CURL_OK) s->easy = s->lib.easy_init();
+    if (loaded && s->lib.global_init(CURL_GLOBAL_ALL) == CURLE_OK) s->easy = s->lib.easy_init();
     if (s->easy) {
         *out = (cli_http){ s, send_by_curl, close_curl };
         return SFT_OK;

@@ -1,6 +1,7 @@
 #include "support/edit.h"
 
-#include "os/io.h"
+#include "os/os.h"
+#include "support/files.h"
 #include "support/output.h"
 #include "support/progress.h"
 
@@ -102,16 +103,11 @@ static void say_result(cli *c, const cli_edit_result *r) {
 }
 
 static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
-    sfti_json_key(w, "method");
-    sfti_json_cstr(w, sft_edit_method_name(report->method));
-    sfti_json_key(w, "header_bytes_before");
-    sfti_json_uint(w, report->header_before);
-    sfti_json_key(w, "header_bytes");
-    sfti_json_uint(w, report->header_after);
-    sfti_json_key(w, "spare");
-    sfti_json_uint(w, report->spare);
-    sfti_json_key(w, "bytes");
-    sfti_json_uint(w, report->file_after);
+    sfti_json_put_cstr(w, "method", sft_edit_method_name(report->method));
+    sfti_json_put_uint(w, "header_bytes_before", report->header_before);
+    sfti_json_put_uint(w, "header_bytes", report->header_after);
+    sfti_json_put_uint(w, "spare", report->spare);
+    sfti_json_put_uint(w, "bytes", report->file_after);
 }
 
 static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
@@ -124,16 +120,13 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
     cli_result_head(c, w, r->path);
-    sfti_json_key(w, "output");
-    sfti_json_cstr(w, c->set.output);
-    sfti_json_key(w, "changed");
-    sfti_json_bool(w, r->changed);
-    sfti_json_key(w, "dry_run");
-    sfti_json_bool(w, c->set.dry_run != 0);
+    sfti_json_put_cstr(w, "output", c->set.output);
+    sfti_json_put_bool(w, "changed", r->changed);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
     if (r->report) write_report(w, r->report);
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
-    if (r->sha256) sfti_json_key(w, "sha256"), sfti_json_cstr(w, r->sha256);
+    if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
     sfti_json_close(w, '}');
 }
 
@@ -159,14 +152,9 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
 
 static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const char **path,
                                sft_error *err) {
-    const cli_input *one = in->count == 1 ? in->items[0] : NULL;
-    if (one && one->err) {
-        if (err) *err = *one->err;
-        return one->err->code;
-    }
-    if (!one || one->kind == CLI_EMPTY)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected one model, found a folder with %s", one ? "none" : "several");
+    const cli_input *one;
+    sft_code code = cli_inputs_one(in, &one, err);
+    if (code) return code;
     size_t len = strlen(one->path) + 1;
     char *copy = sfti_arena_take(arena, len);
     if (!copy) return sfti_fail_memory(err, len);
@@ -244,8 +232,7 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
 }
 
 sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err) {
-    const char *slash = strrchr(index, '/');
-    sft_span folder = { index, slash ? (size_t)(slash - index) + 1 : 0 };
+    sft_span folder = { index, cli_folder_length(index) };
     c->edit_open.beneath = cli_join_path(arena, folder, "");
     return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
 }
@@ -322,33 +309,4 @@ void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
     else
         code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
     if (code) cli_edit_fail(c, path, &err);
-}
-
-/* ── Files for options ── */
-
-static sft_code read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
-    sft_source source;
-    sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
-    if (code) return code;
-    uint64_t end = source.size == SFT_SIZE_UNKNOWN || source.size <= most ? SFT_SIZE_UNKNOWN : most;
-    code = sft_copy(&source, 0, end, sft_sink_memory(out), NULL, err);
-    bool longer = end == most || out->len > most;
-    if (!code && longer)
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected at most %llu bytes, found more", (unsigned long long)most);
-    if (source.close) source.close(source.ctx);
-    return code;
-}
-
-sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
-                       sft_error *err) {
-    int fd;
-    *out = (sft_buffer){ NULL, 0, 0, c->alloc };
-    if (strcmp(path, "-") == 0) return read_fd(c, 0, most, out, err);
-    int error = os_open_read(path, &fd);
-    if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "open this file");
-    sft_code code = read_fd(c, fd, most, out, err);
-    (void)os_close(fd);
-    return code;
 }

@@ -67,8 +67,4 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
 sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
                              const sft_pair *names, size_t count, sft_error *err);
 
-/* All bytes of a file, "-": of standard input, into *out; at most `most`. */
-sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
-                       sft_error *err);
-
 #endif

@@ -1,6 +1,7 @@
 #include "support/fresh.h"
 
 #include "os/io.h"
+#include "support/files.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,18 +11,9 @@ typedef struct fresh_folder {
     char path[];
 } fresh_folder;
 
-static size_t folder_bytes(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
-static char *fresh_path(cli_fresh *f, const char *folder, size_t folder_len, const char *name) {
-    size_t len = strlen(name);
-    char *path = sfti_arena_take(&f->arena, folder_len + len + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, folder_len);
-    memcpy(path + folder_len, name, len + 1);
-    return path;
+/* The index's folder, with its slash. */
+static sft_span fresh_folder_of(const cli_fresh *fresh) {
+    return (sft_span){ fresh->index, cli_folder_length(fresh->index) };
 }
 
 sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t most,
@@ -31,7 +23,7 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
     fresh->index = index;
     fresh->arena.alloc = c->alloc;
     fresh->most = most;
-    fresh->folder = fresh_path(fresh, index, folder_bytes(index), "");
+    fresh->folder = cli_join_path(&fresh->arena, fresh_folder_of(fresh), "");
     fresh->names = sfti_arena_array(&fresh->arena, most, sizeof *fresh->names);
     fresh->written = sfti_arena_array(&fresh->arena, most, sizeof *fresh->written);
     if (fresh->folder && fresh->names && fresh->written) return SFT_OK;
@@ -40,7 +32,7 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
 
 sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     char real[4096], beside[4096] = ".", folder[4096];
-    size_t len = folder_bytes(index);
+    size_t len = cli_folder_length(index);
     os_info info;
     if (os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
     if (len >= sizeof beside) return SFT_OK;
@@ -48,7 +40,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     int error = os_real_path(index, real, sizeof real);
     if (!error) error = os_real_path(beside, folder, sizeof folder);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    size_t where = folder_bytes(real);
+    size_t where = cli_folder_length(real);
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
@@ -62,22 +54,19 @@ void cli_fresh_end(cli_fresh *fresh) { sfti_arena_free(&fresh->arena); }
 /* ── Names ── */
 
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
-    return shard_path + folder_bytes(fresh->index);
-}
-
-char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name) {
-    size_t len = strlen(folder);
-    bool slash = len > 0 && folder[len - 1] != '/';
-    char *path = sfti_arena_take(&fresh->arena, len + strlen(name) + 2);
-    if (!path) return NULL;
-    memcpy(path, folder, len);
-    if (slash) path[len++] = '/';
-    memcpy(path + len, name, strlen(name) + 1);
-    return path;
+    return shard_path + cli_folder_length(fresh->index);
 }
 
 static bool is_hex_tail(const char *at) {
     return at[0] == '-' && strspn(at + 1, "0123456789abcdef") == 8;
+}
+
+static char *concatenated(sfti_arena *arena, sft_span a, const char *b) {
+    char *text = sfti_arena_take(arena, a.len + strlen(b) + 1);
+    if (!text) return NULL;
+    memcpy(text, a.data, a.len);
+    memcpy(text + a.len, b, strlen(b) + 1);
+    return text;
 }
 
 /* NAME-<8 hex>.safetensors; the digits of an earlier time are replaced. */
@@ -95,12 +84,12 @@ static char *fresh_shard_name(cli_fresh *f, const char *name) {
         tail[2 + 2 * i] = hex[bits[i] & 15];
     }
     memcpy(tail + 9, ".safetensors", 13);
-    return fresh_path(f, name, stem, tail);
+    return concatenated(&f->arena, (sft_span){ name, stem }, tail);
 }
 
 char *cli_fresh_next(cli_fresh *fresh, const char *name) {
     char *made = fresh_shard_name(fresh, name);
-    char *path = made ? fresh_path(fresh, fresh->index, folder_bytes(fresh->index), made) : NULL;
+    char *path = made ? cli_join_path(&fresh->arena, fresh_folder_of(fresh), made) : NULL;
     if (!path) return NULL;
     fresh->names[fresh->count++] = (sft_pair){ sft_span_cstr(name), sft_span_cstr(made) };
     return path;
@@ -177,7 +166,7 @@ static sft_code index_names_shard(cli_fresh *f, const char *path, const char *sh
 static int look_at_index(void *ctx, const char *name, os_kind kind) {
     naming *n = ctx;
     if (!sft_is_index_path(name) || kind == OS_DIR) return 0;
-    char *path = fresh_path(n->f, n->f->index, folder_bytes(n->f->index), name);
+    char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
     n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
                    : sfti_fail_memory(n->err, strlen(name));
     return n->code ? EIO : 0;
@@ -196,13 +185,11 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
 }
 
 static void remove_old(cli_fresh *f) {
-    size_t len = folder_bytes(f->index);
-    char *folder = fresh_path(f, len ? f->index : "./", len ? len : 2, "");
+    const char *folder = *f->folder ? f->folder : "./";
     for (size_t i = 0; i < f->count; i++) {
         sft_error err = SFT_ERROR_INIT;
         const char *shard = f->names[i].key.data;
-        sft_code code = folder ? remove_old_shard(f, folder, shard, &err)
-                               : sfti_fail_memory(&err, len);
+        sft_code code = remove_old_shard(f, folder, shard, &err);
         if (code) cli_complain(f->c, shard, &err);
     }
 }
@@ -281,7 +268,7 @@ static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, 
 sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
                            sft_error *err) {
     sft_code code = SFT_OK;
-    const char *path = cli_fresh_join(fresh, folder, name);
+    const char *path = cli_join_path(&fresh->arena, sft_span_cstr(folder), name);
     if (!path) return sfti_fail_memory(err, strlen(name));
     const char *at = path + strlen(path) - strlen(name);
     for (const char *slash = strchr(at, '/'); !code && slash; slash = strchr(slash + 1, '/'))

@@ -30,8 +30,6 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err);
 
 /* Path of a shard as the index has it: beneath the index's folder. */
 const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path);
-/* folder/name in the arena; NULL when out of memory. */
-char *cli_fresh_join(cli_fresh *fresh, const char *folder, const char *name);
 /* Before folder/name is written, name being that of a shard: the folders in it, which are on the
  * disk then and go by cli_fresh_undo. */
 sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,

@@ -1,31 +1,12 @@
 #include "support/group.h"
 
 #include "os/os.h"
+#include "support/files.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-sft_span cli_folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return (sft_span){ path, slash ? (size_t)(slash - path) : 0 };
-}
-
-sft_span cli_name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return sft_span_cstr(slash ? slash + 1 : path);
-}
-
-int cli_open_beside(const char *path, int *fd) {
-    char folder[4096];
-    const char *name = cli_name_of(path).data;
-    size_t len = (size_t)(name - path);
-    if (len >= sizeof folder) return ENAMETOOLONG;
-    memcpy(folder, path, len);
-    folder[len] = '\0';
-    return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
-}
 
 /* ── Shards by their names ── */
 

@@ -17,11 +17,5 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
 bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena);
 /* Of model-00002-of-00003.safetensors 2, 3 and "model" with its folder. */
 bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
-/* Folder of a path without its slash, empty for none. */
-sft_span cli_folder_of(const char *path);
-sft_span cli_name_of(const char *path);
-/* Open for reading what lies beside a model: through no link that leaves the path's folder, but
- * to the blobs of a Hub cache. An errno. */
-int cli_open_beside(const char *path, int *fd);
 
 #endif

@@ -1,8 +1,11 @@
 #include "support/hash.h"
 
 #include "base/checked.h"
+#include "support/words.h"
 
 #include <string.h>
+
+#define THREADS_MOST 1000000
 
 /* ── Inputs ── */
 
@@ -50,16 +53,24 @@ const cli_option cli_hashing_options[] = {
 
 bool cli_parse_threads(cli *c, uint32_t *out) {
     sft_error err = SFT_ERROR_INIT;
-    const char *text = c->set.threads ? c->set.threads : "0", *at = text;
-    uint32_t value = 0;
-    while (*at >= '0' && *at <= '9' && value < 100000) value = value * 10 + (uint32_t)(*at++ - '0');
-    *out = value;
-    if (at > text && !*at) return true;
+    const char *text = c->set.threads ? c->set.threads : "0";
+    uint64_t value;
+    bool fine = cli_parse_number(text, THREADS_MOST, &value);
+    *out = fine ? (uint32_t)value : 0;
+    if (fine) return true;
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected --threads a number, found \"%s\"",
               text);
     err.hint = NULL;
     cli_complain(c, NULL, &err);
     return false;
+}
+
+unsigned cli_algo_named(sft_span name) {
+    unsigned algo = 0;
+    while (algo < SFT_HASH_COUNT
+           && !cli_same_letters(name, sft_span_cstr(sft_hash_name((sft_hash_algo)algo))))
+        algo++;
+    return algo;
 }
 
 static bool open_cache(cli *c, sft_hash_cache **out) {

@@ -38,6 +38,9 @@ void cli_hashing_end(cli_hashing *h);
 /* --threads, 0 when there is none; false when it is no number, which has been told. */
 bool cli_parse_threads(cli *c, uint32_t *out);
 
+/* The algorithm of that name, in letters of any case; SFT_HASH_COUNT for another word. */
+unsigned cli_algo_named(sft_span name);
+
 extern const cli_option cli_hashing_options[]; /* --cache --threads */
 
 #endif

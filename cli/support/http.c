@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -15,17 +16,6 @@
 typedef struct url_parts {
     sft_span scheme, host, port; /* port with its colon, or empty */
 } url_parts;
-
-static bool same_case_less(sft_span a, sft_span b) {
-    if (a.len != b.len) return false;
-    for (size_t i = 0; i < a.len; i++) {
-        char x = a.data[i], y = b.data[i];
-        if (x >= 'A' && x <= 'Z') x = (char)(x | 0x20);
-        if (y >= 'A' && y <= 'Z') y = (char)(y | 0x20);
-        if (x != y) return false;
-    }
-    return true;
-}
 
 static bool is_url_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -52,8 +42,8 @@ static size_t host_length(const char *at) {
 static bool split_url(const char *url, url_parts *out) {
     size_t scheme = strcspn(url, ":");
     out->scheme = (sft_span){ url, scheme };
-    if (!same_case_less(out->scheme, sft_span_cstr("https"))
-        && !same_case_less(out->scheme, sft_span_cstr("http")))
+    if (!cli_same_letters(out->scheme, sft_span_cstr("https"))
+        && !cli_same_letters(out->scheme, sft_span_cstr("http")))
         return false;
     if (strncmp(url + scheme, "://", 3) != 0) return false;
     const char *at = url + scheme + 3, *p = at + host_length(at);
@@ -74,8 +64,8 @@ bool cli_url_is_http(const char *url) {
 
 bool cli_url_same_host(const char *a, const char *b) {
     url_parts x, y;
-    return split_url(a, &x) && split_url(b, &y) && same_case_less(x.scheme, y.scheme)
-        && same_case_less(x.host, y.host) && sft_span_equal(x.port, y.port);
+    return split_url(a, &x) && split_url(b, &y) && cli_same_letters(x.scheme, y.scheme)
+        && cli_same_letters(x.host, y.host) && sft_span_equal(x.port, y.port);
 }
 
 /* The last two words of a host that has letters at its end; else empty. */
@@ -92,8 +82,8 @@ bool cli_url_same_site(const char *site, const char *url) {
     if (cli_url_same_host(site, url)) return true;
     if (!split_url(site, &x) || !split_url(url, &y) || y.port.len > 0) return false;
     sft_span domain = domain_of(x.host);
-    return domain.len > 0 && same_case_less(y.scheme, sft_span_cstr("https"))
-        && same_case_less(domain, domain_of(y.host));
+    return domain.len > 0 && cli_same_letters(y.scheme, sft_span_cstr("https"))
+        && cli_same_letters(domain, domain_of(y.host));
 }
 
 /* ── Waiting ── */

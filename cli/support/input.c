@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "os/io.h"
+#include "support/files.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,34 +34,11 @@ typedef struct walk {
 
 /* ── Names ── */
 
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool ends_with(const char *name, const char *suffix) {
-    size_t len = strlen(name), tail = strlen(suffix);
-    if (len <= tail) return false;
-    for (size_t i = 0; i < tail; i++) {
-        if (lower(name[len - tail + i]) != suffix[i]) return false;
-    }
-    return true;
-}
-
 static bool is_model_name(const char *name) {
+    sft_span text = sft_span_cstr(name);
     if (strncmp(name, "._", 2) == 0) return false;
-    return ends_with(name, ".safetensors") || ends_with(name, ".sft") ||
+    return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
            sft_is_index_path(name);
-}
-
-char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
-    size_t len = strlen(name);
-    bool slash = dir.len && dir.data[dir.len - 1] != '/';
-    char *path = sfti_arena_take(arena, dir.len + slash + len + 1);
-    if (!path) return NULL;
-    if (dir.len) memcpy(path, dir.data, dir.len);
-    if (slash) path[dir.len] = '/';
-    memcpy(path + dir.len + slash, name, len + 1);
-    return path;
 }
 
 /* ── The walk ── */
@@ -205,11 +184,6 @@ static found *find_path(found **sorted, size_t count, const char *path) {
     return NULL;
 }
 
-static sft_span folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return (sft_span){ path, slash ? (size_t)(slash - path) + 1 : 0 };
-}
-
 /* An index that breaks a rule names nothing: its own opening will say why. */
 static bool mark_shards(walk *w, found **sorted, cli_input *input,
                         const sft_set_options *options) {
@@ -221,7 +195,8 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
         return err.code < 300 || block_input(w, input, &err);
     }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
-        char *path = cli_join_path(w->arena, folder_of(index), sft_index_shard(names, i));
+        char *path = cli_join_path(w->arena, (sft_span){ index, cli_folder_length(index) },
+                                   sft_index_shard(names, i));
         found *f = path ? find_path(sorted, w->count, path) : NULL;
         if (f) f->is_shard = true;
         ok = path != NULL;
@@ -271,4 +246,27 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
 
 void cli_inputs_free(cli_inputs *inputs) {
     sfti_arena_free(&inputs->arena);
+}
+
+sft_code cli_not_one(size_t count, sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one model, found a folder with %s",
+              count ? "several" : "none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err) {
+    const cli_input *first = inputs->items[0];
+    for (size_t i = 0; i < inputs->count; i++) {
+        const sft_error *why = inputs->items[i]->err;
+        if (why && err) *err = *why;
+        if (why) return why->code;
+    }
+    if (inputs->count > 1 || first->kind == CLI_EMPTY)
+        return cli_not_one(inputs->count > 1 ? inputs->count : 0, err);
+    *out = first;
+    if (first->kind != CLI_STDIN) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a file, found standard input");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
 }

@@ -19,6 +19,11 @@ typedef struct cli_input {
     const sft_error *err; /* CLI_BLOCKED only, else NULL */
 } cli_input;
 
+/* Whether it is a path that was not looked into yet. */
+static inline bool cli_input_is_path(const cli_input *input) {
+    return input->kind == CLI_FILE || input->kind == CLI_INDEX;
+}
+
 typedef struct cli_inputs {
     sfti_arena arena;
     cli_input **items; /* natural order */
@@ -40,8 +45,12 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_o
                            cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
 
-/* dir/name in the arena; NULL when memory ran out. */
-char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
+/* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number or standard
+ * input; what made an input CLI_BLOCKED. */
+sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err);
+/* Fails for a folder that does not hold one model but `count`. */
+sft_code cli_not_one(size_t count, sft_error *err);
+
 /* Whether the folder (without a slash at its end; empty: here) is a pipeline's. */
 bool cli_is_pipeline(sft_span folder, sfti_arena *arena);
 

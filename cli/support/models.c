@@ -1,6 +1,7 @@
 #include "support/models.h"
 
 #include "os/os.h"
+#include "support/files.h"
 #include "support/group.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "os/io.h"
 #include "support/progress.h"
+#include "support/words.h"
 #include "support/written.h"
 
 #include <errno.h>
@@ -218,14 +219,6 @@ static const struct {
     { "TiB", UINT64_C(1) << 40 },
 };
 
-static bool same_unit(const char *a, const char *b) {
-    for (; *a && *b; a++, b++) {
-        char x = *a >= 'a' ? (char)(*a - 32) : *a, y = *b >= 'a' ? (char)(*b - 32) : *b;
-        if (x != y) return false;
-    }
-    return *a == *b;
-}
-
 /* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
 static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
     uint64_t bytes, more;
@@ -244,7 +237,7 @@ sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
     }
     if (*at == ' ') at++;
     for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
-        if (!same_unit(at, size_units[i].unit)) continue;
+        if (!cli_same_letters(sft_span_cstr(at), sft_span_cstr(size_units[i].unit))) continue;
         *out = size_of(whole, part, scale, size_units[i].bytes);
         return *out > 0 ? SFT_OK : bad_size(text, err);
     }
@@ -252,9 +245,8 @@ sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
 }
 
 sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err) {
-    const char *at = text;
     uint64_t value;
-    if (take_digits(&at, &value) && !*at && value > 0 && value <= UINT32_MAX) {
+    if (cli_parse_number(text, UINT32_MAX, &value) && value > 0) {
         *out = (uint32_t)value;
         return SFT_OK;
     }

@@ -57,6 +57,9 @@ uint32_t cli_output_mode_of(const char *path);
 /* Of an index by its path: how its name begins, or NULL. */
 #define CLI_STEM_ROOM 256
 const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);
+/* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
+char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
+                       uint32_t count);
 
 /* "5GB", "4.5 GiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024; at most six
  * digits after the point. */

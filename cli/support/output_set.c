@@ -1,4 +1,5 @@
 #include "os/io.h"
+#include "support/files.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/raw.h"
@@ -28,7 +29,7 @@ bool cli_output_is_file(const cli *c) {
 }
 
 const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]) {
-    const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
+    const char *name = index ? cli_name_of(index).data : NULL;
     const char *end = name ? strstr(name, ".safetensors.index") : NULL;
     if (!end || end == name || end - name >= CLI_STEM_ROOM) return NULL;
     memcpy(room, name, (size_t)(end - name));
@@ -120,21 +121,23 @@ static const char *set_path(const sft_set *set) {
     return index ? index : sft_set_shard_path(set, 0);
 }
 
+char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
+                       uint32_t count) {
+    char name[CLI_STEM_ROOM + 64];
+    size_t len = sft_shard_name(stem, shard, count, name, sizeof name);
+    return len < sizeof name ? cli_join_path(arena, sft_span_cstr(folder), name) : NULL;
+}
+
 /* What was, or would be, written. */
 static sft_code say_shards(const set_output *o, sft_error *err) {
     cli_parts *p = o->parts;
     const char *folder = o->c->set.output;
-    size_t room = strlen(folder) + sft_shard_name(o->options.stem, 0, o->shards, NULL, 0) + 32;
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file *files = sfti_arena_array(&p->arena, o->shards, sizeof *files);
     if (!files) return sfti_fail_memory(err, o->shards * sizeof *files);
     for (uint32_t s = 0; s < o->shards; s++) {
-        char *path = sfti_arena_take(&p->arena, room);
-        if (!path) return sfti_fail_memory(err, room);
-        size_t len = strlen(folder);
-        memcpy(path, folder, len);
-        if (len > 0 && path[len - 1] != '/') path[len++] = '/';
-        (void)sft_shard_name(o->options.stem, s, o->shards, path + len, room - len);
+        char *path = cli_output_shard(&p->arena, folder, o->options.stem, s, o->shards);
+        if (!path) return sfti_fail_memory(err, strlen(folder));
         files[s] = cli_written_parts(path, p->parts, p->count, p->shard, s);
     }
     if (p->set_count == 1) written.input = set_path(p->sets[0]);

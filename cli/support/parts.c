@@ -50,7 +50,7 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     sft_set *set;
     p->path = keep_path(p, input->path);
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
-    bool model = input->kind == CLI_FILE || input->kind == CLI_INDEX;
+    bool model = cli_input_is_path(input);
     if (!model) return no_model(input, err);
     sft_code code = cli_open_model(c, input, &set, err);
     return code ? code : take_set(p, set, err);
@@ -224,8 +224,7 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
     if (!code) code = cli_parts_open(c, operands, 1, out, err);
     if (code || out->set_count == 1) return code;
     out->path = operands[0];
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected one model, found a folder with several, or none");
+    return cli_not_one(out->set_count, err);
 }
 
 void cli_parts_drop(cli_parts *parts) {
@@ -243,14 +242,9 @@ void cli_parts_free(cli_parts *parts) {
     sfti_arena_free(&parts->arena);
 }
 
-uint64_t cli_parts_bytes(const cli_parts *parts) {
-    uint64_t total = 0, bytes = 0;
-    for (size_t i = 0; i < parts->count; i++) {
-        const sft_spec *spec = &parts->parts[i].spec;
-        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL))
-            total += bytes;
-    }
-    return total;
+uint64_t cli_spec_bytes(const sft_spec *spec) {
+    uint64_t bytes = 0;
+    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
 }
 
 void cli_parts_tell(cli *c, const cli_parts *parts) {

@@ -47,6 +47,8 @@ void cli_parts_drop(cli_parts *parts);
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of the tensors. */
 uint64_t cli_parts_bytes(const cli_parts *parts);
+/* Bytes of a tensor; 0 where its shape asks for more than there can be. */
+uint64_t cli_spec_bytes(const sft_spec *spec);
 /* Tell on stderr of metadata that were not taken. */
 void cli_parts_tell(cli *c, const cli_parts *parts);
 

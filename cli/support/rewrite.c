@@ -18,16 +18,11 @@ typedef struct set_rewriting {
     cli_progress progress;
 } set_rewriting;
 
-static uint64_t spec_bytes(const sft_spec *spec) {
-    uint64_t bytes = 0;
-    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
-}
-
 static uint64_t parts_bytes(const set_rewriting *r, bool all) {
     uint64_t total = 0;
     for (size_t i = 0; i < r->parts->count; i++)
         if (all || r->how->touched[r->parts->shard[i]])
-            total += spec_bytes(&r->parts->parts[i].spec);
+            total += cli_spec_bytes(&r->parts->parts[i].spec);
     return total;
 }
 
@@ -70,7 +65,7 @@ static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t c
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
                         : save_gathered(r, shard, count, sink, job, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
-    for (size_t i = 0; i < count; i++) r->progress.before += spec_bytes(&r->some[i].spec);
+    for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
     return code;
 }
 

@@ -2,19 +2,16 @@
 
 #include "base/error.h"
 #include "support/fields.h"
+#include "support/words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static char lower_letter(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 static int compare_letters(sft_span a, sft_span b) {
     size_t n = a.len < b.len ? a.len : b.len;
     for (size_t i = 0; i < n; i++) {
-        unsigned char x = (unsigned char)lower_letter(a.data[i]);
-        unsigned char y = (unsigned char)lower_letter(b.data[i]);
+        unsigned char x = (unsigned char)cli_lower(a.data[i]);
+        unsigned char y = (unsigned char)cli_lower(b.data[i]);
         if (x != y) return x < y ? -1 : 1;
     }
     return a.len < b.len ? -1 : a.len > b.len;

@@ -1,5 +1,6 @@
 #include "support/words.h"
 
+#include "base/checked.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -25,6 +26,32 @@ int cli_dotted_compare(sft_span a, sft_span b) {
     }
     if (a.len != b.len) return a.len ? 1 : -1;
     return sfti_bytes_compare(whole_a, whole_b);
+}
+
+/* ── Letters and digits ── */
+
+char cli_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool cli_same_letters(sft_span a, sft_span b) {
+    for (size_t i = 0; a.len == b.len && i < a.len; i++)
+        if (cli_lower(a.data[i]) != cli_lower(b.data[i])) return false;
+    return a.len == b.len;
+}
+
+bool cli_ends_with(sft_span text, const char *suffix) {
+    sft_span want = sft_span_cstr(suffix), end = { text.data, want.len };
+    if (text.len <= want.len) return false;
+    end.data += text.len - want.len;
+    return cli_same_letters(end, want);
+}
+
+bool cli_parse_number(const char *text, uint64_t most, uint64_t *out) {
+    const char *at = text;
+    for (*out = 0; *at >= '0' && *at <= '9' && *out <= most; at++)
+        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(*at - '0'), out)) return false;
+    return at > text && !*at && *out <= most;
 }
 
 /* ── Globs ── */

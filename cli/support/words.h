@@ -8,6 +8,14 @@
  * parts stay together. */
 int cli_dotted_compare(sft_span a, sft_span b);
 
+/* ASCII letters: the small one, equality and suffixes without regard to case. */
+char cli_lower(char c);
+bool cli_same_letters(sft_span a, sft_span b);
+bool cli_ends_with(sft_span text, const char *suffix);
+
+/* Digits alone, of a number up to `most`. */
+bool cli_parse_number(const char *text, uint64_t most, uint64_t *out);
+
 /* `*` any bytes, `?` one character, `[a-z]` and `[!a-z]` a set of bytes; anything else is
  * itself, and so is a `[` that nothing closes. Never recurses; costs at most
  * pattern * text steps. */

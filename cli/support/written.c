@@ -5,13 +5,10 @@
 cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
                                    const uint32_t *shard_of, uint32_t shard) {
     cli_written_file file = { path, 0, 0 };
-    uint64_t bytes;
     for (size_t i = 0; i < count; i++) {
-        const sft_spec *spec = &parts[i].spec;
         if (shard_of && shard_of[i] != shard) continue;
         file.tensors++;
-        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL))
-            file.bytes += bytes;
+        file.bytes += cli_spec_bytes(&parts[i].spec);
     }
     return file;
 }
@@ -96,11 +93,6 @@ static void say_human(cli *c, const cli_written *w) {
 
 /* ── A result object ── */
 
-static void put_number(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    sfti_json_uint(w, value);
-}
-
 static void put_files(sfti_json_writer *w, const cli_written *written) {
     sfti_json_key(w, "files");
     sfti_json_open(w, '[');
@@ -108,8 +100,8 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
         if (written->fresh && written->files[i].tensors == 0) continue;
         sfti_json_open(w, '{');
         sfti_json_path(w, written->files[i].path);
-        put_number(w, "tensors", written->files[i].tensors);
-        put_number(w, "bytes", written->files[i].bytes);
+        sfti_json_put_uint(w, "tensors", written->files[i].tensors);
+        sfti_json_put_uint(w, "bytes", written->files[i].bytes);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -124,18 +116,15 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
 static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
     cli_written_file sum = sum_files(written);
     cli_result_head(c, w, written->input);
-    sfti_json_key(w, "output");
-    sfti_json_cstr(w, written->output);
-    sfti_json_key(w, "dry_run");
-    sfti_json_bool(w, c->set.dry_run != 0);
-    put_number(w, "tensors", sum.tensors);
-    put_number(w, "bytes", sum.bytes);
+    sfti_json_put_cstr(w, "output", written->output);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_uint(w, "tensors", sum.tensors);
+    sfti_json_put_uint(w, "bytes", sum.bytes);
     put_files(w, written);
     if (written->dtype < SFT_DTYPE_COUNT) {
-        sfti_json_key(w, "dtype");
-        sfti_json_cstr(w, sft_dtype_describe((sft_dtype)written->dtype)->name);
-        put_number(w, "cast", written->cast);
-        put_number(w, "bytes_before", written->bytes_before);
+        sfti_json_put_cstr(w, "dtype", sft_dtype_describe((sft_dtype)written->dtype)->name);
+        sfti_json_put_uint(w, "cast", written->cast);
+        sfti_json_put_uint(w, "bytes_before", written->bytes_before);
     }
     if (written->more) written->more(written->ctx, w);
     sfti_json_close(w, '}');

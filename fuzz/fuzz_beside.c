@@ -35,7 +35,7 @@ static void read_row(sft_info *info, const sfti_side_row *row, sft_span text) {
     sidecar->kind = row->kind;
     sidecar->error = (sft_span){ "", 0 };
     sidecar->source = sft_span_cstr("sidecar:x.json");
-    row->read(info, sidecar, text, sidecar->source);
+    row->read(info, sidecar, text);
 }
 
 static void read_other(sft_info *info, size_t which, sft_span bytes) {

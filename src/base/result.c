@@ -1,31 +1,13 @@
 #include "base/result.h"
 
 void sfti_result_begin(sfti_json_writer *w, const char *path, const char *command) {
-    sfti_json_open(w, '{');
-    if (command) {
-        sfti_json_put_uint(w, "schema", 1);
-        sfti_json_put_cstr(w, "command", command);
-    }
+    sfti_json_result(w, command);
     sfti_json_path(w, path);
 }
 
 sft_code sfti_result_end(sfti_json_writer *w) {
     sfti_json_close(w, '}');
     return sfti_json_done(w);
-}
-
-void sfti_result_known(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    if (value == UINT64_MAX) sfti_json_null(w);
-    else sfti_json_uint(w, value);
-}
-
-void sfti_result_shape(sfti_json_writer *w, const char *key, uint32_t rank,
-                       const uint64_t *shape) {
-    if (key) sfti_json_key(w, key);
-    sfti_json_open(w, '[');
-    for (uint32_t i = 0; i < rank; i++) sfti_json_uint(w, shape[i]);
-    sfti_json_close(w, ']');
 }
 
 void sfti_result_tensor(sfti_json_writer *w, const sft_error *error) {
@@ -40,7 +22,7 @@ void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule)
     sfti_json_open(w, '{');
     sfti_json_put_cstr(w, "code", info->name);
     if (rule) sfti_json_put_cstr(w, "rule", info->rule);
-    sfti_result_known(w, "offset", error->offset);
+    sfti_json_put_known(w, "offset", error->offset);
     sfti_result_tensor(w, error);
     sfti_json_put_cstr(w, "message", error->message);
     sfti_json_put_cstr(w, "hint", error->hint);

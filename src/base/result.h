@@ -13,10 +13,5 @@ void sfti_result_error(sfti_json_writer *w, const char *key, const sft_error *er
 /* The error object alone; rule: with "rule", as findings have it. */
 void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule);
 void sfti_result_tensor(sfti_json_writer *w, const sft_error *error); /* "tensor": name or null */
-/* UINT64_MAX stands for "unknown" and is null. */
-void sfti_result_known(sfti_json_writer *w, const char *key, uint64_t value);
-/* key NULL: the list alone. */
-void sfti_result_shape(sfti_json_writer *w, const char *key, uint32_t rank,
-                       const uint64_t *shape);
 
 #endif

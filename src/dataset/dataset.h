@@ -20,14 +20,14 @@
 
 typedef enum sfti_tail { SFTI_TAIL_WRITE, SFTI_TAIL_DROP, SFTI_TAIL_PAD } sfti_tail;
 
-/* A column's wish: its dtype, or its shape per sample. */
-typedef struct sfti_ds_wish {
+/* What the options say of a column: its dtype, or its shape per sample. */
+typedef struct sfti_ds_override {
     sft_span column; /* empty: of all columns */
     bool has_dtype, has_shape;
     sft_dtype dtype;
     uint32_t rank;
     const uint64_t *shape;
-} sfti_ds_wish;
+} sfti_ds_override;
 
 struct sft_dataset_options {
     sft_allocator alloc;
@@ -37,8 +37,8 @@ struct sft_dataset_options {
     sft_span name_col, separator;
     const sft_span *columns; /* as listed; none: all */
     size_t column_count;
-    const sfti_ds_wish *wishes;
-    size_t wish_count;
+    const sfti_ds_override *overrides;
+    size_t override_count;
     bool last_win, index, truncate, single;
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
@@ -88,7 +88,7 @@ bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
-/* The index of a job's dataset, moved aside: "_job-<uuid>-index" */
+/* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
 /* "[3, 4]", cut to fit. For messages. */
 #define SFTI_SHAPE_TEXT 80

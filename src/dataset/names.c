@@ -49,13 +49,13 @@ static bool name_starts(sft_span *text, const char *with) {
 }
 
 /* Digits, and a dash behind them. */
-static bool name_number(sft_span *text, size_t least, uint64_t *out) {
+static bool name_part_number(sft_span *text, size_t least, uint64_t *out) {
     return sfti_ds_digits(text, least, out) && name_starts(text, "-");
 }
 
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && name_number(&name, 5, file) &&
-           name_number(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+    return name_starts(&name, PART) && name_part_number(&name, 5, file) &&
+           name_part_number(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
 }
 
@@ -68,8 +68,7 @@ bool sfti_ds_is_job(sft_span name) {
 sft_code sfti_ds_uuid(char out[37], sft_error *err) {
     uint8_t b[16];
     int failed = os_random(b, sizeof b);
-    if (failed)
-        return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
     (void)snprintf(out, 37,

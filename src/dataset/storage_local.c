@@ -49,8 +49,7 @@ static void local_path_free(const local_store *s, char *path) {
 /* Of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
     if (failed == ENOENT) code = SFT_NOT_FOUND;
-    if (failed != EXDEV && failed != ELOOP)
-        return sfti_io_fail(err, code, failed, what);
+    if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");

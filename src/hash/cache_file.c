@@ -1,8 +1,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/sink.h"
 #include "hash/cache.h"
 #include "os/io.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
@@ -338,10 +340,7 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     sfti_json_raw(&w, sft_span_cstr(cache_first));
     w.comma = false;
     write_cache_entries(&w, cache);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 /* Looked at again before it is replaced: another file may have come to stand there. */

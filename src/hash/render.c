@@ -57,7 +57,7 @@ sft_code sft_hash_json(const sft_hash_result *result, const char *path, const ch
     sfti_json_write(&w, sink, 0, err);
     sfti_result_begin(&w, path, command);
     sfti_json_put_bool(&w, "ok", true);
-    sfti_result_known(&w, "bytes", result->bytes);
+    sfti_json_put_known(&w, "bytes", result->bytes);
     sfti_json_put_bool(&w, "remembered", result->is_remembered);
     put_computed(&w, &result->hashes);
     sfti_result_error(&w, "model_error", result->model_error);

@@ -56,9 +56,9 @@ static void put_nothing(sfti_json_writer *w, const char *key) {
 static void put_file(sfti_json_writer *w, const sft_totals *totals, uint64_t data_offset) {
     sfti_json_key(w, "file");
     sfti_json_open(w, '{');
-    sfti_result_known(w, "bytes", totals->bytes);
+    sfti_json_put_known(w, "bytes", totals->bytes);
     sfti_json_put_uint(w, "header_bytes", totals->header_bytes);
-    sfti_result_known(w, "data_offset", data_offset);
+    sfti_json_put_known(w, "data_offset", data_offset);
     sfti_json_put_uint(w, "data_bytes", totals->data_bytes);
     sfti_json_put_uint(w, "tensors", totals->tensors);
     sfti_json_put_uint(w, "parameters", totals->parameters);
@@ -171,7 +171,7 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
     for (size_t i = 0; i < set->shard_count; i++) {
         sfti_json_open(w, '{');
         sfti_json_path(w, set->paths[i]);
-        sfti_result_known(w, "bytes", sft_file_size(set->files[i]));
+        sfti_json_put_known(w, "bytes", sft_file_size(set->files[i]));
         sfti_json_put_uint(w, "tensors", sft_file_count(set->files[i]));
         sfti_json_close(w, '}');
     }
@@ -264,7 +264,7 @@ static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "name", tensor->name);
     sfti_json_put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
-    sfti_result_shape(w, "shape", tensor->rank, tensor->shape);
+    sfti_json_put_shape(w, "shape", tensor->shape, tensor->rank);
     put_pair(w, "data_offsets", tensor->begin, tensor->end);
     put_pair(w, "file_offsets", tensor->offset, tensor->offset + bytes);
     sfti_json_put_uint(w, "bytes", bytes);
@@ -340,7 +340,7 @@ static void put_note(sfti_json_writer *w, const sft_note *note) {
     sfti_json_open(w, '{');
     sfti_json_put_cstr(w, "code", note->name);
     sfti_json_put_cstr(w, "message", note->error.message);
-    sfti_result_known(w, "offset", note->error.offset);
+    sfti_json_put_known(w, "offset", note->error.offset);
     sfti_result_tensor(w, &note->error);
     sfti_json_close(w, '}');
 }
@@ -365,8 +365,8 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
     sfti_json_put_uint(w, "inf", deep->inf);
     sfti_json_put_uint(w, "tensors_with_nan", deep->tensors_with_nan);
     sfti_json_put_uint(w, "tensors_with_inf", deep->tensors_with_inf);
-    sfti_result_known(w, "first_nan_tensor", deep->first_nan_tensor);
-    sfti_result_known(w, "first_inf_tensor", deep->first_inf_tensor);
+    sfti_json_put_known(w, "first_nan_tensor", deep->first_nan_tensor);
+    sfti_json_put_known(w, "first_inf_tensor", deep->first_inf_tensor);
     sfti_json_close(w, '}');
 }
 

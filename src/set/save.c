@@ -4,7 +4,9 @@
 #include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "base/sink.h"
 #include "os/io.h"
+#include "os/os.h"
 #include "set/set.h"
 
 #include <errno.h>
@@ -246,10 +248,7 @@ static sft_code save_index(set_save *s, sft_error *err) {
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     write_index(s, &w);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return save_count(s, sink.finish(sink.ctx, err));
-    sink.abandon(sink.ctx);
-    return code;
+    return save_count(s, sfti_sink_end(&sink, sfti_json_done(&w), err));
 }
 
 /* ── The folder ── */

@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct settling {
+typedef struct column_settler {
     const sft_dataset_options *options;
     const struct ArrowSchema *schema;
     sfti_arena *arena;
     size_t n;         /* columns of the schema */
     uint32_t *sorted; /* by name */
     sft_error *err;
-} settling;
+} column_settler;
 
 /* ── Names ── */
 
@@ -33,7 +33,7 @@ static sft_code settle_type_fail(sft_error *err, sft_span name, const char *what
                      (int)(name.len < 100 ? name.len : 100), name.data, what);
 }
 
-static sft_code settle_check_name(const settling *s, size_t i) {
+static sft_code settle_check_name(const column_settler *s, size_t i) {
     const struct ArrowSchema *child = s->schema->children[i];
     if (!child || !child->name || !child->format)
         return sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -44,7 +44,7 @@ static sft_code settle_check_name(const settling *s, size_t i) {
     return SFT_OK;
 }
 
-static sft_code settle_names(settling *s) {
+static sft_code settle_names(column_settler *s) {
     sft_code code = SFT_OK;
     if (!s->schema->format || strcmp(s->schema->format, "+s") != 0 || s->schema->n_children < 0 ||
         s->schema->n_children >= UINT32_MAX / 2)
@@ -69,7 +69,7 @@ static sft_code settle_names(settling *s) {
 }
 
 /* Number of the column; s->n when there is none. */
-static size_t settle_find(const settling *s, sft_span name) {
+static size_t settle_find(const column_settler *s, sft_span name) {
     size_t low = 0, high = s->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -81,7 +81,7 @@ static size_t settle_find(const settling *s, sft_span name) {
     return s->n;
 }
 
-static sft_code settle_unknown(const settling *s, const char *option, sft_span name) {
+static sft_code settle_unknown(const column_settler *s, const char *option, sft_span name) {
     char list[320];
     int at = 0;
     list[0] = '\0';
@@ -102,17 +102,17 @@ static sft_code settle_unknown(const settling *s, const char *option, sft_span n
 
 /* ── Which columns ── */
 
-static sft_code settle_wished(const settling *s) {
+static sft_code settle_overrides(const column_settler *s) {
     const sft_dataset_options *o = s->options;
-    for (size_t i = 0; i < o->wish_count; i++) {
-        const sfti_ds_wish *wish = &o->wishes[i];
-        if (wish->column.len == 0 || settle_find(s, wish->column) < s->n) continue;
-        return settle_unknown(s, wish->has_dtype ? "dtype" : "shapes", wish->column);
+    for (size_t i = 0; i < o->override_count; i++) {
+        const sfti_ds_override *override = &o->overrides[i];
+        if (override->column.len == 0 || settle_find(s, override->column) < s->n) continue;
+        return settle_unknown(s, override->has_dtype ? "dtype" : "shapes", override->column);
     }
     return SFT_OK;
 }
 
-static sft_code settle_key(const settling *s, size_t *child) {
+static sft_code settle_key(const column_settler *s, size_t *child) {
     static const char *const texts[] = { "u", "U", "vu" };
     char type[SFTI_ARROW_TEXT];
     *child = settle_find(s, s->options->name_col);
@@ -128,7 +128,7 @@ static sft_code settle_key(const settling *s, size_t *child) {
                      s->options->name_col.data, type);
 }
 
-static sft_code settle_chosen(const settling *s, size_t key, bool *chosen) {
+static sft_code settle_chosen(const column_settler *s, size_t key, bool *chosen) {
     const sft_dataset_options *o = s->options;
     memset(chosen, o->column_count == 0, s->n);
     if (o->column_count == 0 && key < s->n) chosen[key] = false;
@@ -147,7 +147,7 @@ static bool settle_product(const uint64_t *shape, uint32_t rank, uint64_t *out) 
 }
 
 /* The shape that the type alone tells, where it does. */
-static sft_code settle_own_shape(const settling *s, const sfti_arrow_type *type,
+static sft_code settle_own_shape(const column_settler *s, const sfti_arrow_type *type,
                                  sfti_ds_column *c) {
     if (type->has_shape) {
         c->has_shape = true;
@@ -167,11 +167,11 @@ static sft_code settle_own_shape(const settling *s, const sfti_arrow_type *type,
     return SFT_OK;
 }
 
-/* A wished shape holds as many elements as the type's own; of TENSOR it is what each row has. */
-static sft_code settle_wish_shape(const settling *s, const sfti_ds_wish *wish,
+/* A asked for shape holds as many elements as the type's own; of TENSOR it is what each row has. */
+static sft_code settle_override_shape(const column_settler *s, const sfti_ds_override *override,
                                   sfti_ds_column *c) {
     uint64_t want, have;
-    if (!settle_product(wish->shape, wish->rank, &want))
+    if (!settle_product(override->shape, override->rank, &want))
         return settle_type_fail(s->err, c->name, "expected a shape within 64 bits, found more");
     if (c->has_shape && settle_product(c->shape, c->rank, &have) && have != want)
         return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
@@ -179,20 +179,20 @@ static sft_code settle_wish_shape(const settling *s, const sfti_ds_wish *wish,
                          (int)(c->name.len < 100 ? c->name.len : 100), c->name.data,
                          (unsigned long long)have, (unsigned long long)want);
     c->has_shape = true;
-    c->rank = wish->rank;
-    c->shape = wish->shape;
+    c->rank = override->rank;
+    c->shape = override->shape;
     return SFT_OK;
 }
 
-static sft_code settle_wish(const settling *s, const struct ArrowSchema *child,
+static sft_code settle_override(const column_settler *s, const struct ArrowSchema *child,
                             sfti_ds_column *c) {
     const sft_dataset_options *o = s->options;
     char type[SFTI_ARROW_TEXT];
-    for (size_t i = 0; i < o->wish_count; i++) {
-        const sfti_ds_wish *wish = &o->wishes[i];
-        if (wish->column.len && !sft_span_equal(wish->column, c->name)) continue;
-        if (wish->has_dtype) c->has_dtype = true, c->dtype = wish->dtype;
-        sft_code code = wish->has_shape ? settle_wish_shape(s, wish, c) : SFT_OK;
+    for (size_t i = 0; i < o->override_count; i++) {
+        const sfti_ds_override *override = &o->overrides[i];
+        if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
+        if (override->has_dtype) c->has_dtype = true, c->dtype = override->dtype;
+        sft_code code = override->has_shape ? settle_override_shape(s, override, c) : SFT_OK;
         if (code) return code;
     }
     if (c->form == SFTI_FORM_TENSOR || sft_cast_exists(c->from, c->dtype)) return SFT_OK;
@@ -203,7 +203,7 @@ static sft_code settle_wish(const settling *s, const struct ArrowSchema *child,
                      sft_dtype_describe(c->dtype)->name);
 }
 
-static sft_code settle_form(const settling *s, const struct ArrowSchema *child,
+static sft_code settle_form(const column_settler *s, const struct ArrowSchema *child,
                             sfti_ds_column *c, sft_error *err) {
     sfti_arrow_tensor tensor;
     sfti_arrow_type type;
@@ -221,7 +221,7 @@ static sft_code settle_form(const settling *s, const struct ArrowSchema *child,
     return settle_own_shape(s, &type, c);
 }
 
-static sft_code settle_column(const settling *s, size_t i, sfti_ds_column *c) {
+static sft_code settle_column(const column_settler *s, size_t i, sfti_ds_column *c) {
     const struct ArrowSchema *child = s->schema->children[i];
     sft_error inner = SFT_ERROR_INIT;
     char type[SFTI_ARROW_TEXT];
@@ -234,7 +234,7 @@ static sft_code settle_column(const settling *s, size_t i, sfti_ds_column *c) {
     if (s->options->mode == SFT_DATASET_BATCH && strcmp(name, "__metadata__") == 0)
         return settle_type_fail(s->err, c->name, "no tensor can have this name");
     sft_code code = settle_form(s, child, c, &inner);
-    if (code == SFT_OK) return settle_wish(s, child, c);
+    if (code == SFT_OK) return settle_override(s, child, c);
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\" (%s): %s",
@@ -243,7 +243,7 @@ static sft_code settle_column(const settling *s, size_t i, sfti_ds_column *c) {
 
 /* ── All ── */
 
-static sft_code settle_columns(settling *s, sfti_ds_columns *out) {
+static sft_code settle_columns(column_settler *s, sfti_ds_columns *out) {
     bool *chosen = sfti_arena_array(s->arena, s->n, sizeof *chosen);
     out->column = sfti_arena_array(s->arena, s->n, sizeof *out->column);
     if (!chosen || !out->column) return sfti_fail_memory(s->err, s->n * sizeof *out->column);
@@ -263,12 +263,12 @@ static sft_code settle_columns(settling *s, sfti_ds_columns *out) {
 sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
-    settling s = { options, schema, arena, 0, NULL, err };
+    column_settler s = { options, schema, arena, 0, NULL, err };
     *out = (sfti_ds_columns){ options->mode, 0, NULL, 0 };
     if (!schema || !schema->release)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a schema, found none");
     sft_code code = settle_names(&s);
-    if (code == SFT_OK) code = settle_wished(&s);
+    if (code == SFT_OK) code = settle_overrides(&s);
     return code ? code : settle_columns(&s, out);
 }
 

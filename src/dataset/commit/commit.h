@@ -46,7 +46,7 @@ struct sft_commit {
     sfti_ds_receipt *receipts;
     size_t receipt_count, receipt_room;
     commit_drop *drops;
-    /* from prepare on; made anew each time */
+    /* from prepare on; made again each time */
     sfti_arena work;
     bool has_base;
     sft_span base_text; /* of the manifest that is there, also of one that is damaged */

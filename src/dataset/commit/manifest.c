@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
+#include "base/sink.h"
 #include "dataset/commit/commit.h"
 #include "os/os.h"
 
@@ -8,28 +9,28 @@
 
 /* ── Duplicates, keys, totals ── */
 
-typedef struct commit_counting {
+typedef struct commit_counter {
     sft_commit *c;
     sfti_ds_merge *merge;
     size_t base_count; /* shards that were there before come first */
     size_t keys, room;
     sft_error *err;
-} commit_counting;
+} commit_counter;
 
-static sft_code count_duplicate(commit_counting *n, const sfti_ds_row *lost) {
-    const sfti_ds_row *row = lost;
+static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
+    const sfti_ds_row *row = first;
     while (row && row->shadowed) {
         sft_code code = sfti_ds_merge_next(n->merge, &row, n->err);
         if (code) return code;
     }
     const char *where = row ? n->c->sources[row->source].name : "another shard";
-    return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, lost->key,
+    return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, first->key,
                             "expected every key once, found %.*s in %s and in %s",
-                            (int)(lost->key.len < 100 ? lost->key.len : 100), lost->key.data,
-                            n->c->sources[lost->source].name, where);
+                            (int)(first->key.len < 100 ? first->key.len : 100), first->key.data,
+                            n->c->sources[first->source].name, where);
 }
 
-static sft_code count_shadowed(commit_counting *n, const sfti_ds_row *row) {
+static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
     sft_commit *c = n->c;
     /* What an earlier commit let pass is no fault of this one. */
     bool accepted = c->options->last_win || row->winner < n->base_count;
@@ -51,7 +52,7 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
     return true;
 }
 
-static sft_code count_key(commit_counting *n, const sfti_ds_row *row) {
+static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     sfti_ds_manifest *next = &n->c->next;
     if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
     if (next->entry_count == n->room) {
@@ -68,7 +69,7 @@ static sft_code count_key(commit_counting *n, const sfti_ds_row *row) {
     return SFT_OK;
 }
 
-static sft_code count_row(commit_counting *n, const sfti_ds_row *row) {
+static sft_code count_row(commit_counter *n, const sfti_ds_row *row) {
     for (uint32_t i = 0; i < row->rank; i++)
         if (row->shape[i] > INT32_MAX) n->c->wide = true;
     bool keyed = n->c->options->mode == SFT_DATASET_KV;
@@ -76,7 +77,7 @@ static sft_code count_row(commit_counting *n, const sfti_ds_row *row) {
     return count_key(n, row);
 }
 
-static sft_code count_rows(commit_counting *n) {
+static sft_code count_rows(commit_counter *n) {
     for (;;) {
         const sfti_ds_row *row;
         sft_code code = sfti_ds_merge_next(n->merge, &row, n->err);
@@ -87,7 +88,7 @@ static sft_code count_rows(commit_counting *n) {
 }
 
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
-    commit_counting n = { c, NULL, 0, 0, 0, err };
+    commit_counter n = { c, NULL, 0, 0, 0, err };
     while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
     c->indexed = c->options->index || (c->how.how == SFT_COMMIT_APPEND && c->base.index.data);
     for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
@@ -179,9 +180,9 @@ static bool next_totals(sft_commit *c) {
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
     /* Only rows that win count. */
-    uint64_t lost = shadowed / columns;
-    m->total_samples -= lost < m->total_samples ? lost : m->total_samples;
-    m->total_valid -= lost < m->total_valid ? lost : m->total_valid;
+    uint64_t hidden = shadowed / columns;
+    m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
+    m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
     return true;
 }
 
@@ -215,9 +216,7 @@ static void next_options(sft_commit *c) {
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
     sft_sink sink = sft_sink_memory(&c->text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return sfti_sink_end(&sink, code, err);
 }
 
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {

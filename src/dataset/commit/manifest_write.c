@@ -22,7 +22,7 @@ static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
         sfti_json_key_span(w, e->key);
         sfti_json_open(w, '{');
         sfti_json_put_text(w, "dtype", e->dtype);
-        sfti_result_shape(w, "shape", e->rank, e->shape);
+        sfti_json_put_shape(w, "shape", e->shape, e->rank);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, '}');
@@ -35,7 +35,7 @@ static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_uint(w, "version", m->version);
     if (m->mode)
         sfti_json_put_text(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));
-    sfti_result_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
     sfti_json_put_text(w, "name_col", m->name_col);
     sfti_json_put_text(w, "kv_separator", m->separator);
     sfti_json_put_text(w, "tail_strategy", m->tail);

@@ -6,39 +6,57 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct publishing {
+/* Publishing, with the state that a crash leaves:
+ *
+ * 1. Move each shard from the job's folder beside the others. A crash leaves the old dataset; the
+ *    moved shards are named by no manifest, and gc removes them.
+ * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
+ *    commit files this is the commit point already (swap.c).
+ * 3. Move the new index into its place and sync the folder. If an old one is there: over a folder,
+ *    which Spark wrote, no file can be moved, so that is renamed first; a file stays, as the old
+ *    dataset's, until step 5. A crash leaves the old manifest beside a new index or none; readers
+ *    pass over an index of another commit.
+ * 4. Replace the manifest: the commit point. A failure here may have happened after the
+ *    replacement, so the manifest is read once more to see what is in force.
+ * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
+ *    job's folder. A crash leaves some of them to gc; failures are only warnings.
+ *
+ * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
+ * its shards back, too, so that it can be prepared again. */
+
+typedef struct publication {
     sft_commit *c;
     sft_warn_fn warn;
     void *warn_ctx;
-    bool there, folder; /* an index, and one that Spark wrote */
-    bool aside;         /* that was moved out of the way */
-    bool placed;        /* the new one is in its place */
-    char aside_name[80];
-} publishing;
+    bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool old_moved;                /* to old_name */
+    bool new_moved;                /* the new one is in its place */
+    char old_name[80];
+} publication;
 
-/* ── After the commit point: nothing fails ── */
+/* ── Step 5: nothing fails ── */
 
-static void publish_warn(const publishing *p, const sft_error *what) {
+static void publish_warn(const publication *p, const sft_error *what) {
     if (p->warn) p->warn(p->warn_ctx, what);
 }
 
-static void publish_remove(const publishing *p, const char *name, bool folder) {
+static void publish_remove(const publication *p, const char *name, bool folder) {
     sft_error what;
     if (p->c->storage->remove(p->c->storage->ctx, name, folder, &what)) publish_warn(p, &what);
 }
 
-static void publish_clean(const publishing *p) {
+static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
-    if (p->aside) publish_remove(p, p->aside_name, true);
+    if (p->old_moved) publish_remove(p, p->old_name, true);
     if (*c->job_folder) publish_remove(p, c->job_folder, true);
 }
 
-/* ── Before it ── */
+/* ── Steps 1 and 3 ── */
 
 static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
     return c->storage->settle ? c->storage->settle(c->storage->ctx, folder, err) : SFT_OK;
@@ -48,7 +66,7 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
     for (size_t i = 0; i < c->shard_count; i++) {
         const commit_shard *s = &c->shards[i];
         sft_code code = sfti_job_tick(job, i, c->shard_count, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
             continue;
         code = c->storage->move(c->storage->ctx, s->stored, s->shard.facts.name, err);
@@ -58,45 +76,44 @@ static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err
 }
 
 static bool index_each(void *ctx, const sft_stored *object) {
-    publishing *p = ctx;
+    publication *p = ctx;
     if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
-    p->there = true;
-    p->folder = object->folder;
+    p->old_there = true;
+    p->old_is_folder = object->folder;
     return false;
 }
 
-static sft_code index_look(publishing *p, const char *index, sft_error *err) {
+static sft_code index_find(publication *p, const char *index, sft_error *err) {
     const sft_storage *s = p->c->storage;
     return index && s->move ? s->list(s->ctx, "", index_each, p, err) : SFT_OK;
 }
 
-/* One that Spark wrote is a folder, over which no file can be moved, and which has no place in the
- * job's: out of the way, and not lost before the commit point. */
-static sft_code index_aside(publishing *p, sft_error *err) {
+/* A folder gets a name of its own beside the job's: it cannot be in it. */
+static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
-    (void)snprintf(p->aside_name, sizeof p->aside_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
-    sft_code code = s->move(s->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
-    p->aside = code == SFT_OK;
+    (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
+    sft_code code = s->move(s->ctx, SFTI_DATASET_INDEX, p->old_name, err);
+    p->old_moved = code == SFT_OK;
     return code;
 }
 
-/* When the commit does not come to its point, as far as that goes. */
-static void index_back(const publishing *p) {
+/* After a failure before the commit point, as far as that works. */
+static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
     if (p->c->state != COMMIT_FAILED) return;
-    if (p->placed) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
-    if (p->aside) (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
+    if (p->new_moved) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->old_moved) (void)s->move(s->ctx, p->old_name, SFTI_DATASET_INDEX, &ignored);
 }
 
-static sft_code publish_index(publishing *p, const char *index, sft_error *err) {
+static sft_code publish_index(publication *p, const char *index, sft_error *err) {
     char from[128];
     sft_commit *c = p->c;
     if (!index || !c->storage->move) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
-    sft_code code = p->folder ? index_aside(p, err) : SFT_OK;
+    sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
     if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
-    p->placed = code == SFT_OK;
+    p->new_moved = code == SFT_OK;
     return code;
 }
 
@@ -126,13 +143,14 @@ static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     return sfti_commit_render_text(c, err);
 }
 
-/* With numbered commit files all is done but to follow: what goes wrong is only told, and what was
- * replaced stays for those who still read SFTI_DATASET_MANIFEST. */
-static void publish_follow(publishing *p, const char *index) {
+/* Steps 3 to 5 with numbered commit files, where the claim was the commit point: failures are
+ * warnings, and after one what was replaced stays for those who still read
+ * SFTI_DATASET_MANIFEST. */
+static void publish_follow(publication *p, const char *index) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
-    sft_code code = index_look(p, index, &what);
+    sft_code code = index_find(p, index, &what);
     if (code == SFT_OK) code = publish_index(p, index, &what);
     if (code == SFT_OK) code = publish_settle(c, "", &what);
     if (code) publish_warn(p, &what);
@@ -142,9 +160,10 @@ static void publish_follow(publishing *p, const char *index) {
     if (code) publish_warn(p, &what);
 }
 
-/* A put that fails may have been done all the same: then it is published, but what it replaced
- * stays, for a power cut may take the manifest back. index: of a dataset that has one already. */
-static sft_code publish_put(publishing *p, const char *index, sft_error *err) {
+/* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
+ * it replaced stays, for a power cut may bring the old manifest back. index: NULL unless it is to
+ * be moved over an old one. */
+static sft_code publish_put(publication *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
@@ -162,9 +181,8 @@ static sft_code publish_put(publishing *p, const char *index, sft_error *err) {
     return SFT_OK;
 }
 
-/* The claim, and what follows it. A file that is an index is replaced behind the commit point:
- * before it, it is the old dataset's, also when the writer is killed there. */
-static sft_code publish_point(publishing *p, const char *index, sft_error *err) {
+/* Steps 2 to 5. */
+static sft_code publish_point(publication *p, const char *index, sft_error *err) {
     sft_commit *c = p->c;
     sfti_ds_outcome outcome;
     sft_error what;
@@ -180,14 +198,15 @@ static sft_code publish_point(publishing *p, const char *index, sft_error *err) 
         if (err) *err = what;
         return code;
     }
-    code = index_look(p, index, err);
-    bool later = p->there && !p->folder;
+    code = index_find(p, index, err);
+    bool later = p->old_there && !p->old_is_folder;
     if (code == SFT_OK && !later) code = publish_index(p, index, err);
     if (code == SFT_OK) code = publish_settle(c, "", err);
     return code ? code : publish_put(p, later ? index : NULL, err);
 }
 
-/* An append that lost can be prepared again: its shards go back to where their receipts say. */
+/* An append that another commit came before can be prepared again: its shards go back to where
+ * their receipts say. */
 static void publish_again(sft_commit *c) {
     sft_error ignored;
     for (size_t i = 0; i < c->shard_count; i++) {
@@ -201,7 +220,7 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publishing p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
+    publication p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
@@ -212,9 +231,9 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     code = publish_text(c, index, err);
     if (code == SFT_OK) code = publish_shards(c, &own, err);
     if (code == SFT_OK) code = publish_point(&p, index, err);
-    if (code) index_back(&p);
-    bool lost = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (lost && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
+    if (code) index_restore(&p);
+    bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
+    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }
@@ -258,7 +277,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
-    /* Another's manifest that cannot be read may name what is ours no more than an old one. */
+    /* A manifest that cannot be understood names our shards no more than an old one does. */
     bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "base/sink.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
 
@@ -159,8 +160,7 @@ static sft_code compact_publish(compaction *c) {
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
-    else sink.abandon(sink.ctx);
+    code = sfti_sink_end(&sink, code, c->err);
     if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
     if (code == SFT_OK) code = compact_move(c);

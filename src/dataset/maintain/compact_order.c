@@ -77,18 +77,18 @@ static bool rows_numbers(compact_order *o, uint32_t first, sft_span text) {
 }
 
 static void rows_drop(compact_order *o, uint32_t first,
-                       bool (*lost)(const void *ctx, sft_span key), const void *ctx) {
+                       bool (*shadowed)(const void *ctx, sft_span key), const void *ctx) {
     uint32_t kept = first;
     for (uint32_t i = first; i < o->count; i++) {
         sft_span name = o->rows[i].name; /* the key goes on behind it */
-        if (!lost(ctx, (sft_span){ name.data, name.len + o->suffix.len }))
+        if (!shadowed(ctx, (sft_span){ name.data, name.len + o->suffix.len }))
             o->rows[kept++] = o->rows[i];
     }
     o->count = kept;
 }
 
 sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
-                                bool (*lost)(const void *ctx, sft_span key), const void *ctx) {
+                                bool (*shadowed)(const void *ctx, sft_span key), const void *ctx) {
     uint32_t first = o->count;
     sft_span text;
     sft_code code = SFT_OK;
@@ -104,7 +104,7 @@ sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
                              "found %zu digits",
                              (unsigned)(o->count - first), text.len);
     }
-    rows_drop(o, first, lost, ctx);
+    rows_drop(o, first, shadowed, ctx);
     if (o->next == ORDER_MOST) return sfti_fail_memory(o->err, SIZE_MAX);
     o->next++;
     return SFT_OK;

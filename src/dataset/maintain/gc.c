@@ -87,7 +87,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     size_t len = strlen(object->name);
     sft_span name = { object->name, len };
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
-    /* Without a manifest, which may be lost, no shard is known to be garbage. */
+    /* Without a manifest, which may have been deleted, no shard is known to be garbage. */
     if (part && !g->has_manifest) return true;
     bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
                         : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||

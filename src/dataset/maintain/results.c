@@ -32,7 +32,7 @@ static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_uint(w, "dropped_samples", m->dropped);
     sfti_json_put_uint(w, "bytes", m->total_bytes);
     sfti_json_put_uint(w, "shards", m->shard_count);
-    sfti_result_known(w, "tensors", known ? tensors : UINT64_MAX);
+    sfti_json_put_known(w, "tensors", known ? tensors : UINT64_MAX);
     sfti_json_put_uint(w, "shadowed", shadowed);
 }
 
@@ -45,7 +45,7 @@ static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_text(w, "generator", m->generator);
     sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
     sfti_json_put_uint(w, "version", m->version);
-    sfti_result_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
     sfti_json_put_text(w, "name_col", m->name_col);
     sfti_json_put_text(w, "kv_separator", m->separator);
     sfti_json_put_text(w, "tail_strategy", m->tail);
@@ -83,7 +83,7 @@ static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shar
     sfti_json_put_text(w, "name", t->name);
     sfti_json_put_cstr(w, "shard", shard);
     sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
-    sfti_result_shape(w, "shape", t->rank, t->shape);
+    sfti_json_put_shape(w, "shape", t->shape, t->rank);
     sfti_json_put_uint(w, "bytes", t->end - t->begin);
     sfti_json_put_uint(w, "begin", t->offset);
     sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));

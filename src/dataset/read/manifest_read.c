@@ -8,27 +8,27 @@
 #include <string.h>
 
 
-typedef struct manifest_reading {
+typedef struct manifest_reader {
     sfti_ds_manifest *out;
     sfti_arena *arena;
     sfti_json json;
     size_t shard_room, entry_room, column_room;
     uint32_t seen; /* bits of manifest_fields */
     sft_error *err;
-} manifest_reading;
+} manifest_reader;
 
-typedef sft_code (*manifest_take)(manifest_reading *r);
+typedef sft_code (*manifest_take)(manifest_reader *r);
 
 /* ── Values ── */
 
-static sft_code manifest_wrong(const manifest_reading *r, const char *expected) {
+static sft_code manifest_wrong(const manifest_reader *r, const char *expected) {
     sft_span text = { r->json.begin, (size_t)(r->json.end - r->json.begin) };
     if (r->json.type == SFTI_JSON_ERROR)
         return sfti_fail_at(r->err, SFT_MANIFEST_TYPE, 0, text, r->json.error_at, r->json.why);
     return sfti_fail_at(r->err, SFT_MANIFEST_TYPE, 0, text, r->json.start, expected);
 }
 
-static sft_code manifest_uint(manifest_reading *r, uint64_t *out) {
+static sft_code manifest_uint(manifest_reader *r, uint64_t *out) {
     if (sfti_json_next(&r->json) != SFTI_JSON_UINT)
         return manifest_wrong(r, "a whole number from 0 on");
     *out = r->json.value;
@@ -36,7 +36,7 @@ static sft_code manifest_uint(manifest_reading *r, uint64_t *out) {
 }
 
 /* With a NUL behind it; null gives data NULL where it is allowed. */
-static sft_code manifest_text(manifest_reading *r, bool or_null, sft_span *out) {
+static sft_code manifest_text(manifest_reader *r, bool or_null, sft_span *out) {
     sfti_json_type type = sfti_json_next(&r->json);
     *out = (sft_span){ NULL, 0 };
     if (type == SFTI_JSON_NULL && or_null) return SFT_OK;
@@ -50,7 +50,7 @@ static sft_code manifest_text(manifest_reading *r, bool or_null, sft_span *out) 
     return SFT_OK;
 }
 
-static sft_code manifest_dims(manifest_reading *r, uint32_t *rank, const uint64_t **shape) {
+static sft_code manifest_dims(manifest_reader *r, uint32_t *rank, const uint64_t **shape) {
     uint64_t dims[SFT_MAX_RANK];
     uint32_t count = 0;
     while (sfti_json_next(&r->json) == SFTI_JSON_UINT && count < SFT_MAX_RANK)
@@ -66,7 +66,7 @@ static sft_code manifest_dims(manifest_reading *r, uint32_t *rank, const uint64_
 }
 
 /* Room for one item more in an array that grows in the arena. */
-static void *manifest_grow(manifest_reading *r, const void *old, size_t count, size_t *room,
+static void *manifest_grow(manifest_reader *r, const void *old, size_t count, size_t *room,
                            size_t each) {
     if (count < *room) return (void *)(uintptr_t)old;
     uint64_t more = *room ? 2 * (uint64_t)*room : 16;
@@ -80,7 +80,7 @@ static void *manifest_grow(manifest_reading *r, const void *old, size_t count, s
     return all;
 }
 
-static sft_code manifest_any(manifest_reading *r) {
+static sft_code manifest_any(manifest_reader *r) {
     sfti_json_next(&r->json);
     sfti_json_skip(&r->json);
     return SFT_OK;
@@ -88,7 +88,7 @@ static sft_code manifest_any(manifest_reading *r) {
 
 /* ── Shards ── */
 
-static sft_code shard_path(manifest_reading *r, sfti_ds_shard *s) {
+static sft_code shard_path(manifest_reader *r, sfti_ds_shard *s) {
     sft_span path;
     sft_code code = manifest_text(r, false, &path);
     if (code) return code;
@@ -100,7 +100,7 @@ static sft_code shard_path(manifest_reading *r, sfti_ds_shard *s) {
     return SFT_OK;
 }
 
-static sft_code shard_digest(manifest_reading *r, sfti_ds_shard *s) {
+static sft_code shard_digest(manifest_reader *r, sfti_ds_shard *s) {
     sft_span text;
     sft_code code = manifest_text(r, true, &text);
     if (code == SFT_OK && text.data && text.len != 64)
@@ -109,7 +109,7 @@ static sft_code shard_digest(manifest_reading *r, sfti_ds_shard *s) {
     return code;
 }
 
-static sft_code shard_field(manifest_reading *r, sfti_ds_shard *s, uint32_t *seen) {
+static sft_code shard_field(manifest_reader *r, sfti_ds_shard *s, uint32_t *seen) {
     static const char *const names[] = { "samples_count", "bytes",  "valid_samples",
                                          "first_sample",  "tensors", "shadowed" };
     uint64_t *const places[] = { &s->facts.samples,      &s->facts.bytes,
@@ -130,7 +130,7 @@ static sft_code shard_field(manifest_reading *r, sfti_ds_shard *s, uint32_t *see
     return manifest_any(r);
 }
 
-static sft_code manifest_shard(manifest_reading *r, sfti_ds_shard *s) {
+static sft_code manifest_shard(manifest_reader *r, sfti_ds_shard *s) {
     uint32_t seen = 0;
     memset(s, 0, sizeof *s);
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
@@ -145,7 +145,7 @@ static sft_code manifest_shard(manifest_reading *r, sfti_ds_shard *s) {
     return SFT_OK;
 }
 
-static sft_code manifest_shards(manifest_reading *r) {
+static sft_code manifest_shards(manifest_reader *r) {
     sfti_ds_manifest *m = r->out;
     if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return manifest_wrong(r, "an array");
     while (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
@@ -169,7 +169,7 @@ typedef struct typed_name {
     const uint64_t *shape;
 } typed_name;
 
-static sft_code typed_field(manifest_reading *r, typed_name *t) {
+static sft_code typed_field(manifest_reader *r, typed_name *t) {
     if (sft_span_equal(r->json.text, sft_span_cstr("dtype")))
         return manifest_text(r, true, &t->dtype);
     if (!sft_span_equal(r->json.text, sft_span_cstr("shape"))) return manifest_any(r);
@@ -181,7 +181,7 @@ static sft_code typed_field(manifest_reading *r, typed_name *t) {
 }
 
 /* After the key. */
-static sft_code manifest_typed(manifest_reading *r, typed_name *t) {
+static sft_code manifest_typed(manifest_reader *r, typed_name *t) {
     memset(t, 0, sizeof *t);
     t->name = sfti_json_string(&r->json, r->arena);
     if (!t->name.data) return sfti_fail_memory(r->err, r->json.text.len);
@@ -193,7 +193,7 @@ static sft_code manifest_typed(manifest_reading *r, typed_name *t) {
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : manifest_wrong(r, "',' or '}'");
 }
 
-static sft_code manifest_entry(manifest_reading *r) {
+static sft_code manifest_entry(manifest_reader *r) {
     sfti_ds_manifest *m = r->out;
     typed_name t;
     sfti_ds_entry *all =
@@ -207,7 +207,7 @@ static sft_code manifest_entry(manifest_reading *r) {
     return SFT_OK;
 }
 
-static sft_code manifest_column(manifest_reading *r) {
+static sft_code manifest_column(manifest_reader *r) {
     sfti_ds_manifest *m = r->out;
     typed_name t;
     sfti_ds_column *all =
@@ -229,7 +229,7 @@ static sft_code manifest_column(manifest_reading *r) {
     return SFT_OK;
 }
 
-static sft_code manifest_object(manifest_reading *r, manifest_take each) {
+static sft_code manifest_object(manifest_reader *r, manifest_take each) {
     if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return manifest_wrong(r, "an object");
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
         sft_code code = each(r);
@@ -238,18 +238,18 @@ static sft_code manifest_object(manifest_reading *r, manifest_take each) {
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : manifest_wrong(r, "',' or '}'");
 }
 
-static sft_code manifest_schema(manifest_reading *r) {
+static sft_code manifest_schema(manifest_reader *r) {
     r->out->has_schema = true;
     return manifest_object(r, manifest_entry);
 }
 
-static sft_code manifest_columns(manifest_reading *r) {
+static sft_code manifest_columns(manifest_reader *r) {
     return manifest_object(r, manifest_column);
 }
 
 /* ── The top level ── */
 
-static sft_code manifest_format(manifest_reading *r) {
+static sft_code manifest_format(manifest_reader *r) {
     sft_span text;
     sft_code code = manifest_text(r, false, &text);
     if (code == SFT_OK && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
@@ -257,7 +257,7 @@ static sft_code manifest_format(manifest_reading *r) {
     return code;
 }
 
-static sft_code manifest_generator(manifest_reading *r) {
+static sft_code manifest_generator(manifest_reader *r) {
     static const char own[] = "libsafetensors";
     sft_code code = manifest_text(r, true, &r->out->generator);
     sft_span g = r->out->generator;
@@ -265,7 +265,7 @@ static sft_code manifest_generator(manifest_reading *r) {
     return code;
 }
 
-static sft_code manifest_uuid(manifest_reading *r, char out[37]) {
+static sft_code manifest_uuid(manifest_reader *r, char out[37]) {
     sft_span text;
     sft_code code = manifest_text(r, false, &text);
     if (code) return code;
@@ -274,14 +274,14 @@ static sft_code manifest_uuid(manifest_reading *r, char out[37]) {
     return SFT_OK;
 }
 
-static sft_code manifest_commit(manifest_reading *r) {
+static sft_code manifest_commit(manifest_reader *r) {
     return manifest_uuid(r, r->out->commit);
 }
-static sft_code manifest_row_order(manifest_reading *r) {
+static sft_code manifest_row_order(manifest_reader *r) {
     return manifest_uuid(r, r->out->row_order);
 }
 
-static sft_code manifest_mode(manifest_reading *r) {
+static sft_code manifest_mode(manifest_reader *r) {
     sft_span text;
     sft_code code = manifest_text(r, false, &text);
     if (code) return code;
@@ -291,14 +291,14 @@ static sft_code manifest_mode(manifest_reading *r) {
     return SFT_OK;
 }
 
-static sft_code manifest_batch_size(manifest_reading *r) {
+static sft_code manifest_batch_size(manifest_reader *r) {
     sfti_json_type type = sfti_json_next(&r->json);
     if (type == SFTI_JSON_UINT) r->out->batch_size = r->json.value;
     else if (type != SFTI_JSON_NULL) return manifest_wrong(r, "a whole number or null");
     return SFT_OK;
 }
 
-static sft_code manifest_index(manifest_reading *r) {
+static sft_code manifest_index(manifest_reader *r) {
     sft_code code = manifest_text(r, true, &r->out->index);
     if (code == SFT_OK && r->out->index.data &&
         !sft_span_equal(r->out->index, sft_span_cstr(SFTI_DATASET_INDEX)))
@@ -306,31 +306,31 @@ static sft_code manifest_index(manifest_reading *r) {
     return code;
 }
 
-static sft_code manifest_name_col(manifest_reading *r) {
+static sft_code manifest_name_col(manifest_reader *r) {
     return manifest_text(r, true, &r->out->name_col);
 }
-static sft_code manifest_separator(manifest_reading *r) {
+static sft_code manifest_separator(manifest_reader *r) {
     return manifest_text(r, true, &r->out->separator);
 }
-static sft_code manifest_tail(manifest_reading *r) {
+static sft_code manifest_tail(manifest_reader *r) {
     return manifest_text(r, true, &r->out->tail);
 }
-static sft_code manifest_keep(manifest_reading *r) {
+static sft_code manifest_keep(manifest_reader *r) {
     return manifest_uint(r, &r->out->keep_until);
 }
-static sft_code manifest_dropped(manifest_reading *r) {
+static sft_code manifest_dropped(manifest_reader *r) {
     return manifest_uint(r, &r->out->dropped);
 }
-static sft_code manifest_version(manifest_reading *r) {
+static sft_code manifest_version(manifest_reader *r) {
     return manifest_uint(r, &r->out->version);
 }
-static sft_code manifest_samples(manifest_reading *r) {
+static sft_code manifest_samples(manifest_reader *r) {
     return manifest_uint(r, &r->out->total_samples);
 }
-static sft_code manifest_valid(manifest_reading *r) {
+static sft_code manifest_valid(manifest_reader *r) {
     return manifest_uint(r, &r->out->total_valid);
 }
-static sft_code manifest_bytes(manifest_reading *r) {
+static sft_code manifest_bytes(manifest_reader *r) {
     return manifest_uint(r, &r->out->total_bytes);
 }
 
@@ -363,7 +363,7 @@ static const struct manifest_field {
 #define FIELD_COUNT (sizeof manifest_fields / sizeof *manifest_fields)
 #define FIELD_VALID (FIELD_COUNT - 1)
 
-static sft_code manifest_key(manifest_reading *r) {
+static sft_code manifest_key(manifest_reader *r) {
     sft_span key = sfti_json_string(&r->json, r->arena);
     if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
     for (unsigned i = 0; i < FIELD_COUNT; i++) {
@@ -375,7 +375,7 @@ static sft_code manifest_key(manifest_reading *r) {
     return manifest_any(r);
 }
 
-static sft_code manifest_complete(const manifest_reading *r) {
+static sft_code manifest_complete(const manifest_reader *r) {
     for (unsigned i = 0; i < FIELD_COUNT; i++)
         if (manifest_fields[i].required && !(r->seen & 1u << i))
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
@@ -408,7 +408,7 @@ bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name) 
     return false;
 }
 
-static sft_code manifest_sort(manifest_reading *r) {
+static sft_code manifest_sort(manifest_reader *r) {
     sfti_ds_manifest *m = r->out;
     size_t n = m->shard_count;
     if (n > UINT32_MAX / 2) return manifest_wrong(r, "fewer shards");
@@ -441,7 +441,7 @@ static bool manifest_sum(manifest_sums *sums, const sft_dataset_shard *s) {
 }
 
 /* A connector's shards have no first_sample: theirs are in the order of names. */
-static sft_code manifest_number(manifest_reading *r) {
+static sft_code manifest_number(manifest_reader *r) {
     sfti_ds_manifest *m = r->out;
     manifest_sums sums = { 0, 0, 0, 0 };
     for (size_t i = 0; i < m->shard_count; i++) {
@@ -463,7 +463,7 @@ static sft_code manifest_number(manifest_reading *r) {
 
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err) {
-    manifest_reading r = { out, arena, { 0 }, 0, 0, 0, 0, err };
+    manifest_reader r = { out, arena, { 0 }, 0, 0, 0, 0, err };
     memset(out, 0, sizeof *out);
     out->text = text;
     size_t bad = sfti_utf8_check(text.data, text.len);

@@ -17,13 +17,13 @@ static sft_code batch_differs(const shard_column *c, const shard_value *v, uint6
                     "expected %s %s as in the rows before it, found %s %s",
                     sft_dtype_describe(c->from)->name, want, sft_dtype_describe(v->from)->name,
                     have);
-    return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->wish->name, row, &inner);
+    return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, row, &inner);
 }
 
 static void batch_first(shard_column *c, const shard_value *v) {
     c->begun = true;
     c->from = v->from;
-    c->dtype = c->wish->has_dtype ? c->wish->dtype : v->from;
+    c->dtype = c->asked->has_dtype ? c->asked->dtype : v->from;
     c->rank = v->rank;
     if (v->rank) memcpy(c->shape + 1, v->shape, v->rank * sizeof *c->shape);
     c->row_elements = v->elements;
@@ -63,10 +63,10 @@ static sft_code batch_spec(const sft_shard_writer *w, shard_column *c, uint64_t 
                            sft_spec *spec, sft_error *err) {
     sft_error inner;
     c->shape[0] = samples;
-    *spec = (sft_spec){ c->wish->name, c->dtype, c->rank + 1, c->shape };
+    *spec = (sft_spec){ c->asked->name, c->dtype, c->rank + 1, c->shape };
     if (sft_shape_size(c->dtype, c->shape, c->rank + 1, NULL, NULL, &inner) == SFT_OK)
         return SFT_OK;
-    return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->wish->name, w->file_row, &inner);
+    return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, w->file_row, &inner);
 }
 
 static sft_code batch_specs(sft_shard_writer *w, uint64_t samples, sft_spec *specs,
@@ -83,7 +83,7 @@ static sft_code batch_value_fail(const sft_shard_writer *w, const shard_column *
                                  uint64_t element, sft_error *inner, sft_error *err) {
     uint64_t row = w->file_row + element / c->row_elements;
     sfti_shard_element(inner, element % c->row_elements);
-    return sfti_shard_row_fail(err, SFT_ROW_VALUE, c->wish->name, row, inner);
+    return sfti_shard_row_fail(err, SFT_ROW_VALUE, c->asked->name, row, inner);
 }
 
 static sft_code batch_put(shard_file *file, size_t i, shard_column *c, sft_error *err) {
@@ -130,7 +130,7 @@ static sft_code batch_tensors(shard_file *file, const uint32_t *at, sft_error *e
 static void batch_told(const sft_shard_writer *w, sfti_ds_column *told) {
     for (size_t k = 0; k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
-        told[k] = *c->wish;
+        told[k] = *c->asked;
         told[k].has_dtype = told[k].has_shape = true;
         told[k].dtype = c->dtype;
         told[k].rank = c->rank;

@@ -38,7 +38,7 @@ static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *sh
 /* Of key, separator and column; each is counted with quotes of its own. */
 static uint64_t kv_name_text(const sft_shard_writer *w, sft_span key, size_t k) {
     return sfti_spell(key, NULL) + sfti_spell(w->options->separator, NULL) +
-           sfti_spell(w->column[k].wish->name, NULL) - 4;
+           sfti_spell(w->column[k].asked->name, NULL) - 4;
 }
 
 /* No less than the header's bytes with these tensors. */
@@ -49,7 +49,7 @@ static uint64_t kv_header(uint64_t text, uint64_t tensors, uint64_t data) {
 /* ── Reading a row ── */
 
 static sft_dtype kv_dtype(const shard_column *c, const shard_value *v) {
-    return c->wish->has_dtype ? c->wish->dtype : v->from;
+    return c->asked->has_dtype ? c->asked->dtype : v->from;
 }
 
 static sft_code kv_key_fail(const sft_shard_writer *w, const kv_row *r, const char *what,
@@ -93,8 +93,8 @@ static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t
     if (code) return code;
     sft_dtype dtype = kv_dtype(c, v);
     if (sft_shape_size(dtype, v->shape, v->rank, NULL, &v->bytes, &inner))
-        return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->wish->name, r->row, &inner);
-    if (kv_reserved(w, r->key, c->wish->name))
+        return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, r->row, &inner);
+    if (kv_reserved(w, r->key, c->asked->name))
         return kv_key_fail(w, r, "a key that makes a tensor's name, found the reserved "
                                  "__metadata__", err);
     r->text += kv_entry_text(kv_name_text(w, r->key, k), dtype, v->shape, v->rank);
@@ -149,7 +149,7 @@ static bool kv_entries_grow(shard_kv *kv, const sft_allocator *alloc) {
 }
 
 static bool kv_name(sft_shard_writer *w, const kv_row *r, size_t k, sft_span *out) {
-    sft_span parts[] = { r->key, w->options->separator, w->column[k].wish->name };
+    sft_span parts[] = { r->key, w->options->separator, w->column[k].asked->name };
     size_t len = parts[0].len + parts[1].len + parts[2].len, at = 0;
     char *name = sfti_arena_take(&w->kv.arena, len);
     if (!name) return false;
@@ -269,7 +269,7 @@ static void kv_reset(sft_shard_writer *w) {
 /* A column's dtype and shape, where they are one for all its tensors. */
 static void kv_told(const sft_shard_writer *w, size_t k, sfti_ds_column *told) {
     const kv_entry *first = NULL;
-    *told = *w->column[k].wish;
+    *told = *w->column[k].asked;
     told->has_dtype = told->has_shape = true;
     for (size_t i = k; i < w->kv.count; i += w->columns.count) {
         const kv_entry *e = &w->kv.entries[i];
@@ -297,7 +297,7 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
     sft_code code = sfti_shard_file_put(file, i, &e->piece, 1, e->from, &element, &inner);
     if (code == SFT_CAST_VALUE) {
         sfti_shard_element(&inner, element);
-        return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].wish->name,
+        return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].asked->name,
                                    w->kv.first_row + at / w->columns.count, &inner);
     }
     if (code && err) *err = inner;
@@ -399,8 +399,7 @@ sft_code sfti_kv_begin(sft_shard_writer *w, const struct ArrowSchema *schema, sf
     int failed = os_random(kv->seed, sizeof kv->seed);
     kv->arena.alloc = w->alloc;
     kv->names_arena.alloc = w->alloc;
-    if (failed)
-        return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     kv->shapes = sfti_arena_array(&w->arena, n, sizeof *kv->shapes);
     kv->ranks = sfti_arena_array(&w->arena, n, sizeof *kv->ranks);
     kv->values = sfti_arena_array(&w->arena, n, sizeof *kv->values);

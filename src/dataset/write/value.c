@@ -59,8 +59,8 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
     sft_code code = check_nulls(w, batch, err);
     for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
-        const struct ArrowArray *child = batch->children[c->wish->child];
-        if (c->wish->form == SFTI_FORM_TENSOR)
+        const struct ArrowArray *child = batch->children[c->asked->child];
+        if (c->asked->form == SFTI_FORM_TENSOR)
             code = sfti_arrow_tensor_check(&c->tensor, child, err);
         else code = sfti_arrow_check(&c->type, child, err);
     }
@@ -71,25 +71,25 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
 
 /* ── Values ── */
 
-static bool value_is_shape(const shard_value *v, const sfti_ds_column *wish) {
-    return v->rank == wish->rank &&
-           memcmp(v->shape, wish->shape, v->rank * sizeof *v->shape) == 0;
+static bool value_is_shape(const shard_value *v, const sfti_ds_column *asked) {
+    return v->rank == asked->rank &&
+           memcmp(v->shape, asked->shape, v->rank * sizeof *v->shape) == 0;
 }
 
-static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *wish,
+static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *asked,
                                  sft_error *err) {
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
-    sfti_ds_shape_text(wish->shape, wish->rank, want);
+    sfti_ds_shape_text(asked->shape, asked->rank, want);
     sfti_ds_shape_text(v->shape, v->rank, have);
     return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
 }
 
-/* Lists become the shape that is wished, or that their type tells. */
+/* Lists become the shape that is asked for, or that their type tells. */
 static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *err) {
-    if (!c->wish->has_shape) return SFT_OK;
-    if (v->elements != c->elements) return value_shape_fail(v, c->wish, err);
-    v->rank = c->wish->rank;
-    v->shape = c->wish->shape;
+    if (!c->asked->has_shape) return SFT_OK;
+    if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
+    v->rank = c->asked->rank;
+    v->shape = c->asked->shape;
     return SFT_OK;
 }
 
@@ -97,7 +97,7 @@ static sft_code value_array(const shard_column *c, const struct ArrowArray *arra
                             uint64_t most, sft_buffer *loose, shard_value *v, sft_error *err) {
     sft_code code = sfti_arrow_elements(&c->type, array, i, most, loose, &v->room, err);
     if (code) return code;
-    v->from = c->wish->from;
+    v->from = c->asked->from;
     v->rows = v->room.rows;
     v->elements = v->room.elements / v->rows;
     v->len = v->room.elements * c->type.bytes; /* they are in memory: it fits */
@@ -116,27 +116,27 @@ static sft_code value_tensor(const shard_column *c, const struct ArrowArray *arr
     v->rank = v->room.rank;
     v->shape = v->room.shape;
     v->len = v->elements * sft_dtype_describe(v->from)->bits / 8; /* as measured there */
-    if (c->wish->has_shape && !value_is_shape(v, c->wish))
-        return value_shape_fail(v, c->wish, err);
-    if (!c->wish->has_dtype || sft_cast_exists(v->from, c->wish->dtype)) return SFT_OK;
+    if (c->asked->has_shape && !value_is_shape(v, c->asked))
+        return value_shape_fail(v, c->asked, err);
+    if (!c->asked->has_dtype || sft_cast_exists(v->from, c->asked->dtype)) return SFT_OK;
     return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "there is no cast from %s to %s",
                      sft_dtype_describe(v->from)->name,
-                     sft_dtype_describe(c->wish->dtype)->name);
+                     sft_dtype_describe(c->asked->dtype)->name);
 }
 
 sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
                            uint64_t most, shard_value *out, sft_error *err) {
     const shard_column *c = &w->column[k];
-    const struct ArrowArray *array = held->array.children[c->wish->child];
+    const struct ArrowArray *array = held->array.children[c->asked->child];
     uint64_t i = (uint64_t)held->array.offset + row;
     sft_error inner;
     sft_code code;
-    if (c->wish->form == SFTI_FORM_TENSOR)
+    if (c->asked->form == SFTI_FORM_TENSOR)
         code = value_tensor(c, array, i, &w->scratch, out, &inner);
     else code = value_array(c, array, i, most, &held->loose, out, &inner);
     if (code == SFT_OUT_OF_MEMORY && err) *err = inner;
     if (code == SFT_OUT_OF_MEMORY) return code;
-    if (code) return sfti_shard_row_fail(err, code, c->wish->name, w->rows + row, &inner);
+    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
     out->piece = (shard_piece){ held, out->room.bytes, out->room.at, out->len };
     return SFT_OK;
 }

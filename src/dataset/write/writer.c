@@ -13,14 +13,14 @@ static sft_code open_column(sft_shard_writer *w, const struct ArrowSchema *schem
                             sft_error *err) {
     shard_column *c = &w->column[k];
     memset(c, 0, sizeof *c);
-    c->wish = &w->columns.column[k];
+    c->asked = &w->columns.column[k];
     c->ask = UINT64_MAX;
-    const struct ArrowSchema *child = schema->children[c->wish->child];
-    if (c->wish->form == SFTI_FORM_TENSOR)
+    const struct ArrowSchema *child = schema->children[c->asked->child];
+    if (c->asked->form == SFTI_FORM_TENSOR)
         return sfti_arrow_tensor_read(child, &w->arena, &c->tensor, err);
     sft_code code = SFT_OK;
-    if (c->wish->has_shape)
-        code = sft_shape_size(SFT_U8, c->wish->shape, c->wish->rank, &c->elements, NULL, err);
+    if (c->asked->has_shape)
+        code = sft_shape_size(SFT_U8, c->asked->shape, c->asked->rank, &c->elements, NULL, err);
     return code ? code : sfti_arrow_type_read(child, &w->arena, &c->type, err);
 }
 

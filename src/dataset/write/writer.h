@@ -49,10 +49,10 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
 /* ── The writer ── */
 
 typedef struct shard_column {
-    const sfti_ds_column *wish;
+    const sfti_ds_column *asked;
     sfti_arrow_type type;     /* PLAIN, ARRAY */
     sfti_arrow_tensor tensor; /* TENSOR */
-    uint64_t elements;        /* of the wished shape */
+    uint64_t elements;        /* of the shape asked for */
     uint64_t ask;             /* rows to ask for at once: many where rows lie together */
     /* of the file to come; in KV mode none of it */
     bool begun;

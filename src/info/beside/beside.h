@@ -1,12 +1,13 @@
 /* The files beside a model: finding them, reading them, and the tables of their kinds.
- * Between folder.c, beside.c, sidecars.c, civitai_api.c, hub.c, readme.c, yaml.c and
- * previews.c only.
- */
+ * beside.c finds and asks; the tables (sidecars.c, hub.c and below) read; side.c has what
+ * they share. Inside src/info only. */
 #ifndef SFTI_BESIDE_H
 #define SFTI_BESIDE_H
 
-#include "info/info.h"
+#include "info/cursor.h"
 #include "os/os.h"
+
+#include <stddef.h>
 
 /* ── Folders (folder.c) ── */
 
@@ -50,14 +51,23 @@ sft_span sfti_stem(sft_span name);
 bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error);
 
-/* One kind of file. read is given its whole text and "sidecar:NAME", and sets
- * sidecar->error (and takes no facts) when it is broken or a skeleton; it may correct
- * sidecar->kind. */
+/* The whole of a text file, UTF-8, without a byte order mark. */
+bool sfti_beside_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
+                      sft_span *error);
+/* folder_path/name, NUL-terminated; name alone for the folder ".". */
+sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name);
+/* Tell in *out what could not be done; false. */
+bool sfti_beside_failed(sft_info *info, int error, const char *what, sft_span *out);
+
+/* One kind of file. read is given its whole text, takes facts whose source begins as
+ * sidecar->source, and sets sidecar->error (and takes none) when it is broken or a skeleton; it
+ * may correct sidecar->kind. */
+typedef void sfti_side_read(sft_info *info, sfti_sidecar *sidecar, sft_span text);
 typedef struct sfti_side_row {
     const char *stem;   /* NULL: the model's */
     const char *suffix; /* any case */
     const char *kind;
-    void (*read)(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
+    sfti_side_read *read;
 } sfti_side_row;
 
 extern const sfti_side_row sfti_sidecar_rows[]; /* sidecars.c: named by the model's stem */
@@ -65,28 +75,23 @@ extern const size_t sfti_sidecar_row_count;
 extern const sfti_side_row sfti_hub_rows[];     /* hub.c, readme.c: named by themselves */
 extern const size_t sfti_hub_row_count;
 
-/* Readers of what other programs write (managers.c). */
-void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
-void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text,
-                            sft_span source);
-void sfti_read_stability_matrix(sft_info *info, sfti_sidecar *sidecar, sft_span text,
-                                sft_span source);
-void sfti_read_swarm(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
-void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
-void sfti_read_recipe(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
+/* ── What a sidecar tells (side.c) ── */
 
-/* A number above 0, also one in a string; 0 for anything else. */
-uint64_t sfti_walk_uint(const sfti_walk *walk);
-/* A string that is no placeholder. */
-bool sfti_walk_is_text(const sfti_walk *walk);
-void sfti_take_prediction(sfti_walk *walk, const sfti_walk_row *row);
-/* sfti_take_trigger and sfti_take_item for the first few hundred elements: no list of a
- * hostile file is long. */
-void sfti_take_side_word(sfti_walk *walk, const sfti_walk_row *row);
-void sfti_take_side_item(sfti_walk *walk, const sfti_walk_row *row);
+/* What one walk gathers: ctx of the takes below. */
+typedef struct sfti_side {
+    sfti_sidecar *sidecar;
+    uint64_t model_id, version_id;
+    sft_span id_source, air, published_at;
+    sft_span origin;      /* where the ids are from: "Civitai", … or empty, which is the same */
+    sfti_prompt *prompt;  /* at hand */
+    int64_t prompt_index;
+    size_t prompts;
+} sfti_side;
 
 void sfti_side_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
-void sfti_side_not_json(sft_info *info, sfti_sidecar *sidecar);
+/* sfti_info_walk; text that is not JSON is the sidecar's error. */
+bool sfti_side_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
+                    size_t row_count, void *ctx);
 /* A hash this sidecar records, for its match; algo as sfti_claim's. */
 void sfti_side_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
                     sft_span source);
@@ -97,21 +102,30 @@ uint64_t sfti_side_file_size(const sft_info *info);
 bool sfti_side_size_fits(const sft_info *info, uint64_t bytes);
 /* A file name in a sidecar that is the model's. */
 bool sfti_side_own_name(const sft_info *info, sft_span name);
+/* After the walk: the ids are a claim. */
+void sfti_side_ids(sft_info *info, const sfti_side *side);
 
-/* A declared base model (a CivitAI label) and kind (a CivitAI type). */
-void sfti_side_base(sft_info *info, sft_span label, sft_span source);
-void sfti_side_kind(sft_info *info, sft_span type, sft_span source);
+void sfti_side_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
+void sfti_side_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
+void sfti_side_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
+void sfti_side_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
+void sfti_side_take_size(sfti_cursor *at, const sfti_row *row);
+/* field: where in an sfti_prompt; trust: how many steps below the prompt's place it stands. */
+void sfti_side_take_prompt(sfti_cursor *at, const sfti_row *row);
+#define SFTI_PROMPT_ROW(pattern, member, steps) \
+    { pattern, sfti_side_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
 
-/* Readers of sidecars that are CivitAI's answers (civitai_api.c). prefix: JSON pointer of
- * the object within the text ("" or "/civitai"). */
+/* ── Readers ── */
+
+/* Of what CivitAI answers (civitai_api.c): a version, which stands at a JSON pointer within
+ * the text ("" or "/civitai"), or a model with its versions. */
 void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
-                               sft_span source, const char *prefix);
-void sfti_read_civitai_model(sft_info *info, sfti_sidecar *sidecar, sft_span text,
-                             sft_span source);
-/* Model and version ids of a page's address; false if it is none. */
-bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id);
-
-void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source);
+                               const char *place);
+sfti_side_read sfti_read_civitai_model;
+/* Of what other programs write (managers.c). */
+sfti_side_read sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
+               sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
+sfti_side_read sfti_read_readme;
 
 /* ── YAML (yaml.c) ── */
 
@@ -119,7 +133,7 @@ void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_
  * as the event SFTI_JSON_STRING: nested maps and lists, plain, quoted and block scalars,
  * lists in brackets. What it does not know (anchors, tags, maps in braces) is passed over.
  * Linear, at most 16 deep. */
-void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_walk_row *rows,
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
                     size_t row_count, void *ctx);
 
 /* ── Previews (previews.c) ── */
@@ -127,7 +141,5 @@ void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_w
 /* Images and films named after the model. found: bits of patterns already met. */
 void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
                         sft_span stem, uint64_t *found);
-/* folder_path/name, NUL-terminated; name alone for the folder ".". */
-sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name);
 
 #endif

@@ -4,18 +4,13 @@
 #include <string.h>
 
 void sfti_info_online(sft_info *info) {
-    static const char source[] = "online:civitai";
-    if (info->answer.len == 0 || info->code) return;
-    sfti_sidecar *online = sfti_arena_take(&info->arena, sizeof *online);
-    if (!online) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    sfti_sidecar *online = info->answer.len ? sfti_info_take(info, sizeof *online) : NULL;
+    if (!online) return;
     memset(online, 0, sizeof *online);
     online->path = online->error = (sft_span){ "", 0 };
-    online->source = sft_span_cstr(source);
+    online->source = sft_span_cstr("online:civitai");
     info->online = online;
-    sfti_read_civitai_version(info, online, info->answer, online->source, "");
+    sfti_read_civitai_version(info, online, info->answer, "");
 }
 
 bool sft_info_sized_hash(const sft_info *info, const char *algo, sft_span *value) {

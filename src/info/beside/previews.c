@@ -60,7 +60,7 @@ static void read_preview(sft_info *info, sft_span path, sft_span name) {
 
 void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
                         sft_span stem, uint64_t *found) {
-    for (size_t i = 0; i < sizeof preview_suffixes / sizeof *preview_suffixes; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(preview_suffixes); i++) {
         const sfti_entry *entry = NULL;
         if (!(*found >> i & 1)) entry = sfti_folder_find(folder, stem, preview_suffixes[i]);
         if (!entry || info->code) continue;

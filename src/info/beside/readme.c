@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define README_BASES 16
-#define README_PROMPTS 10
 #define README_WORDS 16
 #define README_FRONT ((size_t)1 << 20)
 #define README_TEXT ((size_t)64 << 10)
@@ -13,86 +12,66 @@
 enum { CARD_LICENSE, CARD_LICENSE_NAME };
 
 typedef struct readme_card {
+    sfti_side side; /* its prompts */
     sft_span license[2], license_source[2];
     sft_span bases[README_BASES], base_source;
     size_t base_count;
-    sfti_prompt *prompt;
-    int64_t widget; /* of the prompt */
-    size_t prompts;
 } readme_card;
 
 /* ── Front matter ── */
 
-static void card_license(sfti_walk *walk, const sfti_walk_row *row) {
-    readme_card *card = walk->ctx;
-    if (sfti_is_placeholder(walk->text)) return;
-    card->license[row->field] = walk->text;
-    card->license_source[row->field] = sfti_walk_source(walk);
+static void card_license(sfti_cursor *at, const sfti_row *row) {
+    readme_card *card = at->ctx;
+    if (sfti_is_placeholder(at->text)) return;
+    card->license[row->field] = at->text;
+    card->license_source[row->field] = sfti_cursor_source(at);
 }
 
-static void card_base(sfti_walk *walk, const sfti_walk_row *row) {
-    readme_card *card = walk->ctx;
+static void card_base(sfti_cursor *at, const sfti_row *row) {
+    readme_card *card = at->ctx;
     (void)row;
-    if (card->base_count == README_BASES || sfti_is_placeholder(walk->text)) return;
+    if (card->base_count == README_BASES || sfti_is_placeholder(at->text)) return;
     if (card->base_count == 0)
-        card->base_source = sfti_info_text(walk->info, "%.*s:/base_model",
-                                           (int)walk->source.len, walk->source.data);
-    card->bases[card->base_count++] = sfti_trim(walk->text);
+        card->base_source = sfti_info_text(at->info, "%.*s:/base_model", (int)at->source.len,
+                                           at->source.data);
+    card->bases[card->base_count++] = sfti_trim(at->text);
 }
 
 /* A tag that says what the file is. */
-static void card_tag(sfti_walk *walk, const sfti_walk_row *row) {
-    if (!sfti_same_letters(walk->text, row->word)) return;
-    sfti_info_add_text(walk->info, SFT_FACT_KIND, sft_span_cstr("adapter"),
-                       sfti_walk_source(walk), row->trust);
+static void card_tag(sfti_cursor *at, const sfti_row *row) {
+    if (!sfti_same_letters(at->text, row->word)) return;
+    sfti_info_add_text(at->info, SFT_FACT_KIND, sft_span_cstr("adapter"),
+                       sfti_cursor_source(at), row->trust);
 }
 
-static sfti_prompt *card_prompt(sfti_walk *walk) {
-    readme_card *card = walk->ctx;
-    const char *end = strchr(walk->pointer + 1, '/');
-    end = end ? strchr(end + 1, '/') : NULL;
-    if (card->prompt && card->widget == walk->index) return card->prompt;
-    if (!end || card->prompts == README_PROMPTS) return NULL;
-    card->prompt = sfti_info_push(walk->info, &walk->info->prompts, sizeof *card->prompt);
-    if (!card->prompt) return NULL;
-    card->widget = walk->index;
-    card->prompts++;
-    card->prompt->source = sfti_info_text(walk->info, "%.*s:%.*s", (int)walk->source.len,
-                                          walk->source.data, (int)(end - walk->pointer),
-                                          walk->pointer);
-    return card->prompt;
+static void card_widget(sfti_cursor *at, const sfti_row *row) {
+    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_side_take_prompt(at, row);
 }
 
-static void card_widget(sfti_walk *walk, const sfti_walk_row *row) {
-    if (sfti_is_placeholder(walk->text) || sfti_same_letters(sfti_trim(walk->text), "-")) return;
-    sfti_prompt *prompt = card_prompt(walk);
-    if (prompt && row->field == 0) prompt->positive = walk->text;
-    else if (prompt) prompt->negative = walk->text;
+static void card_tool(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_same_letters(at->text, row->word))
+        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
 }
 
-static void card_tool(sfti_walk *walk, const sfti_walk_row *row) {
-    if (sfti_same_letters(walk->text, row->word))
-        sfti_info_train(walk->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
-}
-
-static const sfti_walk_row card_rows[] = {
+static const sfti_row card_rows[] = {
     { "/license", card_license, CARD_LICENSE, 70, NULL },
     { "/license_name", card_license, CARD_LICENSE_NAME, 70, NULL },
     { "/base_model", card_base, 0, 70, NULL },
     { "/base_model/*", card_base, 0, 70, NULL },
     { "/base_model_relation", card_tag, 0, 60, "adapter" },
     { "/instance_prompt", sfti_take_trigger, 0, 85, NULL },
-    { "/tags/*", sfti_take_side_item, SFT_FACT_TAGS, 70, NULL },
+    { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 70, NULL },
     { "/tags/*", card_tag, 0, 60, "lora" },
     { "/tags/*", card_tool, 0, 0, "simpletuner" },
     { "/tags/*", card_tool, 0, 0, "ai-toolkit" },
     { "/tags/*", card_tag, 0, 60, "template:sd-lora" },
     { "/language", sfti_take_fact, SFT_FACT_LANGUAGE, 70, NULL },
-    { "/language/*", sfti_take_side_item, SFT_FACT_LANGUAGE, 70, NULL },
+    { "/language/*", sfti_take_item, SFT_FACT_LANGUAGE, 70, NULL },
     { "/model_name", sfti_take_fact, SFT_FACT_NAME, 80, NULL },
     { "/description", sfti_take_fact, SFT_FACT_DESCRIPTION, 70, NULL },
-    { "/widget/*/text", card_widget, 0, 70, NULL },
-    { "/widget/*/parameters/negative_prompt", card_widget, 1, 70, NULL },
+    { "/widget/*/text", card_widget, (int)offsetof(sfti_prompt, positive), 1, NULL },
+    { "/widget/*/parameters/negative_prompt", card_widget, (int)offsetof(sfti_prompt, negative),
+      2, NULL },
 };
 
 static void card_finish(sft_info *info, const readme_card *card) {
@@ -250,11 +229,11 @@ static void readme_body(sft_info *info, sft_span body, sft_span source) {
     static const char *const about[] = { "model description", "description" };
     readme_words words = { info, source, 0 };
     sft_span line, rest = body;
-    sft_span text = section(body, triggers, sizeof triggers / sizeof *triggers);
+    sft_span text = section(body, triggers, SFTI_COUNT(triggers));
     if (text.len > 0) trigger_section(&words, text);
     while (words.group == 0 && text.len == 0 && sfti_next_piece(&rest, '\n', &line))
         (void)standard_sentence(&words, line);
-    text = sfti_trim(section(body, about, sizeof about / sizeof *about));
+    text = sfti_trim(section(body, about, SFTI_COUNT(about)));
     if (text.len > README_TEXT) text.len = README_TEXT;
     while (text.len > 0 && sfti_utf8_check(text.data, text.len) != text.len) text.len--;
     if (text.len > 0 && !sfti_contains(text, "[more information needed]"))
@@ -262,13 +241,12 @@ static void readme_body(sft_info *info, sft_span body, sft_span source) {
     sfti_info_scan_text(info, body, source, false);
 }
 
-void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text, sft_span source) {
+void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     readme_card card;
     sft_span body;
-    (void)sidecar;
     memset(&card, 0, sizeof card);
     sft_span front = front_matter(text, &body);
-    sfti_info_yaml(info, front, source, card_rows, sizeof card_rows / sizeof *card_rows, &card);
+    sfti_info_yaml(info, front, sidecar->source, SFTI_ROWS(card_rows), &card);
     card_finish(info, &card);
-    readme_body(info, body, source);
+    readme_body(info, body, sidecar->source);
 }

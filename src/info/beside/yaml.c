@@ -17,7 +17,7 @@ typedef struct yaml_level {
 } yaml_level;
 
 typedef struct yaml_state {
-    sfti_walk walk;
+    sfti_cursor walk;
     sft_span rest;      /* lines not yet read */
     size_t pointer_len; /* of the value at hand */
     bool too_long;      /* its place does not fit walk.pointer: not handed out */
@@ -51,10 +51,6 @@ static bool yaml_blank(sft_span line) {
     return sfti_trim(line).len == 0;
 }
 
-static sft_span yaml_from(sft_span text, size_t n) {
-    return (sft_span){ text.data + n, text.len - n };
-}
-
 /* Without " # comment" and blanks around. */
 static sft_span yaml_plain(sft_span text) {
     for (size_t i = 0; i < text.len; i++)
@@ -65,7 +61,7 @@ static sft_span yaml_plain(sft_span text) {
 /* ── Places ── */
 
 static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
-    sfti_walk *walk = &y->walk;
+    sfti_cursor *walk = &y->walk;
     size_t base = level->pointer_len, room = sizeof walk->pointer - base;
     y->pointer_len = base;
     y->too_long = level->lost || key.len + 2 > room || memchr(key.data, '/', key.len);
@@ -99,7 +95,7 @@ static bool yaml_fits(const char *pattern, const char *pointer) {
 }
 
 static void yaml_emit(yaml_state *y, sft_span text) {
-    sfti_walk *walk = &y->walk;
+    sfti_cursor *walk = &y->walk;
     if (y->too_long) return;
     walk->text = text;
     walk->json.type = SFTI_JSON_STRING;
@@ -112,9 +108,7 @@ static void yaml_emit(yaml_state *y, sft_span text) {
 /* ── Scalars ── */
 
 static char *yaml_room(yaml_state *y, size_t len) {
-    char *room = sfti_arena_take(&y->walk.info->arena, len + 1);
-    if (!room) y->walk.info->code = SFT_OUT_OF_MEMORY;
-    return room;
+    return sfti_info_take(y->walk.info, len + 1);
 }
 
 /* The next lines that are indented deeper; blank ones among them if asked for. They are
@@ -158,7 +152,7 @@ static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
         bool blank = yaml_blank(line);
         if (own == SIZE_MAX && !blank) own = yaml_indent(line);
         if (blank) line.len = 0;
-        else line = yaml_from(line, yaml_indent(line) < own ? yaml_indent(line) : own);
+        else line = sfti_from(line, yaml_indent(line) < own ? yaml_indent(line) : own);
         if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
         memcpy(room + used, line.data, line.len);
         used += line.len;
@@ -253,7 +247,7 @@ static size_t yaml_bracket_end(sft_span text) {
         char c = text.data[i];
         bool opens = i > 0 && strchr("[, {:", text.data[i - 1]);
         if ((c == '"' || c == '\'') && opens) {
-            size_t len = yaml_quote_end(yaml_from(text, i));
+            size_t len = yaml_quote_end(sfti_from(text, i));
             if (len == 0) return 0;
             i += len - 1;
         } else if (c == '[' || c == '{') {
@@ -295,7 +289,7 @@ static void yaml_list(yaml_state *y, sft_span text) {
         if (text.len == 0) break;
         yaml_place_index(y, &level);
         yaml_emit_scalar(y, sfti_trim((sft_span){ text.data, len }));
-        text = yaml_from(text, len < text.len ? len + 1 : len);
+        text = sfti_from(text, len < text.len ? len + 1 : len);
     }
     y->pointer_len = level.pointer_len;
     y->walk.pointer[y->pointer_len] = '\0';
@@ -354,27 +348,27 @@ static yaml_level *yaml_level_at(yaml_state *y, size_t indent, bool list) {
 /* One line: dashes, then a key, then a value. */
 static void yaml_line(yaml_state *y, sft_span line) {
     size_t indent = yaml_indent(line), value;
-    sft_span text = sfti_trim(yaml_from(line, indent)), key;
+    sft_span text = sfti_trim(sfti_from(line, indent)), key;
     while (text.len > 0 && *text.data == '-' && (text.len == 1 || text.data[1] == ' ')) {
         yaml_level *list = yaml_level_at(y, indent, true);
         if (!list) return;
         yaml_place_index(y, list);
-        size_t step = 1 + yaml_indent(yaml_from(text, 1));
-        text = yaml_from(text, step);
+        size_t step = 1 + yaml_indent(sfti_from(text, 1));
+        text = sfti_from(text, step);
         if (text.len > 0) indent += step;
     }
     if (yaml_key(text, &key, &value)) {
         yaml_level *map = yaml_level_at(y, indent, false);
         if (!map) return;
         yaml_place(y, map, key);
-        text = yaml_from(text, value);
+        text = sfti_from(text, value);
     } else if (indent > 0 && text.len > 0) {
         indent--;
     }
     yaml_value(y, text, indent);
 }
 
-void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_walk_row *rows,
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
                     size_t row_count, void *ctx) {
     yaml_state y;
     memset(&y, 0, sizeof y);

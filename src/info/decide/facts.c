@@ -30,12 +30,8 @@ static void cut_facts(sfti_fact *list) {
 }
 
 static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
-    sfti_fact *fact = info->code ? NULL : sfti_arena_take(&info->arena, sizeof *fact);
-    if (!fact) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return NULL;
-    }
-    *fact = (sfti_fact){ value, source, trust, NULL };
+    sfti_fact *fact = sfti_info_take(info, sizeof *fact);
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL };
     return fact;
 }
 
@@ -89,11 +85,8 @@ static void add_variants(variants *all, const sfti_fact *fact) {
 static sft_span joined(sft_info *info, const sft_span *words, size_t count, const char *between) {
     size_t gap = strlen(between), len = 0;
     for (size_t i = 0; i < count; i++) len += words[i].len + gap;
-    char *out = info->code ? NULL : sfti_arena_take(&info->arena, len + 1);
-    if (!out) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return (sft_span){ "", 0 };
-    }
+    char *out = sfti_info_take(info, len + 1);
+    if (!out) return (sft_span){ "", 0 };
     len = 0;
     for (size_t i = 0; i < count; i++) {
         memcpy(out + len, between, i ? gap : 0);
@@ -200,22 +193,6 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
 
 /* ── Conflicts with what tensors show of an adapter ── */
 
-/* A whole number of at most six decimals as text. */
-static sft_span number_text(sft_info *info, double value) {
-    uint64_t scaled = value > 0 && value < 1e12 ? (uint64_t)(value * 1e6 + 0.5) : 0;
-    char digits[32];
-    size_t end = sizeof digits, at = end;
-    bool any = false;
-    for (size_t i = 0; i < 6; i++, scaled /= 10) {
-        any = any || scaled % 10;
-        if (any) digits[--at] = (char)('0' + scaled % 10);
-    }
-    if (any) digits[--at] = '.';
-    do digits[--at] = (char)('0' + scaled % 10);
-    while (scaled /= 10);
-    return sfti_info_copy(info, (sft_span){ digits + at, end - at });
-}
-
 static bool has_rank(const char *type) {
     static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
     for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
@@ -235,7 +212,9 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_sp
     if (!range->known || !has_rank(info->adapter.type)) return;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
         if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
-        sfti_fact *seen = new_fact(info, sfti_number_value(number_text(info, range->mode)),
+        char digits[SFTI_DECIMALS_ROOM];
+        sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
+        sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
                                    sft_span_cstr("tensors"), 100);
         if (!seen) return;
         seen->next = told;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define DATASETS_MOST 256
@@ -23,19 +24,13 @@ typedef struct data_part {
     sft_span class_source, prefix, prefix_source;
 } data_part;
 
-typedef struct data_walk {
+/* What one walk gathers. */
+typedef struct data_sets {
     sfti_list sets, parts;
-    sfti_bucket *bucket;
-    uint64_t width;
-    int regularisation;
-    sfti_dataset *record;
-} data_walk;
-
-typedef enum data_field {
-    SET_BEGIN, SET_WIDTH, SET_HEIGHT, SET_SIDE, SET_IMAGES, SET_REGULAR, SET_BATCH, SET_FOLDER,
-    SET_REPEATS, PART_BEGIN, PART_IMAGES, PART_REPEATS, PART_FOLDER, PART_CLASS, PART_PREFIX,
-    PART_REGULAR, BUCKET_BEGIN, BUCKET_WIDTH, BUCKET_HEIGHT, BUCKET_COUNT
-} data_field;
+    sfti_bucket *bucket;  /* at hand, or NULL */
+    uint64_t width;       /* of the bucket */
+    sfti_dataset *record; /* of the part or folder at hand, or NULL */
+} data_sets;
 
 static sfti_dataset *new_record(sft_info *info, int regularisation) {
     if (info->datasets.count >= DATASETS_MOST) return NULL;
@@ -54,162 +49,160 @@ static sft_span size_text(sft_info *info, uint64_t width, uint64_t height) {
                           (unsigned long long)(height ? height : width));
 }
 
-/* ── Buckets ── */
-
-static void take_bucket(sfti_walk *walk, const sfti_walk_row *row) {
-    data_walk *data = walk->ctx;
-    uint64_t value = walk->json.type == SFTI_JSON_UINT ? walk->json.value : 0;
-    sft_info *info = walk->info;
-    switch (row->field) {
-    case BUCKET_BEGIN:
-        data->bucket = NULL;
-        data->width = 0;
-        if (walk->json.type == SFTI_JSON_OBJECT && info->buckets.count < BUCKETS_MOST)
-            data->bucket = sfti_info_push(info, &info->buckets, sizeof *data->bucket);
-        break;
-    case BUCKET_WIDTH: data->width = value; break;
-    case BUCKET_HEIGHT:
-        if (data->bucket) data->bucket->resolution = size_text(info, data->width, value);
-        break;
-    default:
-        if (data->bucket) data->bucket->count = value;
-    }
+/* row->field: where in a struct, which may be NULL, a whole number goes. */
+static void put_number(const sfti_cursor *at, const sfti_row *row, void *into) {
+    if (into && at->json.type == SFTI_JSON_UINT)
+        *(uint64_t *)(void *)((char *)into + row->field) = at->json.value;
 }
 
-static const sfti_walk_row bucket_rows[] = {
-    { "/buckets/*", take_bucket, BUCKET_BEGIN, 0, NULL },
-    { "/buckets/*/resolution/0", take_bucket, BUCKET_WIDTH, 0, NULL },
-    { "/buckets/*/resolution/1", take_bucket, BUCKET_HEIGHT, 0, NULL },
-    { "/buckets/*/count", take_bucket, BUCKET_COUNT, 0, NULL },
-};
+/* ── Buckets ── */
+
+static void begin_bucket(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    data->bucket = NULL;
+    data->width = 0;
+    if (at->json.type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
+        data->bucket = sfti_info_push(at->info, &at->info->buckets, sizeof *data->bucket);
+}
+
+static void bucket_width(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, at->ctx);
+}
+
+static void bucket_height(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    if (data->bucket) data->bucket->resolution = size_text(at->info, data->width, sfti_at_uint(at));
+}
+
+static void bucket_count(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->bucket);
+}
+
+#define BUCKET_ROWS(place) \
+    { place "/*", begin_bucket, 0, 0, NULL }, \
+    { place "/*/resolution/0", bucket_width, (int)offsetof(data_sets, width), 0, NULL }, \
+    { place "/*/resolution/1", bucket_height, 0, 0, NULL }, \
+    { place "/*/count", bucket_count, (int)offsetof(sfti_bucket, count), 0, NULL }
+
+static const sfti_row bucket_rows[] = { BUCKET_ROWS("/buckets") };
 
 /* ── ss_dataset_dirs, ss_reg_dataset_dirs ── */
 
-static void take_folder(sfti_walk *walk, const sfti_walk_row *row) {
-    data_walk *data = walk->ctx;
-    if (row->field == PART_BEGIN) {
-        data->record = NULL;
-        if (walk->json.type == SFTI_JSON_OBJECT)
-            data->record = new_record(walk->info, data->regularisation);
-        if (data->record) data->record->folder = sfti_info_copy(walk->info, walk->key);
-    } else if (data->record && walk->json.type == SFTI_JSON_UINT) {
-        if (row->field == PART_IMAGES) data->record->images = walk->json.value;
-        else data->record->repeats = walk->json.value;
-    }
+/* row->field: regularisation */
+static void begin_folder(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    bool object = at->json.type == SFTI_JSON_OBJECT;
+    data->record = object ? new_record(at->info, row->field) : NULL;
+    if (data->record) data->record->folder = sfti_info_copy(at->info, at->key);
 }
 
-static const sfti_walk_row folder_rows[] = {
-    { "/*", take_folder, PART_BEGIN, 0, NULL },
-    { "/*/img_count", take_folder, PART_IMAGES, 0, NULL },
-    { "/*/n_repeats", take_folder, PART_REPEATS, 0, NULL },
-};
+static void record_number(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->record);
+}
+
+#define RECORD(member) (int)offsetof(sfti_dataset, member)
+#define FOLDER_ROWS(regularisation) \
+    { "/*", begin_folder, regularisation, 0, NULL }, \
+    { "/*/img_count", record_number, RECORD(images), 0, NULL }, \
+    { "/*/n_repeats", record_number, RECORD(repeats), 0, NULL }
+
+static const sfti_row folder_rows[] = { FOLDER_ROWS(0) };
+static const sfti_row regular_rows[] = { FOLDER_ROWS(1) };
 
 /* ── ss_datasets ── */
 
-static void take_set(sfti_walk *walk, const sfti_walk_row *row) {
-    data_walk *data = walk->ctx;
-    data_set *set = data->sets.last;
-    bool number = walk->json.type == SFTI_JSON_UINT;
-    uint64_t value = number ? walk->json.value : 0;
-    if (row->field == SET_BEGIN) {
-        if (walk->json.type != SFTI_JSON_OBJECT || data->sets.count >= DATASETS_MOST) return;
-        set = sfti_info_push(walk->info, &data->sets, sizeof *set);
-        if (set) set->repeats = UINT64_MAX;
-        return;
-    }
-    if (!set) return;
-    switch (row->field) {
-    case SET_WIDTH: set->width = value; break;
-    case SET_HEIGHT: set->height = value; break;
-    case SET_SIDE:
-        if (number) set->width = set->height = value;
-        break;
-    case SET_IMAGES: set->images = value; break;
-    case SET_REGULAR: set->regular = value; break;
-    case SET_BATCH: set->batch = value; break;
-    case SET_REPEATS:
-        if (number) set->repeats = value;
-        break;
-    case SET_FOLDER:
-        if (walk->json.type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(walk->text);
-        break;
-    }
+static void begin_set(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
+    if (at->json.type != SFTI_JSON_OBJECT || data->sets.count >= DATASETS_MOST) return;
+    data_set *set = sfti_info_push(at->info, &data->sets, sizeof *set);
+    if (set) set->repeats = UINT64_MAX;
 }
 
-static void begin_part(sfti_walk *walk) {
-    data_walk *data = walk->ctx;
+static void set_number(sfti_cursor *at, const sfti_row *row) {
+    put_number(at, row, ((data_sets *)at->ctx)->sets.last);
+}
+
+static void set_folder(sfti_cursor *at, const sfti_row *row) {
+    data_set *set = ((data_sets *)at->ctx)->sets.last;
+    (void)row;
+    if (set && at->json.type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(at->text);
+}
+
+static void begin_part(sfti_cursor *at, const sfti_row *row) {
+    data_sets *data = at->ctx;
+    (void)row;
     data->record = NULL;
-    if (walk->json.type != SFTI_JSON_OBJECT || !data->sets.last) return;
-    data->record = new_record(walk->info, -1);
-    if (!data->record) return;
-    data_part *part = sfti_info_push(walk->info, &data->parts, sizeof *part);
+    if (at->json.type != SFTI_JSON_OBJECT || !data->sets.last) return;
+    data->record = new_record(at->info, -1);
+    data_part *part = NULL;
+    if (data->record) part = sfti_info_push(at->info, &data->parts, sizeof *part);
     if (!part) return;
     part->set = data->sets.last;
     part->set->parts++;
     part->record = data->record;
 }
 
-static void take_part_text(sfti_walk *walk, const sfti_walk_row *row, data_part *part) {
-    if (walk->json.type != SFTI_JSON_STRING || sfti_is_placeholder(walk->text)) return;
-    if (row->field == PART_FOLDER) {
-        part->record->folder = sfti_leaf_name(walk->text);
-    } else if (row->field == PART_CLASS) {
-        part->record->class_tokens = walk->text;
-        part->class_source = sfti_walk_source(walk);
-    } else {
-        part->prefix = walk->text;
-        part->prefix_source = sfti_walk_source(walk);
-    }
+/* The part at hand if a text is told of it, else NULL. */
+static data_part *part_told(const sfti_cursor *at) {
+    const data_sets *data = at->ctx;
+    return data->record && sfti_at_text(at) ? data->parts.last : NULL;
 }
 
-static void take_part(sfti_walk *walk, const sfti_walk_row *row) {
-    data_walk *data = walk->ctx;
-    if (row->field == PART_BEGIN) {
-        begin_part(walk);
-        return;
-    }
-    data_part *part = data->parts.last;
-    if (!data->record || !part) return;
-    bool number = walk->json.type == SFTI_JSON_UINT;
-    switch (row->field) {
-    case PART_IMAGES:
-        if (number) data->record->images = walk->json.value;
-        break;
-    case PART_REPEATS:
-        if (number) data->record->repeats = walk->json.value;
-        break;
-    case PART_REGULAR:
-        if (walk->json.type == SFTI_JSON_TRUE) data->record->regularisation = 1;
-        if (walk->json.type == SFTI_JSON_FALSE) data->record->regularisation = 0;
-        break;
-    default: take_part_text(walk, row, part);
-    }
+static void part_folder(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (part) part->record->folder = sfti_leaf_name(at->text);
 }
 
-static const sfti_walk_row set_rows[] = {
-    { "/*", take_set, SET_BEGIN, 0, NULL },
-    { "/*/resolution", take_set, SET_SIDE, 0, NULL },
-    { "/*/resolution/0", take_set, SET_WIDTH, 0, NULL },
-    { "/*/resolution/1", take_set, SET_HEIGHT, 0, NULL },
-    { "/*/num_train_images", take_set, SET_IMAGES, 0, NULL },
-    { "/*/num_train_items", take_set, SET_IMAGES, 0, NULL },
-    { "/*/num_reg_images", take_set, SET_REGULAR, 0, NULL },
-    { "/*/batch_size_per_device", take_set, SET_BATCH, 0, NULL },
-    { "/*/num_repeats", take_set, SET_REPEATS, 0, NULL },
-    { "/*/image_directory", take_set, SET_FOLDER, 0, NULL },
-    { "/*/video_directory", take_set, SET_FOLDER, 0, NULL },
-    { "/*/subsets/*", take_part, PART_BEGIN, 0, NULL },
-    { "/*/subsets/*/img_count", take_part, PART_IMAGES, 0, NULL },
-    { "/*/subsets/*/num_repeats", take_part, PART_REPEATS, 0, NULL },
-    { "/*/subsets/*/image_dir", take_part, PART_FOLDER, 0, NULL },
-    { "/*/subsets/*/metadata_file", take_part, PART_FOLDER, 0, NULL },
-    { "/*/subsets/*/class_tokens", take_part, PART_CLASS, 0, NULL },
-    { "/*/subsets/*/caption_prefix", take_part, PART_PREFIX, 0, NULL },
-    { "/*/subsets/*/is_reg", take_part, PART_REGULAR, 0, NULL },
-    { "/*/bucket_info/buckets/*", take_bucket, BUCKET_BEGIN, 0, NULL },
-    { "/*/bucket_info/buckets/*/resolution/0", take_bucket, BUCKET_WIDTH, 0, NULL },
-    { "/*/bucket_info/buckets/*/resolution/1", take_bucket, BUCKET_HEIGHT, 0, NULL },
-    { "/*/bucket_info/buckets/*/count", take_bucket, BUCKET_COUNT, 0, NULL },
+static void part_class(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (!part) return;
+    part->record->class_tokens = at->text;
+    part->class_source = sfti_cursor_source(at);
+}
+
+static void part_prefix(sfti_cursor *at, const sfti_row *row) {
+    data_part *part = part_told(at);
+    (void)row;
+    if (!part) return;
+    part->prefix = at->text;
+    part->prefix_source = sfti_cursor_source(at);
+}
+
+static void part_regular(sfti_cursor *at, const sfti_row *row) {
+    const data_sets *data = at->ctx;
+    (void)row;
+    if (data->record && sfti_at_bool(at) >= 0) data->record->regularisation = sfti_at_bool(at);
+}
+
+#define SET(member) (int)offsetof(data_set, member)
+
+static const sfti_row set_rows[] = {
+    { "/*", begin_set, 0, 0, NULL },
+    { "/*/resolution", set_number, SET(width), 0, NULL },
+    { "/*/resolution", set_number, SET(height), 0, NULL },
+    { "/*/resolution/0", set_number, SET(width), 0, NULL },
+    { "/*/resolution/1", set_number, SET(height), 0, NULL },
+    { "/*/num_train_images", set_number, SET(images), 0, NULL },
+    { "/*/num_train_items", set_number, SET(images), 0, NULL },
+    { "/*/num_reg_images", set_number, SET(regular), 0, NULL },
+    { "/*/batch_size_per_device", set_number, SET(batch), 0, NULL },
+    { "/*/num_repeats", set_number, SET(repeats), 0, NULL },
+    { "/*/image_directory", set_folder, 0, 0, NULL },
+    { "/*/video_directory", set_folder, 0, 0, NULL },
+    { "/*/subsets/*", begin_part, 0, 0, NULL },
+    { "/*/subsets/*/img_count", record_number, RECORD(images), 0, NULL },
+    { "/*/subsets/*/num_repeats", record_number, RECORD(repeats), 0, NULL },
+    { "/*/subsets/*/image_dir", part_folder, 0, 0, NULL },
+    { "/*/subsets/*/metadata_file", part_folder, 0, 0, NULL },
+    { "/*/subsets/*/class_tokens", part_class, 0, 0, NULL },
+    { "/*/subsets/*/caption_prefix", part_prefix, 0, 0, NULL },
+    { "/*/subsets/*/is_reg", part_regular, 0, 0, NULL },
+    BUCKET_ROWS("/*/bucket_info/buckets"),
 };
 
 /* ── When all is read ── */
@@ -220,7 +213,7 @@ static sft_span without_commas(sft_span text) {
     return text;
 }
 
-static void end_parts(sft_info *info, const data_walk *data) {
+static void end_parts(sft_info *info, const data_sets *data) {
     int group = 0;
     for (const data_part *part = data->parts.first; part; part = part->next) {
         const sfti_dataset *record = part->record;
@@ -236,7 +229,7 @@ static void end_parts(sft_info *info, const data_walk *data) {
 }
 
 /* musubi-tuner's sets have no subsets. */
-static void end_sets(sft_info *info, const data_walk *data) {
+static void end_sets(sft_info *info, const data_sets *data) {
     for (const data_set *set = data->sets.first; set; set = set->next) {
         if (set->parts > 0 || (set->folder.len == 0 && set->repeats == UINT64_MAX)) continue;
         sfti_dataset *record = new_record(info, -1);
@@ -253,7 +246,7 @@ static void train_sum(sft_info *info, sfti_training_key key, uint64_t sum) {
     sfti_info_train(info, key, sfti_number_value(text));
 }
 
-static void sum_sets(sfti_header *header, const data_walk *data) {
+static void sum_sets(sft_info *info, const data_sets *data) {
     uint64_t images = 0, regular = 0;
     const data_set *first = data->sets.first, *largest = first;
     for (const data_set *set = first; set; set = set->next) {
@@ -264,12 +257,12 @@ static void sum_sets(sfti_header *header, const data_walk *data) {
             largest = set;
     }
     if (!first) return;
-    train_sum(header->info, TRAIN_IMAGES_WITH_REPEATS, images);
-    train_sum(header->info, TRAIN_REGULARISATION_IMAGES, regular);
-    train_sum(header->info, TRAIN_BATCH_SIZE, first->batch);
-    sft_span size = size_text(header->info, largest->width, largest->height);
-    sfti_info_train(header->info, TRAIN_RESOLUTION, sfti_text_value(size));
-    sfti_info_add_text(header->info, SFT_FACT_RESOLUTION, size, header->source, 70);
+    train_sum(info, TRAIN_IMAGES_WITH_REPEATS, images);
+    train_sum(info, TRAIN_REGULARISATION_IMAGES, regular);
+    train_sum(info, TRAIN_BATCH_SIZE, first->batch);
+    sft_span size = size_text(info, largest->width, largest->height);
+    sfti_info_train(info, TRAIN_RESOLUTION, sfti_text_value(size));
+    sfti_info_add_text(info, SFT_FACT_RESOLUTION, size, sft_span_cstr("header:ss_datasets"), 70);
 }
 
 /* Whether an earlier record is of the same folder: another resolution of the same images. */
@@ -288,29 +281,18 @@ static void count_set_images(sft_info *info) {
     train_sum(info, TRAIN_IMAGES, sum);
 }
 
-static void walk_folders(sfti_header *header, const char *key, int regularisation) {
-    data_walk data;
+void sfti_kohya_datasets(sft_info *info) {
+    data_sets data;
     memset(&data, 0, sizeof data);
-    data.regularisation = regularisation;
-    if (sfti_header_at(header, key))
-        sfti_info_walk(header->info, header->value, header->source, SFTI_WALK(folder_rows),
-                       &data);
-}
-
-void sfti_kohya_datasets(sfti_header *header) {
-    data_walk data;
-    sft_info *info = header->info;
-    memset(&data, 0, sizeof data);
-    if (sfti_header_at(header, "ss_datasets")) {
-        sfti_info_walk(info, header->value, header->source, SFTI_WALK(set_rows), &data);
+    if (sfti_walk_key(info, "ss_datasets", SFTI_ROWS(set_rows), &data)) {
         end_parts(info, &data);
         end_sets(info, &data);
-        sum_sets(header, &data);
+        sum_sets(info, &data);
     }
-    if (info->datasets.count == 0) walk_folders(header, "ss_dataset_dirs", 0);
-    walk_folders(header, "ss_reg_dataset_dirs", 1);
-    if (sfti_header_at(header, "ss_bucket_info"))
-        sfti_info_walk(info, header->value, header->source, SFTI_WALK(bucket_rows), &data);
+    if (info->datasets.count == 0)
+        (void)sfti_walk_key(info, "ss_dataset_dirs", SFTI_ROWS(folder_rows), &data);
+    (void)sfti_walk_key(info, "ss_reg_dataset_dirs", SFTI_ROWS(regular_rows), &data);
+    (void)sfti_walk_key(info, "ss_bucket_info", SFTI_ROWS(bucket_rows), &data);
     if (info->buckets.count > 0) info->has_training = true;
     count_set_images(info);
 }

@@ -4,28 +4,25 @@
 
 /* ── Single keys ── */
 
-static void kohya_time(sfti_header *header, const sfti_header_row *row) {
+static void take_time(sfti_cursor *at, const sfti_row *row) {
     double seconds;
-    if (!sfti_parse_double(header->value, &seconds)) return;
-    sft_span date = sfti_iso_of_epoch(header->info, seconds);
-    sfti_info_train(header->info, (sfti_training_key)row->field, sfti_text_value(date));
+    if (!sfti_parse_double(at->text, &seconds)) return;
+    sft_span date = sfti_iso_of_epoch(at->info, seconds);
+    sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(date));
     if (row->field == TRAIN_FINISHED_AT)
-        sfti_info_add_text(header->info, SFT_FACT_DATE, date, header->source, row->trust);
+        sfti_info_add_text(at->info, SFT_FACT_DATE, date, at->source, row->trust);
 }
 
-static void kohya_base(sfti_header *header, const sfti_header_row *row) {
-    sft_span text = sfti_trim(header->value);
-    sfti_info_declared_base(header->info, sfti_map_base_version(text), text, header->source,
-                            row->trust);
+static void take_base_version(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text);
+    sfti_info_declared_base(at->info, sfti_map_base_version(text), text, at->source, row->trust);
     if (sfti_same_letters(text, "sd_v1_v") || sfti_same_letters(text, "sd_v2_v"))
-        sfti_info_add_text(header->info, SFT_FACT_PREDICTION_TYPE, sft_span_cstr("v"),
-                           header->source, row->trust);
+        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE, "v", row->trust);
 }
 
-static void kohya_v2(sfti_header *header, const sfti_header_row *row) {
-    if (!sfti_same_letters(sfti_trim(header->value), "true")) return;
-    sfti_info_add_text(header->info, SFT_FACT_ARCHITECTURE, sft_span_cstr("sd-2"),
-                       header->source, row->trust);
+static void take_v2(sfti_cursor *at, const sfti_row *row) {
+    bool yes = sfti_same_letters(sfti_trim(at->text), "true");
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, yes ? "sd-2" : NULL, row->trust);
 }
 
 static const struct kohya_module { const char *name, *architecture; } kohya_modules[] = {
@@ -39,214 +36,165 @@ static const struct kohya_module { const char *name, *architecture; } kohya_modu
     { "networks.lora_hv_1_5", "hunyuan-video-1.5" },
 };
 
-static void kohya_module_name(sfti_header *header, const sfti_header_row *row) {
-    sft_span module = sfti_trim(header->value), version;
-    sft_info *info = header->info;
-    sfti_info_train(info, TRAIN_NETWORK_MODULE, sfti_text_value(module));
+static void take_module(sfti_cursor *at, const sfti_row *row) {
+    sft_span module = sfti_trim(at->text), version;
     if (sfti_contains(module, "lllite") || sfti_contains(module, "control_net")) return;
-    sfti_info_add_text(info, SFT_FACT_KIND, sft_span_cstr("adapter"), header->source,
-                       row->trust);
-    if (sfti_header_get(header, "ss_base_model_version", &version)) return;
+    sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
+    if (sfti_info_metadata(at->info, "ss_base_model_version", &version)) return;
     for (size_t i = 0; i < SFTI_COUNT(kohya_modules); i++)
         if (sfti_same_letters(module, kohya_modules[i].name))
-            sfti_info_add_text(info, SFT_FACT_ARCHITECTURE,
-                               sft_span_cstr(kohya_modules[i].architecture), header->source,
-                               row->trust);
-}
-
-static void kohya_dim(sfti_header *header, const sfti_header_row *row) {
-    sft_info *info = header->info;
-    sfti_info_declare(info, row->field ? &info->declared_alpha : &info->declared_rank,
-                      header->value, header->source, row->trust);
+            sfti_put_here(at, SFT_FACT_ARCHITECTURE, kohya_modules[i].architecture, row->trust);
 }
 
 /* A number, or a list of numbers as Python spells it. */
-static void kohya_rates(sfti_header *header, const sfti_header_row *row) {
-    sft_span text = sfti_trim(header->value), piece;
-    sft_info *info = header->info;
-    sft_span items[8];
+static void take_rates(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text), piece, items[8];
     size_t count = 0;
     if (text.len < 2 || (*text.data != '[' && *text.data != '(')) {
-        sfti_header_train(header, row);
+        sfti_take_train(at, row);
         return;
     }
-    text.data++;
-    text.len -= 2;
+    text = (sft_span){ text.data + 1, text.len - 2 };
     while (count < SFTI_COUNT(items) && sfti_next_piece(&text, ',', &piece))
         if (sfti_is_number(sfti_trim(piece))) items[count++] = sfti_trim(piece);
-    sft_span *kept = count ? sfti_arena_take(&info->arena, count * sizeof *kept) : NULL;
-    if (count == 0) return;
-    if (!kept) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    sft_span *kept = count ? sfti_info_take(at->info, count * sizeof *kept) : NULL;
+    if (!kept) return;
     memcpy(kept, items, count * sizeof *kept);
-    sfti_info_train(info, (sfti_training_key)row->field,
+    sfti_info_train(at->info, (sfti_training_key)row->field,
                     (sfti_value){ SFTI_LIST, { "", 0 }, kept, count });
 }
 
-static void kohya_resolution(sfti_header *header, const sfti_header_row *row) {
-    sft_span size = sfti_resolution(header->info, header->value);
-    sfti_info_train(header->info, TRAIN_RESOLUTION, sfti_text_value(size));
-    sfti_info_add_text(header->info, SFT_FACT_RESOLUTION, size, header->source, row->trust);
-}
-
-static void kohya_clip_skip(sfti_header *header, const sfti_header_row *row) {
-    sfti_header_train(header, row);
-    sfti_header_row fact = *row;
-    fact.field = SFT_FACT_CLIP_SKIP;
-    sfti_header_number(header, &fact);
-}
-
-static void kohya_hash(sfti_header *header, const sfti_header_row *row) {
+/* trust: its digits */
+static void take_hash(sfti_cursor *at, const sfti_row *row) {
     sft_span hex;
-    bool old = row->field == TRAIN_BASE_AUTOV1 || row->field == TRAIN_VAE_AUTOV1;
-    if (sfti_info_hash(header->info, header->value, old ? 8 : 64, &hex))
-        sfti_info_train(header->info, (sfti_training_key)row->field, sfti_text_value(hex));
+    if (sfti_info_hash(at->info, at->text, (size_t)row->trust, &hex))
+        sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(hex));
 }
 
-static void kohya_base_file(sfti_header *header, const sfti_header_row *row) {
-    sfti_header_train(header, row);
-    sfti_info_base_checkpoint(header->info, header->value, header->source, row->trust);
-}
-
-static void kohya_comment(sfti_header *header, const sfti_header_row *row) {
-    sfti_header_train(header, row);
-    sfti_info_private(header->info, header->key, "comment");
-    sfti_info_scan_text(header->info, header->value, header->source, false);
-    sfti_info_trigger_sentence(header->info, header->value, header->source, row->trust);
-}
-
-static void kohya_session(sfti_header *header, const sfti_header_row *row) {
-    sfti_header_train(header, row);
-    sfti_info_private(header->info, header->key, "session");
-}
-
-static void kohya_commit(sfti_header *header, const sfti_header_row *row) {
-    sfti_info_train(header->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr("sd-scripts")));
-    sfti_header_train(header, row);
+static void take_sentence(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_trigger_sentence(at->info, at->text, at->source, row->trust);
 }
 
 /* The arguments as they stand, if they are an object. */
-static void args_object(sfti_walk *walk, const sfti_walk_row *row) {
-    (void)row;
-    if (walk->json.type != SFTI_JSON_OBJECT) return;
-    sft_span text = { walk->json.begin, (size_t)(walk->json.end - walk->json.begin) };
-    sfti_info_train(walk->info, TRAIN_NETWORK_ARGS, sfti_text_value(text));
-    sfti_json_skip(&walk->json);
+static void take_arguments(sfti_cursor *at, const sfti_row *row) {
+    if (at->json.type != SFTI_JSON_OBJECT) return;
+    sft_span text = { at->json.begin, (size_t)(at->json.end - at->json.begin) };
+    sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(text));
+    sfti_json_skip(&at->json);
 }
 
-static const sfti_walk_row args_rows[] = { { "", args_object, 0, 0, NULL } };
-
-static void kohya_tensor_hash(sfti_header *header, const sfti_header_row *row) {
+static void take_tensor_hash(sfti_cursor *at, const sfti_row *row) {
     sft_span text;
     const char *known = NULL;
-    if (sfti_header_get(header, "ss_network_module", &text) && sfti_starts_with(text, "lycoris"))
+    if (sfti_info_metadata(at->info, "ss_network_module", &text)
+        && sfti_starts_with(text, "lycoris"))
         known = "LyCORIS module order";
-    if (sfti_header_get(header, "software", &text) && sfti_contains(text, "ai-toolkit"))
+    if (sfti_info_metadata(at->info, "software", &text) && sfti_contains(text, "ai-toolkit"))
         known = "ai-toolkit before conversion";
-    sfti_info_claim(header->info, row->word, header->value, header->source, known);
+    sfti_info_claim(at->info, row->word, at->text, at->source, known);
 }
 
-#define KOHYA_TRAIN(key, slot) { "ss_" key, sfti_header_train, slot, 0, NULL, NULL, 0 }
-#define KOHYA_FOLDERS(key) { "ss_" key, sfti_header_private, 0, 0, "folder-names", NULL, 0 }
-
-static const sfti_header_row kohya_rows[] = {
-    { "ss_session_id", kohya_session, TRAIN_SESSION_ID, 0, NULL, NULL, 0 },
-    { "ss_training_started_at", kohya_time, TRAIN_STARTED_AT, 0, NULL, NULL, 0 },
-    { "ss_training_finished_at", kohya_time, TRAIN_FINISHED_AT, 80, NULL, NULL, 0 },
-    { "ss_output_name", sfti_header_fact, SFT_FACT_NAME, 70, NULL, NULL, 0 },
-    { "ss_training_comment", kohya_comment, TRAIN_COMMENT, 70, NULL, NULL, 0 },
-    KOHYA_TRAIN("learning_rate", TRAIN_LEARNING_RATE),
-    KOHYA_TRAIN("unet_lr", TRAIN_UNET_LR),
-    { "ss_text_encoder_lr", kohya_rates, TRAIN_TEXT_ENCODER_LR, 0, NULL, NULL, 0 },
-    KOHYA_TRAIN("num_train_images", TRAIN_IMAGES_WITH_REPEATS),
-    KOHYA_TRAIN("num_train_items", TRAIN_IMAGES_WITH_REPEATS),
-    KOHYA_TRAIN("num_reg_images", TRAIN_REGULARISATION_IMAGES),
-    KOHYA_TRAIN("num_epochs", TRAIN_EPOCHS),
-    KOHYA_TRAIN("epoch", TRAIN_EPOCH),
-    KOHYA_TRAIN("steps", TRAIN_STEP),
-    KOHYA_TRAIN("max_train_steps", TRAIN_STEPS),
-    KOHYA_TRAIN("total_batch_size", TRAIN_BATCH_SIZE),
-    KOHYA_TRAIN("lr_scheduler", TRAIN_SCHEDULER),
-    KOHYA_TRAIN("mixed_precision", TRAIN_MIXED_PRECISION),
-    KOHYA_TRAIN("optimizer", TRAIN_OPTIMIZER),
-    KOHYA_TRAIN("seed", TRAIN_SEED),
-    KOHYA_TRAIN("noise_offset", TRAIN_NOISE_OFFSET),
-    { "ss_clip_skip", kohya_clip_skip, TRAIN_CLIP_SKIP, 70, NULL, NULL, 0 },
-    { "ss_resolution", kohya_resolution, 0, 70, NULL, NULL, 0 },
-    { "ss_v2", kohya_v2, 0, 75, NULL, NULL, 0 },
-    { "ss_base_model_version", kohya_base, 0, 75, NULL, NULL, 0 },
-    { "ss_network_module", kohya_module_name, 0, 75, NULL, NULL, 0 },
-    { "ss_network_dim", kohya_dim, 0, 75, NULL, NULL, 0 },
-    { "ss_network_alpha", kohya_dim, 1, 75, NULL, NULL, 0 },
-    { "ss_network_args", sfti_header_walk, 0, 0, NULL, SFTI_WALK(args_rows) },
-    { "ss_sd_model_name", kohya_base_file, TRAIN_BASE_FILE, 75, NULL, NULL, 0 },
-    { "ss_sd_model_hash", kohya_hash, TRAIN_BASE_AUTOV1, 0, NULL, NULL, 0 },
-    { "ss_new_sd_model_hash", kohya_hash, TRAIN_BASE_SHA256, 0, NULL, NULL, 0 },
-    KOHYA_TRAIN("vae_name", TRAIN_VAE_FILE),
-    { "ss_vae_hash", kohya_hash, TRAIN_VAE_AUTOV1, 0, NULL, NULL, 0 },
-    { "ss_new_vae_hash", kohya_hash, TRAIN_VAE_SHA256, 0, NULL, NULL, 0 },
-    { "ss_sd_scripts_commit_hash", kohya_commit, TRAIN_TOOL_VERSION, 0, NULL, NULL, 0 },
-    KOHYA_FOLDERS("tag_frequency"),
-    KOHYA_FOLDERS("dataset_dirs"),
-    KOHYA_FOLDERS("reg_dataset_dirs"),
-    KOHYA_FOLDERS("datasets"),
-    { "sshs_model_hash", kohya_tensor_hash, 0, 0, "sshs_model", NULL, 0 },
-    { "sshs_legacy_hash", kohya_tensor_hash, 0, 0, "sshs_legacy", NULL, 0 },
+static const sfti_row kohya_rows[] = {
+    { "ss_session_id", sfti_take_train, TRAIN_SESSION_ID, 0, NULL },
+    { "ss_session_id", sfti_take_private, 0, 0, "session" },
+    { "ss_training_started_at", take_time, TRAIN_STARTED_AT, 0, NULL },
+    { "ss_training_finished_at", take_time, TRAIN_FINISHED_AT, 80, NULL },
+    { "ss_output_name", sfti_take_fact, SFT_FACT_NAME, 70, NULL },
+    { "ss_training_comment", sfti_take_train, TRAIN_COMMENT, 0, NULL },
+    { "ss_training_comment", sfti_take_private, 0, 0, "comment" },
+    { "ss_training_comment", sfti_take_links, 0, 0, NULL },
+    { "ss_training_comment", take_sentence, 0, 70, NULL },
+    { "ss_learning_rate", sfti_take_train, TRAIN_LEARNING_RATE, 0, NULL },
+    { "ss_unet_lr", sfti_take_train, TRAIN_UNET_LR, 0, NULL },
+    { "ss_text_encoder_lr", take_rates, TRAIN_TEXT_ENCODER_LR, 0, NULL },
+    { "ss_num_train_images", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
+    { "ss_num_train_items", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
+    { "ss_num_reg_images", sfti_take_train, TRAIN_REGULARISATION_IMAGES, 0, NULL },
+    { "ss_num_epochs", sfti_take_train, TRAIN_EPOCHS, 0, NULL },
+    { "ss_epoch", sfti_take_train, TRAIN_EPOCH, 0, NULL },
+    { "ss_steps", sfti_take_train, TRAIN_STEP, 0, NULL },
+    { "ss_max_train_steps", sfti_take_train, TRAIN_STEPS, 0, NULL },
+    { "ss_total_batch_size", sfti_take_train, TRAIN_BATCH_SIZE, 0, NULL },
+    { "ss_lr_scheduler", sfti_take_train, TRAIN_SCHEDULER, 0, NULL },
+    { "ss_mixed_precision", sfti_take_train, TRAIN_MIXED_PRECISION, 0, NULL },
+    { "ss_optimizer", sfti_take_train, TRAIN_OPTIMIZER, 0, NULL },
+    { "ss_seed", sfti_take_train, TRAIN_SEED, 0, NULL },
+    { "ss_noise_offset", sfti_take_train, TRAIN_NOISE_OFFSET, 0, NULL },
+    { "ss_clip_skip", sfti_take_train, TRAIN_CLIP_SKIP, 0, NULL },
+    { "ss_clip_skip", sfti_take_number, SFT_FACT_CLIP_SKIP, 70, NULL },
+    { "ss_resolution", sfti_take_train_size, TRAIN_RESOLUTION, 0, NULL },
+    { "ss_resolution", sfti_take_size, SFT_FACT_RESOLUTION, 70, NULL },
+    { "ss_v2", take_v2, 0, 75, NULL },
+    { "ss_base_model_version", take_base_version, 0, 75, NULL },
+    { "ss_network_module", sfti_take_train, TRAIN_NETWORK_MODULE, 0, NULL },
+    { "ss_network_module", take_module, 0, 75, NULL },
+    { "ss_network_dim", sfti_take_declared, 0, 75, NULL },
+    { "ss_network_alpha", sfti_take_declared, 1, 75, NULL },
+    { "ss_network_args:", take_arguments, TRAIN_NETWORK_ARGS, 0, NULL },
+    { "ss_sd_model_name", sfti_take_train, TRAIN_BASE_FILE, 0, NULL },
+    { "ss_sd_model_name", sfti_take_base_file, 0, 75, NULL },
+    { "ss_sd_model_hash", take_hash, TRAIN_BASE_AUTOV1, 8, NULL },
+    { "ss_new_sd_model_hash", take_hash, TRAIN_BASE_SHA256, 64, NULL },
+    { "ss_vae_name", sfti_take_train, TRAIN_VAE_FILE, 0, NULL },
+    { "ss_vae_hash", take_hash, TRAIN_VAE_AUTOV1, 8, NULL },
+    { "ss_new_vae_hash", take_hash, TRAIN_VAE_SHA256, 64, NULL },
+    { "ss_sd_scripts_commit_hash", sfti_take_train_word, TRAIN_TOOL, 0, "sd-scripts" },
+    { "ss_sd_scripts_commit_hash", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
+    { "ss_tag_frequency", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_dataset_dirs", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_reg_dataset_dirs", sfti_take_private, 0, 0, "folder-names" },
+    { "ss_datasets", sfti_take_private, 0, 0, "folder-names" },
+    { "sshs_model_hash", take_tensor_hash, 0, 0, "sshs_model" },
+    { "sshs_legacy_hash", take_tensor_hash, 0, 0, "sshs_legacy" },
 };
-
-sfti_header_family sfti_kohya_family(void) {
-    return (sfti_header_family){ "", kohya_rows, SFTI_COUNT(kohya_rows), false };
-}
+const sfti_family sfti_kohya_keys = { "", SFTI_ROWS(kohya_rows), false };
 
 /* ── What needs several keys ── */
 
-static void duration(sfti_header *header) {
-    sft_span from, to;
-    double started, finished;
-    if (!sfti_header_get(header, "ss_training_started_at", &from)
-        || !sfti_header_get(header, "ss_training_finished_at", &to)
-        || !sfti_parse_double(from, &started) || !sfti_parse_double(to, &finished)
-        || started < 1 || finished < started || finished - started > 1e10)
-        return;
-    sft_span text = sfti_info_text(header->info, "%llu",
-                                   (unsigned long long)(finished - started));
-    sfti_info_train(header->info, TRAIN_DURATION_S, sfti_number_value(text));
+static void train_number(sft_info *info, sfti_training_key key, uint64_t value) {
+    sft_span text = sfti_info_text(info, "%llu", (unsigned long long)value);
+    sfti_info_train(info, key, sfti_number_value(text));
 }
 
-static void batch_size(sfti_header *header) {
+static void duration(sft_info *info) {
+    sft_span from, to;
+    double started, finished;
+    if (sfti_info_metadata(info, "ss_training_started_at", &from)
+        && sfti_info_metadata(info, "ss_training_finished_at", &to)
+        && sfti_parse_double(from, &started) && sfti_parse_double(to, &finished)
+        && started >= 1 && finished >= started && finished - started <= 1e10)
+        train_number(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
+}
+
+static void batch_size(sft_info *info) {
     sft_span text;
     uint64_t device, steps = 1;
-    if (!sfti_header_get(header, "ss_batch_size_per_device", &text)
+    if (!sfti_info_metadata(info, "ss_batch_size_per_device", &text)
         || !sfti_parse_uint(text, &device))
         return;
-    if (sfti_header_get(header, "ss_gradient_accumulation_steps", &text))
+    if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
         sfti_parse_uint(text, &steps);
-    if (device > 1000000 || steps > 1000000) return;
-    text = sfti_info_text(header->info, "%llu", (unsigned long long)(device * steps));
-    sfti_info_train(header->info, TRAIN_BATCH_SIZE, sfti_number_value(text));
+    if (device <= 1000000 && steps <= 1000000) train_number(info, TRAIN_BATCH_SIZE, device * steps);
 }
 
 /* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner
  * counts items, and its base versions have names of their own. */
-static void tool(sfti_header *header) {
+static void tool(sft_info *info) {
     sft_span text;
-    const char *name = "sd-scripts";
-    if (header->info->training[TRAIN_TOOL].text.len > 0) return;
-    if (!sfti_header_get(header, "ss_network_module", &text)) return;
-    if (!sfti_header_get(header, "ss_training_started_at", &text)
-        && !sfti_header_get(header, "ss_epoch", &text)
-        && !sfti_header_get(header, "ss_session_id", &text)
-        && !sfti_header_get(header, "ss_datasets", &text))
+    if (!sfti_info_metadata(info, "ss_network_module", &text)
+        || (!sfti_info_metadata(info, "ss_training_started_at", &text)
+            && !sfti_info_metadata(info, "ss_epoch", &text)
+            && !sfti_info_metadata(info, "ss_session_id", &text)
+            && !sfti_info_metadata(info, "ss_datasets", &text)))
         return;
-    if (sfti_header_get(header, "ss_num_train_items", &text)) name = "musubi-tuner";
-    sfti_info_train(header->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(name)));
+    bool musubi = sfti_info_metadata(info, "ss_num_train_items", &text);
+    text = sft_span_cstr(musubi ? "musubi-tuner" : "sd-scripts");
+    sfti_info_train(info, TRAIN_TOOL, sfti_text_value(text));
 }
 
-void sfti_kohya_finish(sfti_header *header) {
-    duration(header);
-    batch_size(header);
-    tool(header);
-    sfti_kohya_datasets(header);
+void sfti_kohya_finish(sft_info *info) {
+    duration(info);
+    batch_size(info);
+    tool(info);
+    sfti_kohya_datasets(info);
 }

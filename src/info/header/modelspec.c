@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-static bool present(const sfti_header *header, const char *key) {
+static bool present(const sft_info *info, const char *key) {
     sft_span value;
-    return sfti_header_get(header, key, &value);
+    return sfti_info_metadata(info, key, &value);
 }
 
 /* ── Titles ── */
@@ -31,34 +31,37 @@ static bool counted_title(sft_span title) {
         && strchr(" _", title.data[title.len - 1 - digits]) != NULL;
 }
 
-static bool by_onetrainer(const sfti_header *header) {
-    return present(header, "ot_branch") || present(header, "ot_revision")
-        || present(header, "ot_config");
+static bool by_onetrainer(const sft_info *info) {
+    return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
 }
 
-static bool graph_under(const sfti_header *header, const char *key) {
+static bool graph_under(const sft_info *info, const char *key) {
     sft_span value;
-    return sfti_header_get(header, key, &value) && sfti_starts_with(sfti_trim(value), "{");
+    return sfti_info_metadata(info, key, &value) && sfti_starts_with(sfti_trim(value), "{");
 }
 
-static bool by_comfyui(const sfti_header *header) {
-    return graph_under(header, "prompt") || graph_under(header, "workflow")
-        || present(header, "modelspec.predict_key");
+static bool by_comfyui(const sft_info *info) {
+    return graph_under(info, "prompt") || graph_under(info, "workflow")
+        || present(info, "modelspec.predict_key");
 }
 
-static void spec_title(sfti_header *header, const sfti_header_row *row) {
-    sft_span title = sfti_trim(header->value);
-    bool weak = by_onetrainer(header) || (by_comfyui(header) && counted_title(title));
+static void spec_title(sfti_cursor *at, const sfti_row *row) {
+    sft_span title = sfti_trim(at->text);
+    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title));
     if (stamped(title)) return;
-    sfti_info_add_text(header->info, SFT_FACT_NAME, title, header->source,
-                       weak ? 40 : row->trust);
+    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
 }
 
 /* ── Others ── */
 
-static void spec_hash(sfti_header *header, const sfti_header_row *row) {
-    sfti_info_claim(header->info, row->word, header->value, header->source,
-                    by_onetrainer(header) ? "OneTrainer name order" : NULL);
+static void spec_hash(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_claim(at->info, row->word, at->text, at->source,
+                    by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
+}
+
+static void spec_date(sfti_cursor *at, const sfti_row *row) {
+    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_iso_date(at->info, at->text), at->source,
+                       row->trust);
 }
 
 static const struct spec_format { const char *text, *quantization; } spec_formats[] = {
@@ -69,38 +72,35 @@ static const struct spec_format { const char *text, *quantization; } spec_format
     { "nunchaku", "svdquant-int4" }, { "nvfp4", "nvfp4" }, { "mxfp8", "mxfp8" },
 };
 
-static void spec_format(sfti_header *header, const sfti_header_row *row) {
-    sft_span text = sfti_trim(header->value);
+static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
+    sft_span text = sfti_trim(at->text);
     for (size_t i = 0; i < SFTI_COUNT(spec_formats); i++) {
         if (!sfti_starts_with(text, spec_formats[i].text)) continue;
-        sfti_info_add_text(header->info, SFT_FACT_QUANTIZATION,
-                           sft_span_cstr(spec_formats[i].quantization), header->source,
-                           row->trust);
+        sfti_put_here(at, SFT_FACT_QUANTIZATION, spec_formats[i].quantization, row->trust);
         return;
     }
 }
 
 /* "sd-scripts/48d368fa…" */
-static void spec_tool(sfti_header *header, const sfti_header_row *row) {
+static void spec_tool(sfti_cursor *at, const sfti_row *row) {
     static const char *const tools[] = { "sd-scripts", "musubi-tuner", "ai-toolkit",
                                          "onetrainer", "simpletuner" };
-    sft_span name = sfti_trim(header->value), version = sfti_find_byte(name, '/');
+    sft_span name = sfti_trim(at->text), version = sfti_find_byte(name, '/');
     (void)row;
     if (!version.data) return;
     name.len -= version.len;
-    version.data++;
-    version.len--;
+    version = sfti_from(version, 1);
     for (size_t i = 0; i < SFTI_COUNT(tools); i++) {
         if (!sfti_same_letters(name, tools[i])) continue;
-        sfti_info_train(header->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(tools[i])));
+        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(tools[i])));
         if (!sfti_same_letters(version, "unknown"))
-            sfti_info_train(header->info, TRAIN_TOOL_VERSION, sfti_text_value(version));
+            sfti_info_train(at->info, TRAIN_TOOL_VERSION, sfti_text_value(version));
     }
 }
 
-static void spec_merged(sfti_header *header, const sfti_header_row *row) {
-    sft_span rest = header->value, piece;
-    sft_info *info = header->info;
+static void spec_merged(sfti_cursor *at, const sfti_row *row) {
+    sft_span rest = at->text, piece;
+    sft_info *info = at->info;
     (void)row;
     while (info->merge_sources.count < 64 && sfti_next_piece(&rest, ',', &piece)) {
         piece = sfti_trim(piece);
@@ -112,49 +112,30 @@ static void spec_merged(sfti_header *header, const sfti_header_row *row) {
     }
 }
 
-static void spec_negative(sfti_header *header, const sfti_header_row *row) {
-    sft_span text = sfti_trim(header->value);
-    (void)row;
-    if (sfti_same_letters(text, "true")) header->info->negative = 1;
-    if (sfti_same_letters(text, "false")) header->info->negative = 0;
-}
-
-static void spec_weight(sfti_header *header, const sfti_header_row *row) {
-    double weight;
-    if (sfti_parse_double(header->value, &weight) && weight != 0)
-        sfti_header_number(header, row);
-}
-
-static const sfti_header_row spec_rows[] = {
-    { "architecture", sfti_header_spec, 0, 80, NULL, NULL, 0 },
-    { "title", spec_title, 0, 85, NULL, NULL, 0 },
-    { "resolution", sfti_header_size, SFT_FACT_RESOLUTION, 85, NULL, NULL, 0 },
-    { "data_format", spec_format, 0, 80, NULL, NULL, 0 },
-    { "special_format", spec_format, 0, 80, NULL, NULL, 0 },
-    { "description", sfti_header_prose, SFT_FACT_DESCRIPTION, 85, NULL, NULL, 0 },
-    { "author", sfti_header_prose, SFT_FACT_AUTHOR, 85, NULL, NULL, 0 },
-    { "date", sfti_header_date, SFT_FACT_DATE, 85, NULL, NULL, 0 },
-    { "hash_sha256", spec_hash, 0, 0, "sshs_model", NULL, 0 },
-    { "implementation_version", spec_tool, 0, 0, NULL, NULL, 0 },
-    { "license", sfti_header_prose, SFT_FACT_LICENSE, 85, NULL, NULL, 0 },
-    { "usage_hint", sfti_header_prose, SFT_FACT_USAGE_HINT, 85, NULL, NULL, 0 },
-    { "thumbnail", sfti_header_preview, 0, 0, NULL, NULL, 0 },
-    { "preview_image", sfti_header_preview, 0, 0, NULL, NULL, 0 },
-    { "tags", sfti_header_commas, SFT_FACT_TAGS, 85, NULL, NULL, 0 },
-    { "merged_from", spec_merged, 0, 0, NULL, NULL, 0 },
-    { "trigger_phrase", sfti_header_trigger, 0, 90, NULL, NULL, 0 },
-    { "prediction_type", sfti_header_prediction, 0, 85, NULL, NULL, 0 },
-    { "predict_key", sfti_header_prediction, 0, 85, NULL, NULL, 0 },
-    { "encoder_layer", sfti_header_number, SFT_FACT_CLIP_SKIP, 85, NULL, NULL, 0 },
-    { "is_negative_embedding", spec_negative, 0, 0, NULL, NULL, 0 },
-    { "language", sfti_header_commas, SFT_FACT_LANGUAGE, 85, NULL, NULL, 0 },
-    { "lora_default_weight", spec_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL, NULL, 0 },
+static const sfti_row spec_rows[] = {
+    { "architecture", sfti_take_spec, 0, 80, NULL },
+    { "title", spec_title, 0, 85, NULL },
+    { "resolution", sfti_take_size, SFT_FACT_RESOLUTION, 85, NULL },
+    { "data_format", spec_quantization, 0, 80, NULL },
+    { "special_format", spec_quantization, 0, 80, NULL },
+    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 85, "words" },
+    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 85, NULL },
+    { "date", spec_date, 0, 85, NULL },
+    { "hash_sha256", spec_hash, 0, 0, "sshs_model" },
+    { "implementation_version", spec_tool, 0, 0, NULL },
+    { "license", sfti_take_prose, SFT_FACT_LICENSE, 85, NULL },
+    { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 85, "words" },
+    { "thumbnail", sfti_take_preview, 0, 0, NULL },
+    { "preview_image", sfti_take_preview, 0, 0, NULL },
+    { "tags", sfti_take_commas, SFT_FACT_TAGS, 85, NULL },
+    { "merged_from", spec_merged, 0, 0, NULL },
+    { "trigger_phrase", sfti_take_trigger, 0, 90, NULL },
+    { "prediction_type", sfti_take_prediction, 0, 85, NULL },
+    { "predict_key", sfti_take_prediction, 0, 85, NULL },
+    { "encoder_layer", sfti_take_number, SFT_FACT_CLIP_SKIP, 85, NULL },
+    { "is_negative_embedding", sfti_take_negative, 0, 0, NULL },
+    { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 85, NULL },
+    { "lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL },
 };
-
-sfti_header_family sfti_modelspec_family(void) {
-    return (sfti_header_family){ "modelspec.", spec_rows, SFTI_COUNT(spec_rows), false };
-}
-
-sfti_header_family sfti_bare_family(void) {
-    return (sfti_header_family){ "", spec_rows, SFTI_COUNT(spec_rows), false };
-}
+const sfti_family sfti_modelspec_keys = { "modelspec.", SFTI_ROWS(spec_rows), false };
+const sfti_family sfti_bare_keys = { "", SFTI_ROWS(spec_rows), false };

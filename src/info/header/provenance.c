@@ -1,5 +1,6 @@
 #include "info/header/header.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define LOADERS_MOST 256
@@ -11,9 +12,6 @@ typedef struct loader_node {
     size_t count;
     size_t numbers; /* widgets after the name */
 } loader_node;
-
-typedef enum loader_field { LOADER_BEGIN, LOADER_TYPE, LOADER_INPUT, LOADER_MODEL, LOADER_CLIP,
-                            LOADER_WIDGET } loader_field;
 
 static bool names_model(sft_span text) {
     static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
@@ -45,88 +43,82 @@ static void put_loader(sft_info *info, loader_node *node) {
     memset(node, 0, sizeof *node);
 }
 
-static void widget_number(loader_node *node, sft_span text) {
-    if (node->count == 0 || !sfti_contains(node->type, "lora")) return;
-    if (node->numbers == 0) node->model = text;
-    if (node->numbers == 1) node->clip = text;
+static void node_begin(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    put_loader(at->info, at->ctx);
+}
+
+/* row->field: where in a node */
+static void node_text(sfti_cursor *at, const sfti_row *row) {
+    if (at->json.type == SFTI_JSON_STRING)
+        *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+}
+
+static void node_number(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_number(at)) *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+}
+
+static void node_name(sfti_cursor *at, const sfti_row *row) {
+    loader_node *node = at->ctx;
+    (void)row;
+    if (at->json.type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
+        node->names[node->count++] = at->text;
+}
+
+/* Widgets have no names: after a LoRA's come its strengths. */
+static void node_widget(sfti_cursor *at, const sfti_row *row) {
+    loader_node *node = at->ctx;
+    node_name(at, row);
+    if (!sfti_at_number(at) || node->count == 0 || !sfti_contains(node->type, "lora")) return;
+    if (node->numbers == 0) node->model = at->text;
+    if (node->numbers == 1) node->clip = at->text;
     node->numbers++;
 }
 
-static void take_loader(sfti_walk *walk, const sfti_walk_row *row) {
-    loader_node *node = walk->ctx;
-    bool text = walk->json.type == SFTI_JSON_STRING;
-    bool number = walk->json.type == SFTI_JSON_UINT || walk->json.type == SFTI_JSON_NUMBER;
-    switch (row->field) {
-    case LOADER_BEGIN: put_loader(walk->info, node); break;
-    case LOADER_TYPE:
-        if (text) node->type = walk->text;
-        break;
-    case LOADER_MODEL:
-        if (number) node->model = walk->text;
-        break;
-    case LOADER_CLIP:
-        if (number) node->clip = walk->text;
-        break;
-    default:
-        if (row->field == LOADER_WIDGET && number) widget_number(node, walk->text);
-        if (text && node->count < LOADER_NAMES && names_model(walk->text))
-            node->names[node->count++] = walk->text;
-    }
-}
+#define NODE(member) (int)offsetof(loader_node, member)
 
-static const sfti_walk_row prompt_rows[] = {
-    { "/*", take_loader, LOADER_BEGIN, 0, NULL },
-    { "/*/class_type", take_loader, LOADER_TYPE, 0, NULL },
-    { "/*/inputs/strength_model", take_loader, LOADER_MODEL, 0, NULL },
-    { "/*/inputs/strength_clip", take_loader, LOADER_CLIP, 0, NULL },
-    { "/*/inputs/*", take_loader, LOADER_INPUT, 0, NULL },
-    { "/*/inputs/*/lora", take_loader, LOADER_INPUT, 0, NULL },
+static const sfti_row prompt_rows[] = {
+    { "/*", node_begin, 0, 0, NULL },
+    { "/*/class_type", node_text, NODE(type), 0, NULL },
+    { "/*/inputs/strength_model", node_number, NODE(model), 0, NULL },
+    { "/*/inputs/strength_clip", node_number, NODE(clip), 0, NULL },
+    { "/*/inputs/*", node_name, 0, 0, NULL },
+    { "/*/inputs/*/lora", node_name, 0, 0, NULL },
 };
 
-static const sfti_walk_row workflow_rows[] = {
-    { "/nodes/*", take_loader, LOADER_BEGIN, 0, NULL },
-    { "/nodes/*/type", take_loader, LOADER_TYPE, 0, NULL },
-    { "/nodes/*/widgets_values/*", take_loader, LOADER_WIDGET, 0, NULL },
+static const sfti_row workflow_rows[] = {
+    { "/nodes/*", node_begin, 0, 0, NULL },
+    { "/nodes/*/type", node_text, NODE(type), 0, NULL },
+    { "/nodes/*/widgets_values/*", node_widget, 0, 0, NULL },
 };
 
-static bool walk_graph(sfti_header *header, const sfti_walk_row *rows, size_t count) {
+static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool *found) {
     loader_node node;
-    sft_span text = sfti_trim(header->value);
+    sft_span text = sfti_trim(at->text);
     memset(&node, 0, sizeof node);
-    if (text.len == 0 || *text.data != '{') return false;
-    if (!sfti_info_walk(header->info, text, header->source, rows, count, &node)) return false;
-    put_loader(header->info, &node);
-    return true;
+    if (text.len == 0 || *text.data != '{') return;
+    if (!sfti_info_walk(at->info, text, at->source, rows, count, &node)) return;
+    put_loader(at->info, &node);
+    *found = at->info->has_provenance = true;
+    sfti_info_private(at->info, at->key, "workflow");
+    sfti_info_scan_text(at->info, at->text, at->source, true);
 }
 
-static void found_graph(sfti_header *header, bool *flag) {
-    *flag = true;
-    header->info->has_provenance = true;
-    sfti_info_private(header->info, header->key, "workflow");
-    sfti_info_scan_text(header->info, header->value, header->source, true);
-}
-
-static void prompt_graph(sfti_header *header, const sfti_header_row *row) {
+static void prompt_graph(sfti_cursor *at, const sfti_row *row) {
     (void)row;
-    if (walk_graph(header, SFTI_WALK(prompt_rows)))
-        found_graph(header, &header->info->has_prompt_graph);
+    loaders_of(at, SFTI_ROWS(prompt_rows), &at->info->has_prompt_graph);
 }
 
 /* The same nodes as the prompt's, so loaders only where there is no prompt. */
-static void workflow_graph(sfti_header *header, const sfti_header_row *row) {
+static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
     sft_span prompt;
     (void)row;
-    bool alone = !sfti_header_get(header, "prompt", &prompt);
-    size_t count = alone ? SFTI_COUNT(workflow_rows) : 0;
-    if (walk_graph(header, workflow_rows, count))
-        found_graph(header, &header->info->has_workflow);
+    bool alone = !sfti_info_metadata(at->info, "prompt", &prompt);
+    loaders_of(at, workflow_rows, alone ? SFTI_COUNT(workflow_rows) : 0, &at->info->has_workflow);
 }
 
-static const sfti_header_row provenance_rows[] = {
-    { "prompt", prompt_graph, 0, 0, NULL, NULL, 0 },
-    { "workflow", workflow_graph, 0, 0, NULL, NULL, 0 },
+static const sfti_row graph_rows[] = {
+    { "prompt", prompt_graph, 0, 0, NULL },
+    { "workflow", workflow_graph, 0, 0, NULL },
 };
-
-sfti_header_family sfti_provenance_family(void) {
-    return (sfti_header_family){ "", provenance_rows, SFTI_COUNT(provenance_rows), false };
-}
+const sfti_family sfti_graph_keys = { "", SFTI_ROWS(graph_rows), false };

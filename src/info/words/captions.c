@@ -24,8 +24,7 @@ static bool next_word(sft_span *rest, sft_span *word) {
     begin = i;
     while (i < rest->len && word_byte(rest->data[i])) i++;
     *word = (sft_span){ rest->data + begin, i - begin };
-    if (i > 0) rest->data += i;
-    rest->len -= i;
+    *rest = sfti_from(*rest, i);
     return word->len > 0;
 }
 
@@ -142,27 +141,12 @@ static sft_span shared_phrase(const sfti_tags *tags, uint64_t captions) {
 
 /* ── What comes of it ── */
 
-static void list_word(sfti_tags *tags, sft_span text, int trust, double coverage) {
-    sft_info *info = tags->info;
-    text = sfti_info_copy(info, sfti_spelling(tags, text));
-    if (info->code) return;
-    sfti_trigger *word = sfti_info_trigger_in(info, text,
-                                              sft_span_cstr("header:ss_tag_frequency"), trust,
-                                              -1, (sft_span){ "", 0 });
-    if (word) word->coverage = coverage;
-}
-
-static double share_of(uint64_t count, uint64_t captions) {
-    double p = captions ? (double)count / (double)captions : 0;
-    return p > 1 ? 1 : p;
-}
-
-static void frequent_words(const sfti_tags *tags, const word_count *words, uint64_t captions) {
+static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t captions) {
     sfti_candidates named = { .count = 0 }, all = { .count = 0 };
     for (size_t i = 0, judged = 0; i < words->count && judged < JUDGED_MOST_WORDS; i++) {
         const word_row *row = &words->rows[i];
         sfti_candidate one = { row->text, { "", 0 }, WORD_TRUST,
-                               share_of(row->count, captions), i, true, false };
+                               sfti_share(row->count, captions), i, true, false };
         if (one.coverage < WORD_SHARE || captions < 3) continue;
         if (sfti_is_common_word(row->text) || sfti_is_class_noun(row->text)) continue;
         judged++;
@@ -171,7 +155,7 @@ static void frequent_words(const sfti_tags *tags, const word_count *words, uint6
     }
     const sfti_candidates *list = named.count > 0 ? &named : &all;
     for (size_t i = 0; i < list->count && i < SFTI_INFERRED_MOST - 1; i++)
-        list_word((sfti_tags *)tags, list->best[i].text, WORD_TRUST, list->best[i].coverage);
+        sfti_list_word(tags, &list->best[i]);
 }
 
 /* The words instead of the sentences, for the list of frequent ones. */
@@ -189,7 +173,8 @@ void sfti_sentence_words(sfti_tags *tags) {
     for (size_t i = 0; i < tags->row_count; i++) sum += tags->rows[i].total;
     uint64_t captions = tags->known ? tags->images : sum;
     sft_span phrase = shared_phrase(tags, captions);
-    if (phrase.len > 0 && captions >= 3) list_word(tags, phrase, PHRASE_TRUST, -1);
+    sfti_candidate begin = { phrase, { "", 0 }, PHRASE_TRUST, -1, 0, false, false };
+    if (phrase.len > 0 && captions >= 3) sfti_list_word(tags, &begin);
     if (!begin_words(&words, tags)) return;
     count_words(&words, tags);
     frequent_words(tags, &words, captions);

@@ -6,12 +6,6 @@
 
 #define COUNT_MOST (UINT64_C(1) << 32)
 
-bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {
-    for (size_t i = 0; info->set && i < sft_set_shard_count(info->set); i++)
-        if (sft_file_metadata_get_cstr(sft_set_shard(info->set, i), key, out)) return true;
-    return false;
-}
-
 /* ── Room ── */
 
 static size_t count_bytes(sft_span text, char byte, size_t most) {
@@ -111,14 +105,14 @@ static void add_pair(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t c
 }
 
 /* The members of one folder's object, whose first event is the last one. */
-static void read_folder(sfti_walk *walk, sfti_tags *tags, uint32_t folder) {
-    sfti_json *json = &walk->json;
+static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
+    sfti_json *json = &at->json;
     uint32_t depth = json->depth;
     while (json->depth >= depth && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span text = sfti_json_string(json, &tags->arena);
         uint64_t count;
         if (!text.data) {
-            walk->info->code = SFT_OUT_OF_MEMORY;
+            at->info->code = SFT_OUT_OF_MEMORY;
             return;
         }
         sfti_json_next(json);
@@ -128,19 +122,19 @@ static void read_folder(sfti_walk *walk, sfti_tags *tags, uint32_t folder) {
 }
 
 /* {folder:{tag:count}}, or without folders {tag:count}. */
-static void take_frequency(sfti_walk *walk, const sfti_walk_row *row) {
-    sfti_tags *tags = walk->ctx;
+static void take_frequency(sfti_cursor *at, const sfti_row *row) {
+    sfti_tags *tags = at->ctx;
     uint64_t count;
     (void)row;
-    if (!walk->member) return;
-    if (walk->json.type == SFTI_JSON_OBJECT) {
-        sfti_tag_folder *folder = add_folder(tags, walk->key);
-        if (folder) read_folder(walk, tags, (uint32_t)(folder - tags->folders));
-    } else if (count_of(&walk->json, &count)) {
+    if (!at->member) return;
+    if (at->json.type == SFTI_JSON_OBJECT) {
+        sfti_tag_folder *folder = add_folder(tags, at->key);
+        if (folder) read_folder(at, tags, (uint32_t)(folder - tags->folders));
+    } else if (count_of(&at->json, &count)) {
         sft_span none = { "", 0 };
         sfti_tag_folder *folder = find_folder(tags, none);
         if (!folder) folder = add_folder(tags, none);
-        if (folder) add_pair(tags, walk->key, (uint32_t)(folder - tags->folders), count);
+        if (folder) add_pair(tags, at->key, (uint32_t)(folder - tags->folders), count);
     }
 }
 
@@ -152,8 +146,8 @@ typedef struct subset {
     bool has_images, regularisation;
 } subset;
 
-static void read_subset(sfti_walk *walk, subset *out) {
-    sfti_json *json = &walk->json;
+static void read_subset(sfti_cursor *at, subset *out) {
+    sfti_json *json = &at->json;
     uint32_t depth = json->depth;
     while (json->depth >= depth && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span key = json->text;
@@ -164,10 +158,10 @@ static void read_subset(sfti_walk *walk, subset *out) {
             out->regularisation = json->type == SFTI_JSON_TRUE;
         else if (sft_span_equal(key, sft_span_cstr("image_dir"))
                  && json->type == SFTI_JSON_STRING) {
-            out->folder = sfti_json_string(json, &walk->info->arena);
-            if (!out->folder.data) walk->info->code = SFT_OUT_OF_MEMORY;
+            out->folder = sfti_json_string(json, &at->info->arena);
+            if (!out->folder.data) at->info->code = SFT_OUT_OF_MEMORY;
         }
-        if (walk->info->code) return;
+        if (at->info->code) return;
         sfti_json_skip(json);
     }
 }
@@ -181,31 +175,31 @@ static void note_subset(sfti_tags *tags, const subset *one) {
     folder->known = true;
 }
 
-static void take_directory(sfti_walk *walk, const sfti_walk_row *row) {
-    subset one = { walk->key, 0, false, row->field != 0 };
-    if (walk->json.type == SFTI_JSON_OBJECT) read_subset(walk, &one);
+static void take_directory(sfti_cursor *at, const sfti_row *row) {
+    subset one = { at->key, 0, false, row->field != 0 };
+    if (at->json.type == SFTI_JSON_OBJECT) read_subset(at, &one);
     one.regularisation = row->field != 0;
-    note_subset(walk->ctx, &one);
+    note_subset(at->ctx, &one);
 }
 
-static void take_subset(sfti_walk *walk, const sfti_walk_row *row) {
+static void take_subset(sfti_cursor *at, const sfti_row *row) {
     subset one = { { NULL, 0 }, 0, false, false };
     (void)row;
-    if (walk->json.type != SFTI_JSON_OBJECT) return;
-    read_subset(walk, &one);
-    note_subset(walk->ctx, &one);
+    if (at->json.type != SFTI_JSON_OBJECT) return;
+    read_subset(at, &one);
+    note_subset(at->ctx, &one);
 }
 
-static const sfti_walk_row frequency_rows[] = { { "/*", take_frequency, 0, 0, NULL } };
-static const sfti_walk_row dataset_frequency_rows[] = {
+static const sfti_row frequency_rows[] = { { "/*", take_frequency, 0, 0, NULL } };
+static const sfti_row dataset_frequency_rows[] = {
     { "/*/tag_frequency/*", take_frequency, 0, 0, NULL },
 };
-static const sfti_walk_row directory_rows[] = { { "/*", take_directory, 0, 0, NULL } };
-static const sfti_walk_row regularisation_rows[] = { { "/*", take_directory, 1, 0, NULL } };
-static const sfti_walk_row subset_rows[] = { { "/*/subsets/*", take_subset, 0, 0, NULL } };
+static const sfti_row directory_rows[] = { { "/*", take_directory, 0, 0, NULL } };
+static const sfti_row regularisation_rows[] = { { "/*", take_directory, 1, 0, NULL } };
+static const sfti_row subset_rows[] = { { "/*/subsets/*", take_subset, 0, 0, NULL } };
 
 /* After the tags: what the other keys say of their folders. */
-static const struct told_of_folders { const char *key; const sfti_walk_row *rows; } told[] = {
+static const struct told_of_folders { const char *key; const sfti_row *rows; } told[] = {
     { "ss_dataset_dirs", directory_rows },
     { "ss_reg_dataset_dirs", regularisation_rows },
     { "ss_datasets", subset_rows },
@@ -276,7 +270,7 @@ static void count_images(sfti_tags *tags) {
 bool sfti_tags_read(sfti_tags *tags) {
     sft_info *info = tags->info;
     sft_span text, source = { "", 0 };
-    const sfti_walk_row *rows = frequency_rows;
+    const sfti_row *rows = frequency_rows;
     tags->arena.alloc = info->arena.alloc;
     if (!sfti_info_metadata(info, "ss_tag_frequency", &text)) {
         rows = dataset_frequency_rows;

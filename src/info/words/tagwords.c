@@ -11,22 +11,6 @@
 #define KEPT_MOST 16
 #define JUDGED_MOST 10000 /* real files have a handful */
 
-static double share(uint64_t count, uint64_t images) {
-    double p = images ? (double)count / (double)images : 0;
-    return p > 1 ? 1 : p;
-}
-
-/* ── The best ten ── */
-
-void sfti_candidate_put(sfti_candidates *all, const sfti_candidate *one) {
-    size_t at = all->count;
-    while (at > 0 && all->best[at - 1].trust < one->trust) at--;
-    if (at >= SFTI_INFERRED_MOST) return;
-    memmove(&all->best[at + 1], &all->best[at], (all->count - at) * sizeof *all->best);
-    all->best[at] = *one;
-    if (all->count < SFTI_INFERRED_MOST) all->count++;
-}
-
 /* ── What is told of a tag ── */
 
 typedef struct tag_judge {
@@ -114,7 +98,7 @@ static bool concept_of(const tag_judge *judge, uint32_t *out) {
     size_t having = 0, always = 0;
     for (size_t i = 0; i < judge->touched_count; i++) {
         uint32_t concept = judge->touched[i];
-        double p = share(judge->concept_sum[concept], judge->concept_images[concept]);
+        double p = sfti_share(judge->concept_sum[concept], judge->concept_images[concept]);
         having += p > HARDLY_ANY;
         if (p < NEARLY_ALL) continue;
         always++;
@@ -128,14 +112,14 @@ static void judge_tag(tag_judge *judge, uint32_t row, size_t order) {
     uint64_t total = tags->rows[row].total;
     uint32_t concept = 0;
     sfti_candidate one = { tags->rows[row].text, { "", 0 }, TRUST_EVERYWHERE,
-                           share(total, tags->images), order, true, false };
+                           sfti_share(total, tags->images), order, true, false };
     if (one.coverage >= NEARLY_ALL) {
         judge_candidate(judge, &one, total, tags->images);
     } else if (judge->concepts > 1 && concept_of(judge, &concept)) {
         uint64_t images = judge->concept_images[concept];
         one.folder = tags->folders[concept].name;
         one.trust = TRUST_FOLDER;
-        one.coverage = share(judge->concept_sum[concept], images);
+        one.coverage = sfti_share(judge->concept_sum[concept], images);
         one.everywhere = false;
         judge_candidate(judge, &one, total, images);
     }
@@ -183,20 +167,6 @@ static void judge_all(tag_judge *judge) {
 
 /* ── What comes of it ── */
 
-static void list_candidates(sfti_tags *tags, const sfti_candidates *all, size_t most) {
-    sft_info *info = tags->info;
-    for (size_t i = 0; i < all->count && i < most; i++) {
-        const sfti_candidate *one = &all->best[i];
-        sft_span text = sfti_info_copy(info, sfti_spelling(tags, one->text));
-        sft_span folder = sfti_info_copy(info, one->folder);
-        if (one->trust < TRUST_LEAST || info->code) continue;
-        sfti_trigger *word = sfti_info_trigger_in(info, text,
-                                                  sft_span_cstr("header:ss_tag_frequency"),
-                                                  one->trust, -1, folder);
-        if (word) word->coverage = one->coverage;
-    }
-}
-
 /* A tag that is everywhere only steps back when another one has the name. */
 static bool any_named(const sfti_candidates *all) {
     for (size_t i = 0; i < all->count; i++)
@@ -215,5 +185,6 @@ void sfti_tag_words(sfti_tags *tags) {
     if (!begin_judge(&judge, tags)) return;
     judge_all(&judge);
     merge_candidates(&judge);
-    list_candidates(tags, &judge.named, SFTI_INFERRED_MOST);
+    for (size_t i = 0; i < judge.named.count; i++)
+        if (judge.named.best[i].trust >= TRUST_LEAST) sfti_list_word(tags, &judge.named.best[i]);
 }

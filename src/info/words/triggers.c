@@ -1,170 +1,15 @@
 #include "info/words/triggers.h"
 
 #include "base/order.h"
-#include "base/utf8.h"
 
 #include <string.h>
 
 #define DECLARED_MOST 500
 #define TAGS_MOST 200
-#define NAME_WORDS 64
-#define LEAST_TRUST 60
 #define DEMOTED_TRUST 10
 #define MARKER_TRUST 88
 
-/* ── Words as keys ── */
-
-/* Lower case of two-byte letters: Latin-1, Greek, Cyrillic. */
-static const struct lower_range { uint32_t first, last, add; } lower_ranges[] = {
-    { 0xC0, 0xD6, 32 }, { 0xD8, 0xDE, 32 }, { 0x391, 0x3A9, 32 },
-    { 0x400, 0x40F, 80 }, { 0x410, 0x42F, 32 },
-};
-
-static size_t put_lower(sft_span at, char *out) {
-    uint32_t code;
-    const uint8_t *p = (const uint8_t *)at.data;
-    size_t size = sfti_utf8_decode(p, p + at.len, &code);
-    if (size != 2) {
-        memcpy(out, at.data, size ? size : 1);
-        return size ? size : 1;
-    }
-    for (size_t i = 0; i < sizeof lower_ranges / sizeof *lower_ranges; i++)
-        if (code >= lower_ranges[i].first && code <= lower_ranges[i].last)
-            return sfti_utf8_encode(code + lower_ranges[i].add, out);
-    memcpy(out, at.data, 2);
-    return 2;
-}
-
-/* A backslash that frees the bracket after it. */
-static bool frees_bracket(sft_span text, size_t i) {
-    return text.data[i] == '\\' && i + 1 < text.len && strchr("()[]\\", text.data[i + 1])
-        && text.data[i + 1];
-}
-
-size_t sfti_word_key(sft_span text, char *out) {
-    size_t len = 0;
-    for (size_t i = 0; i < text.len;) {
-        char c = text.data[i];
-        if (frees_bracket(text, i)) c = text.data[++i];
-        if ((unsigned char)c < 0x80) {
-            out[len++] = c == '_' ? ' ' : c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-            i++;
-        } else {
-            size_t size = put_lower((sft_span){ text.data + i, text.len - i }, out + len);
-            len += size;
-            i += size;
-        }
-    }
-    return len;
-}
-
-static bool same_word(sft_span a, sft_span b) {
-    char key_a[SFTI_WORD_MOST], key_b[SFTI_WORD_MOST];
-    if (a.len > SFTI_WORD_MOST || b.len > SFTI_WORD_MOST) return sft_span_equal(a, b);
-    size_t len = sfti_word_key(a, key_a);
-    return len == sfti_word_key(b, key_b) && memcmp(key_a, key_b, len) == 0;
-}
-
-/* ── Names ── */
-
-static bool name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-        || (unsigned char)c >= 0x80;
-}
-
-static bool next_name_word(sft_span *rest, sft_span *word) {
-    size_t i = 0, begin;
-    while (i < rest->len && !name_byte(rest->data[i])) i++;
-    begin = i;
-    while (i < rest->len && name_byte(rest->data[i])) i++;
-    *word = (sft_span){ rest->data + begin, i - begin };
-    if (i > 0) rest->data += i;
-    rest->len -= i;
-    return word->len > 0;
-}
-
-/* "mikumoV2", "mikumo2": without the version. */
-static sft_span without_version(sft_span word) {
-    size_t len = word.len;
-    while (len > 0 && word.data[len - 1] >= '0' && word.data[len - 1] <= '9') len--;
-    if (len == word.len) return word;
-    if (len > 0 && (word.data[len - 1] | 0x20) == 'v') len--;
-    return (sft_span){ word.data, len };
-}
-
-static bool strong_name(sft_span word) {
-    char key[SFTI_WORD_MOST];
-    if (word.len < 3 || word.len > sizeof key) return false;
-    sft_span low = { key, sfti_word_key(word, key) };
-    return !sfti_is_weak_name(low) && !sfti_is_function_word(low);
-}
-
-/* Whether two names share a word that is not everyone's. */
-static bool share_word(sft_span a, sft_span b) {
-    sft_span word, other, rest;
-    while (next_name_word(&a, &word)) {
-        if (!strong_name(word)) continue;
-        rest = b;
-        for (size_t n = 0; n < NAME_WORDS && next_name_word(&rest, &other); n++)
-            if (same_word(word, other) || same_word(word, without_version(other))) return true;
-    }
-    return false;
-}
-
-bool sfti_has_name(const sfti_tags *tags, sft_span word) {
-    sft_span name;
-    if (sfti_info_metadata(tags->info, "ss_output_name", &name) && share_word(word, name))
-        return true;
-    for (size_t i = 0; i < tags->folder_count && i < NAME_WORDS; i++)
-        if (!tags->folders[i].regularisation && share_word(word, tags->folders[i].rest))
-            return true;
-    return false;
-}
-
-/* Where `name` has the word with other capitals, as a word of its own; else empty. */
-static sft_span spelled_in(sft_span name, sft_span word) {
-    for (size_t i = 0; i + word.len <= name.len && i < 1024; i++) {
-        size_t n = 0, end = i + word.len;
-        while (n < word.len && (name.data[i + n] == word.data[n]
-                                || (name.data[i + n] >= 'A' && name.data[i + n] <= 'Z'
-                                    && (name.data[i + n] | 0x20) == word.data[n])))
-            n++;
-        if (n < word.len) continue;
-        if (i > 0 && name_byte(name.data[i - 1])) continue;
-        if (end < name.len && name_byte(name.data[end])) continue;
-        return (sft_span){ name.data + i, word.len };
-    }
-    return (sft_span){ "", 0 };
-}
-
-sft_span sfti_spelling(const sfti_tags *tags, sft_span word) {
-    static const char *const keys[] = { "modelspec.title", "ss_output_name" };
-    sft_span name, found;
-    if (word.len == 0 || word.len > SFTI_WORD_MOST) return word;
-    for (size_t i = 0; i < tags->folder_count && i < NAME_WORDS; i++) {
-        found = spelled_in(tags->folders[i].rest, word);
-        if (found.len > 0) return found;
-    }
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!sfti_info_metadata(tags->info, keys[i], &name)) continue;
-        found = spelled_in(name, word);
-        if (found.len > 0) return found;
-    }
-    return word;
-}
-
 /* ── Declared words: made clean ── */
-
-bool sfti_is_declared(sft_info *info, sft_span word) {
-    for (const sfti_trigger *trigger = info->triggers.first; trigger; trigger = trigger->next) {
-        sft_span rest = trigger->text, piece;
-        if (trigger->trust < LEAST_TRUST) continue;
-        if (same_word(trigger->text, word)) return true;
-        while (sfti_next_piece(&rest, ',', &piece))
-            if (same_word(sfti_trim(piece), word)) return true;
-    }
-    return false;
-}
 
 /* Length of "<lora:name:0.8>" at i, or 0. */
 static size_t chunk_length(sft_span text, size_t i) {
@@ -188,7 +33,7 @@ static sft_span without_chunks(sft_span text, char *out, bool *changed) {
             *changed = true;
             continue;
         }
-        if (frees_bracket(text, i) && text.data[i + 1] != '\\') c = text.data[++i];
+        if (sfti_frees_bracket(text, i) && text.data[i + 1] != '\\') c = text.data[++i];
         out[len++] = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
         i++;
     }
@@ -223,16 +68,12 @@ static void clean_trigger(sft_info *info, sfti_trigger *trigger) {
     size_t len = trigger->text.len;
     bool changed = false;
     if (len > ((size_t)1 << 20)) len = trigger->text.len = (size_t)1 << 20;
-    char *room = sfti_arena_take(&info->arena, len + 1);
-    if (!room) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    char *room = sfti_info_take(info, len + 1);
+    if (!room) return;
     sft_span text = without_chunks(trigger->text, room, &changed);
     if (text.len > 0 && (changed || has_empty_part(text))) {
-        char *twice = sfti_arena_take(&info->arena, 2 * text.len + 1);
-        if (!twice) info->code = SFT_OUT_OF_MEMORY;
-        else text = joined_parts(text, twice);
+        char *twice = sfti_info_take(info, 2 * text.len + 1);
+        if (twice) text = joined_parts(text, twice);
     }
     trigger->text = text;
 }
@@ -256,11 +97,8 @@ static sft_span prompt_of(sft_info *info, sft_span text) {
     size_t brackets = 0, len = 0;
     for (size_t i = 0; i < text.len; i++) brackets += text.data[i] == '(' || text.data[i] == ')';
     if (brackets == 0 || has_weight(text)) return text;
-    char *out = sfti_arena_take(&info->arena, text.len + brackets);
-    if (!out) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return text;
-    }
+    char *out = sfti_info_take(info, text.len + brackets);
+    if (!out) return text;
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] == '(' || text.data[i] == ')') out[len++] = '\\';
         out[len++] = text.data[i];
@@ -275,7 +113,7 @@ static bool is_marker(const sfti_tags *tags) {
     if (tags->folder_count != 1 || tags->pair_count != 1 || tags->row_count != 1) return false;
     const sfti_tag_folder *folder = &tags->folders[0];
     return folder->repeats == 1 && tags->pairs[0].count == 1 && !folder->regularisation
-        && same_word(folder->rest, tags->rows[0].text);
+        && sfti_same_word(folder->rest, tags->rows[0].text);
 }
 
 static size_t characters(sft_span text) {
@@ -289,7 +127,7 @@ static bool no_captions(const sfti_tags *tags) {
     for (size_t i = 0; i < tags->pair_count; i++) {
         const sfti_tag_folder *folder = &tags->folders[tags->pairs[i].folder];
         if (folder->regularisation) continue;
-        if (folder->tags != 1 || !same_word(folder->rest, tags->rows[tags->pairs[i].tag].text))
+        if (folder->tags != 1 || !sfti_same_word(folder->rest, tags->rows[tags->pairs[i].tag].text))
             return false;
     }
     return true;
@@ -390,7 +228,7 @@ static sft_span word_key_at(const void *ctx, uint32_t entry) {
 
 static bool is_listed(const sfti_trigger *trigger) {
     if (trigger->text.len == 0) return false;
-    if (trigger->trust >= LEAST_TRUST) return true;
+    if (trigger->trust >= SFTI_WORD_TRUST) return true;
     return trigger->trust == DEMOTED_TRUST && sfti_starts_with(trigger->source, "sidecar:");
 }
 
@@ -416,8 +254,8 @@ static bool begin_list(sft_info *info, word_list *list) {
     uint64_t seed[2] = { 1, 1 };
     size_t count = info->triggers.count + 1;
     memset(list, 0, sizeof *list);
-    list->items = sfti_arena_take(&info->arena, count * sizeof(sfti_trigger *));
-    list->keys = sfti_arena_take(&info->arena, count * sizeof *list->keys);
+    list->items = sfti_info_take(info, count * sizeof(sfti_trigger *));
+    list->keys = sfti_info_take(info, count * sizeof *list->keys);
     if (list->items && list->keys
         && sfti_names_begin(&list->names, count, seed, word_key_at, list, &info->arena))
         return true;
@@ -427,11 +265,8 @@ static bool begin_list(sft_info *info, word_list *list) {
 
 static void list_trigger(sft_info *info, word_list *list, sfti_trigger *trigger) {
     uint32_t entry = (uint32_t)list->count;
-    char *room = sfti_arena_take(&info->arena, trigger->text.len + 1);
-    if (!room) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    char *room = sfti_info_take(info, trigger->text.len + 1);
+    if (!room) return;
     sft_span key = { room, sfti_word_key(trigger->text, room) };
     list->keys[entry] = key;
     uint32_t at = sfti_names_put(&list->names, key, sfti_names_hash(key, list->names.seed),
@@ -447,13 +282,10 @@ static int compare_trust(const void *ctx, uint32_t a, uint32_t b) {
 
 static void keep_ordered(sft_info *info, const word_list *list) {
     size_t n = list->count;
-    uint32_t *order = sfti_arena_take(&info->arena, (2 * n + 1) * sizeof *order);
-    info->ordered = sfti_arena_take(&info->arena, (n + 1) * sizeof(sfti_trigger *));
+    uint32_t *order = sfti_info_take(info, (2 * n + 1) * sizeof *order);
+    info->ordered = sfti_info_take(info, (n + 1) * sizeof(sfti_trigger *));
     info->triggers = (sfti_list){ NULL, NULL, 0 };
-    if (!order || !info->ordered) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    if (!order || !info->ordered) return;
     for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
     sfti_sort(order, order + n, n, compare_trust, list);
     for (size_t i = 0; i < n && i < DECLARED_MOST; i++) {
@@ -472,9 +304,9 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
     for (const sfti_trigger *t = info->triggers.first; t; t = t->next) {
         sft_span rest = t->text, piece;
         if (t == word) return false;
-        if (t->trust < LEAST_TRUST || same_word(t->text, word->text)) continue;
+        if (t->trust < SFTI_WORD_TRUST || sfti_same_word(t->text, word->text)) continue;
         while (sfti_next_piece(&rest, ',', &piece))
-            if (same_word(sfti_trim(piece), word->text)) return true;
+            if (sfti_same_word(sfti_trim(piece), word->text)) return true;
     }
     return false;
 }

@@ -1,13 +1,13 @@
 /* Words that call a model, found in what it was trained on: the parts of sfti_info_words.
  * tagfreq.c reads ss_tag_frequency in order; tagwords.c judges tags, captions.c captions
- * that are sentences; vocabulary.c knows words that mean nothing special; triggers.c
- * brings declared and inferred words together.
+ * that are sentences, both by names.c; vocabulary.c knows words that mean nothing special;
+ * keys.c says when words are equal; triggers.c brings declared and inferred words together.
  */
 #ifndef SFTI_TRIGGERS_H
 #define SFTI_TRIGGERS_H
 
 #include "base/names.h"
-#include "info/info.h"
+#include "info/cursor.h"
 
 /* What one header may cost: pairs beyond, and folders beyond, are passed over. */
 #define SFTI_TAG_PAIRS ((size_t)1 << 21)
@@ -51,9 +51,6 @@ typedef struct sfti_tags {
     bool known;      /* all of them recorded */
 } sfti_tags;
 
-/* A value of __metadata__, of the first shard that has it; false if none has. */
-bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out);
-
 /* Zeroed but for info. False when there are no tags, or memory ran out (info->code). */
 bool sfti_tags_read(sfti_tags *tags);
 /* Words for info->triggers and info->tags. */
@@ -79,9 +76,19 @@ typedef struct sfti_candidates {
 } sfti_candidates;
 void sfti_candidate_put(sfti_candidates *all, const sfti_candidate *one);
 
+/* How many of the images, 0 to 1. */
+double sfti_share(uint64_t count, uint64_t images);
+/* One more inferred word, as names spell it. */
+void sfti_list_word(sfti_tags *tags, const sfti_candidate *one);
+
+/* Words below that trust are not listed. */
+#define SFTI_WORD_TRUST 60
+/* A backslash that frees the bracket after it. */
+bool sfti_frees_bracket(sft_span text, size_t i);
 /* Letters lower-cased, escaped brackets freed, '_' as a space: equal keys are one word.
  * Writes at most text.len bytes. */
 size_t sfti_word_key(sft_span text, char *out);
+bool sfti_same_word(sft_span a, sft_span b);
 /* Whether a word is declared, alone or as one of a list. */
 bool sfti_is_declared(sft_info *info, sft_span word);
 /* Whether a word of it, of three letters or more and not everyone's, is a word of

@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-/* ── The processor's help ── */
+/* ── What the processor is best at ── */
 
-void sfti_hash_kit_fill(sfti_hash_kit *kit, unsigned forbid) {
+void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
     sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sfti_sha_blocks_x86();
     sfti_blake3_lanes_fn blake3 = NULL;
     if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto();
-    kit->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
+    impl->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
     if (!(forbid & SFTI_HASH_NO_LANES))
-        blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &kit->lanes);
-    kit->blake3_lanes = blake3 ? blake3 : sfti_blake3_lanes_plain;
-    if (!blake3) kit->lanes = 1;
-    kit->clmul = !(forbid & SFTI_HASH_NO_CLMUL) && sfti_crc32_has_clmul();
-    kit->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
-    sfti_crc32_begin(&kit->crc_table);
+        blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);
+    impl->blake3_lanes = blake3 ? blake3 : sfti_blake3_lanes_plain;
+    if (!blake3) impl->lanes = 1;
+    impl->clmul = !(forbid & SFTI_HASH_NO_CLMUL) && sfti_crc32_has_clmul();
+    impl->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
+    sfti_crc32_begin(&impl->crc_table);
 }
 
 /* ── Algorithms ── */

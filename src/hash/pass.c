@@ -11,7 +11,7 @@
 #define READ_CIVITAI_LEAST (2 * READ_MIB)
 #define READ_CIVITAI_HEADER (16 * READ_MIB) /* a longer one is hashed as if it were data */
 
-static bool is_asked(const sfti_reading *r, sft_hash_algo algo) {
+static bool is_asked(const sfti_pass *r, sft_hash_algo algo) {
     return (r->algos & SFT_HASH_BIT(algo)) != 0;
 }
 
@@ -19,7 +19,7 @@ static uint64_t at_most(uint64_t a, uint64_t most) {
     return a < most ? a : most;
 }
 
-static void part_begin(sfti_reading *r, int i, uint64_t begin, uint64_t end) {
+static void part_begin(sfti_pass *r, int i, uint64_t begin, uint64_t end) {
     sfti_part *part = &r->parts[i];
     part->on = true;
     part->begin = at_most(begin, r->size);
@@ -99,7 +99,7 @@ static bool has_only_training_keys(const sft_file *file) {
     return true;
 }
 
-static sft_code legacy_begin(sfti_reading *r, const sft_allocator *alloc, sft_error *err) {
+static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
     uint64_t offset, data = sft_file_data_offset(r->file);
     if (has_only_training_keys(r->file)) { /* or none at all */
         r->legacy_is_autov1 = true;
@@ -114,7 +114,7 @@ static sft_code legacy_begin(sfti_reading *r, const sft_allocator *alloc, sft_er
 
 /* ── Beginning ── */
 
-static void whole_begin(sfti_reading *r) {
+static void whole_begin(sfti_pass *r) {
     if (is_asked(r, SFT_HASH_SHA256) || is_asked(r, SFT_HASH_AUTOV2))
         part_begin(r, SFTI_OF_FILE, 0, UINT64_MAX);
     if (is_asked(r, SFT_HASH_AUTOV1) || r->legacy_is_autov1
@@ -125,7 +125,7 @@ static void whole_begin(sfti_reading *r) {
     sfti_blake3_begin(&r->blake3);
 }
 
-static sft_code model_begin(sfti_reading *r, const sft_allocator *alloc, sft_error *err) {
+static sft_code model_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
     uint64_t data = sft_file_data_offset(r->file);
     bool civitai = sft_file_header_bytes(r->file) >= READ_CIVITAI_HEADER;
     bool autov3 = is_asked(r, SFT_HASH_AUTOV3);
@@ -136,31 +136,31 @@ static sft_code model_begin(sfti_reading *r, const sft_allocator *alloc, sft_err
 }
 
 /* A model without data is never fed. */
-static void digests_begin(sfti_reading *r) {
+static void digests_begin(sfti_pass *r) {
     sfti_sha256 nothing;
     if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
     sfti_sha256_begin(&nothing);
     for (size_t i = 0; i < sft_file_count(r->file); i++)
-        sfti_sha256_end(r->kit, &nothing, r->digests[i]);
+        sfti_sha256_end(r->impl, &nothing, r->digests[i]);
 }
 
-sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uint32_t algos,
+sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err) {
     sft_code code = SFT_OK;
-    memset(reading, 0, offsetof(sfti_reading, parts));
-    for (int i = 0; i < SFTI_PARTS; i++) reading->parts[i].on = false;
-    reading->kit = kit;
-    reading->algos = algos;
-    reading->size = size;
-    reading->file = file;
-    reading->digests = algos & SFT_HASH_BIT(SFT_HASH_CONTENT) ? digests : NULL;
-    reading->legacy_is_autov1 = false;
-    reading->crc = 0;
-    reading->tensor = reading->turn = 0;
-    if (file) code = model_begin(reading, alloc, err);
-    whole_begin(reading);
-    digests_begin(reading);
+    memset(pass, 0, offsetof(sfti_pass, parts));
+    for (int i = 0; i < SFTI_PARTS; i++) pass->parts[i].on = false;
+    pass->impl = impl;
+    pass->algos = algos;
+    pass->size = size;
+    pass->file = file;
+    pass->digests = algos & SFT_HASH_BIT(SFT_HASH_CONTENT) ? digests : NULL;
+    pass->legacy_is_autov1 = false;
+    pass->crc = 0;
+    pass->tensor = pass->turn = 0;
+    if (file) code = model_begin(pass, alloc, err);
+    whole_begin(pass);
+    digests_begin(pass);
     return code;
 }
 
@@ -177,16 +177,16 @@ static void need_add(reading_need *need, uint64_t from, uint64_t begin, uint64_t
     if (end > need->end) need->end = end;
 }
 
-size_t sfti_reading_next(const sfti_reading *reading, size_t most, uint64_t *at) {
+size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at) {
     reading_need need = { UINT64_MAX, 0 };
-    uint64_t from = reading->at;
+    uint64_t from = pass->at;
     for (int i = 0; i < SFTI_PARTS; i++)
-        if (reading->parts[i].on)
-            need_add(&need, from, reading->parts[i].begin, reading->parts[i].end);
-    if (reading->crc_on || reading->blake3_on) need_add(&need, from, 0, reading->size);
-    if (reading->digests) {
-        uint64_t data = sft_file_data_offset(reading->file);
-        need_add(&need, from, data, data + sft_file_data_bytes(reading->file));
+        if (pass->parts[i].on)
+            need_add(&need, from, pass->parts[i].begin, pass->parts[i].end);
+    if (pass->crc_on || pass->blake3_on) need_add(&need, from, 0, pass->size);
+    if (pass->digests) {
+        uint64_t data = sft_file_data_offset(pass->file);
+        need_add(&need, from, data, data + sft_file_data_bytes(pass->file));
     }
     *at = need.at;
     if (need.at >= need.end) return 0;
@@ -210,7 +210,7 @@ static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piec
 
 /* The rest of the tensor in hand, as far as the piece goes; whether it ends here. A tensor
  * that lies in one piece needs no sum that stays. */
-static bool feed_tensor(sfti_reading *r, sfti_sha_queue *queue, const reading_piece *piece) {
+static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
     const sft_tensor *tensor = sft_file_tensor(r->file, r->tensor);
     uint64_t first = tensor->offset, last = first + (tensor->end - tensor->begin);
     bool begins = first >= piece->at, ends = last <= piece->end;
@@ -224,32 +224,32 @@ static bool feed_tensor(sfti_reading *r, sfti_sha_queue *queue, const reading_pi
     return ends;
 }
 
-static void feed_tensors(sfti_reading *r, sfti_sha_queue *queue, const reading_piece *piece) {
+static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
     while (r->tensor < sft_file_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
 }
 
-void sfti_reading_feed(sfti_reading *reading, sfti_sha_queue *queue, uint64_t at,
+void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len) {
     reading_piece piece = { at, at + len, data };
-    for (int i = 0; i < SFTI_PARTS; i++) feed_part(&reading->parts[i], queue, &piece);
-    if (reading->digests) feed_tensors(reading, queue, &piece);
-    if (reading->crc_on) reading->crc = sfti_crc32(reading->kit, reading->crc, data, len);
-    if (reading->blake3_on) sfti_blake3_update(reading->kit, &reading->blake3, data, len);
-    reading->at = at + len;
+    for (int i = 0; i < SFTI_PARTS; i++) feed_part(&pass->parts[i], queue, &piece);
+    if (pass->digests) feed_tensors(pass, queue, &piece);
+    if (pass->crc_on) pass->crc = sfti_crc32(pass->impl, pass->crc, data, len);
+    if (pass->blake3_on) sfti_blake3_update(pass->impl, &pass->blake3, data, len);
+    pass->at = at + len;
 }
 
 /* ── Results ── */
 
-static void put_if_asked(const sfti_reading *r, sft_hashes *out, sft_hash_algo algo,
+static void put_if_asked(const sfti_pass *r, sft_hashes *out, sft_hash_algo algo,
                          const uint8_t *bytes) {
     if (is_asked(r, algo)) sfti_hashes_put(out, algo, bytes, sft_hash_digits(algo));
 }
 
-static void put_parts(const sfti_reading *r, sft_hashes *out) {
+static void put_parts(const sfti_pass *r, sft_hashes *out) {
     uint8_t sums[SFTI_PARTS][32];
     const sfti_part *parts = r->parts;
     for (int i = 0; i < SFTI_PARTS; i++)
-        if (parts[i].on) sfti_sha256_end(r->kit, &parts[i].sum, sums[i]);
+        if (parts[i].on) sfti_sha256_end(r->impl, &parts[i].sum, sums[i]);
     if (parts[SFTI_OF_FILE].on) {
         put_if_asked(r, out, SFT_HASH_SHA256, sums[SFTI_OF_FILE]);
         put_if_asked(r, out, SFT_HASH_AUTOV2, sums[SFTI_OF_FILE]);
@@ -267,49 +267,49 @@ static void put_parts(const sfti_reading *r, sft_hashes *out) {
         put_if_asked(r, out, SFT_HASH_AUTOV1_CIVITAI, sums[SFTI_OF_AUTOV1]);
 }
 
-void sfti_reading_result(const sfti_reading *reading, sft_hashes *out) {
+void sfti_pass_result(const sfti_pass *pass, sft_hashes *out) {
     uint8_t bytes[32], back[4];
-    put_parts(reading, out);
-    if (reading->crc_on) {
+    put_parts(pass, out);
+    if (pass->crc_on) {
         for (int i = 0; i < 4; i++) {
-            bytes[i] = (uint8_t)(reading->crc >> (24 - 8 * i));
+            bytes[i] = (uint8_t)(pass->crc >> (24 - 8 * i));
             back[3 - i] = bytes[i];
         }
-        put_if_asked(reading, out, SFT_HASH_CRC32, bytes);
-        put_if_asked(reading, out, SFT_HASH_CRC32_CIVITAI, back);
+        put_if_asked(pass, out, SFT_HASH_CRC32, bytes);
+        put_if_asked(pass, out, SFT_HASH_CRC32_CIVITAI, back);
     }
-    if (!reading->blake3_on) return;
-    sfti_blake3_end(&reading->blake3, bytes);
-    put_if_asked(reading, out, SFT_HASH_BLAKE3, bytes);
+    if (!pass->blake3_on) return;
+    sfti_blake3_end(&pass->blake3, bytes);
+    put_if_asked(pass, out, SFT_HASH_BLAKE3, bytes);
 }
 
 /* ── content ── */
 
-static void content_u32(const sfti_hash_kit *kit, sfti_sha256 *sum, uint32_t value) {
+static void content_u32(const sfti_hash_impl *impl, sfti_sha256 *sum, uint32_t value) {
     uint8_t bytes[8];
     sfti_put_u64(bytes, value);
-    sfti_sha256_update(kit, sum, bytes, 4);
+    sfti_sha256_update(impl, sum, bytes, 4);
 }
 
-static void content_text(const sfti_hash_kit *kit, sfti_sha256 *sum, sft_span text) {
-    content_u32(kit, sum, (uint32_t)text.len);
-    if (text.len > 0) sfti_sha256_update(kit, sum, text.data, text.len);
+static void content_text(const sfti_hash_impl *impl, sfti_sha256 *sum, sft_span text) {
+    content_u32(impl, sum, (uint32_t)text.len);
+    if (text.len > 0) sfti_sha256_update(impl, sum, text.data, text.len);
 }
 
-static void content_tensor(const sfti_hash_kit *kit, sfti_sha256 *sum, const sft_tensor *tensor,
+static void content_tensor(const sfti_hash_impl *impl, sfti_sha256 *sum, const sft_tensor *tensor,
                            const uint8_t digest[32]) {
     uint8_t dim[8];
-    content_text(kit, sum, tensor->name);
-    content_text(kit, sum, sft_span_cstr(sft_dtype_describe(tensor->dtype)->name));
-    content_u32(kit, sum, tensor->rank);
+    content_text(impl, sum, tensor->name);
+    content_text(impl, sum, sft_span_cstr(sft_dtype_describe(tensor->dtype)->name));
+    content_u32(impl, sum, tensor->rank);
     for (uint32_t d = 0; d < tensor->rank; d++) {
         sfti_put_u64(dim, tensor->shape[d]);
-        sfti_sha256_update(kit, sum, dim, sizeof dim);
+        sfti_sha256_update(impl, sum, dim, sizeof dim);
     }
-    sfti_sha256_update(kit, sum, digest, 32);
+    sfti_sha256_update(impl, sum, digest, 32);
 }
 
-sft_code sfti_hash_content(const sfti_hash_kit *kit, const sft_set *set, const sft_file *file,
+sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
                            uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
                            sft_error *err) {
     size_t count = set ? sft_set_count(set) : sft_file_count(file);
@@ -324,11 +324,11 @@ sft_code sfti_hash_content(const sfti_hash_kit *kit, const sft_set *set, const s
     for (size_t i = 0; code == SFT_OK && i < count; i++) {
         const sft_tensor *tensor = set ? sft_set_tensor(set, order[i])
                                        : sft_file_tensor(file, order[i]);
-        content_tensor(kit, &sum, tensor, digests[order[i]]);
+        content_tensor(impl, &sum, tensor, digests[order[i]]);
     }
     sfti_release(alloc, order, bytes);
     if (code != SFT_OK) return code;
-    sfti_sha256_end(kit, &sum, digest);
+    sfti_sha256_end(impl, &sum, digest);
     sfti_hashes_put(out, SFT_HASH_CONTENT, digest, 64);
     return SFT_OK;
 }

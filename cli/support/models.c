@@ -131,9 +131,8 @@ sft_code cli_render_model(cli *c, cli_model *model) {
 }
 
 static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
-    sft_span none = { "", 0 };
     return sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
-                               none, sink, &model->err);
+                               sink, &model->err);
 }
 
 /* A pipeline has little metadata, and may run out of memory with half of it written. */

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "safetensors_hash.h"
 #include "safetensors_info.h"
 
 #define SFTI_COUNT(table) (sizeof(table) / sizeof *(table))
@@ -192,6 +193,12 @@ typedef struct sfti_adapter {
     bool alpha_assumed;        /* no alpha tensor: the rank, until somebody says more */
 } sfti_adapter;
 
+/* Digests that were computed: of `asked` (bits) those that could be told, else empty. */
+typedef struct sfti_digests {
+    uint32_t asked;
+    sft_span text[SFT_HASH_COUNT];
+} sfti_digests;
+
 /* ── The collection ── */
 
 typedef struct sfti_conflict {
@@ -236,7 +243,7 @@ struct sft_info {
     sft_span shard_index;         /* the index beside it, or empty */
     const struct sft_info_part *parts; /* of a folder of components */
     size_t part_count;
-    sft_span computed; /* digests, JSON object text; empty: none */
+    sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
     sft_info *older; /* what was collected before digests were computed; its texts are lent */
     sft_span answer; /* of CivitAI, JSON text; empty: not asked */
@@ -350,12 +357,11 @@ void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, componen
 void sfti_info_header(sft_info *info);  /* __metadata__ */
 void sfti_info_online(sft_info *info);  /* the answer, before what lies beside */
 void sfti_info_beside(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
-/* Match the sidecars again, now that digests are computed (JSON object text of algorithm and
- * hex, or empty), and lower or restore the trust of what they told (model-info.md §1.4).
- * sfti_info_resolve must follow. */
-void sfti_info_match_sidecars(sft_info *info, sft_span computed);
+/* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
+ * they told (model-info.md §1.4). sfti_info_resolve must follow. */
+void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
 /* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
-bool sfti_info_match_again(sft_info *info, sft_span computed);
+bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);
 /* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
  * written both. */
 bool sfti_same_crc(sft_span a, sft_span b);

@@ -186,5 +186,5 @@ void sfti_info_beside(sft_info *info, const sft_info_folder *folder) {
         follow_link(info, folder, &found);
     }
     sft_info_folder_close(own);
-    sfti_info_match_sidecars(info, info->computed);
+    sfti_info_match_sidecars(info, &info->computed);
 }

@@ -2,44 +2,9 @@
  * becomes of the trust in what it told. */
 #include "info/beside/beside.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* ── Matching ── */
-
-typedef struct beside_digests {
-    sft_span sha256, autov2, autov3, crc32, crc32_civitai, blake3; /* empty: not computed */
-} beside_digests;
-
-static void take_digest(sfti_cursor *at, const sfti_row *row) {
-    sft_span *slot = (sft_span *)(void *)((char *)at->ctx + row->field);
-    sft_span hex;
-    if (at->json.type != SFTI_JSON_STRING || slot->len > 0) return;
-    size_t digits = (size_t)row->trust;
-    sft_span text = sfti_trim(at->text);
-    if (text.len > digits && row->word) text.len = digits;
-    if (sfti_info_hash(at->info, text, digits, &hex)) *slot = hex;
-}
-
-#define DIGEST_ROW(pattern, member, digits, word) \
-    { pattern, take_digest, (int)offsetof(beside_digests, member), digits, word }
-
-static void parse_digests(sft_info *info, sft_span computed, beside_digests *out) {
-    static const sfti_row rows[] = {
-        DIGEST_ROW("/sha256", sha256, 64, NULL),
-        DIGEST_ROW("/sha256", autov2, 10, "cut"),
-        DIGEST_ROW("/autov2", autov2, 10, NULL),
-        DIGEST_ROW("/autov3", autov3, 12, NULL),
-        DIGEST_ROW("/sshs_model", autov3, 12, "cut"),
-        DIGEST_ROW("/crc32", crc32, 8, NULL),
-        DIGEST_ROW("/crc32_civitai", crc32_civitai, 8, NULL),
-        DIGEST_ROW("/blake3", blake3, 64, NULL),
-    };
-    memset(out, 0, sizeof *out);
-    if (computed.len > 0)
-        (void)sfti_info_walk(info, sfti_info_copy(info, computed), sft_span_cstr("computed"),
-                             SFTI_ROWS(rows), out);
-}
 
 bool sfti_same_crc(sft_span a, sft_span b) {
     if (a.len != 8 || b.len != 8) return false;
@@ -55,20 +20,36 @@ typedef struct beside_verdict {
     bool weights_recorded;
 } beside_verdict;
 
-static void weigh_hash(const sfti_claim *claim, const beside_digests *digests,
+/* What a recorded hash is compared with: the digest of its algorithm, or a longer one of which
+ * that is the beginning. Empty: not computed. */
+static sft_span digest_for(const sfti_digests *digests, const char *algo) {
+    static const struct { const char *algo; sft_hash_algo from[2]; size_t digits; } rows[] = {
+        { "sha256", { SFT_HASH_SHA256, SFT_HASH_SHA256 }, 64 },
+        { "autov2", { SFT_HASH_SHA256, SFT_HASH_AUTOV2 }, 10 },
+        { "autov3", { SFT_HASH_AUTOV3, SFT_HASH_SSHS_MODEL }, 12 },
+        { "sshs_model", { SFT_HASH_AUTOV3, SFT_HASH_SSHS_MODEL }, 12 },
+        { "crc32_civitai", { SFT_HASH_CRC32, SFT_HASH_CRC32_CIVITAI }, 8 },
+        { "blake3", { SFT_HASH_BLAKE3, SFT_HASH_BLAKE3 }, 64 },
+    };
+    sft_span text = { NULL, 0 };
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
+        if (strcmp(rows[i].algo, algo) != 0) continue;
+        text = digests->text[rows[i].from[0]];
+        if (text.len == 0) text = digests->text[rows[i].from[1]];
+        if (text.len > rows[i].digits) text.len = rows[i].digits;
+    }
+    return text;
+}
+
+static void weigh_hash(const sfti_claim *claim, const sfti_digests *digests,
                        beside_verdict *verdict) {
-    sft_span value = claim->value, mine = { NULL, 0 };
+    sft_span value = claim->value, mine = digest_for(digests, claim->algo);
     bool weights = strcmp(claim->algo, "autov3") == 0 || strcmp(claim->algo, "sshs_model") == 0;
-    bool crc = strcmp(claim->algo, "crc32_civitai") == 0, equal;
-    if (weights) mine = digests->autov3;
-    else if (crc) mine = digests->crc32.len > 0 ? digests->crc32 : digests->crc32_civitai;
-    else if (strcmp(claim->algo, "autov2") == 0) mine = digests->autov2;
-    else if (strcmp(claim->algo, "blake3") == 0) mine = digests->blake3;
-    else mine = digests->sha256;
     if (weights) verdict->weights_recorded = true;
     if (mine.len == 0) return;
     if (weights && value.len > mine.len) value.len = mine.len;
-    equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
+    bool crc = strcmp(claim->algo, "crc32_civitai") == 0;
+    bool equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
     if (weights) {
         verdict->weights = true;
         verdict->same_weights = verdict->same_weights || equal;
@@ -79,7 +60,7 @@ static void weigh_hash(const sfti_claim *claim, const beside_digests *digests,
 }
 
 static const char *verdict_of(const sft_info *info, const sfti_sidecar *sidecar,
-                            const beside_digests *digests) {
+                              const sfti_digests *digests) {
     beside_verdict verdict = { false, false, false, false, false };
     for (const sfti_claim *claim = sidecar->hashes.first; claim; claim = claim->next)
         weigh_hash(claim, digests, &verdict);
@@ -146,7 +127,7 @@ static bool is_matched(const sfti_sidecar *sidecar) {
 }
 
 static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
-                          const beside_digests *digests) {
+                          const sfti_digests *digests) {
     restore_trust(sidecar);
     if (!is_matched(sidecar)) return;
     sidecar->match = verdict_of(info, sidecar, digests);
@@ -154,22 +135,18 @@ static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
     if (lower) demote_all(info, sidecar, lower == 2);
 }
 
-void sfti_info_match_sidecars(sft_info *info, sft_span computed) {
-    beside_digests digests;
-    parse_digests(info, computed, &digests);
-    if (info->online) match_sidecar(info, info->online, &digests);
+void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests) {
+    if (info->online) match_sidecar(info, info->online, digests);
     for (sfti_sidecar *sidecar = info->sidecars.first; sidecar; sidecar = sidecar->next)
-        match_sidecar(info, sidecar, &digests);
+        match_sidecar(info, sidecar, digests);
 }
 
-bool sfti_info_match_again(sft_info *info, sft_span computed) {
-    beside_digests digests;
-    parse_digests(info, computed, &digests);
-    if (info->code || info->online) return false;
+bool sfti_info_match_again(sft_info *info, const sfti_digests *digests) {
+    if (info->online) return false;
     for (const sfti_sidecar *one = info->sidecars.first; one; one = one->next)
-        if (is_matched(one) && lowering(verdict_of(info, one, &digests)) != lowering(one->match))
+        if (is_matched(one) && lowering(verdict_of(info, one, digests)) != lowering(one->match))
             return false;
     for (sfti_sidecar *one = info->sidecars.first; one; one = one->next)
-        if (is_matched(one)) one->match = verdict_of(info, one, &digests);
+        if (is_matched(one)) one->match = verdict_of(info, one, digests);
     return true;
 }

@@ -44,9 +44,9 @@ static void put_set(sfti_json_writer *w, const sft_info *info) {
     sfti_json_close(w, '}');
 }
 
-static void put_label(sfti_json_writer *w, const sft_info *info, sft_span computed) {
+static void put_label(sfti_json_writer *w, const sft_info *info) {
     put_set(w, info);
-    sfti_render_sections(w, info, computed);
+    sfti_render_sections(w, info);
 }
 
 /* Files, sums and metadata: of the model's set, or the sums of its parts'. Into the tree, or,
@@ -67,18 +67,16 @@ static sft_code put_header(const sft_info *info, const char *path, const char *c
 
 /* One result but its closing brace, from *offset on. */
 static sft_code label_open(const sft_info *info, const char *path, const char *command,
-                           bool full, sft_span computed, sft_sink *sink, uint64_t *offset,
-                           sft_error *err) {
+                           bool full, sft_sink *sink, uint64_t *offset, sft_error *err) {
     open_end end = { sink, *offset, 0, false };
     sft_sink kept = { &end, false, NULL, open_end_write, NULL, NULL };
     sfti_json_writer w;
     sft_code code = put_header(info, path, command, full ? UINT64_MAX : VALUE_MOST, NULL, &kept,
                                err);
     if (code) return code;
-    if (computed.len == 0) computed = info->computed;
     sfti_json_write(&w, sink, end.offset, err);
     w.comma = true;
-    put_label(&w, info, computed);
+    put_label(&w, info);
     code = sfti_json_done(&w);
     *offset = w.offset;
     return code;
@@ -93,22 +91,20 @@ static sft_code put_raw(sft_sink *sink, uint64_t *offset, const char *text, sft_
 
 static sft_code put_part_results(const sft_info *info, bool full, sft_sink *sink,
                                  uint64_t *offset, sft_error *err) {
-    sft_span none = { "", 0 };
     sft_code code = put_raw(sink, offset, ",\"parts\":[", err);
     for (size_t i = 0; !code && i < info->part_count; i++) {
         const sft_info_part *part = &info->parts[i];
         if (i > 0) code = put_raw(sink, offset, ",", err);
-        if (!code)
-            code = label_open(part->info, part->path, NULL, full, none, sink, offset, err);
+        if (!code) code = label_open(part->info, part->path, NULL, full, sink, offset, err);
         if (!code) code = put_raw(sink, offset, "}", err);
     }
     return code ? code : put_raw(sink, offset, "]", err);
 }
 
 sft_code sft_info_label_json(const sft_info *info, const char *path, const char *command,
-                             bool full, sft_span computed, sft_sink *sink, sft_error *err) {
+                             bool full, sft_sink *sink, sft_error *err) {
     uint64_t offset = 0;
-    sft_code code = label_open(info, path, command, full, computed, sink, &offset, err);
+    sft_code code = label_open(info, path, command, full, sink, &offset, err);
     if (!code && info->part_count > 0)
         code = put_part_results(info, full, sink, &offset, err);
     return code ? code : put_raw(sink, &offset, "}", err);
@@ -124,7 +120,7 @@ static sft_code label_into(const sft_info *info, const char *path, const char *c
     if (code) return code;
     sfti_tree_reopen(tree);
     sfti_json_write_tree(&w, tree, err);
-    put_label(&w, info, info->computed);
+    put_label(&w, info);
     return sfti_json_done(&w);
 }
 

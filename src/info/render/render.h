@@ -47,7 +47,7 @@ void sfti_put_candidate(sfti_json_writer *w, const sfti_fact *fact);
 void sfti_put_candidates(sfti_json_writer *w, const char *key, const sfti_fact *facts);
 void sfti_put_texts(sfti_json_writer *w, const char *key, const sfti_list *notes);
 
-/* All members of a label but those of the set. computed: digests, JSON object text. */
-void sfti_render_sections(sfti_json_writer *w, const sft_info *info, sft_span computed);
+/* All members of a label but those of the set. */
+void sfti_render_sections(sfti_json_writer *w, const sft_info *info);
 
 #endif

@@ -381,18 +381,19 @@ static const sfti_claim *claim_of(const sft_info *info, const char *algo, bool s
     return NULL;
 }
 
-/* The digest of that name in the JSON object of computed ones; empty if it is not there. */
-static sft_span digest_of(sft_span computed, const char *algo) {
-    sfti_json json;
-    sfti_json_begin(&json, computed.data, computed.len);
-    if (computed.len == 0 || sfti_json_next(&json) != SFTI_JSON_OBJECT)
-        return (sft_span){ "", 0 };
-    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
-        bool wanted = sft_span_equal(json.text, sft_span_cstr(algo));
-        if (sfti_json_next(&json) == SFTI_JSON_STRING && wanted) return json.text;
-        sfti_json_skip(&json);
-    }
+/* The computed digest that a claim is of; empty if it was not computed. */
+static sft_span digest_of(const sft_info *info, const char *algo) {
+    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
+        if (strcmp(sft_hash_name((sft_hash_algo)i), algo) == 0) return info->computed.text[i];
     return (sft_span){ "", 0 };
+}
+
+static void put_digests(sfti_json_writer *w, const sfti_digests *computed) {
+    (void)sfti_put_open(w, "computed", '{', true);
+    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
+        if (computed->asked & SFT_HASH_BIT(i))
+            sfti_put_text(w, sft_hash_name((sft_hash_algo)i), computed->text[i]);
+    sfti_json_close(w, '}');
 }
 
 static const sfti_member recorded_members[] = {
@@ -401,10 +402,10 @@ static const sfti_member recorded_members[] = {
     { "source", AS_TEXT, offsetof(sfti_claim, source) },
 };
 
-static void put_mismatches(sfti_json_writer *w, const sft_info *info, sft_span computed) {
+static void put_mismatches(sfti_json_writer *w, const sft_info *info) {
     (void)sfti_put_open(w, "mismatches", '[', true);
     for (const sfti_claim *one = info->claims.first; one; one = one->next) {
-        sft_span digest = digest_of(computed, one->algo);
+        sft_span digest = digest_of(info, one->algo);
         if (digest.len == 0 || sft_span_equal(digest, one->value)) continue;
         if (strcmp(one->algo, "crc32_civitai") == 0 && sfti_same_crc(digest, one->value)) continue;
         sfti_json_open(w, '{');
@@ -419,12 +420,12 @@ static void put_mismatches(sfti_json_writer *w, const sft_info *info, sft_span c
 }
 
 /* What CivitAI knows the file by: its SHA-256, else the hash that survives new metadata. */
-static sft_span lookup_hash(const sft_info *info, sft_span computed) {
+static sft_span lookup_hash(const sft_info *info) {
     const sfti_claim *claim;
-    sft_span digest = digest_of(computed, "sha256");
+    sft_span digest = digest_of(info, "sha256");
     if (digest.len > 0) return digest;
     if ((claim = claim_of(info, "sha256", true)) != NULL) return claim->value;
-    digest = digest_of(computed, "autov3");
+    digest = digest_of(info, "autov3");
     if (digest.len > 0) return digest;
     if ((claim = claim_of(info, "autov3", false)) != NULL) return claim->value;
     claim = claim_of(info, "sshs_model", false);
@@ -432,17 +433,16 @@ static sft_span lookup_hash(const sft_info *info, sft_span computed) {
     return digest;
 }
 
-static void put_hashes(sfti_json_writer *w, const sft_info *info, sft_span computed) {
+static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     char url[128];
-    sft_span hash = lookup_hash(info, computed);
+    sft_span hash = lookup_hash(info);
     size_t len = put_word(url, "https://civitai.com/api/v1/model-versions/by-hash/");
     bool fits = hash.len > 0 && hash.len < sizeof url - len;
     if (fits) memcpy(url + len, hash.data, hash.len);
     (void)sfti_put_open(w, "hashes", '{', true);
     sfti_put_list(w, "recorded", &info->claims, MEMBERS(recorded_members));
-    sfti_json_key(w, "computed");
-    sfti_json_raw(w, computed.len > 0 ? computed : sft_span_cstr("{}"));
-    put_mismatches(w, info, computed);
+    put_digests(w, &info->computed);
+    put_mismatches(w, info);
     sfti_put_text(w, "lookup_url", (sft_span){ url, fits ? len + hash.len : 0 });
     sfti_json_close(w, '}');
 }
@@ -481,14 +481,14 @@ static void put_conflicts(sfti_json_writer *w, const sft_info *info) {
     sfti_json_close(w, ']');
 }
 
-void sfti_render_sections(sfti_json_writer *w, const sft_info *info, sft_span computed) {
+void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
     put_about(w, info);
     put_adapter(w, info);
     put_triggers(w, info);
     put_civitai(w, info);
     put_training(w, info);
     put_origin(w, info);
-    put_hashes(w, info, computed);
+    put_hashes(w, info);
     sfti_put_list(w, "previews", &info->previews, MEMBERS(preview_members));
     sfti_put_list(w, "sidecars", &info->sidecars, MEMBERS(sidecar_members));
     sfti_put_list(w, "privacy", &info->privates, MEMBERS(private_members));

@@ -147,7 +147,7 @@ static void judge_whole(verdict *v, const cli_input *input, sft_set **set, sft_d
 
 static void explain_fit(verdict *v) {
     cli_styled(&v->c->out, CLI_BOLD, v->path);
-    cli_text(&v->c->out, ": index and shards fit together\n");
+    cli_text(&v->c->out, ": index and shards are consistent\n");
 }
 
 void cli_check_set(cli *c, const cli_input *input) {

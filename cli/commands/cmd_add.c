@@ -43,7 +43,7 @@ static sft_code add_part(adding *a, sft_span name, const cli_npy *npy, sft_error
     if (at < a->parts.count && !a->c->set.force) {
         a->path = a->parts.path;
         sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name,
-                         "expected a name that the model has not, found a tensor of it");
+                         "already exists");
         err->hint = "--force replaces it";
         return SFT_EXISTS;
     }
@@ -127,24 +127,25 @@ static int run_add(cli *c, char **operands, size_t count) {
 }
 
 static const cli_example add_examples[] = {
-    { "safetensors add model.safetensors scale=scale.npy", "one more tensor, named scale" },
+    { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
     { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",
-      "the file itself stays as it is" },
+      "FILE itself is not changed" },
     { NULL, NULL },
 };
 
 const cli_command cli_add_command = {
-    "add", "FILE NAME=x.npy...", "add tensors from NumPy's files",
-    "Writes the model anew with the arrays as tensors (little-endian, in C order, of a dtype that "
-    "safetensors has) and puts it in FILE's place, at once and whole; with -o it goes to OUT "
-    "instead. A name that is there already is refused, or replaced with --force. Mode, metadata "
-    "and all other tensors are kept.\n"
-    "Of a model with an index the last shard takes what is new (and each shard what it has and is "
-    "replaced): it is written under a fresh name, then the index, then the old file is removed if "
-    "no index in the folder names it. With -o all of the model becomes one file.",
+    "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
+    "Rewrites the model with the arrays as additional tensors (little-endian, in C order, of a "
+    "dtype that safetensors has) and replaces FILE atomically; with -o it is written to OUT "
+    "instead. A name that exists is an error, or is replaced with --force. Mode, metadata and "
+    "all other tensors are kept.\n"
+    "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
+    "theirs: the shard is written under a new name, then the index, then the old shard is "
+    "removed unless another index in the folder names it. With -o the whole model becomes one "
+    "file.",
     add_examples,
     { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
     { "the tensors were added", NULL,
-      "FILE or an array could not be read, the result not be written, or the usage was wrong" },
+      "FILE or an array could not be read, the result could not be written, or a usage error" },
     2, SIZE_MAX, run_add,
 };

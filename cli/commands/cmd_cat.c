@@ -62,8 +62,8 @@ static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const sft_tensor *near = nearest_tensor(set, name);
     sft_code code = sfti_fail_tensor(
         err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-        near ? "there is no tensor of that name: did you mean \"%.*s\"?"
-             : "there is no tensor of that name%.*s",
+        near ? "expected a tensor of this name, found none: did you mean \"%.*s\"?"
+             : "expected a tensor of this name, found none%.*s",
         near ? (int)near->name.len : 0, near ? near->name.data : "");
     if (near && err) err->hint = NULL;
     return code;
@@ -86,7 +86,7 @@ static sft_code put_raw(void *ctx, const void *bytes, size_t len, uint64_t eleme
     selection *s = ctx;
     (void)elements;
     cli_put(&s->c->out, bytes, len);
-    if (cli_is_over(s->c)) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped");
+    if (cli_is_over(s->c)) return sfti_fail_cancelled(err);
     return SFT_OK;
 }
 
@@ -152,7 +152,7 @@ static sft_code put_text(void *ctx, const void *bytes, size_t len, uint64_t elem
         uint32_t ended = step_on(s);
         if (ended || !s->rank) cli_text(out, "\n");
         if (ended >= 2 && ended < s->rank) cli_text(out, "\n");
-        if (out->error) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped");
+        if (out->error) return sfti_fail_cancelled(err);
     }
     return put_raw(s, NULL, 0, 0, err);
 }
@@ -198,7 +198,7 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
         for (uint32_t d = 0; d < opens; d++) cli_text(out, "[");
         cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, true, room));
         for (uint32_t ended = step_on(s); ended > 0; ended--) cli_text(out, "]");
-        if (out->error) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped");
+        if (out->error) return sfti_fail_cancelled(err);
     }
     return put_raw(s, NULL, 0, 0, err);
 }
@@ -228,7 +228,7 @@ static sft_code check_form(const selection *s, sft_error *err) {
         hint = "redirect it with > FILE, or use --force";
     } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a dtype that numpy has, found %s", dtype);
+                  "expected a dtype that NumPy has, found %s", dtype);
         hint = "--as raw gives its bytes";
     } else {
         return SFT_OK;
@@ -293,31 +293,31 @@ static int run_cat(cli *c, char **operands, size_t count) {
 
 static const cli_option cat_options[] = {
     { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
-      "form of the output: numbers to read, the bytes as stored, a NumPy file, JSON" },
+      "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
     { 0, "force", NULL, CLI_FLAG, 1, offsetof(cli_settings, force),
-      "write bytes even to a terminal" },
+      "write binary output even to a terminal" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example cat_examples[] = {
     { "safetensors cat model.safetensors lm_head.weight", "all values" },
     { "safetensors cat model.safetensors 'w[0, :8]'", "eight values of the first row" },
-    { "safetensors cat model.safetensors 'w[::-1, ..., -1]'", "as numpy understands it" },
+    { "safetensors cat model.safetensors 'w[::-1, ..., -1]'", "NumPy slice syntax" },
     { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
     { NULL, NULL },
 };
 
 const cli_command cli_cat_command = {
     "cat", "FILE TENSOR[SLICE]", "print a tensor, or a slice of it",
-    "Reads only the bytes asked for. SLICE is numpy's: integers, start:stop:step, negative "
-    "from the end, an ellipsis. The longest exact name of a tensor wins before [ begins a "
-    "slice. FILE may be an index: the tensor is found in whichever shard holds it.\n"
-    "Text puts the last dimension on a line and a blank line between matrices. JSON gives "
-    "nested arrays under \"values\" ([] when there are no elements), NaN and infinities as "
-    "strings, complex numbers as pairs. Dtypes that numpy lacks are to be had --as raw.",
+    "Reads only the bytes asked for. SLICE has the syntax of NumPy: integers, start:stop:step, "
+    "negative numbers from the end, an ellipsis. The longest exact tensor name wins before [ "
+    "begins a slice. FILE may be an index: the tensor is read from the shard that holds it.\n"
+    "Text prints the last dimension on one line and a blank line between matrices. JSON gives "
+    "nested arrays under \"values\" ([] if there are no elements), NaN and infinities as "
+    "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.",
     cat_examples,
     { cat_options, cli_reading_options, cli_common_options, NULL },
-    { "the values were written", "there is no tensor of that name",
-      "the model could not be read, or the usage was wrong" },
+    { "the values were written", "no tensor has this name",
+      "the model could not be read, or a usage error" },
     2, 2, run_cat,
 };

@@ -78,35 +78,35 @@ static const cli_option check_options[] = {
     { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
       "also read every value and count NaN and infinities" },
     { 0, "explain", NULL, CLI_FLAG, 1, offsetof(cli_settings, explain),
-      "say for each file what was found, which rule it breaks and what to do; with notes on "
+      "print for each file every finding, the rule it breaks and what to do, with notes on "
       "alignment, order and other formats hidden inside" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example check_examples[] = {
-    { "safetensors check model.safetensors", "silent when all is well" },
-    { "safetensors check -r ~/models", "a line per bad file of a tree" },
+    { "safetensors check model.safetensors", "silent if valid" },
+    { "safetensors check -r ~/models", "one line per invalid file in a tree" },
     { "safetensors check --explain model.safetensors", "every finding, with its rule" },
-    { "safetensors check --level strict *.safetensors", "by the letter of the format" },
+    { "safetensors check --level strict *.safetensors", "by the letter of the specification" },
     { "safetensors check --deep model.safetensors", "NaN and infinities too" },
     { NULL, NULL },
 };
 
 const cli_command cli_check_command = {
-    "check", "PATH...", "is it a valid model? Silent when all is well",
-    "Checks every rule of the format that a reader relies on: the frame, the header's JSON, "
-    "each tensor's dtype, shape and place, and that the data is all there and nothing "
-    "follows it. Prints one line per bad file. A file that is something else is named: Git "
-    "LFS or Xet pointer, HTML page, ZIP or PyTorch checkpoint, pickle, GGUF, HDF5, gzip, "
-    "zstd, npy, cut download.\n"
-    "A model with an index is checked shard by shard, then as a whole. - reads standard "
-    "input to its end.\n"
-    "With --deep a model that holds NaN or infinities counts as a finding (exit status 1), "
-    "though it is valid.",
+    "check", "PATH...", "check that models are valid; silent if they are",
+    "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
+    "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
+    "it. Prints one line per invalid file. A file in another format is identified: Git LFS or "
+    "Xet pointer, HTML page, ZIP or PyTorch checkpoint, pickle, GGUF, HDF5, gzip, zstd, npy, "
+    "truncated download.\n"
+    "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
+    "its end.\n"
+    "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
+    "valid.",
     check_examples,
     { check_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
-      "a model could not be read, or the usage was wrong" },
+      "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_check,
 };

@@ -37,7 +37,7 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
         memcpy(names + len, name, more);
         len += more;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected --dtype, one of %.*s, found %s",
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
               (int)len, names, found ? found : "none");
     if (err) err->hint = NULL;
     return SFT_BAD_ARGUMENT;
@@ -99,11 +99,10 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_flush(&run->c->out);
     cli_text(err, "safetensors: ");
     cli_escaped(err, sft_span_cstr(run->input));
-    cli_printf(err, ": %zu tensor%s of scaled values and their scales (the first is ", count,
-               count == 1 ? "" : "s");
+    cli_printf(err, ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor(set, first)->name);
-    cli_printf(err, ") %s\n", overruled ? "are cast all the same, as --force asks"
-                                        : "stay as they are; --force casts them");
+    cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
+                                            : "not converted; --force converts them");
     cli_flush(err);
 }
 
@@ -339,26 +338,25 @@ static int run_convert(cli *c, char **operands, size_t count) {
 
 static const cli_option convert_options[] = {
     { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
-      "what the tensors become: BF16, F16, F32, F8_E4M3, ... in capitals or not" },
+      "the new dtype, in upper or lower case: BF16, F16, F32, F8_E4M3, ..." },
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose name matches all of GLOB, whatever their dtype is: * any text, "
-      "? one character, [a-z] [!a-z]" },
+      "only tensors whose whole name matches GLOB, whatever their dtype: * any text, ? one "
+      "character, [a-z] [!a-z]" },
     { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
-      "what is too large becomes the greatest value there is, NaN in an integer 0" },
+      "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
-      "so many that read and cast while one writes, which seldom pays; 1 is the default, 0: one "
-      "per processor" },
+      "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
+      "one per processor" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example convert_examples[] = {
-    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16",
-      "half of the bytes" },
+    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
     { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
       "'*.mlp.*.weight'",
       "some tensors only" },
     { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
-      "a model in several files, into a new folder" },
+      "a sharded model, into a new folder" },
     { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
       "how large would it be?" },
     { NULL, NULL },
@@ -366,24 +364,25 @@ static const cli_example convert_examples[] = {
 
 const cli_command cli_convert_command = {
     "convert", "IN -o OUT|--in-place --dtype DTYPE",
-    "write a model with its tensors in another dtype",
-    "Without --match all floating-point tensors become DTYPE if that is one (and all integer "
-    "tensors, if it is an integer); the others stay as they are. Values are rounded to the "
-    "nearest, once; docs/convert.md has a table for every dtype. A value that has no place in an "
-    "integer dtype is an error, unless --saturate is given; so is a NaN for F4 and F6, always.\n"
-    "Tensors with a scale beside them (weight_scale_inv, scale_weight, ...) and these scales stay "
-    "as they are, with a warning: without their scale the values would mean nothing. "
-    "--force casts them, too, and says so (it also allows that an OUT that is there is replaced).\n"
-    "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
-    "a new or empty folder for its shards and their index. With --in-place the shards with "
-    "tensors to be cast are written under fresh names, then the index, then the old ones are "
-    "removed if no index in the folder names them. Metadata are kept. A few MiB of memory do, "
-    "whatever the tensors are; OUT appears whole or not at all.",
+    "convert the tensors of a model to another dtype",
+    "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
+    "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
+    "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
+    "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
+    "and F6, always.\n"
+    "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
+    "not converted, with a warning: without the scale the values mean nothing. --force converts "
+    "them too, and says so (it also allows overwriting OUT).\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
+    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
+    "with tensors to convert are written under new names, then the index, then the old shards "
+    "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
+    "few MiB of memory, whatever the size of the tensors; OUT is written atomically.",
     convert_examples,
     { convert_options, cli_in_place_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "--match found no tensor; nothing was written",
-      "IN could not be read or a value has no place in DTYPE, OUT not be written, or the usage "
-      "was wrong" },
+      "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
+      "error" },
     1, 1, run_convert,
 };

@@ -29,7 +29,7 @@ typedef void (*dataset_print_fn)(cli *c, const char *path, const sft_node *resul
 static sft_code folder_there(const char *path, sft_error *err) {
     os_info info;
     int error = os_info_path(path, true, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_DIR) return SFT_OK;
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                      "expected the folder of a dataset, found a file");
@@ -81,7 +81,8 @@ static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
     *out = 0;
     if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --grace as 3600, 90s, 15m, 24h or 7d, found \"%s\"", text);
+                         "expected an age such as 90s, 15m, 24h or 7d for --grace, found \"%s\"",
+                         text);
     for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
     *out *= seconds[unit - units];
     return SFT_OK;
@@ -246,21 +247,22 @@ static const cli_option dataset_options[] = {
     { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
       "verify: read every byte and compare the digests" },
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "ls: only names that match all of GLOB: * any text, ? one character, [a-z] [!a-z]" },
+      "ls: only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] "
+      "[!a-z]" },
     { 0, "delete", NULL, CLI_FLAG, 1, offsetof(cli_settings, remove),
       "gc: remove what is listed" },
     { 0, "grace", "AGE", CLI_WORD, 0, offsetof(cli_settings, grace),
-      "gc: leave what is younger (90s, 15m, 24h, 7d; 24h unless given)" },
+      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
     { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
-      "compact: put neighbouring shards smaller than this together (300MB, 1GiB)" },
+      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
-      "compact: do not wait until the bytes are on the disk" },
+      "compact: do not fsync; a power failure may then lose the result" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example dataset_examples[] = {
     { "safetensors dataset info out/", "samples, shards, columns" },
-    { "safetensors dataset verify --deep out/", "is every byte as it was written?" },
+    { "safetensors dataset verify --deep out/", "is every byte as written?" },
     { "safetensors dataset ls --match 'user_42__*' out/", "which shard holds a tensor" },
     { "safetensors dataset gc --delete out/", "remove what dead jobs left" },
     { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
@@ -269,22 +271,22 @@ static const cli_example dataset_examples[] = {
 
 const cli_command cli_dataset_command = {
     "dataset", "info|verify|ls|gc|compact DIR...",
-    "look at and after a dataset: a folder of shards with a manifest",
+    "inspect and maintain a dataset: a folder of shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
-    "info tells what the manifest says. verify holds it against the files: sizes, headers, "
-    "samples, totals, columns, names that are there twice, the index; with --deep digests as "
-    "well. ls "
-    "lists the tensors of all shards.\n"
+    "info prints what the manifest says. verify compares it with the files: sizes, headers, "
+    "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
+    "the tensors of all shards.\n"
     "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
-    "committed; --delete removes it. Files that no libsafetensors wrote are never touched, nor "
-    "is anything but jobs' folders where there is no manifest.\n"
-    "compact writes shards anew that hold shadowed tensors (of a name that a later shard has "
-    "again), and with --target small ones together, as one more commit: batches as batches of "
-    "batch_size rows. The index is then left out.",
+    "committed; --delete removes it. Files that were not written by libsafetensors are never "
+    "touched, and without a manifest only folders of jobs are.\n"
+    "compact rewrites shards that hold shadowed tensors (whose name a later shard has again), "
+    "and with --target merges small ones, as one more commit: batches as batches of batch_size "
+    "rows. The index is then left out.",
     dataset_examples,
     { dataset_options, cli_json_options, cli_common_options, NULL },
-    { "done; verify: the dataset is whole", "verify found something wrong, --match found nothing",
-      "a dataset could not be read or written, or the usage was wrong" },
+    { "done; verify: the dataset is intact",
+      "verify found something wrong, or --match found nothing",
+      "a dataset could not be read or written, or a usage error" },
     1, SIZE_MAX, run_dataset,
 };

@@ -28,7 +28,7 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
     *out = is_plain_number(text) ? strtod(text, &end) : -1;
     if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --%s a number such as 1e-5, found \"%s\"", option, text);
+              "expected a number such as 1e-5 for --%s, found \"%s\"", option, text);
     err->hint = NULL;
     return SFT_BAD_ARGUMENT;
 }
@@ -100,7 +100,7 @@ static void print_diff(cli *c, const sft_diff *diff) {
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
         print_pair(&c->out, sft_diff_pair_at(diff, i));
     if (sft_diff_close(diff) > 0 && c->set.verbose) {
-        cli_printf(&c->out, "%" PRIu64 " tensors are alike within the tolerance, max abs %.6g, "
+        cli_printf(&c->out, "%" PRIu64 " tensors are equal within the tolerance, max abs %.6g, "
                             "max rel %.6g\n",
                    sft_diff_close(diff), sft_diff_max_abs(diff), sft_diff_max_rel(diff));
     }
@@ -170,40 +170,41 @@ static int run_diff(cli *c, char **operands, size_t count) {
 
 static const cli_option diff_options[] = {
     { 0, "atol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, atol),
-      "values are alike while |a-b| is at most atol + rtol*|b|; bytes do not matter then" },
+      "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes" },
     { 0, "rtol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, rtol), "see --atol" },
     { 0, "header", NULL, CLI_FLAG, 1, offsetof(cli_settings, header_only),
-      "names, dtypes, shapes and metadata only; no data is read" },
+      "names, dtypes, shapes and metadata only; reads no data" },
     { 0, "no-metadata", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_metadata),
-      "leave the metadata out" },
+      "ignore metadata" },
     { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "also tell of tensors that are alike within the tolerance" },
+      "also report tensors that are equal within the tolerance" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example diff_examples[] = {
-    { "safetensors diff old.safetensors new.safetensors", "silent and 0 when nothing differs" },
+    { "safetensors diff old.safetensors new.safetensors",
+      "silent, and exit status 0, if nothing differs" },
     { "safetensors diff model.safetensors model.safetensors.index.json",
-      "is the model in one file the one in several?" },
+      "is the merged file the same model as the shards?" },
     { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
-      "values that are close enough do not count" },
-    { "safetensors diff --header a.safetensors b.safetensors", "at once, whatever the size" },
+      "ignore small differences" },
+    { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },
     { NULL, NULL },
 };
 
 const cli_command cli_diff_command = {
-    "diff", "A B", "what sets two models apart",
-    "One line for each tensor that B has and A has not (+), the other way (-), or that is not "
-    "the same in both (~): another dtype, shape or other bytes, with the number of values that "
-    "differ, the greatest difference and the greatest relative to B. Then the metadata likewise. "
-    "A and B are files, indexes or folders with one model; a model in one file and the same in "
-    "several do not differ.\n"
-    "NaN equals NaN, and 0 equals -0, though their bytes differ; without --atol and --rtol, "
-    "bytes decide. Of a complex number each half counts as a value. Tensors of other dtypes and "
-    "one shape are compared by value.",
+    "diff", "A B", "compare two models",
+    "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
+    "(~): another dtype, shape or other bytes, with the number of values that differ, the "
+    "greatest difference and the greatest relative to B. Then the metadata likewise. A and B are "
+    "files, indexes or folders with one model; a model in one file and the same model in shards "
+    "do not differ.\n"
+    "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
+    "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
+    "and equal shape are compared by value.",
     diff_examples,
     { diff_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
-    { "nothing differs (or no more than the tolerance)", "something differs",
-      "a model could not be read, or the usage was wrong" },
+    { "nothing differs (beyond the tolerance)", "something differs",
+      "a model could not be read, or a usage error" },
     2, 2, run_diff,
 };

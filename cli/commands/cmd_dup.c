@@ -330,8 +330,8 @@ static int compare_groups(const void *ctx, uint32_t a, uint32_t b) {
 
 static void print_group(dup_run *run, const dup_group *group) {
     static const char *const says[DUP_KINDS] = {
-        "the same file", "the same weights, other metadata",
-        "the same content, other files or order",
+        "the same file", "the same weights, different metadata",
+        "the same content, different files or order",
     };
     char room[CLI_NUMBER_ROOM];
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
@@ -429,7 +429,7 @@ static void look_at_input(dup_run *run, const cli_input *input, int error) {
     } else if (cli_input_is_path(input)) {
         run->count += look_at(run, &run->models[run->count], input);
     } else if (input->kind == CLI_STDIN) {
-        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected files, found standard input");
+        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found standard input");
         cli_fail_input(run->c, input->path, &err);
     } else {
         cli_report_input(run->c, input);
@@ -464,25 +464,25 @@ static int run_dup(cli *c, char **operands, size_t count) {
 }
 
 static const cli_example dup_examples[] = {
-    { "safetensors dup -r ~/models", "what is there more than once" },
+    { "safetensors dup -r ~/models", "all duplicates in a tree" },
     { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
       "for programs; fast the second time" },
     { NULL, NULL },
 };
 
 const cli_command cli_dup_command = {
-    "dup", "PATH...", "which models are there more than once?",
-    "Tells groups of models that are the same file, that have the same weights under other "
-    "metadata, or the same content (names, shapes and values) in another order or cut into "
-    "other files. Of each group one model goes on to be compared by the next, so that no model "
-    "is told twice as a copy, and the bytes wasted add up.\n"
-    "Sizes, shapes and a few samples are compared first; only models that are alike in these "
-    "are read. A file under several names (links) counts once. A file that is no valid model "
-    "is compared as a file. Nothing is changed.",
+    "dup", "PATH...", "find duplicate models, even with different metadata",
+    "Lists groups of models that are the same file, that have the same weights with different "
+    "metadata, or the same content (names, shapes and values) in another order or split into "
+    "other files. One model of each group takes part in the next comparison, so that no model is "
+    "listed twice as a copy and the wasted bytes add up.\n"
+    "Sizes, shapes and a few samples are compared first; only models that agree in these are "
+    "read. A file with several names (links) counts once. A file that is not a valid model is "
+    "compared as a file. Nothing is changed.",
     dup_examples,
     { cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
-    { "no model is there twice", "some are",
-      "a model could not be read, or the usage was wrong" },
+    { "there are no duplicates", "there are duplicates",
+      "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_dup,
 };

@@ -323,36 +323,34 @@ static int run_find(cli *c, char **operands, size_t count) {
 
 static const cli_option find_options[] = {
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
-      "only models where it holds; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
     { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
-      "hash the models that are not found by what is recorded and remembered" },
-    { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "only the paths" },
+      "hash models that recorded and cached digests do not find" },
+    { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "print only paths" },
     { '0', "null", NULL, CLI_FLAG, 1, offsetof(cli_settings, nul),
-      "only the paths, a zero byte after each, for xargs -0" },
+      "print only paths, each followed by a NUL byte, for xargs -0" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example find_examples[] = {
     { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
     { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
-      "even where nobody recorded it" },
+      "even if no file records it" },
     { "safetensors find neon -r ~/models", "by a word in name, trigger words or tags" },
     { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
     { NULL, NULL },
 };
 
 const cli_command cli_find_command = {
-    "find", "[HEX|WORD] PATH...", "which models have this hash, word or fact",
-    "Eight hexadecimal digits or more are the beginning of a hash: models are found by the "
-    "hashes that they or the files beside them record, of whatever kind, then by those of "
-    "--cache; no data are read. --compute hashes the others.\n"
-    "Any word is looked for in file names, names, trigger words and tags, letters of any "
-    "case.\n"
-    "With --where the word may be left out; the fields are those of info -f.",
+    "find", "[HEX|WORD] PATH...", "find models by hash, word or fact",
+    "Eight or more hexadecimal digits are the beginning of a hash. Models are found by any hash "
+    "that they or their sidecars record, then by those in --cache; no tensor data is read. "
+    "--compute hashes the other models.\n"
+    "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
+    "With --where the word may be omitted; the fields are those of info -f.",
     find_examples,
     { find_options, cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
-    { "a model was found", "no model was found",
-      "a model could not be read, or the usage was wrong" },
+    { "a model was found", "no model was found", "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_find,
 };

@@ -117,7 +117,7 @@ static void hash_stdin(hash_run *run) {
     if (code) result.error = &err;
     if (run->algos & SFT_HASH_OF_MODEL) {
         sfti_fail(&no_model, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                  "expected a file for digests of a model's data, found standard input");
+                  "expected a file, found standard input");
         result.model_error = &no_model;
     }
     show_result(run, "-", &result);
@@ -282,41 +282,40 @@ static int run_hash(cli *c, char **operands, size_t count) {
 static const cli_option hash_options[] = {
     { 0, "algo", "LIST", CLI_WORD, 0, offsetof(cli_settings, algo),
       "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
-      "crc32, crc32_civitai, blake3, content, with commas between, or all" },
+      "crc32, crc32_civitai, blake3, content, separated by commas, or all" },
     { 'c', "check", "FILE", CLI_WORD, 0, offsetof(cli_settings, sums),
-      "compare with the lines of this file, as hash or sha256sum wrote them" },
+      "compare with the lines of this file, in the format of hash or sha256sum" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example hash_examples[] = {
-    { "safetensors hash model.safetensors", "as sha256sum says it" },
-    { "safetensors hash --algo sha256,autov3 *.safetensors", "what CivitAI knows them by" },
+    { "safetensors hash model.safetensors", "the output of sha256sum" },
+    { "safetensors hash --algo sha256,autov3 *.safetensors", "the digests CivitAI uses" },
     { "safetensors hash --algo content model.safetensors.index.json",
-      "the same however the model is cut into files" },
-    { "safetensors hash -r ~/models > sums; safetensors hash -c sums", "still the same?" },
+      "independent of how the model is split into files" },
+    { "safetensors hash -r ~/models > sums; safetensors hash -c sums", "has anything changed?" },
     { "safetensors hash --algo all --json --cache ~/.hashes ~/models",
-      "all digests, remembered for the next time" },
+      "all digests, cached for the next run" },
     { NULL, NULL },
 };
 
 const cli_command cli_hash_command = {
-    "hash", "PATH...", "digests of models: SHA-256, AutoV1 to V3, BLAKE3 and others",
-    "Computes all digests in one pass over the bytes, several files at a time. One algorithm "
-    "is printed as sha256sum does, several with their names: ALGO (PATH) = HEX. sha256, autov1, "
-    "autov2, crc32 and blake3 take any file; autov3, sshs_model and sshs_legacy are of a "
-    "model's data, which a change of metadata leaves alone; content is of names, shapes and "
-    "values, whatever the order or the number of files.\n"
-    "Of a model with an index, content is of the whole, and the other digests are those of its "
-    "files. - is standard input.\n"
+    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and others",
+    "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
+    "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
+    "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "
+    "model, which metadata does not change; content covers names, shapes and values, whatever "
+    "their order or the number of files.\n"
+    "For a model with an index, content covers the whole model and the other digests are those "
+    "of its files. - is standard input.\n"
     "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
-    "autov3 or autov2, any other what --algo says. Lines that cannot be read are told of and "
-    "change the exit status only if there is no other. The files are read, whatever --cache "
-    "knows.",
+    "autov3 or autov2, any other is what --algo says. Unreadable lines are reported and change "
+    "the exit status only if there are no others. Files are read even if --cache knows them.",
     hash_examples,
     { hash_options, cli_hashing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },
-    { "every digest was computed, and with -c agrees",
+    { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",
-      "a file could not be read or is no model, or the usage was wrong" },
+      "a file could not be read or is not a model, or a usage error" },
     0, SIZE_MAX, run_hash,
 };

@@ -29,7 +29,7 @@ static const cli_example help_examples[] = {
 
 const cli_command cli_help_command = {
     "help", "[COMMAND]", "explain the commands",
-    "Without a command, lists all of them. The same text as COMMAND --help.",
+    "Without a command, lists all of them. Prints the same text as COMMAND --help.",
     help_examples,
     { cli_common_options, NULL },
     { "the text was printed", NULL, "there is no such command" },

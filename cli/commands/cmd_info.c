@@ -294,70 +294,69 @@ static int run_info(cli *c, char **operands, size_t count) {
 
 static const cli_option info_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "sources, trust, other candidates, settings, exact numbers, metadata, shards" },
-    { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "whole labels for several models too" },
+      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+    { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
     { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
-      "only these facts, between commas: name,trigger_words,rank,training.epoch" },
+      "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
     { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
-      "only models where it holds; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
     { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
-    { 0, "full", NULL, CLI_FLAG, 1, AT(full), "JSON: metadata values over 4096 bytes too" },
-    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not eight" },
+    { 0, "full", NULL, CLI_FLAG, 1, AT(full), "with --json: metadata values over 4096 bytes too" },
+    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not only eight" },
     { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
-      "compute digests, all in one pass: names as of hash --algo, with commas between, or all" },
+      "compute these digests in one pass: names as for hash --algo, separated by commas, or all" },
     { 0, "verify", NULL, CLI_FLAG, 1, AT(verify),
-      "compute what header and files beside the model record, and compare" },
+      "compute the digests that the header and sidecars record, and compare" },
     { 0, "export-preview", "DIR", CLI_WORD, 0, AT(preview_folder),
-      "write the pictures of the models into a folder" },
+      "write the preview images of the models into a folder" },
     { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
       "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "exports replace files that are there" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example info_examples[] = {
     { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
-    { "safetensors info -r ~/models", "a line for every model of a tree" },
-    { "safetensors info -f prompt lora.safetensors", "trigger words, to be pasted" },
-    { "safetensors info -r --where architecture=sdxl --tsv ~/models", "a table of some" },
+    { "safetensors info -r ~/models", "one line for every model in a tree" },
+    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -r --where architecture=sdxl --tsv ~/models",
+      "a table of matching models" },
     { "safetensors info --json model.safetensors", "everything, for programs" },
-    { "safetensors info --verify model.safetensors", "is it what it says it is?" },
+    { "safetensors info --verify model.safetensors", "do the recorded digests match?" },
     { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
     { NULL, NULL },
 };
 
 const cli_command cli_info_command = {
-    "info", "PATH...", "what is in this model: a label to read at a glance",
-    "Tells what a model is, whoever made it: name, kind, architecture, base model, trigger "
-    "words, CivitAI ids, training, previews. The facts come from its header, from the names "
-    "and shapes of its tensors and from the small files beside it; each has its source and "
-    "how far it can be trusted (-v, --json). Nothing is asked from the network but by "
-    "--online, and no data are read but at most eight numbers, so the answer is as fast for "
-    "100 GB as for 1 MB.\n"
-    "One model gives a label, several a line each; an exclamation mark tells of claims that "
-    "contradict one another. -f picks facts: docs/json.md names them all; a fact's name "
-    "means its value, lists are joined with \" | \".\n"
-    "--hash computes digests of the files, --verify those that the header and the files beside "
-    "record, and compares; what a sidecar of another file tells is then no longer believed. "
-    "A digest that is known to be recorded otherwise (LyCORIS hashes in another order) is "
-    "shown, but no reason to fail. With --where, only models that fit are hashed.\n"
-    "--online asks CivitAI: for the files by SHA-256 (a hundred in one request), for those that "
-    "it does not know by AutoV3, then for their models. What it answers stands beside all other "
-    "facts, with the source online:civitai. Digests in the --cache are used, then those that a "
-    "file beside the model records with a size that fits; else the file is hashed. With "
-    "--cache, files that nobody knows are not asked for again for a week. With --where, only "
-    "models that fit before are looked up. Nothing but digests is sent.\n"
-    "A folder stands for the models in it; an index (model.safetensors.index.json) is one "
-    "model with all its shards, so are shards without an index, and a folder with a "
-    "model_index.json with all its components; - is standard input, of which no more than "
-    "the header is read.",
+    "info", "PATH...", "describe a model: name, kind, base model, trigger words",
+    "Shows what a model is, whoever made it: name, kind, architecture, base model, trigger "
+    "words, CivitAI ids, training, previews. The facts come from its header, from the names and "
+    "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
+    "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
+    "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
+    "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
+    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
+    "joined with \" | \".\n"
+    "--hash computes digests of the files. --verify computes those that the header and the "
+    "sidecars record, and compares; sidecars that describe another file are then ignored. A "
+    "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "
+    "but is not a failure. With --where, only matching models are hashed.\n"
+    "--online asks CivitAI: by SHA-256 (a hundred files per request), by AutoV3 for files it "
+    "does not know, then for their models. The answers are added to the other facts with the "
+    "source online:civitai. Digests are taken from the --cache, else from a sidecar that records "
+    "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
+    "up again for a week. With --where, only models that match before are looked up. Nothing but "
+    "digests is sent.\n"
+    "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
+    "with all its shards; so are shards without an index, and a folder with a model_index.json "
+    "with all its components. - is standard input, of which only the header is read.",
     info_examples,
     { info_options, cli_online_options, cli_hashing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },
     { "every model was read",
-      "no model has any of the facts of -f, or no workflow; with --verify a digest differs "
-      "from what is recorded, without a known cause",
-      "a model could not be read, or the usage was wrong" },
+      "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
+      "differs from the recorded one without a known cause",
+      "a model could not be read, or a usage error" },
     0, SIZE_MAX, run_info,
 };

@@ -320,13 +320,13 @@ static int run_ls(cli *c, char **operands, size_t count) {
 
 static const cli_option ls_options[] = {
     { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "exact bytes beside the size" },
+      "also show sizes in bytes" },
     { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order: as in the file, by name (2 before 10), largest first" },
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only names that match all of GLOB: * any text, ? one character, [a-z] [!a-z]" },
+      "only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] [!a-z]" },
     { 0, "tree", NULL, CLI_FLAG, 1, offsetof(cli_settings, tree),
-      "names as a tree of their parts between dots, with sums" },
+      "names as a tree, split at dots, with totals" },
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
       "columns separated by tabs: path, name, dtype, shape, bytes, begin, end" },
     { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
@@ -336,23 +336,22 @@ static const cli_option ls_options[] = {
 static const cli_example ls_examples[] = {
     { "safetensors ls model.safetensors", "every tensor, in file order" },
     { "safetensors ls --sort size model.safetensors", "largest first" },
-    { "safetensors ls --match '*.bias' model.safetensors", "some of them" },
-    { "safetensors ls --tree model.safetensors", "grouped by module, with sums" },
+    { "safetensors ls --match '*.bias' model.safetensors", "only the biases" },
+    { "safetensors ls --tree model.safetensors", "grouped by module, with totals" },
     { "safetensors ls --json model.safetensors", "for programs" },
     { NULL, NULL },
 };
 
 const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
-    "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end "
-    "in the file. For a model with an index all tensors are listed, with the shard that "
-    "holds each.\n"
-    "JSON is in file order, or with --sort name in natural order of names; --sort size and "
-    "--tree are not for it.",
+    "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
+    "file. For a model with an index, the tensors of all shards are listed with their shard.\n"
+    "JSON is in file order, or in natural order of names with --sort name; --sort size and "
+    "--tree do not apply to it.",
     ls_examples,
     { ls_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
-    { "every model was read", "--match found no tensor at all",
-      "a model could not be read, or the usage was wrong" },
+    { "every model was read", "--match found no tensor",
+      "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_ls,
 };

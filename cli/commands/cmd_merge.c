@@ -21,8 +21,8 @@ static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
     if (count >= of) return;
     cli_text(&c->err, "safetensors: note: ");
     cli_escaped(&c->err, sft_span_cstr(path));
-    cli_printf(&c->err, ": by this name there are %" PRIu64 " files, of which %" PRIu64
-                        " %s merged\n", of, count, count == 1 ? "is" : "are");
+    cli_printf(&c->err, ": one of %" PRIu64 " shards by its name, but only %" PRIu64 " %s given\n",
+               of, count, count == 1 ? "is" : "are");
 }
 
 static void tell_all_missing(cli *c, const cli_parts *parts) {
@@ -67,22 +67,22 @@ static int run_merge(cli *c, char **operands, size_t count) {
 
 static const cli_example merge_examples[] = {
     { "safetensors merge model.safetensors.index.json -o model.safetensors",
-      "the shards of a model, as one file" },
+      "the shards of a model, in one file" },
     { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
       "the tensors of both" },
     { NULL, NULL },
 };
 
 const cli_command cli_merge_command = {
-    "merge", "IN... -o OUT", "put shards, or several files, into one file",
+    "merge", "IN... -o OUT", "merge shards or several files into one file",
     "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
-    "writer. IN is a file, an index (all its shards) or a folder (all models in it). A tensor's "
-    "name must not be there twice. The metadata of all files are put together; of a key that "
-    "several have, the first file's value is kept, and a note says so.\n"
-    "OUT appears whole or not at all.",
+    "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
+    "of the same name are an error. The metadata of all files is combined; if several files have "
+    "a key, the value of the first is kept, and a note says so.\n"
+    "OUT is written atomically.",
     merge_examples,
     { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
-    { "OUT was written", NULL, "an input could not be read, OUT not be written, or the usage was "
-      "wrong" },
+    { "OUT was written", NULL,
+      "an input could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_merge,
 };

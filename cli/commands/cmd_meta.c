@@ -74,7 +74,7 @@ static void show_value(cli *c, sft_span value) {
 
 static void no_such_key(cli *c, const char *path, const char *key) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected the key \"%s\", found none", key);
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no such key: \"%s\"", key);
     err.hint = "safetensors meta list shows the keys";
     cli_refuse(c, path, &err);
 }
@@ -122,7 +122,8 @@ typedef struct meta_change {
     size_t count;
     bool is_scrub, is_rm;
     sft_span *listed; /* keys removed from the file in hand */
-    size_t listed_count, missing;
+    size_t listed_count;
+    const sft_span *missing; /* the first key that is not there, or NULL */
     sft_span *rewritten; /* keys that scrub has left something of */
     size_t rewritten_count;
     const char **reasons, **rewritten_reasons; /* of scrub */
@@ -175,7 +176,7 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
             code = sft_edit_remove(edit, pair->key, err);
             change->listed[change->listed_count++] = pair->key;
         } else {
-            change->missing++;
+            if (!change->missing) change->missing = &pair->key;
         }
     }
     return code;
@@ -200,18 +201,30 @@ static sft_code say_change(cli *c, const char *path, const meta_change *change,
     return SFT_OK;
 }
 
+/* A key that rm did not find; the result object says nothing of it. */
+static void tell_missing(cli *c, const char *path, sft_span key) {
+    cli_status(c, CLI_NO);
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_escaped(&c->err, sft_span_cstr(path));
+    cli_text(&c->err, ": no such key: ");
+    cli_quoted(&c->err, key);
+    cli_text(&c->err, "\n");
+}
+
 static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err) {
     meta_change *change = ctx;
     sft_edit *edit;
     sft_edit_report report;
-    change->listed_count = change->missing = change->rewritten_count = 0;
+    change->listed_count = change->rewritten_count = 0;
+    change->missing = NULL;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = say_change(c, path, change, &report, err);
     sft_edit_close(edit);
-    if (!code && change->is_rm && change->missing > 0) cli_status(c, CLI_NO);
+    if (!code && change->is_rm && change->missing) tell_missing(c, path, *change->missing);
     return code;
 }
 
@@ -324,10 +337,6 @@ static int change_pairs(cli *c, char **operands, size_t count, size_t each) {
         cli_complain(c, c->set.from_json ? c->set.from_json : c->set.thumbnail, &err);
     } else {
         change_one(c, operands[0], &change);
-        if (change.is_rm && change.missing > 0) {
-            cli_flush(&c->out);
-            cli_printf(&c->err, "safetensors: %zu of the keys were not there\n", change.missing);
-        }
     }
     cli_results_end(c);
     sfti_arena_free(&change.arena);
@@ -335,7 +344,8 @@ static int change_pairs(cli *c, char **operands, size_t count, size_t each) {
 }
 
 static int meta_set(cli *c, char **operands, size_t count) {
-    if (count % 2 == 0) return usage(c, "FILE and pairs of KEY and VALUE, found a KEY alone");
+    if (count % 2 == 0)
+        return usage(c, "FILE and pairs of KEY and VALUE, found a KEY without a VALUE");
     if (count == 1 && !c->set.from_json && !c->set.thumbnail)
         return usage(c, "FILE KEY VALUE, --from-json or --thumbnail, found FILE alone");
     return change_pairs(c, operands, count, 2);
@@ -425,51 +435,53 @@ static int run_meta(cli *c, char **operands, size_t count) {
 
 static const cli_option meta_options[] = {
     { 0, "to-json", NULL, CLI_FLAG, 1, offsetof(cli_settings, to_json),
-      "list: print the metadata alone, as one JSON object" },
+      "list: print only the metadata, as one JSON object" },
     { 0, "from-json", "FILE", CLI_WORD, 0, offsetof(cli_settings, from_json),
-      "set: all pairs of this JSON object; null removes, what is no string is kept as its JSON "
-      "text; - is standard input" },
+      "set: all pairs of this JSON object; null removes a key, a value that is not a string is "
+      "stored as its JSON text; - is standard input" },
     { 0, "thumbnail", "IMG", CLI_WORD, 0, offsetof(cli_settings, thumbnail),
       "set: modelspec.thumbnail, from a JPEG, PNG, WebP or GIF file" },
     { 0, "keep", "KEY", CLI_MANY, 0, offsetof(cli_settings, keep),
-      "scrub: leave this key (a glob); may be given again" },
+      "scrub: do not touch this key (a glob); may be repeated" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example meta_examples[] = {
     { "safetensors meta list model.safetensors", "all keys and values" },
     { "safetensors meta set model.safetensors modelspec.title \"Neon City\"",
-      "at once, whatever the size of the file" },
-    { "safetensors meta rm model.safetensors ss_output_name", "one key less" },
+      "fast, whatever the size of the file" },
+    { "safetensors meta rm model.safetensors ss_output_name", "remove a key" },
     { "safetensors meta scrub lora.safetensors --keep ss_tag_frequency",
-      "without paths, folder names, session ids, workflows" },
+      "remove paths, folder names, session ids, workflows" },
     { "safetensors meta --to-json model.safetensors | jq . | "
-      "safetensors meta --from-json - other.safetensors", "from one model to another" },
+      "safetensors meta --from-json - other.safetensors",
+      "copy metadata from one model to another" },
     { "safetensors meta set model.safetensors --thumbnail preview.png",
-      "a picture that programs show" },
+      "a preview image that programs show" },
     { NULL, NULL },
 };
 
 const cli_command cli_meta_command = {
     "meta", "list|get|set|rm|scrub|recover FILE [KEY [VALUE]]...",
-    "show and change a model's metadata, in place",
+    "show and edit metadata in place",
     "list shows all pairs (of many files too), get one value, set adds or changes pairs, rm "
-    "removes them. scrub removes what may tell of you or your machine: values with absolute "
+    "removes them. scrub removes what may identify you or your machine: values with absolute "
     "paths, e-mail addresses, names of users, folders and machines, session ids, secrets, whole "
-    "configurations and workflows, pictures that carry such things; counts of tags stay, under "
-    "numbers in place of folders. It says what and why, and the file's new SHA-256. Tensors are "
-    "not touched, and of the header only the text of what changes.\n"
-    "A change that fits the header's padding is written in place, under a journal beside the "
-    "file. Else the header grows: by a new file that shares the data's blocks, by blocks that "
-    "come in before the data, or by a copy, whichever the file system can; what was done is "
-    "printed. Room for later changes is left. After a crash in the middle other commands say "
-    "so, and recover mends the file; so does any command that changes it.\n"
-    "Of a model with an index the index's own metadata are shown and changed; --each-shard "
-    "goes to its files. With -o OUT the file stays as it is and a changed copy is written.",
+    "configurations and workflows, images that carry such things; tag counts stay, under numbers "
+    "instead of folder names. It prints what it removes and why, and the new SHA-256 of the "
+    "file. Tensors are not touched, and of the header only the text that changes.\n"
+    "A change that fits the padding of the header is written in place, under a journal next to "
+    "the file. Otherwise the header grows: by a new file that shares the blocks of the data, by "
+    "inserting blocks before the data, or by a copy, depending on the file system; the method "
+    "used is printed. Space is left for later changes. After a crash in the middle, other "
+    "commands report it, and recover repairs the file; so does any command that edits it.\n"
+    "For a model with an index, the metadata of the index itself is shown and changed; "
+    "--each-shard edits its files. With -o OUT the file stays as it is and a changed copy is "
+    "written.",
     meta_examples,
     { meta_options, cli_editing_options, cli_writing_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
-    { "done, also when there was nothing to change", "a key is not there (get, rm)",
-      "a file could not be read or written, or the usage was wrong" },
+    { "done, also if there was nothing to change", "a key does not exist (get, rm)",
+      "a file could not be read or written, or a usage error" },
     1, SIZE_MAX, run_meta,
 };

@@ -17,7 +17,7 @@ static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, s
     const put_input *in = ctx;
     sft_code code = in->inner.read_at(in->inner.ctx, offset, into, len, got, err);
     if (code && os_stop_signal())
-        return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "stopped by a signal");
+        return sfti_fail_cancelled(err);
     return code;
 }
 
@@ -31,25 +31,6 @@ static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *er
 }
 
 /* ── The command ── */
-
-static void say_put(cli *c, const char *path, const sft_edit_report *report) {
-    cli_edit_result result = { .path = path, .report = report,
-                               .changed = report->method != SFT_EDIT_NONE };
-    if (cli_is_json(c)) {
-        cli_edit_say(c, &result);
-        return;
-    }
-    const char *output = c->set.output, *method = sft_edit_method_name(report->method);
-    bool place = report->method == SFT_EDIT_PLACE;
-    cli_escaped(&c->out, sft_span_cstr(output ? output : path));
-    if (output)
-        cli_text(&c->out, c->set.dry_run ? ": would be written\n" : ": written\n");
-    else if (report->method == SFT_EDIT_NONE)
-        cli_text(&c->out, ": nothing to change\n");
-    else
-        cli_printf(&c->out, ": %s %s%s\n", c->set.dry_run ? "would be changed" : "changed",
-                   place ? "" : "by ", method);
-}
 
 static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *edit,
                           sft_edit_report *report, sft_error *err) {
@@ -69,9 +50,12 @@ static sft_code put_file(cli *c, const char *path, const char *name, sft_error *
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
     code = put_bytes(c, path, name, edit, &report, err);
-    if (!code) say_put(c, path, &report);
     sft_edit_close(edit);
-    return code;
+    if (code) return code;
+    cli_edit_result result = { .path = path, .report = &report, .same_header = true,
+                               .changed = report.method != SFT_EDIT_NONE };
+    cli_edit_say(c, &result);
+    return SFT_OK;
 }
 
 /* The file of a model in several that holds the tensor: *file is in set, which is to be
@@ -112,36 +96,36 @@ static int run_put(cli *c, char **operands, size_t count) {
 }
 
 static const cli_example put_examples[] = {
-    { "safetensors put model.safetensors bias < bias.bin", "as many bytes as the tensor has" },
+    { "safetensors put model.safetensors bias < bias.bin",
+      "the exact number of bytes of the tensor" },
     { "safetensors put --safe model.safetensors bias < bias.bin",
-      "who has the file open keeps the old one" },
+      "readers with the file open keep the old one" },
     { "safetensors cat --as raw a.safetensors w | safetensors put b.safetensors w",
-      "from one model to another" },
+      "copy a tensor from one model to another" },
     { NULL, NULL },
 };
 
 static const cli_option put_options[] = {
     { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
-      "write a new file beside the old one and let it take its name, also where the bytes "
-      "would go in place" },
+      "write a new file and rename it over the old one, even if the bytes would fit in place" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 const cli_command cli_put_command = {
-    "put", "FILE TENSOR", "replace the bytes of a tensor by standard input",
+    "put", "FILE TENSOR", "replace a tensor's bytes from standard input",
     "Reads exactly as many bytes as the tensor has, as stored: packed, little-endian. Fewer or "
-    "more are refused, and nothing is changed.\n"
-    "Up to 64 MiB are written in place, under a journal beside the file, so that a crash leaves "
-    "the old bytes or the new ones after \"meta recover\"; more, and with --safe any, by a new "
-    "file that takes the old one's name: one that shares the other bytes where the file system "
-    "can, else a copy. Which it was is printed. With -o OUT the file stays as it is and a "
-    "changed copy is written.\n"
-    "Of a model with an index, only the file that holds the tensor is written. The header, mode "
+    "more bytes are an error, and nothing is changed.\n"
+    "Up to 64 MiB are written in place under a journal next to the file, so that after a crash "
+    "\"meta recover\" restores the old bytes or completes the new ones. More than that, and "
+    "anything with --safe, is written to a new file that is renamed over the old one; it shares "
+    "the unchanged bytes if the file system can, and is a copy otherwise. The method used is "
+    "printed. With -o OUT the file stays as it is and a changed copy is written.\n"
+    "For a model with an index, only the file that holds the tensor is written. The header, mode "
     "and all other bytes are kept.",
     put_examples,
     { put_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_common_options, NULL },
-    { "the bytes were replaced", "there is no tensor of that name",
-      "FILE could not be read or written, or the usage was wrong" },
+    { "the bytes were replaced", "no tensor has this name",
+      "FILE could not be read or written, or a usage error" },
     2, 2, run_put,
 };

@@ -234,7 +234,7 @@ static sft_code new_names(renaming *r, const sft_set *set, const sft_file *file,
     for (size_t i = 0; i < r->map_count; i++) {
         if (r->used[i]) continue;
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps[i].key,
-                                "expected a tensor of this name for --map, found none");
+                                "expected a tensor of this name, found none");
     }
     return SFT_OK;
 }
@@ -304,22 +304,22 @@ static int run_rename(cli *c, char **operands, size_t count) {
 
 static const cli_option rename_options[] = {
     { 0, "map", "OLD=NEW", CLI_MANY, 0, offsetof(cli_settings, map),
-      "this tensor; may be given again, also to let two change names" },
+      "rename this tensor; may be repeated, also to swap two names" },
     { 0, "regex", "s/RE/TO/", CLI_MANY, 0, offsetof(cli_settings, regex),
-      "an extended regular expression and what goes in its place, where & is all that matched and "
-      "a backslash with 1 to 9 a group; g at the end: everywhere; may be given again" },
+      "replace matches of an extended regular expression; in TO, & is the match and a "
+      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated" },
     { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
-      "take this away where a name begins with it" },
+      "remove this prefix from names that have it" },
     { 0, "add-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, add_prefix),
-      "put this before names" },
+      "prepend this to names" },
     { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
-      "only tensors whose name matches; --map goes its own way" },
+      "only tensors whose name matches; does not affect --map" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example rename_examples[] = {
     { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
-      "as another program expects it" },
+      "the names another program expects" },
     { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
     { "safetensors rename model.safetensors --regex 's/^layers\\.([0-9]+)/blocks.\\1/' --dry-run",
       "which names would change" },
@@ -327,19 +327,18 @@ static const cli_example rename_examples[] = {
 };
 
 const cli_command cli_rename_command = {
-    "rename", "FILE", "other names for tensors, in place",
-    "Only the names in the header change, as meta changes metadata: at once if they fit, and "
-    "whole or not at all. A tensor named by --map gets that name; every other name goes through "
-    "--strip-prefix, each --regex and --add-prefix, in this order. Renamings are done all at "
-    "once. If two tensors would have one name nothing is done.\n"
-    "Of a model with an index, the files whose tensors change names are written under fresh "
-    "names, then the index, then the old files are removed if no index in the folder names them. "
-    "With -o, OUT is a new file, or for a model with an index a new or empty folder.",
+    "rename", "FILE", "rename tensors in place",
+    "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
+    "atomically. A tensor named by --map gets that name; every other name goes through "
+    "--strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
+    "together. If two tensors would get one name, nothing is done.\n"
+    "For a model with an index, the shards whose tensors are renamed are written under new "
+    "names, then the index, then the old shards are removed unless another index in the folder "
+    "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
     rename_examples,
     { rename_options, cli_editing_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
-    { "done, also when no name changes", "there is no tensor of a name given with --map",
-      "the model could not be read or written, two tensors would have one name, or the usage was "
-      "wrong" },
+    { "done, also if no name changes", "no tensor has a name given with --map",
+      "the model could not be read or written, two tensors would get one name, or a usage error" },
     1, 1, run_rename,
 };

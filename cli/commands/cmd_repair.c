@@ -151,39 +151,38 @@ static int run_repair(cli *c, char **operands, size_t count) {
 
 static const cli_option repair_options[] = {
     { 0, "clean", "DIR", CLI_WORD, 0, offsetof(cli_settings, clean),
-      "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in this "
-      "folder; nothing may be writing there" },
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "tell of each thing that was found" },
+      "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
+      "this folder, to which nothing may be writing" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose), "report every finding" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example repair_examples[] = {
-    { "safetensors repair broken.safetensors -o fixed.safetensors", "say what was wrong, and "
-      "write it anew" },
-    { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run", "can it be "
-      "repaired?" },
+    { "safetensors repair broken.safetensors -o fixed.safetensors",
+      "report what is wrong and write a valid file" },
+    { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
+      "can it be repaired?" },
     { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
     { "safetensors repair --clean ~/models", "remove what a crash left" },
     { NULL, NULL },
 };
 
 const cli_command cli_repair_command = {
-    "repair", "IN -o OUT|--in-place", "write a bad file anew as a valid one",
-    "Mends what has one meaning: bytes after the last tensor, NULs or no padding after the "
-    "header, bytes that belong to no tensor, bytes that belong to two, names and metadata keys "
-    "given twice (the last counts, as in the official reader), metadata that are no strings, "
-    "entries spelled oddly, the layout of 2022. A line tells of each thing found and what became "
-    "of it. The bytes of the tensors are copied as they are.\n"
-    "A file that is cut short, whose shapes do not fit its bytes or whose header is no JSON "
+    "repair", "IN -o OUT|--in-place", "rewrite a damaged file as a valid one",
+    "Repairs damage that has only one interpretation: bytes after the last tensor, NULs or no "
+    "padding after the header, bytes that belong to no tensor or to two, names and metadata keys "
+    "given twice (the last counts, as in the official reader), metadata values that are not "
+    "strings, oddly spelled entries, the 2022 layout. Prints a line for each finding and its "
+    "repair. The bytes of the tensors are copied unchanged.\n"
+    "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
     "cannot be repaired: nothing is written, and the message is that of check.\n"
-    "Of a model in several files (an index, or a folder with one) each file is written anew into "
-    "the folder OUT, new or empty, and the index with every tensor in the shard that has it and "
+    "For a model in several files (an index, or a folder with one), each file is rewritten into "
+    "the folder OUT, new or empty, and the index names every tensor in the shard that has it and "
     "the right total_size. A folder with all shards of a model and no index gets one.",
     repair_examples,
     { repair_options, cli_in_place_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
-      "IN could not be read, OUT not be written, or the usage was wrong" },
+      "IN could not be read, OUT could not be written, or a usage error" },
     0, 1, run_repair,
 };

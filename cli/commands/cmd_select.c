@@ -157,34 +157,34 @@ int cli_select_without(cli *c, char **operands, size_t count) {
 
 static const cli_option select_options[] = {
     { 'k', "keep", "GLOB", CLI_MANY, 0, offsetof(cli_settings, keep),
-      "only tensors whose name matches; may be given again" },
+      "only tensors whose name matches; may be repeated" },
     { 'd', "drop", "GLOB", CLI_MANY, 0, offsetof(cli_settings, drop),
-      "no tensors whose name matches; may be given again" },
+      "no tensors whose name matches; may be repeated" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example select_examples[] = {
     { "safetensors select model.safetensors -o text.safetensors --keep 'text_model.*'",
       "only the text encoder" },
-    { "safetensors select model.safetensors --in-place --drop 'vae.*'", "away with them" },
+    { "safetensors select model.safetensors --in-place --drop 'vae.*'", "remove the VAE" },
     { "safetensors select model.safetensors -o lean.safetensors --drop '*.ema' --drop '*_ema'",
-      "without what only training needs" },
+      "without weights that only training needs" },
     { NULL, NULL },
 };
 
 const cli_command cli_select_command = {
-    "select", "IN -o OUT|--in-place", "write a model with some of its tensors",
-    "A tensor goes to OUT if its name matches one of --keep (all do when there is none) and none "
-    "of --drop. In a GLOB * stands for any bytes, ? for one character, [a-z] for a set. Bytes "
-    "and metadata are kept.\n"
-    "A model of several files becomes one file if OUT ends in .safetensors or .sft; else OUT is "
-    "a new or empty folder for its shards and their index. With --in-place the shards that lose "
-    "tensors are written under fresh names, then the index, then the old ones are removed if no "
-    "index in the folder names them.",
+    "select", "IN -o OUT|--in-place", "keep or drop some of the tensors of a model",
+    "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
+    "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
+    "metadata are kept.\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
+    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
+    "that lose tensors are written under new names, then the index, then the old shards are "
+    "removed unless another index in the folder names them.",
     select_examples,
     { select_options, cli_in_place_options, cli_writing_options, cli_json_options,
       cli_reading_options, cli_common_options, NULL },
     { "OUT was written", "no tensor is left; nothing was written",
-      "IN could not be read, OUT not be written, or the usage was wrong" },
+      "IN could not be read, OUT could not be written, or a usage error" },
     1, 1, run_select,
 };

@@ -48,51 +48,51 @@ static int run_split(cli *c, char **operands, size_t count) {
 
 static const cli_option split_options[] = {
     { 0, "max-size", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_size),
-      "bytes of tensors in a shard at most: 5GB (the default), 500MiB; a larger tensor has one "
-      "of its own" },
+      "maximum bytes of tensors in a shard: 5GB (the default), 500MiB; a larger tensor gets a "
+      "shard of its own" },
     { 0, "count", "N", CLI_WORD, 0, offsetof(cli_settings, count),
-      "instead: so many shards, as even as can be" },
+      "write this many shards of about equal size instead" },
     { 0, "name", "STEM", CLI_WORD, 0, offsetof(cli_settings, stem),
-      "how the names of the files begin; model unless given" },
+      "how the file names begin (default: model)" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_option split_writing[] = {
     { 'o', "output", "DIR", CLI_WORD, 0, offsetof(cli_settings, output),
-      "the folder for shards and index: new, or empty" },
+      "the folder for shards and index, new or empty" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
-      "say what would be done, write nothing" },
+      "print what would be done; write nothing" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
-      "do not wait until the disk has it; a power cut may then lose it" },
+      "do not fsync; a power failure may then lose the result" },
     { 0, "keep-mtime", NULL, CLI_FLAG, 1, offsetof(cli_settings, keep_mtime),
-      "give each file the time of the last change of what its tensors come from" },
+      "give each file the modification time of the file its tensors come from" },
     { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, offsetof(cli_settings, in_place_unsafe),
-      "where the file system cannot rename (mounted object stores): write each file "
-      "where it belongs; a crash may leave one that is not whole" },
+      "for file systems that cannot rename (mounted object stores): write each file under its "
+      "final name; a crash may leave a partial one" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
 static const cli_example split_examples[] = {
     { "safetensors split model.safetensors -o model", "shards of at most 5 GB" },
-    { "safetensors split model.safetensors -o model --count 4", "four of them" },
+    { "safetensors split model.safetensors -o model --count 4", "four shards" },
     { "safetensors split model.safetensors -o model --max-size 500MB --dry-run",
-      "which files would there be?" },
+      "which files would be written?" },
     { NULL, NULL },
 };
 
 const cli_command cli_split_command = {
-    "split", "IN -o DIR", "cut a model into several files and an index",
-    "Writes shards and their index into DIR, named as transformers names them: "
+    "split", "IN -o DIR", "split a model into shards with an index",
+    "Writes shards and their index into DIR, with the names that transformers uses: "
     "model-00001-of-00003.safetensors and model.safetensors.index.json. Tensors are taken in "
-    "natural order of their names (layer 2 before layer 10), are never cut, and keep every byte; "
-    "each shard has the model's metadata. Where one shard is enough it is model.safetensors, "
-    "without an index. IN may be an index, too: the model is cut anew.\n"
-    "DIR must be new or empty. The index is written last: where it is, all shards are. On any "
-    "failure, and when interrupted, nothing is left.",
+    "natural order of their names (layer 2 before layer 10), are never split, and keep every "
+    "byte; each shard has the metadata of the model. If one shard is enough, it is "
+    "model.safetensors without an index. IN may itself be an index.\n"
+    "DIR must be new or empty. The index is written last: if it exists, all shards do. After a "
+    "failure or an interruption nothing is left.",
     split_examples,
     { split_options, split_writing, cli_json_options, cli_reading_options, cli_common_options,
       NULL },
     { "shards and index were written", NULL,
-      "IN could not be read, DIR not be written, or the usage was wrong" },
+      "IN could not be read, DIR could not be written, or a usage error" },
     1, 1, run_split,
 };

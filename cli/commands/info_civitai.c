@@ -28,8 +28,8 @@ static bool number_option(cli *c, const char *option, const char *text, uint64_t
     sft_error err = SFT_ERROR_INIT;
     if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --%s from %" PRIu64 " to %" PRIu64 ", found \"%s\"", option, least, most,
-              text);
+              "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"", least,
+              most, option, text);
     return tell_usage(c, &err);
 }
 
@@ -41,7 +41,8 @@ static bool site_url(cli_civitai *site) {
     bool fits = cli_url_is_http(url) && len < CLI_URL_ROOM / 2 && !strpbrk(url, "?#");
     if (!fits) {
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected --civitai-url an http or https URL without a user, found \"%s\"", url);
+                  "expected an http or https URL without a user for --civitai-url, found \"%s\"",
+                  url);
         return tell_usage(site->c, &err);
     }
     char *copy = sfti_take(&site->c->alloc, CLI_URL_ROOM);
@@ -126,7 +127,7 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
         done = found.len > 0 && *found.data == bracket && cli_raw_check(found);
         if (!done)
             sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
-                      "expected JSON that begins with %c in answer, found something else",
+                      "expected a JSON answer that begins with %c, found something else",
                       bracket);
         else if (!(copy = sfti_arena_take(&site->arena, found.len + 1)))
             done = false, sfti_fail_memory(&err, found.len);
@@ -341,7 +342,7 @@ bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     cli_http_reply reply = { .body = { .alloc = site->c->alloc } };
     if (!cli_url_same_site(site->url, url)) {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
-                  "expected a picture on the site's hosts, found another: it is not fetched");
+                  "expected an image on the site's hosts, found another host: not fetched");
         err.hint = NULL;
         cli_complain(site->c, url, &err);
         return false;

@@ -94,7 +94,7 @@ static bool has_same_weights(const sft_node *root, sft_span source) {
 
 static const char *cause_of(const sft_node *root, const sft_node *mismatch) {
     return has_same_weights(root, sft_node_text(mismatch, "source"))
-               ? ": the same weights, other metadata"
+               ? ": the same weights, different metadata"
                : ": another file, or changed since";
 }
 

@@ -429,7 +429,7 @@ static void beside_sections(cli *c, const sft_node *root) {
     for (const sft_node *one = sidecars ? sidecars->first : NULL; one; one = one->next) {
         sft_span error = sft_node_text(one, "error");
         if (!error.len && !verbose) continue;
-        cli_label_key(c, error.len ? "! beside" : "beside");
+        cli_label_key(c, error.len ? "! sidecar" : "sidecar");
         cli_escaped_cut(&c->out, sft_node_text(one, "path"), 60);
         part_text(&(parts_line){ c, "", 1 }, "", error, "");
         cli_text(&c->out, "\n");

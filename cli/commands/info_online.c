@@ -260,11 +260,11 @@ void cli_online_summary(const cli_online *online) {
     cli_escaped(out, sft_span_cstr(online->site.url));
     cli_printf(out, "\nwould hash %" PRIu64 " file%s, %s (%" PRIu64 " bytes)\n", online->hashed,
                plural(online->hashed), cli_size_text(online->bytes, room), online->bytes);
-    cli_printf(out, "without hashing: %" PRIu64 " by the cache, %" PRIu64
-               " by what a file beside records, %" PRIu64 " unknown last week\n",
+    cli_printf(out, "without hashing: %" PRIu64 " cached, %" PRIu64
+               " recorded in a sidecar, %" PRIu64 " unknown to the server this week\n",
                online->remembered, online->claimed, online->skipped);
     cli_printf(out, "would send %" PRIu64 " request%s by SHA-256, then at most %" PRIu64
-               " by AutoV3 and %" PRIu64 " for models; nothing was sent\n", online->posts,
+               " by AutoV3 and %" PRIu64 " for models\n", online->posts,
                plural(online->posts), online->gets, online->pages);
 }
 
@@ -272,19 +272,19 @@ void cli_online_summary(const cli_online *online) {
 
 const cli_option cli_online_options[] = {
     { 0, "online", NULL, CLI_FLAG, 1, AT(online),
-      "ask CivitAI about the files, by SHA-256 and AutoV3: they are computed, and sent" },
+      "look the files up on CivitAI; computes their SHA-256 and AutoV3 digests and sends them" },
     { 0, "save", NULL, CLI_FLAG, 1, AT(save),
-      "with --online: keep the answers as NAME.civitai.info, and a first NAME.preview picture" },
+      "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
     { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
-      "with --online: only say how much would be hashed and asked" },
+      "with --online: only print what would be hashed and requested" },
     { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
-      "ask another server (default: " CLI_CIVITAI_URL ")" },
+      "use another server (default: " CLI_CIVITAI_URL ")" },
     { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),
-      "longest time of one request (default: 60)" },
+      "maximum time of a request (default: 60)" },
     { 0, "connect-timeout", "SECONDS", CLI_WORD, 0, AT(connect_timeout),
-      "longest time until the server is reached (default: 10)" },
+      "maximum time to connect (default: 10)" },
     { 0, "retries", "N", CLI_WORD, 0, AT(retries),
-      "ask again so often where the server is busy (default: 3)" },
-    { 0, "proxy", "URL", CLI_WORD, 0, AT(proxy), "go through this proxy (default: none)" },
+      "number of retries while the server is busy (default: 3)" },
+    { 0, "proxy", "URL", CLI_WORD, 0, AT(proxy), "use this proxy (default: none)" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };

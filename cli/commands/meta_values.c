@@ -132,7 +132,7 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
     while (text.len && strchr(" \t\r\n", *text.data)) text.data++, text.len--;
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a JSON object, found %s",
-              cli_raw_check(text) ? "another value" : "what is no JSON");
+              cli_raw_check(text) ? "another value" : "invalid JSON");
     err->hint = NULL;
     return SFT_BAD_ARGUMENT;
 }

@@ -494,7 +494,7 @@ static sft_code write_model_anew(repair_model *m, sft_error *err) {
 
 static sft_code need_folder(sft_error *err) {
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected -o DIR for a model in several files, found none");
+              "expected -o DIR, found none");
     err->hint = NULL;
     return SFT_BAD_ARGUMENT;
 }

@@ -192,11 +192,11 @@ static void *make_headers(const curl_library *lib, const cli_http_request *reque
 
 static sft_code exchange_failed(const curl_session *s, const curl_exchange *x, int found,
                                 const char *text, sft_error *err) {
-    if (os_stop_signal()) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "interrupted");
+    if (os_stop_signal()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->reply->body.len);
     if (x->too_much)
         return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected at most %llu bytes in answer, found more",
+                         "expected an answer of at most %llu bytes, found more",
                          (unsigned long long)x->request->most);
     return sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET, "%s",
                      *text ? text : s->lib.easy_strerror(found));

@@ -11,11 +11,10 @@
 
 const cli_option cli_editing_options[] = {
     { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
-      "write a new file beside the old one and let it take its name, also where the change "
-      "would fit in place" },
+      "write a new file and rename it over the old one, even if the change would fit in place" },
     { 0, "each-shard", NULL, CLI_FLAG, 1, offsetof(cli_settings, each_shard),
-      "of a model with an index, change each of its files: each whole or not at all, but not "
-      "all at once" },
+      "for a model with an index, change its files instead: each atomically, but not all "
+      "together" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -75,13 +74,13 @@ static void say_list(cli *c, const char *what, const sft_span *keys, size_t coun
     }
 }
 
-static const char *said_method(const cli_edit_result *r) {
-    if (!r->report) return "by a new index";
+static const char *method_words(const cli_edit_result *r) {
+    if (!r->report) return " (index rewritten)";
     switch (r->report->method) {
-    case SFT_EDIT_REFLINK: return "by reflink: a new file that shares the data";
-    case SFT_EDIT_INSERT: return "by insert: the header has grown in place";
-    case SFT_EDIT_COPY: return "by copy: a new file";
-    default: return "in place";
+    case SFT_EDIT_REFLINK: return " (file rewritten, data shared by reflink)";
+    case SFT_EDIT_INSERT: return " in place (header grown)";
+    case SFT_EDIT_COPY: return " (file rewritten)";
+    default: return " in place";
     }
 }
 
@@ -93,10 +92,10 @@ static void say_result(cli *c, const cli_edit_result *r) {
     else if (!r->changed)
         cli_text(&c->out, ": nothing to change");
     else
-        cli_printf(&c->out, ": %s %s", c->set.dry_run ? "would be changed" : "changed",
-                   said_method(r));
-    if (r->report && (r->changed || c->set.output))
-        cli_printf(&c->out, "; %" PRIu64 " byte%s of the header to spare", r->report->spare,
+        cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
+                   method_words(r));
+    if (r->report && !r->same_header && (r->changed || c->set.output))
+        cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
                    r->report->spare == 1 ? "" : "s");
     cli_text(&c->out, "\n");
     if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
@@ -264,11 +263,10 @@ void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
 /* Each file is whole, whatever happens; the model of them is not. */
 static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
     if (done == 0 || c->set.dry_run) return;
-    cli_text(&c->err, "safetensors: note: of the ");
-    cli_printf(&c->err, "%zu files of ", all);
+    cli_text(&c->err, "safetensors: note: ");
     cli_escaped(&c->err, sft_span_cstr(index));
-    cli_printf(&c->err, " %zu %s done before; each is whole, but they are not all alike now\n",
-               done, done == 1 ? "was" : "were");
+    cli_printf(&c->err, ": %zu of %zu files were updated before the failure; each is intact, but "
+                        "they no longer match\n", done, all);
 }
 
 /* Fails as long as no file was begun; afterwards it tells of that file itself. */
@@ -305,7 +303,7 @@ void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
     sft_code code;
     if (shards && c->set.output)
         code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected no -o with --each-shard, found one");
+                         "expected --each-shard without -o, found both");
     else
         code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
     if (code) cli_edit_fail(c, path, &err);

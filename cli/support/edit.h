@@ -20,6 +20,7 @@ typedef struct cli_edit_result {
     const char *path;
     const sft_edit_report *report; /* NULL: of an index, which changed or did not */
     bool changed;
+    bool same_header;       /* its spare bytes are not told */
     const char *what;       /* "removed", for the list; NULL: no list */
     const sft_span *listed; /* keys or names */
     size_t listed_count;
@@ -30,7 +31,7 @@ typedef struct cli_edit_result {
     const char *sha256; /* of the file, NULL when it was not computed */
 } cli_edit_result;
 
-/* "PATH: changed in place, ...", or the result object of --json. */
+/* "PATH: updated in place; ...", or the result object of --json. */
 void cli_edit_say(cli *c, const cli_edit_result *result);
 
 /* From here on files are opened to be changed as shards of this index: beneath its folder,

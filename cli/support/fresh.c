@@ -44,7 +44,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected an index beside the files it names, found a symbolic link to %s", real);
+              "expected an index in the folder of its shards, found a symbolic link to %s", real);
     if (err) err->hint = "give the path it leads to, or a new folder with -o";
     return SFT_IS_LINK;
 }
@@ -101,15 +101,16 @@ sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *er
     size_t len = slash ? (size_t)(slash - name) : 0;
     int fd;
     if (len == 0) return SFT_OK;
-    if (len >= sizeof above) return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open a folder");
+    if (len >= sizeof above)
+        return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open the folder of a shard");
     memcpy(above, name, len);
     above[len] = '\0';
     int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fd);
     if (!error) os_close(fd);
     if (!error || (error != ELOOP && error != EXDEV))
-        return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open a shard's folder") : SFT_OK;
+        return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard") : SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected a folder of its own for the shard, found a symbolic link in its path");
+              "expected a folder for the shard, found a symbolic link in its path");
     if (err) err->hint = "nothing is written through a link that a model's index names";
     return SFT_IS_LINK;
 }
@@ -128,7 +129,7 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     os_info info;
     int error = os_info_path(old, true, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     options.no_sync = set->no_sync != 0;
     options.in_place_unsafe = set->in_place_unsafe != 0;
     options.no_clobber = true;
@@ -178,9 +179,9 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
     int error = os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "look for other indexes in the folder");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     error = os_unlink_beneath(f->folder, shard);
-    return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove what the index names no more")
+    return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove the old shard")
                  : SFT_OK;
 }
 
@@ -230,12 +231,12 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     if (!error) return SFT_OK;
     if (error == EEXIST) {
         sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                  "expected a new or empty folder for -o, found one with files");
+                  "expected a new or empty folder, found files in it");
         err->hint = "a model of several files is never overwritten file by file: name a new "
                     "folder";
         return SFT_EXISTS;
     }
-    return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
+    return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");
 }
 
 /* Some file systems know no syncing of folders, and say so. */
@@ -259,7 +260,7 @@ static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, 
     folder->path[len] = '\0';
     int error = os_make_folder(folder->path, 0777);
     if (error == EEXIST) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder of a shard");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder of a shard");
     folder->before = fresh->made;
     fresh->made = folder;
     return cli_settle_folder(fresh->c, folder->path, true, err);

@@ -44,10 +44,10 @@ void cli_gathered_free(cli_gathered *gathered) {
 
 const cli_option cli_hashing_options[] = {
     { 0, "cache", "FILE", CLI_WORD, 0, offsetof(cli_settings, cache),
-      "remember digests in this file, by device, inode, size and times of change; what it "
-      "knows is not read again, unless it is to be verified" },
+      "cache digests in this file, keyed by device, inode, size and modification times; cached "
+      "files are not read again unless they are verified" },
     { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
-      "at most so many at once; 0, the default: one per processor" },
+      "at most this many threads; 0 (the default): one per processor" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
 };
 
@@ -58,8 +58,8 @@ bool cli_parse_threads(cli *c, uint32_t *out) {
     bool fine = cli_parse_number(text, THREADS_MOST, &value);
     *out = fine ? (uint32_t)value : 0;
     if (fine) return true;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected --threads a number, found \"%s\"",
-              text);
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a number for --threads, found \"%s\"", text);
     err.hint = NULL;
     cli_complain(c, NULL, &err);
     return false;

@@ -126,16 +126,19 @@ void cli_command_help(cli_out *out, const cli_command *command) {
     exits_text(out, command);
 }
 
+const char cli_overview_summary[] =
+    "inspect, check and edit .safetensors models without loading them";
+
 static const cli_example overview_examples[] = {
-    { "safetensors model.safetensors", "what is in this file (the same as info)" },
+    { "safetensors model.safetensors", "what is this model? (the same as info)" },
     { "safetensors ls model.safetensors", "its tensors" },
-    { "safetensors check -r ~/models", "which files of a tree are broken" },
+    { "safetensors check -r ~/models", "find invalid files in a tree" },
     { "safetensors cat model.safetensors x.weight[0]", "one row of a tensor" },
     { NULL, NULL },
 };
 
 void cli_overview(cli_out *out, const cli_command *const *commands) {
-    cli_text(out, "safetensors: look into .safetensors models without loading them\n");
+    cli_printf(out, "safetensors: %s\n", cli_overview_summary);
     examples_text(out, overview_examples);
     heading(out, "Commands:");
     for (; *commands; commands++)

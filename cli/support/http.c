@@ -128,11 +128,12 @@ static sft_code send_patiently(const cli_http *http, cli_http_manners *manners,
         sft_code code = http->send(http->ctx, request, reply, err);
         if (code || !is_busy(reply->status)) return code;
         if (tries == manners->retries)
-            return http_fail(err, SFT_IO_READ, "expected an answer, found status %ld again",
+            return http_fail(err, SFT_IO_READ, "expected an answer, found status %ld on every try",
                              reply->status);
         uint64_t wait = back_off(tries, reply->retry_after);
         if (wait > HTTP_WAIT_MOST)
-            return http_fail(err, SFT_IO_READ, "the server asks to come back in %ld seconds",
+            return http_fail(err, SFT_IO_READ,
+                             "expected an answer, found a request to wait %ld seconds",
                              reply->retry_after);
         nap(wait);
         if (os_stop_signal()) return http_fail(err, SFT_CANCELLED, "interrupted", 0);
@@ -156,8 +157,8 @@ sft_code cli_http_fetch(const cli_http *http, cli_http_manners *manners,
         if (code) return code;
         if (!is_redirect(reply->status)) break;
         if (hops == HTTP_REDIRECTS)
-            return http_fail(err, SFT_IO_READ, "expected an answer, found one redirect after "
-                             "another (status %ld)", reply->status);
+            return http_fail(err, SFT_IO_READ, "expected an answer, found too many redirects "
+                             "(status %ld)", reply->status);
         if (!cli_url_same_host(request->url, reply->location)) {
             sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
                       "expected an answer, found a redirect to another host: \"%s\"",

@@ -63,7 +63,7 @@ static bool block_input(walk *w, cli_input *input, const sft_error *err) {
 
 static bool add_blocked_folder(walk *w, const char *path, int os_errno) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_io_fail(&err, SFT_IO_OPEN, os_errno, "read this folder");
+    sfti_io_fail(&err, SFT_IO_OPEN, os_errno, "list the folder");
     return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
 }
 

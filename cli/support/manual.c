@@ -65,7 +65,7 @@ static void roff_exits(cli_out *out, const cli_command *command) {
         roff_line(out, command->exits[i]);
     }
     cli_text(out, ".TP\n.B 128+\\fIn\\fR\n");
-    cli_text(out, "signal\n.I n\nended the work.\n");
+    cli_text(out, "signal\n.I n\nended the command.\n");
 }
 
 static void roff_environment(cli_out *out) {
@@ -111,26 +111,26 @@ static void command_page(cli_out *out, const cli_command *command) {
 }
 
 static const char overview_about[] =
-    "Looks into .safetensors models: what they hold, whether they are valid, and their "
-    "tensors' values. Only the header and the bytes asked for are read; nothing in a file "
-    "is ever executed.\n"
-    "PATH is a file; a folder, whose models are taken (with -r those of its folders too); "
-    "an index (model.safetensors.index.json), which stands for one model with all its "
-    "shards; or - for standard input. Several paths are taken in turn, those of a folder in "
+    "Inspects .safetensors models: what they hold, whether they are valid, and the values of "
+    "their tensors; edits, converts, splits and merges them. Reads only the header and the bytes "
+    "asked for; nothing in a file is ever executed.\n"
+    "PATH is a file; a folder, which stands for the models in it (with -r also those of its "
+    "folders); an index (model.safetensors.index.json), which stands for one model with all its "
+    "shards; or - for standard input. Several paths are processed in turn, those of a folder in "
     "natural order (2 before 10), and a bad one does not stop the rest.\n"
     "Results go to standard output, messages to standard error. Text from files is escaped "
     "wherever people read it.\n"
-    "A first word that is no command but names a file is looked at with info.";
+    "A first word that is not a command but names a file is passed to info.";
 
 static const cli_example overview_exits[] = {
     { "0", "fine" },
     { "1", "the answer is no: invalid, not found, findings" },
-    { "2", "could not do it: usage, unreadable, failed for some of many" },
+    { "2", "an error: usage, unreadable, failed for some of many" },
     { NULL, NULL },
 };
 
 static void overview_page(cli_out *out, const cli_command *const *commands) {
-    roff_title(out, "safetensors", "look into .safetensors models without loading them");
+    roff_title(out, "safetensors", cli_overview_summary);
     cli_text(out, ".SH SYNOPSIS\n.B safetensors\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
                   "[\\fIPATH\\fR]...\n.br\n.B safetensors\n\\fIPATH\\fR\n");
     cli_text(out, ".SH DESCRIPTION\n");

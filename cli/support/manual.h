@@ -9,6 +9,7 @@ const cli_command *cli_command_named(const cli_command *const *commands, const c
 /* The likely meaning of a mistyped name, or NULL. */
 const char *cli_command_near(const cli_command *const *commands, const char *name);
 
+extern const char cli_overview_summary[];
 /* The overview of all commands, and the help of one. */
 void cli_overview(cli_out *out, const cli_command *const *commands);
 void cli_command_help(cli_out *out, const cli_command *command);

@@ -11,49 +11,49 @@
 const cli_option cli_common_options[] = {
     { 'h', "help", NULL, CLI_FLAG, 1, AT(help), "show this help" },
     { 0, "color", "auto|always|never", CLI_CHOICE, 0, AT(color),
-      "colour; auto: only on a terminal" },
+      "when to use colour; auto: only on a terminal" },
     END,
 };
 
 const cli_option cli_reading_options[] = {
     { 0, "level", "compat|default|strict", CLI_CHOICE, 0, AT(level),
-      "what is accepted: as the official package, that without doubtful headers, or only "
-      "what the written format allows" },
-    { 0, "legacy", NULL, CLI_FLAG, 1, AT(legacy),
-      "also read the layout of 2022 (offsets, float16)" },
+      "what to accept: what the official package does, that without ambiguous headers, or only "
+      "what the specification allows" },
+    { 0, "legacy", NULL, CLI_FLAG, 1, AT(legacy), "also read the 2022 layout (offsets, float16)" },
     END,
 };
 
 const cli_option cli_input_options[] = {
-    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive), "enter folders inside folders" },
+    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive), "search folders recursively" },
     END,
 };
 
 const cli_option cli_json_options[] = {
     { 0, "json", NULL, CLI_FLAG, CLI_JSON, AT(format), "one JSON object with all results" },
-    { 0, "jsonl", NULL, CLI_FLAG, CLI_JSONL, AT(format), "one JSON object a line per model" },
+    { 0, "jsonl", NULL, CLI_FLAG, CLI_JSONL, AT(format),
+      "one JSON object per model, each on a line" },
     END,
 };
 
 const cli_option cli_writing_options[] = {
-    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "where the result goes" },
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to OUT" },
     { 0, "force", NULL, CLI_FLAG, 1, AT(force),
-      "replace what is there already, also a file with several names (hard links)" },
-    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow),
-      "replace the file that a symbolic link leads to" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run), "say what would be done, write nothing" },
+      "overwrite an existing file, even one with several hard links" },
+    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run), "print what would be done; write nothing" },
     { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
-      "do not wait until the disk has it; a power cut may then lose it" },
+      "do not fsync; a power failure may then lose the result" },
     { 0, "keep-mtime", NULL, CLI_FLAG, 1, AT(keep_mtime),
-      "give the result the time of the last change of its input" },
+      "give the result the modification time of its input" },
     { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, AT(in_place_unsafe),
-      "where the file system cannot rename (mounted object stores): remove the old file, then "
-      "write the new one in its place; a crash between leaves it whole as a hidden file only" },
+      "for file systems that cannot rename (mounted object stores): remove the old file, then "
+      "write the new one; after a crash in between the only whole copy is a hidden temporary "
+      "file" },
     END,
 };
 
 const cli_option cli_in_place_options[] = {
-    { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "instead of -o: IN itself is replaced" },
+    { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "replace IN itself instead of writing OUT" },
     END,
 };
 
@@ -177,7 +177,7 @@ static sft_code take_value(parse *p, const cli_option *row, char *attached) {
     if (attached) return store_value(p, row, attached);
     if (p->at + 1 >= p->argc) {
         return parse_fail(p, "expected a value after --", sft_span_cstr(row->name),
-                          ", found the end of the line");
+                          ", found none");
     }
     return store_value(p, row, p->argv[++p->at]);
 }

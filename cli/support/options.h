@@ -87,11 +87,11 @@ typedef struct cli_command {
     int (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
 
-#define CLI_CSV_SAFE_HELP                                                                  \
-    "with --tsv: an apostrophe before a value that a spreadsheet would run as a formula (one " \
-    "that begins with = + - @ or a double quote)"
+#define CLI_CSV_SAFE_HELP                                                                   \
+    "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \
+    "that begin with = + - @ or a double quote)"
 
-#define CLI_CSV_SAFE_ALONE "expected --csv-safe with --tsv, found it without"
+#define CLI_CSV_SAFE_ALONE "expected --tsv with --csv-safe, found none"
 
 /* Shared tables, each ended by a row without name. */
 extern const cli_option cli_common_options[];  /* --help --color */

@@ -23,7 +23,7 @@ static sft_code refuse_link(const char *path, sft_error *err) {
     int error = os_real_path(path, real, sizeof real);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected a file of its own, found a symbolic link to %s", real);
+              "expected a file, found a symbolic link to %s", real);
     if (err) {
         err->hint = is_hub_blob(real)
                         ? "this is the cache of the Hugging Face hub, whose files are named by "
@@ -35,13 +35,13 @@ static sft_code refuse_link(const char *path, sft_error *err) {
 
 static sft_code refuse_names(uint32_t links, sft_error *err) {
     sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-              "expected a file of one name, found one of %u (hard links)", (unsigned)links);
+              "expected a file with one name, found %u hard links", (unsigned)links);
     if (err) err->hint = "--force changes this name only; the others keep the old file";
     return SFT_HARD_LINKS;
 }
 
 static sft_code refuse_existing(sft_error *err) {
-    sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "expected nothing at this path, found a file");
+    sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
     if (err) err->hint = "--force replaces it";
     return SFT_EXISTS;
 }
@@ -54,15 +54,14 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     int error = os_info_path(path, false, &info);
     *there = error != ENOENT;
     if (error == ENOENT && !in_place) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be written");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_DIR) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file or nothing at this path, found a folder");
+                         "expected a file, found a folder");
     }
     if (info.kind != OS_FILE && info.kind != OS_LINK) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file or nothing at this path, found something that is no "
-                         "regular file");
+                         "expected a file, found a pipe, device or socket");
     }
     if (!in_place && !c->set.force) return refuse_existing(err);
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
@@ -92,7 +91,7 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     os_info info;
     if (!input || strcmp(input, "-") == 0) return SFT_OK;
     int error = os_info_path(input, true, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_FILE) return SFT_OK;
     if (!in_place) cli_output_restrict(&options->mode, info.mode & 0777);
     options->has_mtime = c->set.keep_mtime != 0;

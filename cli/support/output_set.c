@@ -43,8 +43,7 @@ sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_erro
     os_info info;
     if (!c->set.keep_mtime) return SFT_OK;
     int error = os_info_path(path, true, &info);
-    if (error)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     *out = info.mtime_ns;
     return SFT_OK;
 }

@@ -249,8 +249,7 @@ uint64_t cli_spec_bytes(const sft_spec *spec) {
 
 void cli_parts_tell(cli *c, const cli_parts *parts) {
     if (parts->conflicts == 0) return;
-    cli_printf(&c->err, "safetensors: note: %zu metadata value%s of later files %s not taken: the "
-                        "first file has others under the same key%s\n",
-               parts->conflicts, parts->conflicts == 1 ? "" : "s",
-               parts->conflicts == 1 ? "was" : "were", parts->conflicts == 1 ? "" : "s");
+    cli_printf(&c->err, "safetensors: note: %zu metadata value%s ignored: an earlier file has "
+                        "another value for the key\n",
+               parts->conflicts, parts->conflicts == 1 ? "" : "s");
 }

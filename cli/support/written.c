@@ -49,10 +49,10 @@ static void say_files(cli *c, const cli_written *w) {
         const cli_written_file *file = &w->files[i];
         if (w->fresh && file->tensors == 0) {
             say_line(c, file->path, "would be removed");
-            cli_text(&c->out, "no tensor is left\n");
+            cli_text(&c->out, "no tensors left\n");
             continue;
         }
-        say_line(c, file->path, w->fresh ? "would be written under a fresh name"
+        say_line(c, file->path, w->fresh ? "would be rewritten under a new name"
                                          : "would be written");
         say_size(c, file);
     }
@@ -62,11 +62,11 @@ static void say_files(cli *c, const cli_written *w) {
 static bool say_fresh(cli *c, const cli_written *w) {
     size_t gone = 0;
     for (size_t i = 0; i < w->file_count; i++) gone += w->files[i].tensors == 0;
-    size_t anew = w->file_count - gone;
-    if (anew > 0) cli_printf(&c->out, "%zu file%s written anew, ", anew, anew == 1 ? "" : "s");
-    if (gone > 0 && anew > 0) cli_printf(&c->out, "%zu removed, ", gone);
-    if (anew == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
-    return anew > 0;
+    size_t kept = w->file_count - gone;
+    if (kept > 0) cli_printf(&c->out, "%zu file%s rewritten, ", kept, kept == 1 ? "" : "s");
+    if (gone > 0 && kept > 0) cli_printf(&c->out, "%zu removed, ", gone);
+    if (kept == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
+    return kept > 0;
 }
 
 static void say_human(cli *c, const cli_written *w) {
@@ -81,8 +81,8 @@ static void say_human(cli *c, const cli_written *w) {
         cli_text(&c->out, ": nothing to change\n");
         return;
     }
-    if (dry) say_line(c, w->output, w->fresh ? "would be changed" : "would be written");
-    else say_line(c, w->output, w->fresh ? "changed" : "written");
+    if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
+    else say_line(c, w->output, w->fresh ? "updated" : "written");
     if (w->fresh && !say_fresh(c, w)) return;
     if (w->is_set && !w->fresh)
         cli_printf(&c->out, "%zu file%s and an index, ", w->file_count,

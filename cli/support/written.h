@@ -1,5 +1,5 @@
-/* What commands that write a model anew say when it is done, or with --dry-run would be: a line
- * for people, or a result object. */
+/* What commands that write a model print when it is done, or with --dry-run would be: a line, or a
+ * result object. */
 #ifndef CLI_WRITTEN_H
 #define CLI_WRITTEN_H
 

@@ -215,7 +215,7 @@ static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;
     if (error == EEXIST) {
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected no file of that name, found one");
+                         "already exists");
     } else if (!no_renaming(error)) {
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
     } else {

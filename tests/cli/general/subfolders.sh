@@ -4,7 +4,7 @@ mv model-00001-of-00003.safetensors sub; mv model-00002-of-00003.safetensors sub
 sed -i 's#"model-00001#"sub/model-00001#; s#"model-00002#"sub/deep/model-00002#' model.safetensors.index.json
 cd ..
 for c in "rename sharded --add-prefix x. -o new" "repair sharded -o new"; do
-    $SFT $c >out; echo $?; sed 's/ by .*//' out; (cd new && find . | sort); $SFT check new && echo valid; rm -r new
+    $SFT $c >out; echo $?; sed 's/updated.*/updated/' out; (cd new && find . | sort); $SFT check new && echo valid; rm -r new
 done
 mkdir empty; $SFT repair sharded -o empty >out; $SFT check empty && echo valid
 cp -r sharded good

@@ -1,6 +1,6 @@
 # What does not fit makes the header grow, and room is left for the next change.
 m=every-dtype.safetensors
-method() { sed 's/ by [a-z]*: .*; [0-9]*/ and has grown; N/'; }
+method() { sed -E 's/updated( in place)? \(.*\); [0-9]*/updated by METHOD; N/'; }
 chmod 640 $m; touch -d 2020-02-02 $m
 $SFT ls --tsv $m | cut -f 1-3 >before
 $SFT meta set $m k "$(head -c 300 /dev/zero | tr '\0' x)" --keep-mtime | method

@@ -192,9 +192,9 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
     return SFT_OK;
 }
 
-/* In a folder where everyone may make files and nobody replace another's (a sticky one) a commit file
- * is as good as a manifest that is replaced: it counts if it is of who asks, or of the owner of the
- * folder or of the manifest. */
+/* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
+ * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
+ * the manifest. */
 static bool local_planted(const local_store *s, const char *name, const os_info *file) {
     os_info folder, manifest;
     uint64_t number;

@@ -49,13 +49,13 @@ static bool name_starts(sft_span *text, const char *with) {
 }
 
 /* Digits, and a dash behind them. */
-static bool name_part_number(sft_span *text, size_t least, uint64_t *out) {
+static bool shard_digits(sft_span *text, size_t least, uint64_t *out) {
     return sfti_ds_digits(text, least, out) && name_starts(text, "-");
 }
 
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && name_part_number(&name, 5, file) &&
-           name_part_number(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+    return name_starts(&name, PART) && shard_digits(&name, 5, file) &&
+           shard_digits(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
 }
 

@@ -192,15 +192,36 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
     return SFT_OK;
 }
 
+/* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
+ * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
+ * the manifest. */
+static bool local_planted(const local_store *s, const char *name, const os_info *file) {
+    os_info folder, manifest;
+    uint64_t number;
+    int fd = -1;
+    if (!sfti_ds_is_commit_file(sft_span_cstr(name), &number) || file->owner == os_user())
+        return false;
+    if (os_info_path(s->folder, true, &folder) || !(folder.mode & OS_MODE_STICKY)) return false;
+    if (file->owner == folder.owner) return false;
+    int failed = os_open_beneath(s->folder, SFTI_DATASET_MANIFEST, OS_BENEATH_READ, &fd);
+    if (failed == 0) failed = os_info_fd(fd, &manifest);
+    if (fd >= 0) os_close(fd);
+    return failed || file->owner != manifest.owner;
+}
+
 static sft_code local_open_fd(const local_store *s, const char *name, int *fd, sft_error *err) {
     os_info info;
     int failed = os_open_beneath(s->folder, name, OS_BENEATH_READ, fd);
     if (failed == EXDEV) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
     failed = os_info_fd(*fd, &info);
-    if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
+    bool planted = failed == 0 && local_planted(s, name, &info);
+    if (failed == 0 && info.kind == OS_FILE && !planted) return SFT_OK;
     os_close(*fd);
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the file");
+    if (planted)
+        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected a commit of the dataset's owner, found another user's");
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found something else");
 }
 

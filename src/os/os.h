@@ -16,10 +16,12 @@
 
 typedef enum os_kind { OS_FILE, OS_DIR, OS_LINK, OS_PIPE, OS_OTHER } os_kind;
 
+#define OS_MODE_STICKY 01000u /* of a folder: only its owner replaces or removes a file */
+
 typedef struct os_info {
     os_kind kind;
     uint64_t size;
-    uint32_t mode; /* permission bits */
+    uint32_t mode; /* permission bits, and OS_MODE_STICKY */
     uint32_t links;
     uint64_t device, inode;
     uint32_t owner;  /* user id */

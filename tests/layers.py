@@ -25,7 +25,7 @@ RULES = {
     "src/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": USERS,
     "src/info": USERS,
-    "src/hash": USERS,
+    "src/hash": (USERS[0] | {"bytes/source.h"}, None),
     "src/convert": USERS,
     "src/dataset": USERS,
     "cli": USERS,

@@ -45,7 +45,7 @@ typedef struct looking {
     const os_info *info;
     sft_span header; /* data NULL: the file's own */
     bool is_broken;  /* it could not be read as a model */
-    bool *foreign;   /* NULL, or where a journal that is no evidence is told of */
+    bool *foreign;   /* NULL, or where a stranger's journal is told of */
     sfti_journal_file journal;
 } looking;
 
@@ -87,19 +87,11 @@ static sft_code look_sound(looking *l, bool ours, sft_error *err) {
     return look_tell(l, ours, err);
 }
 
-/* Nobody else can have edited the file whose journal is foreign, but root and those who may
- * write to it: that of others is no evidence. */
-static bool is_no_evidence(const looking *l) {
-    const sfti_journal_file *j = &l->journal;
-    bool own = j->owner == os_user() || j->owner == l->info->owner || j->owner == 0;
-    return j->foreign && !own && (l->info->mode & 022) == 0;
-}
-
 /* Another file's journal counts only if this is a copy that was torn: its length and all its
  * bytes fit. */
 static sft_code look_at(looking *l, sft_error *err) {
     sfti_journal_file *j = &l->journal;
-    if (is_no_evidence(l)) {
+    if (j->stranger) {
         if (l->foreign) *l->foreign = true;
         return SFT_OK;
     }

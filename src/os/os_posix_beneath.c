@@ -52,11 +52,11 @@ static int read_link_at(int at, const char *name, char *out, size_t room) {
     return 0;
 }
 
-/* "a/b", the first bytes of a. */
+/* "a/b", the first bytes of a, which may be out. */
 static int join_parts(const char *a, size_t len, const char *b, char *out, size_t room) {
     size_t rest = strlen(b) + 1;
     if (len >= room || rest >= room - len) return ENAMETOOLONG;
-    memcpy(out, a, len);
+    memmove(out, a, len);
     out[len] = '/';
     memcpy(out + len + 1, b, rest);
     return 0;
@@ -204,12 +204,15 @@ static bool is_regular(int root, const char *name, bool links) {
 }
 
 /* EAGAIN is of a folder that is being renamed, which passes, or of a regular file under a
- * lease, which is waited for. */
+ * lease, which is waited for; never in an open itself, for a FIFO may take the name. */
 static int open_in(int root, const char *name, int flags, bool links, int *fd) {
-    int error = open_once(root, name, flags, links, fd);
-    for (int i = 0; error == EAGAIN && i < BENEATH_TRIES; i++) {
-        int calm = is_regular(root, name, links) ? flags & ~O_NONBLOCK : flags;
-        error = open_once(root, name, calm, links, fd);
+    uint32_t ms = 0;
+    int tries = 0, error = open_once(root, name, flags, links, fd);
+    while (error == EAGAIN) {
+        bool leased = is_regular(root, name, links);
+        if (!leased && ++tries > BENEATH_TRIES) return error;
+        if (leased && !os_wait_more(&ms)) return EINTR;
+        error = open_once(root, name, flags, links, fd);
     }
     return error;
 }
@@ -233,15 +236,15 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
     return open_in(root, above, FOLDER_FLAGS, false, at);
 }
 
-/* What the link `last` in the folder at, whose real path is `real`, says of a Hub cache: *root
- * is the folder opened that out + *name lies in. */
-static int follow_hub(int at, const char *last, const char *real, char *out, size_t room,
-                      size_t *name, int *root) {
-    char target[BENEATH_ROOM], link[BENEATH_ROOM];
+/* What the link `last` in the folder at, whose real path is `real` (which becomes the link's),
+ * says of a Hub cache: *root is the folder opened that out + *name lies in. */
+static int follow_hub(int at, const char *last, char *real, char *out, size_t room, size_t *name,
+                      int *root) {
+    char target[BENEATH_ROOM];
     int error = read_link_at(at, last, target, sizeof target);
-    if (!error) error = join_parts(real, strlen(real), last, link, sizeof link);
+    if (!error) error = join_parts(real, strlen(real), last, real, room);
     if (error) return error;
-    if (!sfti_hub_blob(link, target, out, room, name)) return EXDEV;
+    if (!sfti_hub_blob(real, target, out, room, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 

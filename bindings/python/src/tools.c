@@ -25,25 +25,28 @@ static int fact_of(PyObject *facts, const char *name, long long *out) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int is_there(const char *path, bool *there) {
+/* Permission bits of what stands at a path; all of them where nothing does. */
+static int mode_at(const char *path, long long *mode) {
     PyObject *facts = stat_of(path);
-    *there = facts != NULL;
+    int status = 0;
+    *mode = 0777;
+    if (facts) status = fact_of(facts, "st_mode", mode);
+    else if (!PyErr_ExceptionMatches(PyExc_OSError)) return -1;
+    else PyErr_Clear();
     Py_XDECREF(facts);
-    if (!*there && !PyErr_ExceptionMatches(PyExc_OSError)) return -1;
-    PyErr_Clear();
-    return 0;
+    return status;
 }
 
 int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
-    long long mode, mtime;
-    bool there;
+    long long mode, mtime, there;
     if (!from) return 0;
     PyObject *facts = stat_of(from);
     int status = facts ? fact_of(facts, "st_mode", &mode) : -1;
     if (status == 0) status = fact_of(facts, "st_mtime_ns", &mtime);
     Py_XDECREF(facts);
-    if (status < 0 || is_there(to, &there) < 0) return -1;
-    if (!there) options->mode = (uint32_t)mode & 0777;
+    if (status < 0 || mode_at(to, &there) < 0) return -1;
+    options->mode = (uint32_t)(mode & there) & 0777;
+    if (options->mode == 0) options->mode = 0600;
     options->has_mtime = keep_mtime;
     options->mtime_ns = keep_mtime ? mtime : 0;
     return 0;

@@ -232,12 +232,12 @@ static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 int pysft_edit_add(PyObject *module) {
     static PyMethodDef functions[] = {
-        { "edit", (PyCFunction)(void (*)(void))edit, METH_VARARGS | METH_KEYWORDS,
+        { "edit", PYSFT_KEYWORDS(edit),
           "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
           " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
           " dry_run=False, progress=None)\n--\n\n"
           "Change metadata and names of tensors; every other byte stays." },
-        { "recover", (PyCFunction)(void (*)(void))recover, METH_VARARGS | METH_KEYWORDS,
+        { "recover", PYSFT_KEYWORDS(recover),
           "recover($module, /, path)\n--\n\n"
           "Mend a file whose editing was interrupted." },
         { NULL, NULL, 0, NULL },

@@ -1,8 +1,6 @@
 /* open(). */
 #include "piece.h"
 
-#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
-
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", "beneath", NULL };
@@ -32,7 +30,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
 }
 
 static PyMethodDef open_methods[] = {
-    { "open", WITH_KEYWORDS(core_open), METH_VARARGS | METH_KEYWORDS,
+    { "open", PYSFT_KEYWORDS(core_open),
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
       "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
       "source: a path (of a file, an index.json or a folder with one); bytes in memory; or an\n"

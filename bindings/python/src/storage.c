@@ -448,8 +448,7 @@ static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$pp:Storage", words, &target, &sync,
                                      &single))
         return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    storage_object *self = (storage_object *)alloc(type, 0);
+    storage_object *self = (storage_object *)pysft_object_new(type);
     if (!self) return NULL;
     bool object = !PyUnicode_Check(target) && !PyBytes_Check(target)
                   && PyObject_HasAttrString(target, "create");
@@ -477,14 +476,11 @@ static int storage_clear(PyObject *object) {
 
 static void storage_dealloc(PyObject *object) {
     storage_object *self = (storage_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(object);
     if (self->storage.close) self->storage.close(self->storage.ctx);
     (void)storage_clear(object);
     pysft_path_free(&self->path);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyType_Slot storage_slots[] = {

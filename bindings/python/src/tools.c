@@ -4,14 +4,7 @@
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
-#include <string.h>
-
 static const char *const level_words[] = { "compat", "default", "strict", NULL };
-
-static sft_sink text_sink(sft_buffer *text) {
-    memset(text, 0, sizeof *text);
-    return sft_sink_memory(text);
-}
 
 /* ── info ── */
 
@@ -20,7 +13,7 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
                             sft_buffer *text, sft_error *err) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
-    sft_sink sink = text_sink(text);
+    sft_sink sink = pysft_text_sink(text);
     sft_span none = { NULL, 0 };
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
@@ -112,7 +105,7 @@ typedef struct hash_call {
 /* Called without the GIL. */
 static bool take_hashes(void *ctx, const sft_hash_result *result) {
     hash_call *call = ctx;
-    sft_sink sink = text_sink(&call->text);
+    sft_sink sink = pysft_text_sink(&call->text);
     if (result->error) {
         *call->err = *result->error;
         call->code = result->error->code;
@@ -187,7 +180,7 @@ static int tolerance_of(PyObject *number, const char *what, sft_diff_options *op
 /* No GIL. */
 static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffer *text,
                             sft_error *err) {
-    sft_sink sink = text_sink(text);
+    sft_sink sink = pysft_text_sink(text);
     sft_diff *diff = NULL;
     sft_code code = sft_diff_sets(pysft_store_set(call->a), pysft_store_set(call->b),
                                   &call->options, job, &diff, err);
@@ -235,7 +228,7 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 /* ── The module ── */
 
 #define FUNCTION(name, text) \
-    { #name, (PyCFunction)(void (*)(void))name, METH_VARARGS | METH_KEYWORDS, text }
+    { #name, PYSFT_KEYWORDS(name), text }
 
 int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {

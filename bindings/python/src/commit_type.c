@@ -1,4 +1,4 @@
-/* Commit: receipts of tasks on their way to a manifest. */
+/* Commit: collects the receipts of tasks and publishes the manifest. */
 #include "dataset.h"
 
 #include <stdlib.h>
@@ -280,7 +280,7 @@ static int commit_clear(PyObject *object) {
 static PyMethodDef commit_methods[] = {
     { "add", commit_add, METH_O,
       "add($self, receipts, /)\n--\n\n"
-      "Receipts of one task." },
+      "Add the receipts of one task." },
     { "prepare", PYSFT_KEYWORDS(commit_prepare),
       "prepare($self, /, progress=None)\n--\n\n"
       "Lock, check all shards, find duplicates; nothing visible changes." },
@@ -289,13 +289,13 @@ static PyMethodDef commit_methods[] = {
       "Rows of the index: a capsule with an Arrow stream." },
     { "publish", PYSFT_KEYWORDS(commit_publish),
       "publish($self, /, index=None, progress=None)\n--\n\n"
-      "Put all into place; list of warnings about what could not be cleaned up." },
+      "Publish the manifest; a list of warnings about what could not be cleaned up." },
     { "abort", commit_abort, METH_NOARGS,
       "abort($self, /)\n--\n\n"
-      "Remove this job's files, unless it is published." },
+      "Remove the files of an unpublished job." },
     { "close", commit_close, METH_NOARGS,
       "close($self, /)\n--\n\n"
-      "Unlock; removes nothing." },
+      "Release the lock and keep all files." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -312,7 +312,7 @@ static PyGetSetDef commit_fields[] = {
 static PyType_Slot commit_slots[] = {
     { Py_tp_doc, "Commit(options, storage, schema=None, *, how='error', adopt_listing=False,\n"
       " job=None, lock_wait=0)\n--\n\n"
-      "Receipts of tasks on their way to a manifest." },
+      "Collects the receipts of tasks and publishes the manifest." },
     { Py_tp_new, commit_new },
     { Py_tp_dealloc, pysft_task_dealloc },
     { Py_tp_traverse, pysft_task_traverse },

@@ -205,17 +205,17 @@ typedef enum pysft_mode {
     PYSFT_COW = 2,
     PYSFT_READ = 3
 } pysft_mode;
-typedef struct pysft_opening {
+typedef struct pysft_open_options {
     pysft_mode mode;
     sft_level level;
     bool legacy, header_only;
     uint64_t max_header_bytes;
     const char *beneath; /* as in sft_open_options, or NULL */
-} pysft_opening;
-#define PYSFT_OPENING_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
+} pysft_open_options;
+#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
 /* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
-                              const pysft_opening *opening);
+                              const pysft_open_options *given);
 /* A model by its path, for reading; bytes are a path, too. NULL with an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 

@@ -173,7 +173,7 @@ static PyMethodDef dataset_methods[] = {
       "Facts of all shards, in the order of samples." },
     { "check_shard", dataset_check_shard, METH_O,
       "check_shard($self, number, /)\n--\n\n"
-      "Raises unless it is as the manifest says." },
+      "Raise unless the shard is as the manifest says." },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
       "What `dataset info --json` prints." },
@@ -185,8 +185,8 @@ static PyMethodDef dataset_methods[] = {
 
 static PyGetSetDef dataset_fields[] = {
     { "manifest", dataset_manifest, NULL, "The manifest's text.", NULL },
-    { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None: not told.", NULL },
-    { "warnings", dataset_warnings, NULL, "What is odd about it.", NULL },
+    { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None if unknown.", NULL },
+    { "warnings", dataset_warnings, NULL, "Warnings about the manifest.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

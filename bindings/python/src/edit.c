@@ -1,4 +1,4 @@
-/* Metadata and names changed in a file that is there. */
+/* Changes metadata and tensor names of an existing file. */
 #include "tools.h"
 
 #include <string.h>
@@ -236,10 +236,10 @@ int pysft_edit_add(PyObject *module) {
           "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
           " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
           " dry_run=False, progress=None)\n--\n\n"
-          "Change metadata and names of tensors; every other byte stays." },
+          "Change metadata and tensor names; every other byte is kept." },
         { "recover", PYSFT_KEYWORDS(recover),
           "recover($module, /, path)\n--\n\n"
-          "Mend a file whose editing was interrupted." },
+          "Recover a file from an interrupted edit." },
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

@@ -69,7 +69,7 @@ static PyObject *options_indexed(PyObject *object, void *unused) {
 static PyMethodDef options_methods[] = {
     { "check", options_check, METH_O,
       "check($self, schema, /)\n--\n\n"
-      "Whether rows of an Arrow schema can be written so; JSON of the columns." },
+      "Check an Arrow schema against these options; JSON of the columns." },
     { NULL, NULL, 0, NULL },
 };
 

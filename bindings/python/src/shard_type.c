@@ -1,4 +1,4 @@
-/* ShardWriter: rows of one task on their way into shards. */
+/* ShardWriter: writes the rows of one task as shards. */
 #include "dataset.h"
 
 #include <string.h>
@@ -143,19 +143,19 @@ static int shard_clear(PyObject *object) {
 static PyMethodDef shard_methods[] = {
     { "append", PYSFT_KEYWORDS(shard_append),
       "append($self, /, batch, progress=None)\n--\n\n"
-      "A batch of rows." },
+      "Append a batch of rows." },
     { "close", PYSFT_KEYWORDS(shard_close),
       "close($self, /, progress=None)\n--\n\n"
-      "Write the rest; receipts as JSON." },
+      "Write what is left; receipts as JSON." },
     { "abandon", shard_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
-      "Remove what was written." },
+      "Remove the shards written so far." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot shard_slots[] = {
     { Py_tp_doc, "ShardWriter(options, storage, job, partition, schema)\n--\n\n"
-      "Rows of one task on their way into shards." },
+      "Writes the rows of one task as shards." },
     { Py_tp_new, shard_new },
     { Py_tp_dealloc, pysft_task_dealloc },
     { Py_tp_traverse, pysft_task_traverse },

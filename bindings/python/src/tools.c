@@ -40,10 +40,10 @@ static PyObject *info_of_store(pysft_state *state, const pysft_store *store, boo
 
 /* Bytes are the file itself here. */
 static pysft_store *open_source(pysft_state *state, PyObject *source) {
-    pysft_opening opening = PYSFT_OPENING_INIT;
+    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
-    opening.mode = PYSFT_READ;
-    return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &opening);
+    options.mode = PYSFT_READ;
+    return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &options);
 }
 
 static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -234,7 +234,7 @@ int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {
         FUNCTION(info_json,
                  "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-                 "What a model is, as JSON text."),
+                 "Describe a model, as JSON text."),
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"
@@ -246,7 +246,7 @@ int pysft_tools_add(PyObject *module) {
         FUNCTION(diff_json,
                  "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
                  " metadata=True, progress=None)\n--\n\n"
-                 "What sets two models apart, as JSON text."),
+                 "Compare two models, as JSON text."),
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

@@ -433,19 +433,19 @@ static void writer_dealloc(PyObject *object) {
 static PyMethodDef writer_methods[] = {
     { "add", PYSFT_KEYWORDS(writer_add),
       "add($self, /, name, dtype, shape)\n--\n\n"
-      "One tensor more, behind the others; of a Writer made without tensors." },
+      "Add a tensor after the others; only of a Writer made without tensors." },
     { "write", PYSFT_KEYWORDS(writer_write),
       "write($self, /, name, data)\n--\n\n"
-      "The next bytes of a tensor, in C order." },
+      "Write the next bytes of a tensor, in C order." },
     { "keys", writer_keys, METH_NOARGS,
       "keys($self, /)\n--\n\n"
       "Names in file order." },
     { "finish", writer_finish, METH_NOARGS,
       "finish($self, /)\n--\n\n"
-      "Publish the file; every tensor must be whole." },
+      "Publish the file; every tensor must be complete." },
     { "abandon", writer_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
-      "Leave nothing behind." },
+      "Discard the file." },
     { "__enter__", writer_enter, METH_NOARGS,
       "__enter__($self, /)\n--\n\nThe Writer itself." },
     { "__exit__", writer_exit, METH_VARARGS,
@@ -457,7 +457,7 @@ static PyMethodDef writer_methods[] = {
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
       " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
-      "A file written piece by piece, that appears whole or not at all." },
+      "Writes a file piece by piece, atomically." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },
     { Py_tp_traverse, writer_traverse },

@@ -232,13 +232,20 @@ static sft_code mend_identity(const mending *m, sft_error *err) {
     return SFT_EDIT_INTERRUPTED;
 }
 
+/* The journal may be of an edit that goes on; without locks nobody can tell. */
 static sft_code mend_lock(mending *m, sft_error *err) {
     int error = os_lock(m->fd);
-    m->gone = error != EAGAIN && sfti_journal_is_gone(&m->journal);
-    if (error != EAGAIN) return SFT_OK;
+    bool held = error == EAGAIN;
+    m->gone = !held && sfti_journal_is_gone(&m->journal);
+    if (error == 0 || m->gone || (!held && m->force)) return SFT_OK;
     sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-              "expected no other program to change the file, found one");
+              held ? "expected no other program to change the file, found one"
+                   : "expected an interrupted edit, found the journal of one that may go on: the "
+                     "file system has no locks to tell");
     if (err) err->os_errno = error;
+    if (err && !held)
+        err->hint = "when no other program changes the file, \"safetensors meta recover --force "
+                    "FILE\"";
     return SFT_EDIT_BUSY;
 }
 

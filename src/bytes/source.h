@@ -2,8 +2,7 @@
 #ifndef SFTI_SOURCE_H
 #define SFTI_SOURCE_H
 
-#include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "safetensors.h"
 
 /* A descriptor of a path. beneath NULL: os_open_read or, unless `how` follows links,
@@ -64,10 +63,5 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
 
 /* Close a source if it has anything to close, and zero it. NULL is ignored. */
 void sfti_source_close(sft_source *source);
-
-/* sfti_fail_os with the system's text of the errno: "cannot <what>: <text>"; SFT_IO_OPEN
- * becomes SFT_NOT_FOUND for ENOENT. */
-SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
-                                const char *what);
 
 #endif

@@ -1,27 +1,10 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "info/beside.h"
+#include "info/beside/beside.h"
 
 #include <string.h>
 
 /* ── Names ── */
-
-static size_t digits_before(sft_span text, size_t end) {
-    size_t at = end;
-    while (at > 0 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') at--;
-    return end - at;
-}
-
-/* "model-00001-of-00003": shard, of, and the length of "model"; false for other names. */
-static bool shard_name(sft_span stem, uint64_t *shard, uint64_t *of, size_t *base) {
-    size_t second = digits_before(stem, stem.len), middle = stem.len - second;
-    if (second == 0 || middle < 4 || memcmp(stem.data + middle - 4, "-of-", 4) != 0) return false;
-    size_t first = digits_before(stem, middle - 4), begin = middle - 4 - first;
-    if (first == 0 || begin == 0 || stem.data[begin - 1] != '-') return false;
-    *base = begin - 1;
-    return sfti_parse_uint((sft_span){ stem.data + begin, first }, shard)
-        && sfti_parse_uint((sft_span){ stem.data + middle, second }, of);
-}
 
 /* "model.safetensors.index.fp16.json" is called model. */
 static sft_span index_stem(sft_span name) {
@@ -43,14 +26,19 @@ static void take_names(sft_info *info, const char *path) {
 
 /* A shard opened by its own name: which of how many, and its index. */
 static void take_shard(sft_info *info, const sft_info_folder *folder) {
-    size_t base;
+    size_t base, total, end;
     uint64_t shard, of;
     if (!info->set || sft_set_shard_count(info->set) != 1 || sft_set_index_path(info->set))
         return;
-    if (!shard_name(info->stem, &shard, &of, &base) || of == 0 || shard > of) return;
+    sft_span stem = info->stem;
+    if (!sfti_shard_number(stem, &base, &total, &end) || end != stem.len || base == 0) return;
+    sft_span first = { stem.data + base + 1, total - base - 1 };
+    if (!sfti_parse_uint(first, &shard)
+        || !sfti_parse_uint(sfti_from(stem, total + strlen("-of-")), &of) || of == 0 || shard > of)
+        return;
     info->shard = shard;
     info->shard_of = of;
-    sft_span name = { info->stem.data, base };
+    sft_span name = { stem.data, base };
     const sfti_entry *index = folder ? sfti_folder_find(folder, name, ".safetensors.index.json")
                                      : NULL;
     if (index) info->shard_index = sfti_info_copy(info, index->name);
@@ -133,16 +121,24 @@ void sft_info_close(sft_info *info) {
 
 /* ── Digests ── */
 
+/* Copies of digests in info's arena. */
+static sfti_digests copy_digests(sft_info *info, const sfti_digests *from) {
+    sfti_digests copy = { .asked = from->asked };
+    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
+        if (from->text[i].len > 0) copy.text[i] = sfti_info_copy(info, from->text[i]);
+    return copy;
+}
+
 /* Collect anew, the digests known from the first: sidecars of other files are not believed.
  * What was collected before is kept, for its texts. */
-static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer,
+static sft_code collect_again(sft_info *info, const sfti_digests *computed, sft_span answer,
                               sft_error *err) {
     sft_info_options options = info->options;
     options.alloc = &info->arena.alloc;
     sft_info *again, *made = NULL;
     sft_code code = new_info(info->set, &options, &again, err);
     if (code) return code;
-    again->computed = sfti_info_copy(again, computed);
+    again->computed = copy_digests(again, computed);
     again->answer = sfti_info_copy(again, answer);
     sft_span path = sfti_info_text(again, "%.*s", (int)info->path.len, info->path.data);
     if (!again->code) collect(again, info->path.len > 0 ? path.data : NULL, info->listed);
@@ -159,14 +155,19 @@ static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer
     return SFT_OK;
 }
 
-sft_code sft_info_set_computed(sft_info *info, sft_span computed, sft_error *err) {
-    sft_span text = sfti_info_copy(info, computed);
-    bool stays = !info->code && (info->part_count > 0 || sfti_info_match_again(info, text));
+sft_code sft_info_set_computed(sft_info *info, uint32_t asked, const sft_hashes *hashes,
+                               sft_error *err) {
+    sfti_digests told = { .asked = asked };
+    for (size_t i = 0; hashes && i < SFT_HASH_COUNT; i++)
+        if (asked & hashes->known & SFT_HASH_BIT(i))
+            told.text[i] = sft_span_cstr(hashes->text[i]);
+    if (info->part_count == 0 && !sfti_info_match_again(info, &told))
+        return collect_again(info, &told, info->answer, err);
+    told = copy_digests(info, &told);
     sft_code code = info->code;
     info->code = SFT_OK; /* all that was there still is */
-    if (code) return sfti_fail_memory(err, computed.len);
-    if (!stays) return collect_again(info, computed, info->answer, err);
-    info->computed = text;
+    if (code) return sfti_fail_memory(err, SFT_HASH_ROOM);
+    info->computed = told;
     return SFT_OK;
 }
 
@@ -174,7 +175,7 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
     if (info->part_count > 0 || !info->set)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected one model, found a folder of components");
-    return collect_again(info, info->computed, answer, err);
+    return collect_again(info, &info->computed, answer, err);
 }
 
 /* ── Parts ── */
@@ -221,7 +222,7 @@ static void add_part(sft_info *info, const sft_info_part *part) {
 static void take_main_facts(sft_info *info, const sft_info *from) {
     static const sft_fact fields[] = { SFT_FACT_ARCHITECTURE, SFT_FACT_VARIANT,
                                        SFT_FACT_PREDICTION_TYPE, SFT_FACT_QUANTIZATION };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    for (size_t i = 0; i < SFTI_COUNT(fields); i++)
         for (const sfti_fact *fact = from->facts[fields[i]]; fact; fact = fact->next)
             sfti_info_add(info, fields[i], fact->value, fact->source, fact->trust);
     info->precision = from->precision;

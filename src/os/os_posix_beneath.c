@@ -236,15 +236,18 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
     return open_in(root, above, FOLDER_FLAGS, false, at);
 }
 
-/* What the link `last` in the folder at, whose real path is `real` (which becomes the link's),
- * says of a Hub cache: *root is the folder opened that out + *name lies in. */
-static int follow_hub(int at, const char *last, char *real, char *out, size_t room, size_t *name,
-                      int *root) {
+/* What the link `last` in the folder at, whose real path is `link`, says of a Hub cache: *root
+ * is the folder opened that out + *name lies in. link becomes the path of the link. */
+static int follow_hub(int at, const char *last, char link[BENEATH_ROOM], char out[BENEATH_ROOM],
+                      size_t *name, int *root) {
     char target[BENEATH_ROOM];
+    size_t len = strlen(link), rest = strlen(last) + 1;
     int error = read_link_at(at, last, target, sizeof target);
-    if (!error) error = join_parts(real, strlen(real), last, real, room);
     if (error) return error;
-    if (!sfti_hub_blob(real, target, out, room, name)) return EXDEV;
+    if (rest >= BENEATH_ROOM - len) return ENAMETOOLONG;
+    link[len] = '/';
+    memcpy(link + len + 1, last, rest);
+    if (!sfti_hub_blob(link, target, out, BENEATH_ROOM, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 
@@ -269,7 +272,7 @@ static int open_hub(int root, const char *folder, const char *name, int flags, i
     int at, cache, error = real_parent(folder, name, real, sizeof real);
     if (!error) error = open_parent(root, name, &at, &last);
     for (int hops = 0; !error; hops++) {
-        error = follow_hub(at, last, real, out, sizeof out, &rest, &cache);
+        error = follow_hub(at, last, real, out, &rest, &cache);
         (void)close(at);
         if (error) break;
         error = open_in(cache, out + rest, flags, false, fd);

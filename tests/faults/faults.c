@@ -125,6 +125,7 @@ static const struct plausible {
     { "os_random", { EIO, ENOSYS, EAGAIN } },
     { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
     { "os_mutex_init", { ENOMEM, EAGAIN } },
+    { "os_cond_init", { ENOMEM, EAGAIN } },
 };
 
 static const int *plausible_errors(const char *call, size_t *count) {
@@ -237,6 +238,7 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (strcmp(f->call, "os_thread_start") == 0) return true;
     if (strcmp(f->call, "os_path_in") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return true;
+    if (strcmp(f->call, "os_cond_init") == 0) return true;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;
     if (strcmp(f->call, "os_copy_range") == 0) return true;
     if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;

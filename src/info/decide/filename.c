@@ -1,0 +1,88 @@
+/* What a model's file name hints at, where nothing better is known. */
+#include "info/info.h"
+
+#include "base/json_lex.h"
+
+#include <string.h>
+
+#define NAME_TRUST 20
+
+typedef struct name_row {
+    const char *word;  /* as the name has it, "-" for each of "-_. " */
+    sft_fact field;
+    const char *value;
+    const char *family; /* begins the architecture it makes sense for; "" = any */
+} name_row;
+
+static const name_row name_rows[] = {
+    { "sd15", SFT_FACT_ARCHITECTURE, "sd-1", "" },
+    { "sd1-5", SFT_FACT_ARCHITECTURE, "sd-1", "" },
+    { "sd-1-5", SFT_FACT_ARCHITECTURE, "sd-1", "" },
+    { "sd21", SFT_FACT_ARCHITECTURE, "sd-2", "" },
+    { "sd2-1", SFT_FACT_ARCHITECTURE, "sd-2", "" },
+    { "sdxl", SFT_FACT_ARCHITECTURE, "sdxl", "" },
+    { "sd3", SFT_FACT_ARCHITECTURE, "sd-3", "" },
+    { "sd3-5", SFT_FACT_ARCHITECTURE, "sd-3", "" },
+    { "flux1", SFT_FACT_ARCHITECTURE, "flux.1", "" },
+    { "flux-1", SFT_FACT_ARCHITECTURE, "flux.1", "" },
+    { "flux2", SFT_FACT_ARCHITECTURE, "flux.2", "" },
+    { "flux-2", SFT_FACT_ARCHITECTURE, "flux.2", "" },
+    { "wan2-1", SFT_FACT_ARCHITECTURE, "wan-2.1", "" },
+    { "wan21", SFT_FACT_ARCHITECTURE, "wan-2.1", "" },
+    { "wan2-2", SFT_FACT_ARCHITECTURE, "wan-2.2", "" },
+    { "wan22", SFT_FACT_ARCHITECTURE, "wan-2.2", "" },
+    { "qwen-image", SFT_FACT_ARCHITECTURE, "qwen-image", "" },
+    { "z-image", SFT_FACT_ARCHITECTURE, "z-image", "" },
+    { "high-noise", SFT_FACT_VARIANT, "high-noise", "wan" },
+    { "highnoise", SFT_FACT_VARIANT, "high-noise", "wan" },
+    { "low-noise", SFT_FACT_VARIANT, "low-noise", "wan" },
+    { "lownoise", SFT_FACT_VARIANT, "low-noise", "wan" },
+    { "i2v", SFT_FACT_VARIANT, "i2v", "wan" },
+    { "t2v", SFT_FACT_VARIANT, "t2v", "wan" },
+    { "kontext", SFT_FACT_VARIANT, "kontext", "flux.1" },
+    { "inpaint", SFT_FACT_VARIANT, "inpaint", "sd" },
+    { "inpainting", SFT_FACT_VARIANT, "inpaint", "sd" },
+};
+
+static bool is_word_byte(char byte) {
+    return sfti_lex_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
+        || (unsigned char)byte >= 0x80;
+}
+
+static bool begins_word(sft_span name, size_t at, sft_span word) {
+    for (size_t i = 0; i < word.len; i++) {
+        char have = name.data[at + i], want = word.data[i];
+        if (have >= 'A' && have <= 'Z') have = (char)(have - 'A' + 'a');
+        bool gap = have == '_' || have == '.' || have == ' ' || have == '-';
+        if (want == '-' ? !gap : have != want) return false;
+    }
+    return true;
+}
+
+/* word as whole words of name. */
+static bool name_has(sft_span name, sft_span word) {
+    for (size_t at = 0; at + word.len <= name.len; at++) {
+        size_t end = at + word.len;
+        if (at > 0 && is_word_byte(name.data[at - 1])) continue;
+        if (end < name.len && is_word_byte(name.data[end])) continue;
+        if (begins_word(name, at, word)) return true;
+    }
+    return false;
+}
+
+static bool fits_family(const sft_info *info, const char *family) {
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
+    return *family == '\0' || (best && sfti_starts_with(best->value.text, family));
+}
+
+void sfti_info_file_name(sft_info *info) {
+    sft_span source = sft_span_cstr("filename");
+    if (info->stem.len == 0) return;
+    sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, info->vectors > 0 ? 85 : 30);
+    for (size_t i = 0; i < SFTI_COUNT(name_rows); i++) {
+        const name_row *row = &name_rows[i];
+        if (!fits_family(info, row->family) || !name_has(info->stem, sft_span_cstr(row->word)))
+            continue;
+        sfti_info_add_text(info, row->field, sft_span_cstr(row->value), source, NAME_TRUST);
+    }
+}

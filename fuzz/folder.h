@@ -11,7 +11,7 @@
 
 #include "base/endian.h"
 #include "fake_state.h"
-#include "file/journal.h"
+#include "journal/journal.h"
 #include "fuzz.h"
 
 #include <errno.h>

@@ -112,8 +112,7 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
         return cli_rewrite_set(c, &a->parts, &how, err);
     }
     cli_parts_tell(c, &a->parts);
-    return cli_output_parts(&out, c, a->parts.parts, a->parts.count, a->parts.metadata,
-                            a->parts.metadata_count, a->parts.has_metadata, err);
+    return cli_output_parts(&out, c, &a->parts, err);
 }
 
 static int run_add(cli *c, char **operands, size_t count) {

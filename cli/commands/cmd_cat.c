@@ -171,7 +171,7 @@ static sft_code begin_json(selection *s, sft_error *err) {
     s->begun = true;
     sfti_json_write(&w, &sink, 0, err);
     cli_result_head(s->c, &w, s->path);
-    sfti_json_put_span(&w, "tensor", s->tensor->name);
+    sfti_json_put_text(&w, "tensor", s->tensor->name);
     sfti_json_put_cstr(&w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
     sfti_json_key(&w, "shape");
     sfti_json_open(&w, '[');

@@ -313,9 +313,10 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     if (code) return code;
     code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
     if (code) return code;
-    cli_parts_drop_metadata(&run->parts); /* the conversion has them */
     run->input = run->parts.path; /* the model, not its folder */
-    return is_set_in_place(run) ? convert_here(run, err) : convert_opened(run, err);
+    if (is_set_in_place(run)) return convert_here(run, err);
+    cli_parts_drop(&run->parts); /* the conversion has them */
+    return convert_opened(run, err);
 }
 
 static int run_convert(cli *c, char **operands, size_t count) {

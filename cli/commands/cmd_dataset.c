@@ -17,12 +17,12 @@ typedef struct dataset_run {
     const char *path;
     sft_storage storage;
     sft_job job;
-    sft_buffer text; /* result object */
+    sft_tree *tree; /* the result */
     sft_error err;
 } dataset_run;
 
-typedef sft_code (*dataset_verb_fn)(dataset_run *run, sft_sink *sink);
-typedef void (*dataset_print_fn)(cli *c, const char *path, const cli_node *result);
+typedef sft_code (*dataset_verb_fn)(dataset_run *run);
+typedef void (*dataset_print_fn)(cli *c, const char *path, const sft_node *result);
 
 /* ── The folder ── */
 
@@ -53,21 +53,21 @@ static sft_code folder_open(dataset_run *run, sft_dataset **out) {
 
 /* ── Verbs that make a result object ── */
 
-static sft_code verb_info(dataset_run *run, sft_sink *sink) {
+static sft_code verb_info(dataset_run *run) {
     sft_dataset *dataset = NULL;
     sft_code code = folder_open(run, &dataset);
     if (code == SFT_OK)
-        code = sft_dataset_info_json(dataset, run->path, cli_result_command(run->c), sink,
+        code = sft_dataset_info_tree(dataset, run->path, cli_result_command(run->c), run->tree,
                                      &run->err);
     sft_dataset_close(dataset);
     return code;
 }
 
-static sft_code verb_verify(dataset_run *run, sft_sink *sink) {
+static sft_code verb_verify(dataset_run *run) {
     bool whole = false;
-    sft_code code = sft_dataset_verify_json(&run->storage, run->c->set.deep != 0, run->path,
-                                            cli_result_command(run->c), sink, &whole, &run->job,
-                                            &run->err);
+    sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0, run->path,
+                                            cli_result_command(run->c), run->tree, &whole,
+                                            &run->job, &run->err);
     if (code == SFT_OK && !whole) cli_status(run->c, CLI_NO);
     return code;
 }
@@ -88,32 +88,33 @@ static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code verb_gc(dataset_run *run, sft_sink *sink) {
+static sft_code verb_gc(dataset_run *run) {
     uint64_t grace = GRACE_S;
     const cli_settings *set = &run->c->set;
     sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_gc_json(&run->storage, grace, set->remove != 0, run->path,
-                               cli_result_command(run->c), sink, &run->err);
+    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path,
+                               cli_result_command(run->c), run->tree, &run->err);
 }
 
-static sft_code verb_compact(dataset_run *run, sft_sink *sink) {
+static sft_code verb_compact(dataset_run *run) {
     uint64_t target = 0;
     const char *text = run->c->set.target;
     sft_code code = text ? cli_parse_size(text, &target, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_compact(&run->storage, target, run->path, cli_result_command(run->c), sink,
-                               dataset_warn, run, &run->job, &run->err);
+    return sft_dataset_compact_tree(&run->storage, target, run->path,
+                                    cli_result_command(run->c), run->tree, dataset_warn, run,
+                                    &run->job, &run->err);
 }
 
 /* ── Their results ── */
 
 /* What could not be read is a finding, and no answer: the status is 2. */
-static void tell_unread(dataset_run *run, const cli_node *result) {
-    const cli_node *findings = cli_doc_get(result, "findings");
+static void tell_unread(dataset_run *run, const sft_node *result) {
+    const sft_node *findings = sft_node_get(result, "findings");
     size_t unread = 0;
-    for (const cli_node *one = findings ? findings->first : NULL; one; one = one->next) {
-        sft_span code = cli_doc_text(one, "code");
+    for (const sft_node *one = findings ? findings->first : NULL; one; one = one->next) {
+        sft_span code = sft_node_text(one, "code");
         unread += code.len > 3 && memcmp(code.data, "io_", 3) == 0;
     }
     if (!unread) return;
@@ -124,33 +125,30 @@ static void tell_unread(dataset_run *run, const cli_node *result) {
 
 static void show_result(dataset_run *run, dataset_print_fn print) {
     cli *c = run->c;
-    sft_span text = { run->text.data, run->text.len };
-    sfti_arena arena = { .alloc = c->alloc };
-    cli_node *result = cli_doc_parse(text, &arena);
-    if (!result) {
-        sfti_fail_memory(&run->err, text.len);
-        cli_fail_input(c, run->path, &run->err);
-    } else if (cli_is_json(c)) {
+    const sft_node *result = sft_tree_root(run->tree);
+    if (cli_is_json(c)) {
+        sft_sink sink = cli_out_sink(&c->out);
         cli_result_begin(c);
-        cli_put(&c->out, text.data, text.len);
+        if (sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err))
+            cli_complain(c, run->path, &run->err);
         cli_result_end(c);
     } else {
         print(c, run->path, result);
     }
-    if (result && print == dataset_print_verify) tell_unread(run, result);
-    sfti_arena_free(&arena);
+    if (print == dataset_print_verify) tell_unread(run, result);
 }
 
 static void run_result(dataset_run *run, dataset_verb_fn verb, dataset_print_fn print) {
     cli_progress progress;
-    run->text.alloc = run->c->alloc;
-    run->job = cli_progress_begin(&progress, run->c, run->path);
-    sft_sink sink = sft_sink_memory(&run->text);
-    sft_code code = sfti_sink_end(&sink, verb(run, &sink), &run->err);
-    cli_progress_end(&progress);
+    sft_code code = sft_tree_new(&run->c->alloc, &run->tree, &run->err);
+    if (code == SFT_OK) {
+        run->job = cli_progress_begin(&progress, run->c, run->path);
+        code = verb(run);
+        cli_progress_end(&progress);
+    }
     if (code) cli_fail_input(run->c, run->path, &run->err);
     else show_result(run, print);
-    sft_buffer_free(&run->text);
+    sft_tree_free(run->tree);
 }
 
 static void run_info(dataset_run *run) { run_result(run, verb_info, dataset_print_info); }

@@ -159,7 +159,7 @@ static void find_words(find_run *run, const cli_model *model, const sft_node *ro
 
 static bool fits_where(const find_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++)
-        if (!cli_where_fits(&run->where[i], root)) return false;
+        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
     return true;
 }
 
@@ -214,7 +214,7 @@ static void show_hit_json(const find_run *run, const cli_model *model, const sft
         sfti_json_open(&w, '{');
         sfti_json_put_cstr(&w, "field", hit->field);
         sfti_json_put_cstr(&w, "algo", hit->algo);
-        sfti_json_put_span(&w, "value", hit->value);
+        sfti_json_put_text(&w, "value", hit->value);
         sfti_json_key(&w, "source");
         if (hit->source.len) sfti_json_span(&w, hit->source);
         else sfti_json_null(&w);

@@ -30,7 +30,7 @@ typedef struct info_run {
 
 static bool is_wanted(const info_run *run, const sft_node *root) {
     for (size_t i = 0; i < run->where_count; i++) {
-        if (!cli_where_fits(&run->where[i], root)) return false;
+        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
     }
     return true;
 }
@@ -53,7 +53,7 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
     }
-    run->known += cli_fields_line(&c->out, root, &run->fields,
+    run->known += cli_fields_line(c, root, &run->fields,
                                   tsv && c->set.csv_safe);
 }
 
@@ -115,7 +115,7 @@ static bool may_be_wanted(const info_run *run, const cli_model *model) {
         bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
                     || sft_span_equal(field, sft_span_cstr("sidecars"))
                     || sft_span_equal(field, sft_span_cstr("civitai"));
-        fits = fits && (changes || cli_where_fits(&run->where[i], root));
+        fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
     }
     return fits;
 }
@@ -136,24 +136,10 @@ static uint32_t unit_algos(const info_run *run, const cli_model *model, const sf
 }
 
 /* hashes NULL: nothing of it is known. model->err says what goes wrong. */
-static void tell_digests(const info_run *run, cli_model *model, sft_info *info, uint32_t algos,
+static void tell_digests(cli_model *model, sft_info *info, uint32_t algos,
                          const sft_hashes *hashes) {
-    sft_buffer text = { .alloc = run->c->alloc };
-    sft_sink sink = sft_sink_memory(&text);
-    sfti_json_writer w;
-    sfti_json_write(&w, &sink, 0, &model->err);
-    sfti_json_open(&w, '{');
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!(algos & SFT_HASH_BIT(i))) continue;
-        sfti_json_put_cstr(&w, sft_hash_name((sft_hash_algo)i),
-                           hashes && hashes->known & SFT_HASH_BIT(i) ? hashes->text[i] : NULL);
-    }
-    sfti_json_close(&w, '}');
-    sft_code code = sfti_json_done(&w);
-    if (!code)
-        code = sft_info_set_computed(info, (sft_span){ text.data, text.len }, &model->err);
+    sft_code code = sft_info_set_computed(info, algos, hashes, &model->err);
     if (code) model->err.code = code;
-    sft_buffer_free(&text);
 }
 
 static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
@@ -167,7 +153,7 @@ static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
         return 0;
     }
     if (!algos || !cli_unit_is_set(model, unit)) return algos;
-    tell_digests(run, model, info, algos, NULL);
+    tell_digests(model, info, algos, NULL);
     return model->err.code ? 0 : algos & SFT_HASH_BIT(SFT_HASH_CONTENT);
 }
 
@@ -175,7 +161,7 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
                          const sft_hash_result *result) {
     info_run *run = ctx;
     sft_info *info = cli_unit_info(model, unit);
-    tell_digests(run, model, info, unit_algos(run, model, info), &result->hashes);
+    tell_digests(model, info, unit_algos(run, model, info), &result->hashes);
     if (run->c->set.online) cli_online_learn(model, &result->hashes);
 }
 

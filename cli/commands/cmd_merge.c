@@ -48,8 +48,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     parts->path = out->path;
     cli_parts_tell(c, parts);
     tell_all_missing(c, parts);
-    code = cli_output_parts(out, c, parts->parts, parts->count, parts->metadata,
-                            parts->metadata_count, parts->has_metadata, err);
+    code = cli_output_parts(out, c, parts, err);
     if (code == SFT_TENSOR_DUPLICATE)
         err->hint = "safetensors select --drop leaves one of them out";
     return code;

@@ -24,7 +24,9 @@ typedef struct renaming {
     sft_pair *maps; /* of --map */
     bool *used;
     size_t map_count;
-    sft_pair *names; /* that change, of the model in hand */
+    sfti_arena scratch; /* of one name */
+    sfti_arena named;
+    sft_pair *names; /* that change, of the model in hand; in `named` */
     size_t count;
 } renaming;
 
@@ -36,8 +38,8 @@ static sft_code rename_usage(sft_error *err, const char *expected, const char *f
 
 /* ── Rules ── */
 
-static char *rename_copy(renaming *r, const char *text, size_t len) {
-    char *copy = sfti_arena_take(&r->arena, len + 1);
+static char *rename_copy(sfti_arena *arena, const char *text, size_t len) {
+    char *copy = sfti_arena_take(arena, len + 1);
     if (!copy) return NULL;
     memcpy(copy, text, len);
     copy[len] = '\0';
@@ -65,8 +67,8 @@ static sft_code parse_rule(renaming *r, const char *text, rule *out, sft_error *
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
     if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
-    char *pattern = rename_copy(r, text + 2, (size_t)(middle - text - 2));
-    char *to = rename_copy(r, middle + 1, (size_t)(end - middle - 1));
+    char *pattern = rename_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
+    char *to = rename_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
     drop_escaped_mark(pattern, mark);
     drop_escaped_mark(to, mark);
@@ -109,6 +111,7 @@ static sft_code rename_begin(renaming *r, sft_error *err) {
 static void rename_end(renaming *r) {
     for (size_t i = 0; i < r->rule_count; i++)
         if (r->rules[i].compiled) regfree(&r->rules[i].regex);
+    sfti_arena_free(&r->named);
     sfti_arena_free(&r->arena);
 }
 
@@ -160,7 +163,7 @@ static bool apply_rule(renaming *r, const rule *rule, char **name) {
         ok = replace_once(rule, &at, groups, &behind, &out);
     }
     ok = ok && sfti_buffer_put(&out, at, strlen(at));
-    if (ok && any) *name = rename_copy(r, out.data ? out.data : "", out.len);
+    if (ok && any) *name = rename_copy(&r->scratch, out.data ? out.data : "", out.len);
     sft_buffer_free(&out);
     return ok && *name;
 }
@@ -168,7 +171,7 @@ static bool apply_rule(renaming *r, const rule *rule, char **name) {
 static bool add_prefix(renaming *r, char **name) {
     const char *prefix = r->c->set.add_prefix;
     size_t more = strlen(prefix), len = strlen(*name);
-    char *whole = sfti_arena_take(&r->arena, more + len + 1);
+    char *whole = sfti_arena_take(&r->scratch, more + len + 1);
     if (!whole) return false;
     memcpy(whole, prefix, more);
     memcpy(whole + more, *name, len + 1);
@@ -203,21 +206,27 @@ static sft_code new_name(renaming *r, sft_span old, sft_span *out, sft_error *er
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (match && !cli_glob_match(sft_span_cstr(match), old)) return SFT_OK;
-    char *name = rename_copy(r, old.data, old.len);
-    if (!name || !apply_rules(r, &name)) return sfti_fail_memory(err, old.len);
-    *out = sft_span_cstr(name);
-    return SFT_OK;
+    char *name = rename_copy(&r->scratch, old.data, old.len);
+    bool fine = name && apply_rules(r, &name);
+    sft_span made = sft_span_cstr(fine ? name : "");
+    if (fine && !sft_span_equal(made, old)) {
+        out->data = rename_copy(&r->named, made.data, made.len);
+        out->len = made.len;
+    }
+    sfti_arena_free(&r->scratch);
+    return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
 }
 
-/* All names of a model that change. */
-static sft_code new_names(renaming *r, const sft_set *set, sft_error *err) {
-    size_t count = sft_set_count(set);
+/* All names of a model, which is a set or one file, that change. */
+static sft_code new_names(renaming *r, const sft_set *set, const sft_file *file,
+                          sft_error *err) {
+    size_t count = set ? sft_set_count(set) : sft_file_count(file);
     r->count = 0;
-    r->names = sfti_arena_array(&r->arena, count, sizeof *r->names);
+    r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
     if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
     for (size_t i = 0; i < count; i++) {
         sft_pair *pair = &r->names[r->count];
-        pair->key = sft_set_tensor(set, i)->name;
+        pair->key = (set ? sft_set_tensor(set, i) : sft_file_tensor(file, i))->name;
         sft_code code = new_name(r, pair->key, &pair->value, err);
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);
@@ -242,12 +251,15 @@ static void say_names(cli *c, const renaming *r) {
     }
 }
 
-static sft_code rename_file(cli *c, const char *path, const renaming *r, sft_error *err) {
+static sft_code rename_file(cli *c, const char *path, renaming *r, sft_error *err) {
     sft_edit *edit;
     sft_edit_report report;
     sft_code code = cli_edit_open(c, path, &edit, err);
+    if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
+    if (!code) say_names(c, r);
     for (size_t i = 0; !code && i < r->count; i++)
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    sfti_arena_free(&r->named); /* the edit has copies */
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     sft_edit_close(edit);
     if (code) return code;
@@ -263,19 +275,21 @@ static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *e
     sft_code code = rename_begin(r, err);
     if (!code) code = cli_edit_mend(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
-    if (!code) code = new_names(r, set, err);
+    if (!code && !sft_set_index_path(set)) {
+        sft_set_close(set); /* the edit opens the file, too */
+        return rename_file(c, path, r, err);
+    }
+    if (!code) code = new_names(r, set, NULL, err);
     if (!code) say_names(c, r);
-    if (!code)
-        code = sft_set_index_path(set)
-                   ? cli_edit_rename_set(c, path, set, r->names, r->count, err)
-                   : rename_file(c, path, r, err);
+    if (!code) code = cli_edit_rename_set(c, path, set, r->names, r->count, err);
     sft_set_close(set);
     return code;
 }
 
 static int run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    renaming r = { .c = c, .arena.alloc = c->alloc };
+    renaming r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
+                   .named.alloc = c->alloc };
     const char *path;
     (void)count;
     cli_results_begin(c);

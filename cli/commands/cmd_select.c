@@ -111,8 +111,7 @@ static sft_code select_file(cli *c, const char *input, cli_target target, cli_pa
     sft_code code = cli_output_begin(&out, c, input, target, err);
     if (!code) code = cli_output_sources(c, parts, &out, err);
     if (code) return code;
-    return cli_output_parts(&out, c, parts->parts, parts->count, parts->metadata,
-                            parts->metadata_count, parts->has_metadata, err);
+    return cli_output_parts(&out, c, parts, err);
 }
 
 static sft_code select_model(const selection *s, char **operands, cli_parts *parts,

@@ -8,15 +8,10 @@
 
 /* ── Pieces ── */
 
-static uint64_t number_of(const cli_node *result, const char *key) {
+static uint64_t number_of(const sft_node *result, const char *key) {
     uint64_t value = 0;
-    (void)cli_doc_uint(result, key, &value);
+    (void)sft_node_uint(result, key, &value);
     return value;
-}
-
-static bool flag_of(const cli_node *result, const char *key) {
-    const cli_node *node = cli_doc_get(result, key);
-    return node && node->type == SFTI_JSON_TRUE;
 }
 
 static void size_of(cli_out *out, uint64_t bytes) {
@@ -35,28 +30,38 @@ static void put_label(cli_out *out, const char *label) {
 
 /* ── info ── */
 
-static void info_column(cli_out *out, const cli_node *column, bool first) {
-    sft_span dtype = cli_doc_text(column, "dtype");
-    const cli_node *shape = cli_doc_get(column, "shape");
+static void info_shape(cli_out *out, const sft_node *shape) {
+    if (!shape || shape->type != SFT_NODE_LIST) {
+        cli_text(out, "any shape");
+        return;
+    }
+    for (const sft_node *one = shape->first; one; one = one->next) {
+        cli_text(out, one == shape->first ? "[" : ",");
+        cli_put(out, one->text.data, one->text.len);
+    }
+    cli_text(out, shape->first ? "]" : "[]");
+}
+
+static void info_column(cli_out *out, const sft_node *column, bool first) {
+    sft_span dtype = sft_node_text(column, "dtype");
     put_label(out, first ? "columns" : "");
     cli_escaped(out, column->key);
     cli_text(out, "  ");
     if (dtype.len) cli_escaped(out, dtype);
     else cli_text(out, "any dtype");
     cli_text(out, " ");
-    if (shape && shape->type == SFTI_JSON_ARRAY) cli_put(out, shape->text.data, shape->text.len);
-    else cli_text(out, "any shape");
+    info_shape(out, sft_node_get(column, "shape"));
     cli_text(out, "\n");
 }
 
-static void info_columns(cli_out *out, const cli_node *result) {
-    const cli_node *columns = cli_doc_get(result, "columns");
-    const cli_node *one = columns ? columns->first : NULL;
+static void info_columns(cli_out *out, const sft_node *result) {
+    const sft_node *columns = sft_node_get(result, "columns");
+    const sft_node *one = columns ? columns->first : NULL;
     for (bool first = true; one; one = one->next, first = false) info_column(out, one, first);
 }
 
-static void info_how(cli_out *out, const cli_node *result) {
-    sft_span mode = cli_doc_text(result, "mode"), tail = cli_doc_text(result, "tail_strategy");
+static void info_how(cli_out *out, const sft_node *result) {
+    sft_span mode = sft_node_text(result, "mode"), tail = sft_node_text(result, "tail_strategy");
     if (sft_span_equal(mode, sft_span_cstr("batch"))) {
         put_label(out, "batches");
         cli_printf(out, "of %" PRIu64 " samples", number_of(result, "batch_size"));
@@ -66,14 +71,14 @@ static void info_how(cli_out *out, const cli_node *result) {
     } else if (mode.len) {
         put_label(out, "keys");
         cli_text(out, "column ");
-        cli_quoted(out, cli_doc_text(result, "name_col"));
+        cli_quoted(out, sft_node_text(result, "name_col"));
         cli_text(out, ", separator ");
-        cli_quoted(out, cli_doc_text(result, "kv_separator"));
+        cli_quoted(out, sft_node_text(result, "kv_separator"));
         cli_text(out, "\n");
     }
 }
 
-static void info_samples(cli_out *out, const cli_node *result) {
+static void info_samples(cli_out *out, const sft_node *result) {
     uint64_t padded = number_of(result, "padded_samples");
     uint64_t dropped = number_of(result, "dropped_samples");
     put_label(out, "samples");
@@ -83,21 +88,21 @@ static void info_samples(cli_out *out, const cli_node *result) {
     cli_text(out, "\n");
 }
 
-static void info_shards(cli_out *out, const cli_node *result) {
+static void info_shards(cli_out *out, const sft_node *result) {
     uint64_t shadowed = number_of(result, "shadowed");
     put_label(out, "shards");
     cli_printf(out, "%" PRIu64 ", ", number_of(result, "shards"));
     size_of(out, number_of(result, "bytes"));
     cli_text(out, "\n");
-    if (cli_doc_text(result, "tensors").len == 0) return;
+    if (sft_node_text(result, "tensors").len == 0) return;
     put_label(out, "tensors");
     cli_printf(out, "%" PRIu64, number_of(result, "tensors"));
     if (shadowed) cli_printf(out, ", %" PRIu64 " of them shadowed by later ones", shadowed);
     cli_text(out, "\n");
 }
 
-static void info_origin(cli_out *out, const cli_node *result) {
-    sft_span generator = cli_doc_text(result, "generator"), index = cli_doc_text(result, "index");
+static void info_origin(cli_out *out, const sft_node *result) {
+    sft_span generator = sft_node_text(result, "generator"), index = sft_node_text(result, "index");
     put_label(out, "index");
     if (index.len) cli_escaped(out, index);
     else cli_text(out, generator.len ? "none" : "not told");
@@ -106,13 +111,13 @@ static void info_origin(cli_out *out, const cli_node *result) {
     put_label(out, "written by");
     cli_escaped(out, generator);
     cli_text(out, ", commit ");
-    cli_escaped(out, cli_doc_text(result, "commit"));
+    cli_escaped(out, sft_node_text(result, "commit"));
     cli_text(out, "\n");
 }
 
-void dataset_print_info(cli *c, const char *path, const cli_node *result) {
+void dataset_print_info(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
-    sft_span mode = cli_doc_text(result, "mode");
+    sft_span mode = sft_node_text(result, "mode");
     if (c->results++) cli_text(out, "\n");
     cli_styled(out, CLI_BOLD, path);
     cli_text(out, "  ");
@@ -128,31 +133,31 @@ void dataset_print_info(cli *c, const char *path, const cli_node *result) {
 
 /* ── verify ── */
 
-static void verify_line(cli *c, const char *path, const cli_node *one, bool orphan) {
+static void verify_line(cli *c, const char *path, const sft_node *one, bool orphan) {
     cli_styled(&c->out, CLI_BOLD, path);
     cli_text(&c->out, ": ");
-    cli_escaped(&c->out, cli_doc_text(one, "shard"));
+    cli_escaped(&c->out, sft_node_text(one, "shard"));
     cli_text(&c->out, orphan ? ": note: " : ": ");
-    sft_span message = cli_doc_text(one, "message"); /* escaped already */
+    sft_span message = sft_node_text(one, "message"); /* escaped already */
     cli_put(&c->out, message.data, message.len);
     cli_text(&c->out, "\n");
 }
 
-static void verify_lines(cli *c, const char *path, const cli_node *result, const char *key,
+static void verify_lines(cli *c, const char *path, const sft_node *result, const char *key,
                          uint64_t count) {
-    const cli_node *list = cli_doc_get(result, key);
+    const sft_node *list = sft_node_get(result, key);
     uint64_t shown = 0;
-    for (const cli_node *one = list ? list->first : NULL; one; one = one->next, shown++)
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next, shown++)
         verify_line(c, path, one, strcmp(key, "orphans") == 0);
     if (shown == count) return;
     cli_styled(&c->out, CLI_BOLD, path);
     cli_printf(&c->out, ": and %" PRIu64 " more\n", count - shown);
 }
 
-void dataset_print_verify(cli *c, const char *path, const cli_node *result) {
+void dataset_print_verify(cli *c, const char *path, const sft_node *result) {
     verify_lines(c, path, result, "findings", number_of(result, "finding_count"));
     verify_lines(c, path, result, "orphans", number_of(result, "orphan_count"));
-    if (!flag_of(result, "ok")) return;
+    if (!sft_node_true(result, "ok")) return;
     cli_styled(&c->out, CLI_BOLD, path);
     cli_text(&c->out, ": whole: ");
     count_of(&c->out, number_of(result, "samples"), "sample");
@@ -160,7 +165,7 @@ void dataset_print_verify(cli *c, const char *path, const cli_node *result) {
     count_of(&c->out, number_of(result, "shards"), "shard");
     cli_text(&c->out, ", ");
     size_of(&c->out, number_of(result, "bytes"));
-    if (!flag_of(result, "deep")) {
+    if (!sft_node_true(result, "deep")) {
         cli_text(&c->out, "\n");
         return;
     }
@@ -171,23 +176,23 @@ void dataset_print_verify(cli *c, const char *path, const cli_node *result) {
 
 /* ── gc ── */
 
-static void gc_line(cli *c, const char *path, const cli_node *one) {
+static void gc_line(cli *c, const char *path, const sft_node *one) {
     cli_out *out = &c->out;
-    bool young = flag_of(one, "young"), removed = flag_of(one, "removed");
+    bool young = sft_node_true(one, "young"), removed = sft_node_true(one, "removed");
     cli_styled(out, CLI_BOLD, path);
     cli_text(out, young ? ": young: " : removed ? ": removed: " : ": garbage: ");
-    cli_escaped(out, cli_doc_text(one, "name"));
+    cli_escaped(out, sft_node_text(one, "name"));
     cli_text(out, ", ");
     size_of(out, number_of(one, "bytes"));
     cli_text(out, "\n");
 }
 
-void dataset_print_gc(cli *c, const char *path, const cli_node *result) {
-    const cli_node *list = cli_doc_get(result, "garbage");
+void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
+    const sft_node *list = sft_node_get(result, "garbage");
     uint64_t old = 0;
-    for (const cli_node *one = list ? list->first : NULL; one; one = one->next) {
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
         gc_line(c, path, one);
-        old += !flag_of(one, "young");
+        old += !sft_node_true(one, "young");
     }
     cli_styled(&c->out, CLI_BOLD, path);
     if (!old) {
@@ -201,11 +206,11 @@ void dataset_print_gc(cli *c, const char *path, const cli_node *result) {
 
 /* ── compact ── */
 
-void dataset_print_compact(cli *c, const char *path, const cli_node *result) {
+void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
     cli_styled(out, CLI_BOLD, path);
     if (!number_of(result, "rewritten")) {
-        sft_span left = cli_doc_text(result, "left");
+        sft_span left = sft_node_text(result, "left");
         cli_text(out, ": nothing to do");
         if (left.len) cli_text(out, ": ");
         if (left.len) cli_escaped(out, left);
@@ -220,8 +225,8 @@ void dataset_print_compact(cli *c, const char *path, const cli_node *result) {
     size_of(out, number_of(result, "bytes_after"));
     cli_text(out, ", ");
     count_of(out, number_of(result, "tensors_dropped"), "shadowed tensor");
-    cli_text(out, flag_of(result, "index_removed") ? " dropped; the index is gone: write it anew\n"
-                                                   : " dropped\n");
+    bool removed = sft_node_true(result, "index_removed");
+    cli_text(out, removed ? " dropped; the index was removed: write a new one\n" : " dropped\n");
 }
 
 /* ── ls ── */

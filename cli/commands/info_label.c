@@ -443,8 +443,8 @@ static void beside_sections(cli *c, const sft_node *root) {
 /* ── With -v: every fact and setting ── */
 
 static void words_cut(cli *c, const sft_node *node) {
-    sft_buffer room = { .alloc = c->alloc };
-    cli_escaped_cut(&c->out, cli_node_words(node, &room), TEXT_COLUMNS);
+    sft_buffer room = { .len = 0 };
+    cli_escaped_cut(&c->out, cli_node_words(c, node, &room), TEXT_COLUMNS);
     sft_buffer_free(&room);
 }
 

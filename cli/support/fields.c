@@ -164,15 +164,20 @@ static void each_named(const sft_node *root, sft_span name, node_fn take, void *
 
 /* ── Values ── */
 
-sft_span cli_node_words(const sft_node *node, sft_buffer *room) {
+sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *room) {
+    sft_error err = SFT_ERROR_INIT;
     if (node->type != SFT_NODE_LIST && node->type != SFT_NODE_OBJECT) return node->text;
+    room->alloc = c->alloc;
     sft_sink sink = sft_sink_memory(room);
-    if (sft_node_json(node, NULL, NULL, &sink, 0, NULL, NULL))
+    if (sft_node_json(node, NULL, NULL, &sink, 0, NULL, &err)) {
+        cli_complain(c, c->command->name, &err);
         return sft_span_cstr("(not enough memory)");
+    }
     return (sft_span){ room->data, room->len };
 }
 
 typedef struct value_take {
+    cli *c;
     cli_value_fn take;
     void *ctx;
 } value_take;
@@ -190,8 +195,9 @@ static const sft_node *spoken(const sft_node *node) {
 }
 
 static bool take_text(const value_take *to, const sft_node *node) {
-    sft_buffer room = { .alloc = { NULL, NULL } };
-    bool more = node->type == SFT_NODE_NULL || to->take(to->ctx, cli_node_words(node, &room));
+    sft_buffer room = { .len = 0 };
+    bool more = node->type == SFT_NODE_NULL
+             || to->take(to->ctx, cli_node_words(to->c, node, &room));
     sft_buffer_free(&room);
     return more;
 }
@@ -206,8 +212,8 @@ static bool take_values(void *ctx, const sft_node *node) {
     return true;
 }
 
-void cli_field_values(const sft_node *root, sft_span name, cli_value_fn take, void *ctx) {
-    value_take to = { take, ctx };
+void cli_field_values(cli *c, const sft_node *root, sft_span name, cli_value_fn take, void *ctx) {
+    value_take to = { c, take, ctx };
     each_named(root, name, take_values, &to);
 }
 
@@ -244,14 +250,15 @@ static bool put_value(void *ctx, sft_span text) {
     return true;
 }
 
-size_t cli_fields_line(cli_out *out, const sft_node *root, const cli_fields *fields,
+size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
                        bool csv_safe) {
     size_t known = 0;
+    cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
         bool prompt = sft_span_equal(fields->names[i], sft_span_cstr("prompt"));
         line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
         if (i) cli_text(out, "\t");
-        cli_field_values(root, fields->names[i], put_value, &line);
+        cli_field_values(c, root, fields->names[i], put_value, &line);
         known += line.count > 0;
     }
     cli_text(out, "\n");

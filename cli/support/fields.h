@@ -25,11 +25,11 @@ bool cli_field_is_metadata(sft_span name);
 /* Calls take for each value of a field: items of lists one by one, facts as their value,
  * null not at all. False ends it. */
 typedef bool (*cli_value_fn)(void *ctx, sft_span text);
-void cli_field_values(const sft_node *root, sft_span name, cli_value_fn take, void *ctx);
+void cli_field_values(cli *c, const sft_node *root, sft_span name, cli_value_fn take, void *ctx);
 
 /* The values with tabs between; lists join with " | "; csv_safe: guarded by cli_cell_guard.
  * Returns how many were not null. */
-size_t cli_fields_line(cli_out *out, const sft_node *root, const cli_fields *fields,
+size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
                        bool csv_safe);
 void cli_fields_header(cli_out *out, const cli_fields *fields);
 /* Tab, line end and backslash as \t \n \r \\, the rest of what moves a cursor as \xHH. */
@@ -37,7 +37,8 @@ void cli_field_text(cli_out *out, sft_span text);
 /* The result object with what the fields name, and path, ok and error. How many fields were
  * not null. */
 size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields);
-/* Text of a scalar; of a list or object its JSON, kept in room, which the caller frees. */
-sft_span cli_node_words(const sft_node *node, sft_buffer *room);
+/* Text of a scalar; of a list or object its JSON, kept in room, which the caller frees.
+ * Complains when memory runs out. */
+sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *room);
 
 #endif

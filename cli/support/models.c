@@ -130,12 +130,26 @@ sft_code cli_render_model(cli *c, cli_model *model) {
     return code;
 }
 
+static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
+    return sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
+                               sink, &model->err);
+}
+
+/* A pipeline has little metadata, and may run out of memory with half of it written. */
+static sft_code pipeline_json(cli *c, cli_model *model) {
+    sft_buffer text = { .alloc = c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sft_code code = label_json(c, model, &sink);
+    if (!code) cli_put(&c->out, text.data, text.len);
+    sft_buffer_free(&text);
+    return code;
+}
+
+/* Memory is taken before the first byte is written: what fails has printed nothing. */
 void cli_print_model_json(cli *c, cli_model *model) {
-    sft_span none = { "", 0 };
     sft_sink out = cli_out_sink(&c->out);
-    if (sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
-                            none, &out, &model->err))
-        cli_complain(c, model->path, &model->err);
+    sft_code code = model->is_pipeline ? pipeline_json(c, model) : label_json(c, model, &out);
+    if (code) cli_fail_result(c, model->path, &model->err);
 }
 
 size_t cli_pair_count(const cli_model *model) {

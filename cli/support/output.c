@@ -152,9 +152,9 @@ sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) 
     return sft_sink_path(out->path, &out->options, sink, err);
 }
 
-static void say_file(cli *c, const cli_output *out, const sft_part *parts, size_t count) {
+static void say_file(cli *c, const cli_output *out, const cli_parts *parts) {
     cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, parts, count, NULL, 0);
+    cli_written_file file = cli_written_parts(out->path, parts->parts, parts->count, NULL, 0);
     written.input = out->input;
     written.output = out->path;
     written.files = &file;
@@ -162,24 +162,20 @@ static void say_file(cli *c, const cli_output *out, const sft_part *parts, size_
     cli_say_written(c, &written);
 }
 
-sft_code cli_output_parts(const cli_output *out, cli *c, const sft_part *parts, size_t count,
-                          const sft_pair *metadata, size_t metadata_count, bool has_metadata,
-                          sft_error *err) {
-    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts, sft_error *err) {
+    sft_plan_options options = cli_parts_plan(c, parts);
     cli_progress progress;
     sft_sink sink;
-    options.has_metadata = has_metadata;
-    options.level = (sft_level)c->set.level;
-    options.alloc = &c->alloc;
     sft_code code = SFT_OK;
     if (!c->set.dry_run) {
         code = cli_output_sink(out, &sink, err);
         if (code) return code;
         sft_job job = cli_progress_begin(&progress, c, out->path);
-        code = sft_save_parts(parts, count, metadata, metadata_count, &options, sink, &job, err);
+        code = sft_save_parts(parts->parts, parts->count, NULL, parts->metadata_count, &options,
+                              sink, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code) say_file(c, out, parts, count);
+    if (!code) say_file(c, out, parts);
     return code;
 }
 

@@ -154,7 +154,7 @@ static sft_code write_shards(set_output *o, sft_error *err) {
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, c, c->set.output);
     sft_code code = sft_save_set(c->set.output, p->parts, p->shard, p->count, o->shards,
-                                 p->metadata, p->metadata_count, &o->options, &job, err);
+                                 NULL, p->metadata_count, &o->options, &job, err);
     cli_progress_end(&progress);
     if (code == SFT_EXISTS)
         err->hint = "a model of several files is never overwritten file by file: name a new "
@@ -170,10 +170,7 @@ static void set_options(set_output *o) {
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
     options.mode = parts_mode(o->parts);
-    o->plan = (sft_plan_options)SFT_PLAN_OPTIONS_INIT;
-    o->plan.has_metadata = o->parts->has_metadata;
-    o->plan.level = (sft_level)c->set.level;
-    o->plan.alloc = &c->alloc;
+    o->plan = cli_parts_plan(c, o->parts);
     options.plan = &o->plan;
     o->options = options;
 }

@@ -82,7 +82,8 @@ static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, 
 static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
     size_t count = sft_set_count(set);
     sft_source *sources;
-    uint32_t *order = sfti_arena_array(&p->arena, count, sizeof *order);
+    sfti_arena work = { .alloc = p->arena.alloc };
+    uint32_t *order = sfti_arena_array(&work, count, sizeof *order);
     if (!order) return sfti_fail_memory(err, count * sizeof *order);
     sft_code code = list_shards(p, set, &sources, err);
     if (!code) code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
@@ -93,6 +94,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
         p->file[p->count] = (uint32_t)(file + shard);
         p->parts[p->count++] = sft_part_of(tensor, &sources[shard]);
     }
+    sfti_arena_free(&work);
     return code;
 }
 
@@ -101,74 +103,93 @@ static sft_code list_tensors(cli_parts *p, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t i = 0; i < p->set_count; i++) count += sft_set_count(p->sets[i]);
     for (size_t i = 0; i < p->set_count; i++) files += sft_set_shard_count(p->sets[i]);
-    p->parts = sfti_arena_array(&p->arena, count, sizeof *p->parts);
-    p->shard = sfti_arena_array(&p->arena, count, sizeof *p->shard);
-    p->file = sfti_arena_array(&p->arena, count, sizeof *p->file);
+    p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
+    p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
+    p->file = sfti_arena_array(&p->lists, count, sizeof *p->file);
     p->paths = sfti_arena_array(&p->arena, files, sizeof *p->paths);
-    if (!p->parts || !p->shard || !p->file || !p->paths)
+    p->files = sfti_arena_array(&p->arena, files, sizeof *p->files);
+    if (!p->parts || !p->shard || !p->file || !p->paths || !p->files)
         return sfti_fail_memory(err, count * sizeof *p->parts);
     for (size_t i = 0; !code && i < p->set_count; i++) {
         code = list_set(p, p->sets[i], p->path_count, err);
-        for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++)
+        for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
+            p->files[p->path_count] = sft_set_shard(p->sets[i], s);
             p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
+        }
     }
     return code;
 }
 
 /* ── Metadata ── */
 
-static int compare_part_keys(const void *ctx, uint32_t a, uint32_t b) {
-    const sft_pair *pairs = ctx;
-    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+static sft_pair picked_pair(const cli_parts *p, cli_pick pick) {
+    return sft_file_metadata_at(p->files[pick.file], pick.pair);
 }
 
-/* Of each key the first pair. */
-static sft_code settle_metadata(cli_parts *p, size_t count, sft_error *err) {
-    sft_pair *all = p->metadata;
+static sft_pair part_pair(const void *parts, size_t i) {
+    const cli_parts *p = parts;
+    return p->picks ? picked_pair(p, p->picks[i]) : sft_file_metadata_at(p->files[p->only], i);
+}
+
+static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
+    return sfti_bytes_compare(part_pair(parts, a).key, part_pair(parts, b).key);
+}
+
+/* Of each key the first pick. */
+static sft_code settle_picks(cli_parts *p, sft_error *err) {
+    size_t count = p->metadata_count;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
-    if (!order) return sfti_fail_memory(err, count * sizeof *order);
-    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + count, count, compare_part_keys, all);
-    const sft_pair *first = count > 0 ? &all[order[0]] : NULL;
-    for (size_t i = 1; i < count; i++) {
-        sft_pair *pair = &all[order[i]];
-        bool again = sft_span_equal(first->key, pair->key);
-        if (!again) first = pair;
-        else p->conflicts += !sft_span_equal(first->value, pair->value);
-        if (again) pair->key.data = NULL; /* keys in files have data, the empty one too */
+    bool *again = sfti_arena_array(&work, count, sizeof *again);
+    if (order && again) {
+        memset(again, 0, count * sizeof *again);
+        for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+        sfti_sort(order, order + count, count, compare_pick_keys, p);
+        for (size_t i = 1, first = 0; i < count; i++) {
+            sft_pair one = part_pair(p, order[first]), other = part_pair(p, order[i]);
+            again[order[i]] = sft_span_equal(one.key, other.key);
+            if (!again[order[i]]) first = i;
+            else p->conflicts += !sft_span_equal(one.value, other.value);
+        }
+        p->metadata_count = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!again[i]) p->picks[p->metadata_count++] = p->picks[i];
     }
+    bool fine = order && again;
     sfti_arena_free(&work);
-    for (size_t i = 0; i < count; i++)
-        if (all[i].key.data) all[p->metadata_count++] = all[i];
-    return SFT_OK;
-}
-
-/* Counts, or with metadata puts, the pairs of one file. */
-static void list_file(cli_parts *p, const sft_file *file, size_t *count) {
-    size_t pairs = sft_file_metadata_count(file);
-    p->has_metadata = p->has_metadata || sft_file_has_metadata(file);
-    for (size_t i = 0; p->metadata && i < pairs; i++) {
-        p->metadata[*count + i] = sft_file_metadata_at(file, i);
-    }
-    *count += pairs;
-}
-
-static void list_files(cli_parts *p, size_t *count) {
-    *count = 0;
-    for (size_t i = 0; i < p->set_count; i++) {
-        size_t shards = sft_set_shard_count(p->sets[i]);
-        for (size_t s = 0; s < shards; s++) list_file(p, sft_set_shard(p->sets[i], s), count);
-    }
+    return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
 static sft_code list_metadata(cli_parts *p, sft_error *err) {
-    size_t count;
-    list_files(p, &count);
-    p->metadata = sfti_arena_array(&p->metadata_arena, count, sizeof *p->metadata);
-    if (!p->metadata) return sfti_fail_memory(err, count * sizeof *p->metadata);
-    list_files(p, &count);
-    return settle_metadata(p, count, err);
+    uint64_t count = 0;
+    size_t some = 0;
+    for (size_t f = 0; f < p->path_count; f++) {
+        size_t pairs = sft_file_metadata_count(p->files[f]);
+        p->has_metadata = p->has_metadata || sft_file_has_metadata(p->files[f]);
+        count += pairs;
+        if (pairs == 0) continue;
+        p->only = f;
+        some++;
+    }
+    p->metadata_count = (size_t)count;
+    if (some <= 1) return SFT_OK;
+    if (count < UINT32_MAX) p->picks = sfti_arena_array(&p->lists, count, sizeof *p->picks);
+    if (!p->picks) return sfti_fail_memory(err, count * sizeof *p->picks);
+    size_t at = 0;
+    for (size_t f = 0; f < p->path_count; f++)
+        for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
+            p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
+    return settle_picks(p, err);
+}
+
+sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = parts->has_metadata;
+    plan.level = (sft_level)c->set.level;
+    plan.alloc = &c->alloc;
+    plan.pair_at = part_pair;
+    plan.pair_ctx = parts;
+    return plan;
 }
 
 /* ── All together ── */
@@ -176,7 +197,7 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
 sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err) {
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
-    out->arena.alloc = out->metadata_arena.alloc = c->alloc;
+    out->arena.alloc = out->lists.alloc = c->alloc;
     for (size_t i = 0; !code && i < count; i++) code = open_operand(c, out, operands[i], err);
     if (code) return code;
     if (out->set_count > 1) out->path = NULL;
@@ -206,14 +227,16 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
     return cli_not_one(out->set_count, err);
 }
 
-void cli_parts_drop_metadata(cli_parts *parts) {
-    sfti_arena_free(&parts->metadata_arena);
-    parts->metadata = NULL;
-    parts->metadata_count = 0;
+void cli_parts_drop(cli_parts *parts) {
+    sfti_arena_free(&parts->lists);
+    parts->parts = NULL;
+    parts->shard = parts->file = NULL;
+    parts->picks = NULL;
+    parts->count = parts->metadata_count = 0;
 }
 
 void cli_parts_free(cli_parts *parts) {
-    cli_parts_drop_metadata(parts);
+    sfti_arena_free(&parts->lists);
     for (size_t i = 0; i < parts->set_count; i++) sft_set_close(parts->sets[i]);
     cli_inputs_free(&parts->inputs);
     sfti_arena_free(&parts->arena);

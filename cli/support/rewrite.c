@@ -35,13 +35,8 @@ static size_t gather_shard(const set_rewriting *r, size_t shard) {
     return count;
 }
 
-static sft_code shard_metadata(set_rewriting *r, const sft_file *file, sft_pair **out,
-                               sft_error *err) {
-    size_t count = sft_file_metadata_count(file);
-    *out = sfti_arena_array(&r->fresh.arena, count, sizeof **out);
-    if (!*out) return sfti_fail_memory(err, count * sizeof **out);
-    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_metadata_at(file, i);
-    return SFT_OK;
+static sft_pair shard_pair(const void *file, size_t i) {
+    return sft_file_metadata_at(file, i);
 }
 
 /* The parts gathered, with the shard's metadata. */
@@ -49,16 +44,13 @@ static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_
                               const sft_job *job, sft_error *err) {
     const sft_file *file = sft_set_shard(r->set, shard);
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
-    sft_pair *metadata;
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
     plan.alloc = &r->c->alloc;
-    sft_code code = shard_metadata(r, file, &metadata, err);
-    if (!code)
-        return sft_save_parts(r->some, count, metadata, sft_file_metadata_count(file), &plan,
-                              sink, job, err);
-    sink.abandon(sink.ctx);
-    return code;
+    plan.pair_at = shard_pair;
+    plan.pair_ctx = file;
+    return sft_save_parts(r->some, count, NULL, sft_file_metadata_count(file), &plan, sink, job,
+                          err);
 }
 
 static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t count,

@@ -66,8 +66,8 @@ static bool take_where(void *ctx, sft_span text) {
     return !take->fits;
 }
 
-bool cli_where_fits(const cli_where *where, const sft_node *root) {
+bool cli_where_fits(cli *c, const cli_where *where, const sft_node *root) {
     where_take take = { where, false };
-    cli_field_values(root, where->field, take_where, &take);
+    cli_field_values(c, root, where->field, take_where, &take);
     return take.fits;
 }

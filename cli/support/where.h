@@ -2,6 +2,7 @@
 #ifndef CLI_WHERE_H
 #define CLI_WHERE_H
 
+#include "cli.h"
 #include "safetensors_tree.h"
 
 typedef struct cli_where {
@@ -12,7 +13,7 @@ typedef struct cli_where {
 /* SFT_BAD_ARGUMENT when it is no condition, or of no known field. */
 sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err);
 /* Whether one of the field's values fits. Numbers compare as numbers. */
-bool cli_where_fits(const cli_where *where, const sft_node *root);
+bool cli_where_fits(cli *c, const cli_where *where, const sft_node *root);
 /* Whether text contains word, letters of any case. */
 bool cli_text_has(sft_span text, sft_span word);
 

@@ -24,11 +24,6 @@ SFTI_COLD sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offs
                                     sft_span tensor, const char *format, ...)
     SFTI_FORMAT(5, 6);
 
-/* The same for a system call: "cannot <what>: <text of the errno>". NOT_FOUND replaces
- * IO_OPEN for ENOENT; the text of the errno is handed in, for base knows no system. */
-SFTI_COLD sft_code sfti_fail_os(sft_error *err, sft_code code, int os_errno,
-                                const char *errno_text, const char *what);
-
 /* The same about a place in a text: "expected <expected>, found <what stands there>".
  * base is added to at for the offset. */
 SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span text,
@@ -46,5 +41,8 @@ void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
  * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most room bytes, whole
  * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
 size_t sfti_escape(const char *from, size_t len, char *into, size_t room, size_t *used);
+
+/* In every hint that promises a repair. */
+#define SFTI_PROMISE "\"safetensors repair\""
 
 #endif

@@ -94,7 +94,7 @@ void sfti_json_bool(sfti_json_writer *w, bool value);
 void sfti_json_null(sfti_json_writer *w);
 /* A key and its value; a span of data NULL and a NULL text write null, and so does
  * _known for UINT64_MAX. */
-void sfti_json_put_span(sfti_json_writer *w, const char *key, sft_span text);
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text);
 void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text);
 void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value);
 void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value);

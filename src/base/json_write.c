@@ -27,11 +27,11 @@ void sfti_json_write_tree(sfti_json_writer *w, sft_tree *tree, sft_error *err) {
 
 /* What became of a value given to the tree. */
 static void json_noted(sfti_json_writer *w, bool ok) {
-    if (!ok && !w->code) w->code = sfti_fail_memory(w->err, 1);
+    if (!ok && w->code == SFT_OK) w->code = sfti_fail_memory(w->err, 1);
 }
 
 static void json_flush(sfti_json_writer *w) {
-    if (!w->code && w->used)
+    if (w->code == SFT_OK && w->used)
         w->code = w->sink->write_at(w->sink->ctx, w->offset, w->room, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
@@ -94,7 +94,7 @@ static size_t json_plain_run(const char *p, const char *end) {
 static void json_put_string(sfti_json_writer *w, sft_span text) {
     const char *p = text.data, *end = p + text.len;
     json_put_char(w, '"');
-    while (p < end && !w->code) {
+    while (p < end && w->code == SFT_OK) {
         size_t run = json_plain_run(p, end);
         json_put(w, p, run);
         p += run;
@@ -117,7 +117,7 @@ static void json_before(sfti_json_writer *w) {
 
 void sfti_json_open(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
         return;
     }
     json_before(w);
@@ -128,7 +128,7 @@ void sfti_json_open(sfti_json_writer *w, char bracket) {
 
 void sfti_json_close(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (!w->code) sfti_tree_close(w->tree);
+        if (w->code == SFT_OK) sfti_tree_close(w->tree);
         return;
     }
     json_put_char(w, bracket);
@@ -138,7 +138,7 @@ void sfti_json_close(sfti_json_writer *w, char bracket) {
 
 void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_key(w->tree, key));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_key(w->tree, key));
         return;
     }
     json_before(w);
@@ -153,7 +153,7 @@ void sfti_json_key(sfti_json_writer *w, const char *key) {
 
 void sfti_json_raw(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_raw(w->tree, text));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_raw(w->tree, text));
         return;
     }
     json_before(w);
@@ -162,7 +162,7 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text) {
 
 void sfti_json_span(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_text(w->tree, text));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_text(w->tree, text));
         return;
     }
     json_before(w);
@@ -189,7 +189,7 @@ void sfti_json_null(sfti_json_writer *w) {
 
 /* ── Writer: a key and its value ── */
 
-void sfti_json_put_span(sfti_json_writer *w, const char *key, sft_span text) {
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
     sfti_json_key(w, key);
     if (text.data) sfti_json_span(w, text);
     else sfti_json_null(w);
@@ -278,7 +278,7 @@ void sfti_json_path(sfti_json_writer *w, const char *path) {
     if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
     sfti_json_key(w, "path_bytes");
     if (!w->tree) json_put_percent(w, path);
-    else if (!w->code) json_noted(w, tree_put_percent(w->tree, path));
+    else if (w->code == SFT_OK) json_noted(w, tree_put_percent(w->tree, path));
 }
 
 /* ── JSON from a file ── */
@@ -296,7 +296,7 @@ static bool json_is_whole(sft_span text) {
 static void json_put_compact(sfti_json_writer *w, sft_span text) {
     bool string = false;
     const char *p = text.data, *end = p + text.len;
-    while (p < end && !w->code) {
+    while (p < end && w->code == SFT_OK) {
         uint32_t c = (uint8_t)*p;
         size_t len = c < 0x80 ? 1 : sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
         bool blank = !string && (c == ' ' || c == '\n' || c == '\r' || c == '\t');

@@ -16,7 +16,7 @@ typedef struct sweep_pass {
 #define SWEEP_STOPPED (-2)
 
 /* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
-static bool is_litter(const char *name) {
+static bool is_temporary(const char *name) {
     static const char mark[] = ".sft-";
     size_t len = strlen(name), letters = 6, tail = sizeof mark - 1 + letters;
     if (name[0] != '.' || len <= 1 + tail) return false;
@@ -27,7 +27,7 @@ static bool is_litter(const char *name) {
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     sweep_pass *pass = ctx;
     size_t len = strlen(name);
-    if (kind != OS_FILE || len >= sizeof pass->name || !is_litter(name)) return 0;
+    if (kind != OS_FILE || len >= sizeof pass->name || !is_temporary(name)) return 0;
     if (!pass->show) {
         memcpy(pass->name, name, len + 1);
         return SWEEP_FOUND;

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/sink.h"
 #include "dataset/dataset.h"
 
 /* ── Conveniences over sft_storage ── */
@@ -49,12 +50,7 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
                      sft_error *err) {
     sft_sink sink;
     sft_code code = storage->create(storage->ctx, name, true, &sink, err);
-    if (code) return code;
-    if (sink.expect) code = sink.expect(sink.ctx, bytes.len, err);
-    if (code == SFT_OK) code = sink.write_at(sink.ctx, 0, bytes.data, bytes.len, err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
-    return code;
+    return code ? code : sfti_sink_fill(&sink, bytes, err);
 }
 
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,

@@ -43,9 +43,6 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
 sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
                           sfti_header *out, sft_error *err);
 
-/* Keys of the tables: from the system, or where it has none from the clock and here. */
-void sfti_seed_draw(const void *here, uint64_t seed[2]);
-
 /* Whether the file of a path, as it was scanned, is in the middle of an edit
  * (sfti_journal_check). */
 sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,
@@ -54,6 +51,9 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
 /* What a scan could read of a file, as its entries say: tensors are neither whole nor apart
  * from one another for sure. */
 const sfti_model *sfti_scan_model(const sft_scan *scan);
+
+/* Whether sft_repair takes all that a scan of a file so long has found (repair.c). */
+bool sfti_scan_repairs(const sft_scan *scan, uint64_t size);
 
 /* What sft_diagnose knows. head: the first bytes of the source, head_len of them. */
 typedef struct sfti_evidence {

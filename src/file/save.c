@@ -36,9 +36,10 @@ static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err)
     return SFT_OK;
 }
 
-static sft_code plan_parts(part_save *save, const sfti_plan_of *of,
+static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t metadata_count,
                            const sft_plan_options *options, sft_error *err) {
-    sft_code code = sfti_plan_make(of, options, &save->plan, err);
+    sft_code code = sfti_plan_parts(save->parts, save->count, metadata, metadata_count, options,
+                                    &save->plan, err);
     if (code != SFT_OK) return code;
     for (size_t i = 0; i < save->count; i++) {
         save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
@@ -77,16 +78,7 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
 sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                         size_t metadata_count, const sft_plan_options *options, sft_sink sink,
                         const sft_job *job, sft_error *err) {
-    sfti_plan_of of = { .pairs = metadata, .pair_at = sfti_plan_pair,
-                        .pair_count = metadata_count };
-    return sfti_save_parts(parts, count, &of, options, sink, job, err);
-}
-
-sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of *metadata,
-                         const sft_plan_options *options, sft_sink sink, const sft_job *job,
-                         sft_error *err) {
     part_save save = { .parts = parts, .count = count };
-    sfti_plan_of of = *metadata;
     sft_plan_options own;
     sft_code code = sfti_take_plan(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &save.job, err);
@@ -97,10 +89,7 @@ sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
-    of.specs = count > 0 ? &parts->spec : NULL;
-    of.spec_stride = sizeof *parts;
-    of.count = count;
-    if (code == SFT_OK) code = plan_parts(&save, &of, &own, err);
+    if (code == SFT_OK) code = plan_parts(&save, metadata, metadata_count, &own, err);
     if (code == SFT_OK) code = write_parts(&save, sink, err);
     else sink.abandon(sink.ctx);
     sft_plan_free(save.plan);

@@ -6,19 +6,19 @@
 #include <zlib.h>
 #endif
 
-uint32_t sfti_crc32(const sfti_hash_kit *kit, uint32_t crc, const uint8_t *data, size_t len) {
+uint32_t sfti_crc32(const sfti_hash_impl *impl, uint32_t crc, const uint8_t *data, size_t len) {
     uint8_t folded[16];
-    if (len >= 64 && kit->clmul) {
+    if (len >= 64 && impl->clmul) {
         size_t whole = len & ~(size_t)63;
         sfti_crc32_fold(~crc, data, whole, folded);
-        crc = sfti_crc32_add(&kit->crc_table, ~UINT32_C(0), folded, sizeof folded);
+        crc = sfti_crc32_add(&impl->crc_table, ~UINT32_C(0), folded, sizeof folded);
         data += whole;
         len -= whole;
     }
 #if defined(SFTI_FOUND_ZLIB)
-    if (kit->zlib && len > 0) return (uint32_t)crc32_z(crc, data, len);
+    if (impl->zlib && len > 0) return (uint32_t)crc32_z(crc, data, len);
 #endif
-    return sfti_crc32_add(&kit->crc_table, crc, data, len);
+    return sfti_crc32_add(&impl->crc_table, crc, data, len);
 }
 
 /* ── Folding by carry-less multiplication ── */

@@ -2,6 +2,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "os/io.h"
+#include "bytes/source.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -35,12 +37,6 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
     return at;
 }
 
-static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
-    char room[128];
-    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                 os_error_text(error, room, sizeof room), what);
-}
-
 /* What is still to be computed; what is null by the size alone never is. */
 static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
     uint32_t missing = hashes->asked & ~hashes->known;
@@ -59,10 +55,11 @@ static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
 }
 
 /* Remember what is known of this file, and take what is remembered. */
-static void model_recall(sfti_hash_model *model, const sfti_hash_opening *opening,
-                         const char *path, const sfti_hash_key *key, sft_hashes *hashes) {
+static void model_recall(sfti_hash_model *model, const sfti_hash_how *opening,
+                         const char *path, int fd, const sfti_hash_key *key,
+                         sft_hashes *hashes) {
     if (!opening->recall || !model->memos) return;
-    model->memos[model->memo_count++] = (sfti_hash_memo){ path, *key, hashes, true };
+    model->memos[model->memo_count++] = (sfti_hash_memo){ path, fd, *key, hashes, true };
     opening->recall(opening->ctx, key, hashes);
 }
 
@@ -74,7 +71,7 @@ static bool is_about_model(sft_code code) {
            || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
 }
 
-static void model_open_header(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_header(sfti_hash_model *model, const sfti_hash_how *opening) {
     sft_open_options options = *opening->open;
     sft_error err = SFT_ERROR_INIT;
     options.mode = SFT_READ;
@@ -119,7 +116,7 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
 
 /* The units of one file; file NULL if it is no model. */
 static void model_list_one(sfti_hash_model *model, const sft_source *source,
-                           const sft_file *file, const sfti_hash_opening *opening) {
+                           const sft_file *file, const sfti_hash_how *opening) {
     uint32_t missing = model_missing(&model->hashes, model->bytes);
     size_t threads = opening->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
@@ -130,17 +127,17 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
 }
 
-static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *opening) {
     int error = os_open_read(model->ask.path, &model->fd);
     os_info info;
     if (error) {
         model->fd = -1;
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     error = os_info_fd(model->fd, &info);
     if (error) {
-        model_os_fail(model, error, "look at this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "look at this file");
         return;
     }
     if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
@@ -160,11 +157,11 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *openi
         model_list_one(model, &model->source, model->file, opening);
 }
 
-static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_file(sfti_hash_model *model, const sfti_hash_how *opening) {
     os_info info;
     int error = os_info_path(model->ask.path, true, &info);
     if (error) {
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     if (info.kind == OS_DIR) {
@@ -175,7 +172,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
     model->bytes = info.size;
     if (info.kind == OS_FILE) {
         sfti_hash_key key = sfti_hash_key_of(&info);
-        model_recall(model, opening, model->ask.path, &key, &model->hashes);
+        model_recall(model, opening, model->ask.path, -1, &key, &model->hashes);
     }
     if (opening->only_cached) return;
     if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
@@ -185,15 +182,15 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
 /* ── Many ── */
 
 /* A key of all shards, for what depends on all of them. */
-static void set_key_add(const sfti_hash_kit *kit, sfti_sha256 *sum, const sfti_hash_key *key) {
-    sfti_sha256_update(kit, sum, key, sizeof *key);
+static void set_key_add(const sfti_hash_impl *impl, sfti_sha256 *sum, const sfti_hash_key *key) {
+    sfti_sha256_update(impl, sum, key, sizeof *key);
 }
 
-static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *sum,
+static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *sum,
                                  uint64_t bytes) {
     sfti_hash_key key = { .size = bytes };
     uint8_t digest[32];
-    sfti_sha256_end(kit, sum, digest);
+    sfti_sha256_end(impl, sum, digest);
     memcpy(&key.device, digest, 8);
     memcpy(&key.inode, digest + 8, 8);
     memcpy(&key.mtime, digest + 16, 8);
@@ -201,24 +198,27 @@ static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *su
     return key;
 }
 
-/* Look the shards up in the cache, then all of them together. */
-static void set_recall(sfti_hash_model *model, const sfti_hash_opening *opening) {
+/* Look the shards up in the cache, then all of them together: as they are open, for by its path
+ * one may be another file meanwhile. */
+static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
     sfti_sha256 sum;
     os_info info;
     bool all = true;
     sfti_sha256_begin(&sum);
     for (size_t i = 0; i < model->shard_count; i++) {
-        if (os_info_path(model->shard_paths[i], true, &info) != 0) {
+        sft_source source = sft_file_source(sft_set_shard(model->set, i));
+        int fd = sfti_source_descriptor(&source);
+        if (fd < 0 || os_info_fd(fd, &info) != 0) {
             all = false;
             continue;
         }
         sfti_hash_key key = sfti_hash_key_of(&info);
-        set_key_add(opening->kit, &sum, &key);
-        model_recall(model, opening, model->shard_paths[i], &key, &model->shards[i]);
+        set_key_add(opening->impl, &sum, &key);
+        model_recall(model, opening, NULL, fd, &key, &model->shards[i]);
     }
-    sfti_hash_key key = set_key_end(opening->kit, &sum, model->bytes);
+    sfti_hash_key key = set_key_end(opening->impl, &sum, model->bytes);
     if (all && model->ask.algos & MODEL_CONTENT)
-        model_recall(model, opening, NULL, &key, &model->hashes);
+        model_recall(model, opening, NULL, -1, &key, &model->hashes);
 }
 
 static bool set_add_sizes(sfti_hash_model *model) {
@@ -275,7 +275,7 @@ static void set_list_units(sfti_hash_model *model) {
     }
 }
 
-static void model_open_set(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_open_options open = *opening->open;
     open.mode = SFT_READ;
@@ -305,7 +305,7 @@ static void model_begin_answer(sfti_hash_model *model, sft_hash_ask ask,
 }
 
 void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
-                          const sfti_hash_opening *opening) {
+                          const sfti_hash_how *opening) {
     model_begin_answer(model, ask, opening->alloc);
     if (sft_is_index_path(ask.path)) {
         model_open_set(model, opening);
@@ -316,7 +316,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
 }
 
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
-                            const sfti_hash_opening *opening) {
+                            const sfti_hash_how *opening) {
     model_begin_answer(model, (sft_hash_ask){ NULL, algos }, opening->alloc);
     model->set = set;
     model->is_borrowed = true;
@@ -336,8 +336,9 @@ static void model_check_memos(sfti_hash_model *model) {
     bool all = true;
     for (size_t i = 0; i < model->memo_count; i++) {
         sfti_hash_memo *memo = &model->memos[i];
-        if (memo->path) {
-            bool there = os_info_path(memo->path, true, &info) == 0;
+        if (memo->path || memo->fd >= 0) {
+            bool there = (memo->path ? os_info_path(memo->path, true, &info)
+                                     : os_info_fd(memo->fd, &info)) == 0;
             sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
             memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
             all = all && memo->valid;
@@ -347,10 +348,10 @@ static void model_check_memos(sfti_hash_model *model) {
     }
 }
 
-void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_opening *opening) {
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening) {
     if (model->error.code == SFT_OK && model->digests) {
         const sft_file *file = model->units[0].file;
-        (void)sfti_hash_content(opening->kit, model->set, file, model->digests, opening->alloc,
+        (void)sfti_hash_content(opening->impl, model->set, file, model->digests, opening->alloc,
                                 &model->hashes, &model->error);
     }
     if (model->error.code == SFT_OK) model_check_memos(model);

@@ -16,4 +16,8 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 /* All of len bytes; the errno, EIO where the system takes none. */
 int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
 
+/* Keys of tables of names: from the system, or where it has none from the clock and the address
+ * of something. */
+void sfti_seed_draw(const void *here, uint64_t seed[2]);
+
 #endif

@@ -73,6 +73,15 @@ static bool is_wait_over(void) {
     return stop_signal_seen || (wait_go_on && !wait_go_on(wait_ctx));
 }
 
+#define TRY_MOST_MS 20
+
+bool os_wait_more(uint32_t *ms) {
+    if (is_wait_over()) return false;
+    *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
+    os_sleep_ms(*ms);
+    return !is_wait_over();
+}
+
 /* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,
  * which read itself would take for the end. In slices: a signal that comes between the test
  * and the sleep, or that another thread takes, is seen at the end of one at the latest. */

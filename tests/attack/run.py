@@ -7,6 +7,11 @@ Needs root, who plays a model's owner, an attacker and himself; else all is skip
 attacker leaves something beside or in place of a model, and the owner or root works there: no
 byte of a model but the attacker's own may become what the attacker wrote, and nobody waits.
 """
+import ctypes
+import fcntl
+import hashlib
+import itertools
+import json
 import os
 import resource
 import shlex
@@ -22,6 +27,8 @@ import zlib
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OWNER, ATTACKER = 12001, 12002
 RACES = 300
+FOLDER_RACE = 15  # seconds; what it is for was found within as many
+AT_FDCWD, EXCHANGE = -100, 2
 LIMIT = 20
 HEAD = b'{"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
 EVIL = b'{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
@@ -180,6 +187,43 @@ def play_unreadable(place):
     expect_unharmed(place, "an unreadable journal")
 
 
+def play_leased(place):
+    """The attacker has a lease on the planted journal, gives it back to nobody and takes it again:
+    who opens it waits for three quarters of a minute each time."""
+    ready, told = os.pipe()
+
+    def hold():
+        plant(place)
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        while True:
+            fd = os.open(place.journal, os.O_RDWR)
+            try:
+                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            except BlockingIOError:
+                continue
+            finally:
+                os.write(told, b"x")
+            while fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_WRLCK:
+                time.sleep(0.001)
+            os.close(fd)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            hold()
+        finally:
+            os._exit(0)
+    try:
+        os.read(ready, 1)
+        expect_unharmed(place, "a leased journal")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+        os.close(told)
+
+
 def play_link(place):
     """The journal is a link to one that belongs to the owner, of another place."""
     def link():
@@ -294,6 +338,64 @@ def play_race_put(place):
     race(place, 0, ["put", "x.safetensors", "w"], False)
 
 
+def swap(one, other):
+    """The two names change places, for ever."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = os.fsencode(one), os.fsencode(other)
+    while libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, EXCHANGE) == 0:
+        pass
+
+
+def race_folder(place, words):
+    """The folder of a model of the attacker's becomes a link to the owner's, and is itself again:
+    what is looked at in one is neither replaced nor written in the other."""
+    folder, link = os.path.join(place.shared, "w"), os.path.join(place.shared, "l")
+    victim = os.path.join(place.home, "v.safetensors")
+
+    def attack():
+        os.mkdir(folder)
+        write(os.path.join(folder, "v.safetensors"), framed(EVIL) + b"EVILEVIL")
+        write(os.path.join(place.shared, "o.safetensors"), framed(HEAD) + b"weights!")
+        write(os.path.join(place.shared, "x.safetensors.index.json"),
+              b'{"weight_map":{"v":"w/v.safetensors","w":"o.safetensors"}}')
+        os.symlink(place.home, link)
+
+    if as_user(ATTACKER, attack):
+        raise Wrong("no folder made")
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            swap(folder, link)
+        finally:
+            os._exit(0)
+    try:
+        until = time.monotonic() + FOLDER_RACE
+        for i in itertools.count():
+            place.run(0, *words, "k", "v" * (5000 + i), "--no-sync")
+            with open(victim, "rb") as file:
+                found = file.read()
+            if b"EVIL" in found or b'"v"' in found:
+                raise Wrong("run %d: %s: the file is now %r" % (i, " ".join(words), found[:200]))
+            if time.monotonic() > until:
+                return found
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def play_race_folder(place):
+    """As root names it himself, the other's model is changed too, but only as he says."""
+    race_folder(place, ["meta", "set", "--safe", "w/v.safetensors"])
+
+
+def play_race_folder_of_index(place):
+    race_folder(place, ["meta", "set", "--safe", "--each-shard", "x.safetensors.index.json"])
+    place.expect_content(place.victim, "a folder that becomes a link")
+    if os.listdir(place.home) != ["v.safetensors"]:
+        raise Wrong("left in the folder of another: %r" % os.listdir(place.home))
+
+
 def play_race_journal(place):
     """The owner's journal is being read while the attacker puts another in its place, as far as
     a sticky folder lets them: it does not; so in one that is not."""
@@ -325,6 +427,47 @@ def play_race_journal(place):
                 found = file.read()
             if b"EVIL" in found or b'"v"' in found:
                 raise Wrong("put: the file is now %r" % found)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def play_race_cache(place):
+    """A shard's name leads to one file and another: what is remembered of a file is its own."""
+    models, cache = os.path.join(place.shared, "s"), os.path.join(place.home, "cache")
+
+    def attack():
+        os.mkdir(models)
+        for name, data in (("a", b"weights!"), ("b", b"EVILEVIL")):
+            write(os.path.join(models, name), framed(HEAD) + data)
+            os.symlink(name, os.path.join(models, "to-" + name))
+        write(os.path.join(models, "m.safetensors.index.json"), b'{"weight_map":{"w":"to-a"}}')
+
+    if as_user(ATTACKER, attack):
+        raise Wrong("no models made")
+    true = {}
+    for name in "ab":
+        with open(os.path.join(models, name), "rb") as file:
+            true[os.fstat(file.fileno()).st_ino] = hashlib.sha256(file.read()).hexdigest()
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            swap(os.path.join(models, "to-a"), os.path.join(models, "to-b"))
+        finally:
+            os._exit(0)
+    try:
+        until = time.monotonic() + FOLDER_RACE
+        while time.monotonic() < until:
+            if os.path.exists(cache):
+                os.remove(cache)
+            place.run(OWNER, "hash", "--cache", cache, os.path.join(models, "m.safetensors.index.json"))
+            if not os.path.exists(cache):
+                continue
+            with open(cache, encoding="utf-8") as file:
+                for one in list(map(json.loads, file))[1:]:
+                    if one["hashes"]["sha256"] != true.get(one["inode"], one["hashes"]["sha256"]):
+                        raise Wrong("another file's digest is remembered: %r" % one)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

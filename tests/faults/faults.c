@@ -86,6 +86,7 @@ static const struct plausible {
 } plausible[] = {
     { "os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
     { "os_close", { EIO, EINTR, ENOSPC } },
+    { "os_path_in", { EOPNOTSUPP, ENAMETOOLONG } },
     { "os_info_fd", { EIO, EBADF, ENOMEM } },
     { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
     { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
@@ -233,6 +234,7 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (f->memory || f->span == EVERYTHING) return false;
     if (strcmp(f->call, "os_random") == 0) return !scene->writes;
     if (strcmp(f->call, "os_thread_start") == 0) return true;
+    if (strcmp(f->call, "os_path_in") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return true;
     if (strcmp(f->call, "os_cond_init") == 0) return true;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;

@@ -75,6 +75,8 @@ static int beneath_paths(const char *folder, const char *name, char *base, char 
     size_t have = strlen(base);
     if (have + len + 2 > FAKE_PATH) return ENAMETOOLONG;
     memcpy(full, base, have);
+    full[have] = '\0';
+    if (len == 0) return 0;
     full[have] = '/';
     memcpy(full + have + 1, name, len + 1);
     return 0;
@@ -147,6 +149,22 @@ int os_unlink_beneath(const char *folder, const char *name) {
     int error = beneath_paths(folder, name, base, full);
     if (!error) error = beneath_no_links(full, strlen(base), false);
     return error ? error : fake_unlink(full);
+}
+
+bool os_wait_more(uint32_t *ms) {
+    *ms += 1;
+    return !os_stop_signal() && (!fake.go_on || fake.go_on(fake.go_on_ctx));
+}
+
+int os_path_in(int folder, const char *name, char *out, size_t room) {
+    FAKE_CALL();
+    const fake_fd *open = fake_fd_find(folder);
+    const char *path = "";
+    if (!open || open->node->kind != OS_DIR) return EBADF;
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node == open->node) path = fake.names[i].path;
+    int len = snprintf(out, room, "%s/%s", path, name);
+    return len > 0 && (size_t)len < room ? 0 : ENAMETOOLONG;
 }
 
 int os_close(int fd) {

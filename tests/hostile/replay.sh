@@ -9,7 +9,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 read -ra cc <<<"${CC:-cc} -std=c11 ${CFLAGS:--O1 -g} -Iinclude -Isrc -Ifuzz"
 read -ra run <<<"${RUN:-}"
-for source in src/*/*.c; do
+for source in src/*/*.c src/*/*/*.c; do
     "${cc[@]}" -c "$source" -o "$out/$(tr / _ <<<"${source%.c}").o"
 done
 "${cc[@]}" tests/hostile/replay.c "$out"/*.o -pthread -o "$out/replay"

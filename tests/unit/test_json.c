@@ -536,8 +536,8 @@ static void keys_and_values(void **state) {
     sfti_json_put_uint(&w, "u", UINT64_MAX);
     sfti_json_put_known(&w, "k", UINT64_MAX);
     sfti_json_put_known(&w, "l", 7);
-    sfti_json_put_span(&w, "s", (sft_span){ "a\0b", 3 });
-    sfti_json_put_span(&w, "t", (sft_span){ NULL, 0 });
+    sfti_json_put_text(&w, "s", (sft_span){ "a\0b", 3 });
+    sfti_json_put_text(&w, "t", (sft_span){ NULL, 0 });
     sfti_json_put_cstr(&w, "c", NULL);
     sfti_json_put_double(&w, "d", 0.5);
     sfti_json_put_bool(&w, "b", false);

@@ -7,17 +7,17 @@
 
 /* The selection is cut along dimension `cut` into stretches of `step` places; the
  * dimensions outside of it are counted through, those inside are whole. */
-typedef struct cutting {
+typedef struct piece_walk {
     sft_slice now;
     const sft_slice *all;
     uint32_t cut;
     uint64_t step;
     uint64_t at[SFT_MAX_RANK]; /* place in each dimension up to cut */
-} cutting;
+} piece_walk;
 
 /* Elements of the largest piece: as many inner dimensions as fit, and part of the next. A
  * dtype under 8 bits is not cut, for pieces might end inside a byte. */
-static void choose_cut(cutting *k, uint64_t budget, bool whole) {
+static void choose_cut(piece_walk *k, uint64_t budget, bool whole) {
     uint64_t inner = 1;
     k->cut = k->all->rank ? k->all->rank - 1 : 0;
     k->step = 1;
@@ -42,7 +42,7 @@ static sft_range part_of(const sft_range *all, uint64_t from, uint64_t count) {
     return (sft_range){ start, count, all->step };
 }
 
-static void place_piece(cutting *k) {
+static void place_piece(piece_walk *k) {
     if (!k->all->rank) return;
     for (uint32_t d = 0; d < k->cut; d++) {
         k->now.range[d] = part_of(&k->all->range[d], k->at[d], 1);
@@ -53,7 +53,7 @@ static void place_piece(cutting *k) {
 }
 
 /* On to the next piece; false behind the last. */
-static bool next_piece(cutting *k) {
+static bool next_piece(piece_walk *k) {
     if (!k->all->rank) return false;
     k->at[k->cut] += k->step;
     for (uint32_t d = k->cut; k->at[d] >= k->all->range[d].count; d--) {
@@ -64,7 +64,7 @@ static bool next_piece(cutting *k) {
     return true;
 }
 
-static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, cutting *k,
+static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, piece_walk *k,
                             char *room, cli_piece_fn piece, void *ctx, sft_error *err) {
     do {
         uint64_t elements, bytes;
@@ -82,7 +82,7 @@ static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, cutt
 sft_code cli_read_pieces(cli *c, const sft_file *file, const sft_tensor *tensor,
                          const sft_slice *slice, cli_piece_fn piece, void *ctx,
                          sft_error *err) {
-    cutting k = { .now = *slice, .all = slice };
+    piece_walk k = { .now = *slice, .all = slice };
     uint32_t bits = sft_dtype_describe(tensor->dtype)->bits;
     uint64_t elements, bytes, room_size;
     sft_code code = sft_slice_size(slice, tensor->dtype, &elements, &bytes, err);

@@ -1,4 +1,4 @@
-/* add: more tensors, from NumPy's files. */
+/* add: add tensors from NumPy files. */
 #include "commands/add_npy.h"
 #include "commands/commands.h"
 #include "support/fresh.h"
@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-typedef struct adding {
+typedef struct add_run {
     cli *c;
     cli_parts parts;
     cli_npy *arrays;
     size_t array_count;
     bool *touched; /* shards that change */
     const char *path; /* of what failed */
-} adding;
+} add_run;
 
 /* "NAME=PATH": the last "=" of which a path follows that is there may belong to the name,
  * so the first one parts them. */
@@ -37,7 +37,7 @@ static size_t find_part(const cli_parts *parts, sft_span name) {
     return i;
 }
 
-static sft_code add_part(adding *a, sft_span name, const cli_npy *npy, sft_error *err) {
+static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_error *err) {
     sft_part part = { { name, npy->dtype, npy->rank, npy->shape }, &npy->source, npy->begin };
     size_t at = find_part(&a->parts, name);
     if (at < a->parts.count && !a->c->set.force) {
@@ -57,7 +57,7 @@ static sft_code add_part(adding *a, sft_span name, const cli_npy *npy, sft_error
 }
 
 /* For so many more tensors. */
-static sft_code take_room(adding *a, size_t more, sft_error *err) {
+static sft_code take_room(add_run *a, size_t more, sft_error *err) {
     cli_parts *p = &a->parts;
     size_t shards = sft_set_shard_count(p->sets[0]);
     sft_part *parts = sfti_arena_array(&p->arena, p->count + more, sizeof *parts);
@@ -74,7 +74,7 @@ static sft_code take_room(adding *a, size_t more, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err) {
+static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *err) {
     sft_code grown = take_room(a, count, err);
     if (grown) return grown;
     for (size_t i = 0; i < count; i++) {
@@ -90,7 +90,7 @@ static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err
 }
 
 /* To -o, or to where the model is: one file, or one with an index. */
-static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
+static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_error *err) {
     cli *c = a->c;
     cli_output out;
     sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
@@ -107,7 +107,7 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
         cli_output_restrict(&out.options.mode, a->arrays[i].mode);
     a->path = out.path;
     if (here) {
-        cli_rewriting how = CLI_REWRITING_INIT;
+        cli_rewrite how = CLI_REWRITE_INIT;
         how.touched = a->touched;
         return cli_rewrite_set(c, &a->parts, &how, err);
     }
@@ -117,7 +117,7 @@ static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error
 
 static int run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    adding a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
+    add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
     cli_results_begin(c);
     if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
     for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);

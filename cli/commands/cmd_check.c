@@ -1,4 +1,4 @@
-/* check: is it valid? Nothing is said when all is well. */
+/* check: check that models are valid; silent if they are. */
 #include "commands/check.h"
 #include "commands/commands.h"
 #include "support/cli.h"

@@ -1,4 +1,4 @@
-/* convert: the same model with other dtypes. */
+/* convert: convert tensors to another dtype. */
 #include "commands/commands.h"
 #include "safetensors_convert.h"
 #include "support/fresh.h"
@@ -24,7 +24,7 @@ typedef struct convert_run {
     const char *input;
 } convert_run;
 
-/* ── What is asked for ── */
+/* ── Options ── */
 
 static sft_code unknown_dtype(const char *found, sft_error *err) {
     char names[256];
@@ -61,7 +61,7 @@ static bool is_matched(void *ctx, const sft_tensor *tensor) {
     return true;
 }
 
-static sft_code decide_fates(convert_run *run, sft_error *err) {
+static sft_code plan_casts(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     options.saturate = set->saturate != 0;
@@ -78,14 +78,14 @@ static sft_code decide_fates(convert_run *run, sft_error *err) {
     return SFT_TENSOR_NOT_FOUND;
 }
 
-/* ── What is told ── */
+/* ── Results ── */
 
 static bool is_special(const convert_run *run, size_t i, bool overruled) {
     if (overruled) return sft_conversion_overrules(run->conversion, i);
     return sft_conversion_fate(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
 }
 
-/* Of tensors that only mean something with the scale beside them. */
+/* About tensors that mean nothing without their scale. */
 static void warn_of_scales(const convert_run *run, bool overruled) {
     const sft_set *set = run->parts.sets[0];
     cli_out *err = &run->c->err;
@@ -215,7 +215,7 @@ static bool is_cast(const convert_run *run, size_t i) {
 }
 
 /* What stands in the shards from now on, and in which of them anything changes. */
-static void list_converted(convert_run *run, bool *touched, cli_rewriting *how) {
+static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
     const sft_set *set = run->parts.sets[0];
     cli_parts *p = &run->parts;
     memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
@@ -232,7 +232,7 @@ static void list_converted(convert_run *run, bool *touched, cli_rewriting *how) 
 }
 
 static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
-    cli_rewriting how = CLI_REWRITING_INIT;
+    cli_rewrite how = CLI_REWRITE_INIT;
     size_t shards = sft_set_shard_count(run->parts.sets[0]);
     bool *touched = sfti_arena_array(&run->parts.arena, shards, sizeof *touched);
     if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
@@ -268,8 +268,8 @@ static bool is_set_in_place(const convert_run *run) {
 }
 
 /* The casts are decided upon, and nothing is written yet. */
-static sft_code decide_and_warn(convert_run *run, sft_error *err) {
-    sft_code code = decide_fates(run, err);
+static sft_code plan_and_warn(convert_run *run, sft_error *err) {
+    sft_code code = plan_casts(run, err);
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);
@@ -278,7 +278,7 @@ static sft_code decide_and_warn(convert_run *run, sft_error *err) {
 
 static sft_code convert_here(convert_run *run, sft_error *err) {
     sft_code code = cli_fresh_own_index(run->input, err);
-    if (!code) code = decide_and_warn(run, err);
+    if (!code) code = plan_and_warn(run, err);
     return code ? code : convert_set_in_place(run, err);
 }
 
@@ -295,7 +295,7 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
         return code;
     }
     run->parts.path = run->input;
-    code = decide_and_warn(run, err);
+    code = plan_and_warn(run, err);
     if (code) return code;
     if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
     if (!code) return say_conversion(run, folder, output, err);

@@ -1,4 +1,4 @@
-/* dataset: folders of shards with a manifest, looked at and looked after. */
+/* dataset: inspect and maintain folders of shards with a manifest. */
 #include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset.h"
@@ -11,7 +11,7 @@
 
 #define GRACE_S (24 * 60 * 60)
 
-/* One folder and what is told of it. */
+/* One folder and its result. */
 typedef struct dataset_run {
     cli *c;
     const char *path;

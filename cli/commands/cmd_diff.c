@@ -1,4 +1,4 @@
-/* diff: what sets two models apart. */
+/* diff: compare two models. */
 #include "base/checked.h"
 #include "commands/commands.h"
 #include "support/cli.h"

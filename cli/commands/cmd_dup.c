@@ -1,4 +1,4 @@
-/* dup: which models are there more than once? Sizes, shapes and samples are compared first;
+/* dup: find duplicate models. Sizes, shapes and samples are compared first;
  * only what is alike in all of these is hashed. */
 #include "base/endian.h"
 #include "base/order.h"
@@ -12,7 +12,7 @@
 #define DUP_SAMPLE 4096
 #define DUP_SAMPLES 8
 
-/* In the order in which they are told. */
+/* In the order of the output. */
 typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_KINDS } dup_by;
 
 static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content" };
@@ -35,7 +35,7 @@ typedef struct dup_group {
 
 typedef struct dup_run {
     cli *c;
-    cli_hashing hashing;
+    cli_hash_run hashing;
     sfti_arena arena;
     dup_model *models;
     uint32_t *order; /* twice as long: scratch behind */
@@ -247,7 +247,7 @@ static void drop_hopeless(dup_run *run, uint32_t *algos) {
 static bool each_hashed(void *ctx, const sft_hash_result *result) {
     dup_run *run = ctx;
     dup_model *model = &run->models[run->asked[result->index]];
-    cli_hashing_quiet(&run->hashing);
+    cli_hash_run_quiet(&run->hashing);
     if (result->error) cli_fail_input(run->c, result->path, result->error);
     for (int by = 0; by < DUP_KINDS; by++)
         memcpy(model->key[by], result->hashes.text[dup_algos[by]], SFT_HASH_ROOM);
@@ -407,7 +407,7 @@ static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 /* The same file by another name wastes nothing: it is passed over. */
-static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *inputs) {
+static void mark_again(dup_place *places, uint32_t *order, const cli_input_list *inputs) {
     os_info info;
     for (size_t i = 0; i < inputs->count; i++) {
         int error = os_info_path(inputs->items[i]->path, true, &info);
@@ -436,7 +436,7 @@ static void look_at_input(dup_run *run, const cli_input *input, int error) {
     }
 }
 
-static bool look_at_all(dup_run *run, const cli_gathered *inputs) {
+static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
     dup_place *places = dup_take(run, inputs->count, sizeof *places);
     run->models = dup_take(run, inputs->count, sizeof *run->models);
     run->order = dup_take(run, 2 * inputs->count, sizeof *run->order);
@@ -450,15 +450,15 @@ static bool look_at_all(dup_run *run, const cli_gathered *inputs) {
 static int run_dup(cli *c, char **operands, size_t count) {
     dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_error err = SFT_ERROR_INIT;
-    cli_gathered inputs;
-    cli_hashing_begin(&run.hashing, c, "dup");
+    cli_input_list inputs;
+    cli_hash_run_begin(&run.hashing, c, "dup");
     cli_results_begin(c);
-    if (cli_gather(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
+    if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
     else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
         (void)find_groups(&run);
     tell_groups(&run);
-    cli_hashing_end(&run.hashing);
-    cli_gathered_free(&inputs);
+    cli_hash_run_end(&run.hashing);
+    cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);
     return c->status;
 }
@@ -480,7 +480,7 @@ const cli_command cli_dup_command = {
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file. Nothing is changed.",
     dup_examples,
-    { cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
+    { cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "there are no duplicates", "there are duplicates",
       "a model could not be read, or a usage error" },

@@ -1,4 +1,4 @@
-/* find: which models have a hash, a word, a fact. */
+/* find: find models by hash, word or fact. */
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
@@ -73,7 +73,7 @@ static void find_recorded(find_run *run, const sft_node *root) {
         find_recorded(run, one);
 }
 
-/* Of these digests, those that fit. of: path of the file, told if the model has several. */
+/* Of these digests, those that fit. of: path of the file, given if the model has several. */
 static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hashes,
                          const char *how, const char *of) {
     sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };
@@ -310,13 +310,13 @@ static int run_find(cli *c, char **operands, size_t count) {
     if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
     run.digests.answer = take_digests;
     run.digests.ctx = &run;
-    cli_hashing_begin(&run.digests.hashing, c, count - first == 1 ? operands[first] : "find");
+    cli_hash_run_begin(&run.digests.hashing, c, count - first == 1 ? operands[first] : "find");
     cli_results_begin(c);
     if (run.digests.hashing.usable)
         cli_each_model(c, operands + first, count - first, &run.models, &run.digests, each_find,
                        &run);
     cli_results_end(c);
-    cli_hashing_end(&run.digests.hashing);
+    cli_hash_run_end(&run.digests.hashing);
     if (run.found == 0) cli_status(c, CLI_NO);
     return c->status;
 }
@@ -349,7 +349,7 @@ const cli_command cli_find_command = {
     "Any other word is looked up in file names, names, trigger words and tags, ignoring case.\n"
     "With --where the word may be omitted; the fields are those of info -f.",
     find_examples,
-    { find_options, cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
+    { find_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_common_options },
     { "a model was found", "no model was found", "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_find,

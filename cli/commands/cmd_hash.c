@@ -1,4 +1,4 @@
-/* hash: digests of models, and whether they are what a list says. */
+/* hash: compute digests of models, and compare them with a list. */
 #include "commands/commands.h"
 #include "commands/hash_sums.h"
 #include "os/io.h"
@@ -11,7 +11,7 @@
 
 typedef struct hash_run {
     cli *c;
-    cli_hashing hashing;
+    cli_hash_run hashing;
     uint32_t algos;
     bool is_all;   /* asked for by "all": what a file cannot have is not missed */
     size_t offset; /* of this batch among the inputs */
@@ -19,7 +19,7 @@ typedef struct hash_run {
     uint64_t differ;
 } hash_run;
 
-/* ── What a file has not ── */
+/* ── Digests that do not exist ── */
 
 static const char *const no_digest[SFT_HASH_COUNT] = {
     [SFT_HASH_AUTOV1_CIVITAI] = "CivitAI has none for files under 2 MiB",
@@ -83,7 +83,7 @@ static void show_result(const hash_run *run, const char *path, const sft_hash_re
 
 static bool each_file(void *ctx, const sft_hash_result *result) {
     hash_run *run = ctx;
-    cli_hashing_quiet(&run->hashing);
+    cli_hash_run_quiet(&run->hashing);
     show_result(run, result->path, result);
     return !cli_is_over(run->c);
 }
@@ -127,7 +127,7 @@ static void hash_stdin(hash_run *run) {
 /* ── Files ── */
 
 /* The inputs from *at on that are files, up to one that is not. */
-static void hash_files(hash_run *run, const cli_gathered *inputs, sft_hash_ask *asks,
+static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_ask *asks,
                        size_t *at) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
@@ -138,7 +138,7 @@ static void hash_files(hash_run *run, const cli_gathered *inputs, sft_hash_ask *
         cli_complain(run->c, NULL, &err);
 }
 
-static void hash_inputs(hash_run *run, cli_gathered *inputs) {
+static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_ask *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
     if (!asks) {
@@ -157,12 +157,12 @@ static void hash_inputs(hash_run *run, cli_gathered *inputs) {
 
 static void hash_operands(hash_run *run, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    cli_gathered inputs;
+    cli_input_list inputs;
     cli_results_begin(run->c);
-    if (cli_gather(run->c, operands, count, &inputs, &err))
+    if (cli_list_inputs(run->c, operands, count, &inputs, &err))
         cli_complain(run->c, NULL, &err);
     else hash_inputs(run, &inputs);
-    cli_gathered_free(&inputs);
+    cli_input_list_free(&inputs);
     cli_results_end(run->c);
 }
 
@@ -190,7 +190,7 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
     hash_run *run = ctx;
     const cli_sums_of *of = &run->sums->paths[result->index];
     const sft_hash_claim *claims = run->sums->claims + of->first;
-    cli_hashing_quiet(&run->hashing);
+    cli_hash_run_quiet(&run->hashing);
     if (result->error) {
         cli_fail_input(run->c, result->path, result->error);
         return !cli_is_over(run->c);
@@ -272,10 +272,10 @@ static int run_hash(cli *c, char **operands, size_t count) {
         return CLI_FAILED;
     }
     run.is_all = run.algos == SFT_HASH_ALL;
-    cli_hashing_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
+    cli_hash_run_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
     if (run.hashing.usable && c->set.sums) hash_verify(&run);
     else if (run.hashing.usable) hash_operands(&run, operands, count);
-    cli_hashing_end(&run.hashing);
+    cli_hash_run_end(&run.hashing);
     return c->status;
 }
 
@@ -312,7 +312,7 @@ const cli_command cli_hash_command = {
     "autov3 or autov2, any other is what --algo says. Unreadable lines are reported and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
     hash_examples,
-    { hash_options, cli_hashing_options, cli_input_options, cli_json_options,
+    { hash_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },
     { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",

@@ -1,4 +1,4 @@
-/* info: what is this model? */
+/* info: describe a model. */
 #include "commands/commands.h"
 #include "commands/info_export.h"
 #include "commands/info_label.h"
@@ -269,7 +269,7 @@ static int run_info(cli *c, char **operands, size_t count) {
         return CLI_FAILED;
     }
     if (count == 0) return no_operand(c);
-    cli_hashing_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
+    cli_hash_run_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
@@ -284,7 +284,7 @@ static int run_info(cli *c, char **operands, size_t count) {
         cli_results_end(c);
     }
     cli_online_close(&run.online);
-    cli_hashing_end(&run.digests.hashing);
+    cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
     return c->status;
@@ -352,7 +352,7 @@ const cli_command cli_info_command = {
     "with all its shards; so are shards without an index, and a folder with a model_index.json "
     "with all its components. - is standard input, of which only the header is read.",
     info_examples,
-    { info_options, cli_online_options, cli_hashing_options, cli_input_options, cli_json_options,
+    { info_options, cli_online_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_common_options },
     { "every model was read",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "

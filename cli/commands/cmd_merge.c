@@ -1,4 +1,4 @@
-/* merge: several files, or a model in several files, become one. */
+/* merge: merge shards or several files into one file. */
 #include "commands/commands.h"
 #include "support/group.h"
 #include "support/output.h"
@@ -15,7 +15,7 @@ static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
     for (size_t i = 0; i < parts->path_count; i++) {
         if (!cli_shard_of(parts->paths[i], &shard, &more, &other)) continue;
         if (more != of || !sft_span_equal(base, other)) continue;
-        if (i < first) return; /* it was told */
+        if (i < first) return; /* already reported */
         count++;
     }
     if (count >= of) return;

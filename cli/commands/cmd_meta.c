@@ -1,4 +1,4 @@
-/* meta: the words in a model's header, shown and changed in place. */
+/* meta: show and edit metadata in place. */
 #include "commands/commands.h"
 #include "commands/meta_values.h"
 #include "os/os.h"
@@ -121,7 +121,7 @@ typedef struct meta_change {
     sft_pair *pairs;
     size_t count;
     bool is_scrub, is_rm;
-    sft_span *listed; /* keys removed from the file in hand */
+    sft_span *listed; /* keys removed from the current file */
     size_t listed_count;
     const sft_span *missing; /* the first key that is not there, or NULL */
     sft_span *rewritten; /* keys that scrub has left something of */
@@ -394,7 +394,7 @@ static sft_code recover_file(cli *c, const char *path, sft_error *err) {
     return code;
 }
 
-/* One that cannot be mended does not stop the rest. */
+/* One that cannot be recovered does not stop the rest. */
 static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err) {
     (void)ctx;
     if (recover_file(c, path, err)) cli_edit_fail(c, path, err);

@@ -1,4 +1,4 @@
-/* put: other bytes for one tensor, from standard input. */
+/* put: replace a tensor's bytes from standard input. */
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
@@ -64,7 +64,7 @@ static sft_code find_file(cli *c, const char *path, const char *name, sft_set **
                           const char **file, sft_error *err) {
     size_t shard;
     sft_set_options options = cli_set_options(c);
-    sft_code code = cli_edit_mend(c, path, err);
+    sft_code code = cli_edit_recover(c, path, err);
     if (!code) code = sft_set_open(path, &options, set, err);
     if (code) return code;
     if (!sft_set_find(*set, sft_span_cstr(name), &shard))

@@ -1,4 +1,4 @@
-/* rename: other names for tensors. */
+/* rename: rename tensors in place. */
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
@@ -16,7 +16,7 @@ typedef struct rule {
     const char *to;
 } rule;
 
-typedef struct renaming {
+typedef struct rename_run {
     cli *c;
     sfti_arena arena;
     rule *rules;
@@ -26,9 +26,9 @@ typedef struct renaming {
     size_t map_count;
     sfti_arena scratch; /* of one name */
     sfti_arena named;
-    sft_pair *names; /* that change, of the model in hand; in `named` */
+    sft_pair *names; /* that change, of the current model; in `named` */
     size_t count;
-} renaming;
+} rename_run;
 
 static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found \"%s\"", expected, found);
@@ -61,7 +61,7 @@ static void drop_escaped_mark(char *text, char mark) {
     *to = '\0';
 }
 
-static sft_code parse_rule(renaming *r, const char *text, rule *out, sft_error *err) {
+static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error *err) {
     static const char form[] = "--regex s/PATTERN/REPLACEMENT/, with g at its end or without";
     char mark = text[0] == 's' ? text[1] : '\0';
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
@@ -89,7 +89,7 @@ static sft_code parse_map(const char *text, sft_pair *out, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code rename_begin(renaming *r, sft_error *err) {
+static sft_code rename_begin(rename_run *r, sft_error *err) {
     const cli_settings *set = &r->c->set;
     sft_code code = SFT_OK;
     if (!set->map.count && !set->regex.count && !set->strip_prefix && !set->add_prefix)
@@ -108,7 +108,7 @@ static sft_code rename_begin(renaming *r, sft_error *err) {
     return code;
 }
 
-static void rename_end(renaming *r) {
+static void rename_end(rename_run *r) {
     for (size_t i = 0; i < r->rule_count; i++)
         if (r->rules[i].compiled) regfree(&r->rules[i].regex);
     sfti_arena_free(&r->named);
@@ -152,7 +152,7 @@ static bool replace_once(const rule *rule, const char **at, const regmatch_t *gr
 }
 
 /* *name becomes what the rule makes of it; false when out of memory. */
-static bool apply_rule(renaming *r, const rule *rule, char **name) {
+static bool apply_rule(rename_run *r, const rule *rule, char **name) {
     regmatch_t groups[GROUPS];
     sft_buffer out = { NULL, 0, 0, r->c->alloc };
     const char *at = *name;
@@ -168,7 +168,7 @@ static bool apply_rule(renaming *r, const rule *rule, char **name) {
     return ok && *name;
 }
 
-static bool add_prefix(renaming *r, char **name) {
+static bool add_prefix(rename_run *r, char **name) {
     const char *prefix = r->c->set.add_prefix;
     size_t more = strlen(prefix), len = strlen(*name);
     char *whole = sfti_arena_take(&r->scratch, more + len + 1);
@@ -179,7 +179,7 @@ static bool add_prefix(renaming *r, char **name) {
     return true;
 }
 
-static bool apply_rules(renaming *r, char **name) {
+static bool apply_rules(rename_run *r, char **name) {
     const cli_settings *set = &r->c->set;
     if (set->strip_prefix) {
         size_t len = strlen(set->strip_prefix);
@@ -190,7 +190,7 @@ static bool apply_rules(renaming *r, char **name) {
     return !set->add_prefix || add_prefix(r, name);
 }
 
-static const sft_pair *mapped(renaming *r, sft_span name) {
+static const sft_pair *mapped(rename_run *r, sft_span name) {
     for (size_t i = 0; i < r->map_count; i++) {
         if (!sft_span_equal(r->maps[i].key, name)) continue;
         r->used[i] = true;
@@ -199,8 +199,8 @@ static const sft_pair *mapped(renaming *r, sft_span name) {
     return NULL;
 }
 
-/* What --map names goes by it alone; a name with NUL in it goes by --map or not at all. */
-static sft_code new_name(renaming *r, sft_span old, sft_span *out, sft_error *err) {
+/* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
+static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
     const sft_pair *map = mapped(r, old);
     const char *match = r->c->set.match;
     *out = map ? map->value : old;
@@ -218,7 +218,7 @@ static sft_code new_name(renaming *r, sft_span old, sft_span *out, sft_error *er
 }
 
 /* All names of a model, which is a set or one file, that change. */
-static sft_code new_names(renaming *r, const sft_set *set, const sft_file *file,
+static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
     size_t count = set ? sft_set_count(set) : sft_file_count(file);
     r->count = 0;
@@ -241,7 +241,7 @@ static sft_code new_names(renaming *r, const sft_set *set, const sft_file *file,
 
 /* ── The command ── */
 
-static void say_names(cli *c, const renaming *r) {
+static void say_names(cli *c, const rename_run *r) {
     if (!c->set.dry_run || cli_is_json(c)) return;
     for (size_t i = 0; i < r->count; i++) {
         cli_escaped(&c->out, r->names[i].key);
@@ -251,7 +251,7 @@ static void say_names(cli *c, const renaming *r) {
     }
 }
 
-static sft_code rename_file(cli *c, const char *path, renaming *r, sft_error *err) {
+static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *err) {
     sft_edit *edit;
     sft_edit_report report;
     sft_code code = cli_edit_open(c, path, &edit, err);
@@ -269,11 +269,11 @@ static sft_code rename_file(cli *c, const char *path, renaming *r, sft_error *er
     return SFT_OK;
 }
 
-static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *err) {
+static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sft_code code = rename_begin(r, err);
-    if (!code) code = cli_edit_mend(c, path, err);
+    if (!code) code = cli_edit_recover(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
     if (!code && !sft_set_index_path(set)) {
         sft_set_close(set); /* the edit opens the file, too */
@@ -288,7 +288,7 @@ static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *e
 
 static int run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    renaming r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
+    rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     const char *path;
     (void)count;

@@ -1,4 +1,4 @@
-/* repair: a bad file written anew as a valid one; and what interrupted writers left. */
+/* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. */
 #include "commands/commands.h"
 #include "commands/repair.h"
 #include "support/edit.h"
@@ -61,7 +61,7 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     *path = out.blame;
     if (code) return code;
     *path = input;
-    if (out.in_place) code = cli_edit_mend(c, input, err);
+    if (out.in_place) code = cli_edit_recover(c, input, err);
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;
@@ -79,12 +79,12 @@ static bool is_answer(sft_code code) {
 
 /* ── --clean ── */
 
-typedef struct cleaning {
+typedef struct clean_run {
     cli *c;
     const char *folder;
-} cleaning;
+} clean_run;
 
-static bool put_litter(cli *c, const char *name) {
+static bool put_leftover(cli *c, const char *name) {
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = cli_out_sink(&c->out);
     sfti_json_writer w;
@@ -99,11 +99,11 @@ static bool put_litter(cli *c, const char *name) {
     return !cli_is_over(c);
 }
 
-static bool print_litter(void *ctx, const char *name) {
-    const cleaning *clean = ctx;
+static bool print_leftover(void *ctx, const char *name) {
+    const clean_run *clean = ctx;
     cli *c = clean->c;
     size_t len = strlen(clean->folder);
-    if (cli_is_json(c)) return put_litter(c, name);
+    if (cli_is_json(c)) return put_leftover(c, name);
     cli_escaped(&c->out, sft_span_cstr(clean->folder));
     if (len > 0 && clean->folder[len - 1] != '/') cli_text(&c->out, "/");
     cli_escaped(&c->out, sft_span_cstr(name));
@@ -112,8 +112,8 @@ static bool print_litter(void *ctx, const char *name) {
 }
 
 static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
-    cleaning clean = { c, folder };
-    return sft_sweep(folder, c->set.dry_run != 0, print_litter, &clean, NULL, err);
+    clean_run clean = { c, folder };
+    return sft_sweep(folder, c->set.dry_run != 0, print_leftover, &clean, NULL, err);
 }
 
 /* ── The command ── */

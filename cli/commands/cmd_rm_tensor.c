@@ -1,4 +1,4 @@
-/* rm-tensor: tensors by their names, taken out of a model. */
+/* rm-tensor: remove tensors by name. */
 #include "commands/commands.h"
 #include "commands/select.h"
 #include "support/output.h"

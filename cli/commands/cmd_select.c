@@ -88,7 +88,7 @@ static sft_code select_set(cli *c, cli_parts *parts, sft_error *err) {
     return cli_output_set(c, parts, renumber(parts, fresh, shards), err);
 }
 
-/* The shards that have lost some are written anew. */
+/* The shards that lose tensors are rewritten. */
 static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
     const sft_set *set = parts->sets[0];
     size_t shards = sft_set_shard_count(set);
@@ -98,7 +98,7 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
     for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
     for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
     for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
-    cli_rewriting how = CLI_REWRITING_INIT;
+    cli_rewrite how = CLI_REWRITE_INIT;
     how.touched = touched;
     return cli_rewrite_set(c, parts, &how, err);
 }

@@ -1,4 +1,4 @@
-/* split: one model becomes several files and their index. */
+/* split: split a model into shards with an index. */
 #include "commands/commands.h"
 #include "support/output.h"
 #include "support/parts.h"

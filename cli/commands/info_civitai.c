@@ -66,7 +66,7 @@ bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
         || !number_option(c, "timeout", c->set.timeout, 1, SECONDS_MOST, &total)
         || !number_option(c, "retries", c->set.retries, 0, 10, &retries) || !site_url(site))
         return false;
-    site->manners = (cli_http_manners){ c->set.proxy, connect * 1000, total * 1000,
+    site->policy = (cli_http_policy){ c->set.proxy, connect * 1000, total * 1000,
                                         (unsigned)retries, 0 };
     if (only_count || cli_http_open(&c->alloc, &site->http, &err) == SFT_OK) return true;
     cli_complain(c, NULL, &err);
@@ -102,7 +102,7 @@ static bool exchange(cli_civitai *site, const cli_http_request *request,
     sft_error err = SFT_ERROR_INIT;
     if (site->is_over || os_stop_signal()) return false;
     reply->status = 0;
-    if (cli_http_fetch(&site->http, &site->manners, request, reply, &err) == SFT_OK) return true;
+    if (cli_http_fetch(&site->http, &site->policy, request, reply, &err) == SFT_OK) return true;
     tell_failure(site, request->url, reply->status, &err);
     return false;
 }
@@ -170,7 +170,7 @@ static void take_version(cli_ask *ask, sft_span version) {
 }
 
 /* Give a version to the files one of whose SHA-256 it has. */
-static void hand_out(sft_span version, cli_ask *const *asks, size_t count) {
+static void assign_version(sft_span version, cli_ask *const *asks, size_t count) {
     sft_span files, hashes, sha256;
     cli_raw file;
     if (!cli_raw_member(version, "files", &files)) return;
@@ -212,7 +212,7 @@ static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
     for (size_t i = 0; i < count; i++) asks[i]->state = CLI_ASK_UNKNOWN;
     if (text.len == 0) return;
     for (cli_raw_begin(&version, text); cli_raw_next(&version);)
-        hand_out(version.value, asks, count);
+        assign_version(version.value, asks, count);
 }
 
 void cli_civitai_by_sha256(cli_civitai *site, cli_ask *asks, size_t count) {

@@ -12,25 +12,25 @@
 #define CLI_CIVITAI_MODELS 50  /* models in one */
 
 typedef enum cli_ask_state {
-    CLI_ASK_OPEN = 0, /* not asked, or nobody answered */
+    CLI_ASK_OPEN = 0, /* not asked, or not answered */
     CLI_ASK_UNKNOWN,  /* the server does not know the last hash it was asked for */
     CLI_ASK_KNOWN
 } cli_ask_state;
 
 /* One file that is looked up. */
 typedef struct cli_ask {
-    sft_span sha256, autov3; /* lower-case hex; empty: not at hand */
+    sft_span sha256, autov3; /* lower-case hex; empty: not known */
     cli_ask_state state;
     sft_span version;  /* the server's answer, JSON; lives in the server's arena */
     sft_span answer;   /* the same with what the model says of itself */
-    uint64_t model_id; /* 0: not told */
+    uint64_t model_id; /* 0: not given */
 } cli_ask;
 
 typedef struct cli_civitai {
     cli *c;
     const char *url; /* without a slash at its end */
     cli_http http;
-    cli_http_manners manners;
+    cli_http_policy policy;
     sfti_arena arena;  /* of answers: cli_civitai_forget */
     unsigned failures; /* one after another */
     bool is_over;      /* no more is asked */

@@ -122,7 +122,7 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
     return ok;
 }
 
-/* The whole of a file; false when it cannot be read, which was told. */
+/* The whole of a file; false, after a complaint, when it cannot be read. */
 static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_error err = SFT_ERROR_INIT;
     int fd, error = cli_open_beside(path, &fd);
@@ -133,7 +133,7 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     return code == SFT_OK;
 }
 
-/* A picture beside the model is a file already; it is copied only if none is embedded. */
+/* A preview file next to the model exists already; it is copied only if none is embedded. */
 static bool copy_preview(cli *c, const cli_model *model, const char *folder,
                          const sft_preview *preview) {
     sft_buffer bytes = { .alloc = c->alloc };

@@ -501,7 +501,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         fact_lines(c, root);
         setting_lines(c, root);
     }
-    /* Of what nobody knows what it is, the header is all there is to say. */
+    /* For a model of unknown kind the header is all there is to show. */
     if (model->set && (!known || c->set.verbose)) cli_header_lines(c, model->set);
 }
 

@@ -29,7 +29,7 @@ void cli_online_close(cli_online *online) {
     if (online->c) cli_civitai_close(&online->site);
 }
 
-/* ── Hashes at hand ── */
+/* ── Known digests ── */
 
 static bool is_single_file(const cli_model *model) {
     return model->input->kind == CLI_FILE && !model->inputs && model->info && model->set
@@ -114,7 +114,7 @@ static void keep(void *ctx, cli_model *model) {
     (void)ctx, (void)model;
 }
 
-/* Claims that nobody knows are not relied on. */
+/* A recorded digest that the server does not know may be wrong: hash the file. */
 static void hash_pending(cli_online *online, cli_digests *digests, cli_model *models,
                          size_t count) {
     bool any = false;
@@ -212,7 +212,7 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
         sfti_fail_memory(&err, count);
         cli_complain(online->c, NULL, &err);
     } else {
-        cli_hashing_quiet(&digests->hashing);
+        cli_hash_run_quiet(&digests->hashing);
         ask_by_sha256(online, models, count, asks, false);
         hash_pending(online, digests, models, count);
         ask_by_sha256(online, models, count, asks, true);
@@ -225,7 +225,7 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
     cli_civitai_forget(&online->site);
 }
 
-/* ── What it would be ── */
+/* ── --dry-run ── */
 
 static void summary_json(const cli_online *online) {
     const struct { const char *key; uint64_t value; } rows[] = {

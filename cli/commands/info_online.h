@@ -14,8 +14,8 @@ typedef struct cli_lookup {
     cli_ask ask;
     sft_hashes hashes;   /* computed */
     bool is_skipped;     /* known to be unknown, since less than a week */
-    bool is_claimed;     /* its SHA-256 is one that a file beside it records */
-    bool is_pending;     /* to be hashed after all */
+    bool is_claimed;     /* its SHA-256 is one that a sidecar records */
+    bool is_pending;     /* to be hashed because the recorded digest is unknown */
 } cli_lookup;
 
 typedef struct cli_online {
@@ -40,12 +40,12 @@ uint32_t cli_online_algos(const cli_online *online, const cli_model *model, uint
 void cli_online_count(cli_online *online, const cli_model *model, const char *path,
                       uint32_t algos);
 void cli_online_learn(cli_model *model, const sft_hashes *hashes);
-/* Ask for a batch that is hashed, and tell the models what was answered. */
+/* Look up a batch that is hashed, and add the answers to the facts of its models. */
 void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models, size_t count);
 /* Of --dry-run. */
 void cli_online_summary(const cli_online *online);
 
-/* --save (info_save.c): the answer as a file beside the model, and the first picture. */
+/* --save (info_save.c): the answer as a sidecar, and the first image. */
 void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer);
 
 extern const cli_option cli_online_options[];

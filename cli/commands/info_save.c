@@ -35,7 +35,7 @@ static bool read_old(cli *c, const char *path, sft_buffer *out) {
     return done;
 }
 
-/* Members of the old object that the new one has not: somebody's own. */
+/* Members of the old object that the new one lacks: added by users or tools. */
 static void keep_members(sfti_json_writer *w, sft_span old, sft_span answer) {
     sft_span skeleton = { "skeleton_file", 13 };
     cli_raw mine, theirs;
@@ -74,7 +74,7 @@ static sft_code write_merged(sft_span old, sft_span answer, sft_buffer *out) {
     return sfti_json_done(&w);
 }
 
-/* Whether the file beside already tells of this version. */
+/* Whether the sidecar already describes this version. */
 static bool tells_same(sft_span old, sft_span answer) {
     uint64_t a, b;
     return cli_raw_uint(old, "id", &a) && cli_raw_uint(answer, "id", &b) && a == b;

@@ -11,8 +11,8 @@ typedef struct cli_scrubbed {
     sft_span value;     /* what is left of it; data NULL: it goes */
 } cli_scrubbed;
 
-/* A pair that tells of somebody or his machine goes, but that of counts of tags and pictures the
- * names of the folders go only. False when out of memory. */
+/* A pair that may identify a person or a machine goes; of tag counts only the names of folders
+ * do. False when out of memory. */
 bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out);
 
 /* Why a text may be private, whatever its key is; or NULL. */

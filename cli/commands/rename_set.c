@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A model with an index, getting other names for its tensors. */
-typedef struct set_renaming {
+typedef struct set_rename {
     cli *c;
     const char *index;
     const sft_set *set;
@@ -16,17 +16,17 @@ typedef struct set_renaming {
     cli_fresh fresh;
     uint32_t *shard_of; /* of each name */
     cli_progress progress;
-} set_renaming;
+} set_rename;
 
 /* ── Shards ── */
 
-static bool is_touched(const set_renaming *r, size_t shard) {
+static bool is_touched(const set_rename *r, size_t shard) {
     for (size_t i = 0; i < r->count; i++)
         if (r->shard_of[i] == shard) return true;
     return false;
 }
 
-static sft_code ask_shard(const set_renaming *r, size_t shard, sft_edit *edit,
+static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
                           sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < r->count; i++) {
@@ -37,7 +37,7 @@ static sft_code ask_shard(const set_renaming *r, size_t shard, sft_edit *edit,
 }
 
 /* At `at`, which leads to the path. */
-static sft_code save_shard(set_renaming *r, size_t shard, char *path, const char *at,
+static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *at,
                            const sft_job *job, sft_error *err) {
     const char *old = sft_set_shard_path(r->set, shard);
     sft_edit_options options = cli_edit_options(r->c);
@@ -59,7 +59,7 @@ static sft_code save_shard(set_renaming *r, size_t shard, char *path, const char
 }
 
 /* Those that are to be written. */
-static sft_job begin_shards(set_renaming *r, const char *shown, bool all) {
+static sft_job begin_shards(set_rename *r, const char *shown, bool all) {
     sft_job job = cli_progress_begin(&r->progress, r->c, shown);
     for (size_t i = 0; i < sft_set_shard_count(r->set); i++)
         if (all || is_touched(r, i))
@@ -69,7 +69,7 @@ static sft_job begin_shards(set_renaming *r, const char *shown, bool all) {
 
 /* ── In place ── */
 
-static sft_code take_shards(set_renaming *r, sft_error *err) {
+static sft_code take_shards(set_rename *r, sft_error *err) {
     size_t at = 0;
     sft_code code = cli_fresh_begin(&r->fresh, r->c, r->index, sft_set_shard_count(r->set), err);
     if (code) return code;
@@ -82,7 +82,7 @@ static sft_code take_shards(set_renaming *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code rewrite_index(const set_renaming *r, const char *to, bool only_look,
+static sft_code rewrite_index(const set_rename *r, const char *to, bool only_look,
                               bool *changed, sft_error *err) {
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
     sft_path_options options;
@@ -98,7 +98,7 @@ static sft_code rewrite_index(const set_renaming *r, const char *to, bool only_l
     return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
 }
 
-static sft_code write_fresh(set_renaming *r, sft_error *err) {
+static sft_code write_fresh(set_rename *r, sft_error *err) {
     sft_code code = SFT_OK;
     sft_job job = begin_shards(r, r->index, false);
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
@@ -114,7 +114,7 @@ static sft_code write_fresh(set_renaming *r, sft_error *err) {
     return code;
 }
 
-static sft_code rename_here(set_renaming *r, bool *changed, sft_error *err) {
+static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
     cli_output out;
     sft_code code = SFT_OK;
     if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
@@ -134,7 +134,7 @@ static sft_code rename_here(set_renaming *r, bool *changed, sft_error *err) {
 
 /* ── To a new folder ── */
 
-static sft_code write_folder(set_renaming *r, const char *folder, const char *index,
+static sft_code write_folder(set_rename *r, const char *folder, const char *index,
                              sft_error *err) {
     bool changed;
     sft_code code = SFT_OK;
@@ -151,7 +151,7 @@ static sft_code write_folder(set_renaming *r, const char *folder, const char *in
     return code ? code : rewrite_index(r, index, false, &changed, err);
 }
 
-static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error *err) {
+static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *err) {
     bool made;
     char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
                                 cli_fresh_name(&r->fresh, r->index));
@@ -169,7 +169,7 @@ static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error 
 
 sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
                              const sft_pair *names, size_t count, sft_error *err) {
-    set_renaming r = { .c = c, .index = index, .set = set, .names = names, .count = count };
+    set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
     bool changed = count > 0;
     sft_code code = take_shards(&r, err);
     if (!code && c->set.output && !c->set.dry_run)

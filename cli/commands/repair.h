@@ -5,7 +5,7 @@
 #include "support/output.h"
 #include "support/written.h"
 
-/* Tell of each thing found; how many there were. */
+/* Print each finding; returns how many there were. */
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair);
 /* The same as objects into an array; tensor.data NULL: none. */
 void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repair);
@@ -15,7 +15,7 @@ cli_written_file cli_repaired_file(const char *path, const sft_repair *repair);
 
 /* Whether it is a model in several files: an index, or a folder. */
 bool cli_repairs_set(const char *operand);
-/* Write each of its files anew into the folder -o names, and then the index, with every tensor in
+/* Rewrite each of its files into the folder that -o names, and then the index, with every tensor in
  * the shard it is in and the right total_size. *path: what a failure is about; it may be the
  * arena's. */
 sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const char **path,

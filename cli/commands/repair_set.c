@@ -300,7 +300,7 @@ static sft_code check_total(repair_model *m, sft_span text, sft_error *err) {
     return kept ? SFT_OK : model_memory(err);
 }
 
-/* Before anything is written; what is found is told afterwards. */
+/* Before anything is written; the findings are printed afterwards. */
 static sft_code check_index(repair_model *m, sft_error *err) {
     sft_buffer text;
     sft_span map;
@@ -429,7 +429,7 @@ static sft_code write_new_index(repair_model *m, const char *path,
     return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
-static sft_code mend_index(repair_model *m, const char *path, const sft_path_options *options,
+static sft_code correct_index(repair_model *m, const char *path, const sft_path_options *options,
                            sft_error *err) {
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
     sft_pair *places = sfti_arena_array(m->arena, m->tensors.count, sizeof *places);
@@ -469,13 +469,13 @@ static sft_code write_index(repair_model *m, sft_error *err) {
     if (code) return code;
     for (size_t i = 0; !m->index && i < m->count; i++)
         cli_output_restrict(&options.mode, cli_output_mode_of(input_path(m, i)));
-    code = m->index ? mend_index(m, path, &options, err)
+    code = m->index ? correct_index(m, path, &options, err)
                     : write_new_index(m, path, &options, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
     return code;
 }
 
-static sft_code write_model_anew(repair_model *m, sft_error *err) {
+static sft_code rewrite_model(repair_model *m, sft_error *err) {
     bool made;
     *m->path = m->c->set.output;
     if (m->c->set.dry_run) return SFT_OK;
@@ -551,7 +551,7 @@ static sft_code repair_model_files(repair_model *m, const char *operand, sft_err
     if (!code) code = list_files(m, err);
     if (!code) code = check_index(m, err);
     if (!code) code = cli_fresh_begin(&m->fresh, m->c, m->folder, m->count + 1, err);
-    if (!code) code = write_model_anew(m, err);
+    if (!code) code = rewrite_model(m, err);
     if (!code) code = say_model(m, operand, err);
     return code;
 }

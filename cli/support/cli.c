@@ -15,8 +15,7 @@ bool cli_is_over(const cli *c) {
 
 /* ── Messages ── */
 
-/* Nobody wants to hear about a job that was stopped; lost output is told once, at the
- * end. */
+/* A cancelled job is not reported; lost output is, once, at the end. */
 static bool is_quiet(const cli *c, const sft_error *err) {
     return err->code == SFT_CANCELLED || c->out.error != 0;
 }

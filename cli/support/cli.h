@@ -44,7 +44,7 @@ void cli_fail_input(cli *c, const char *path, const sft_error *err);
 /* The same for a result that was begun and of which nothing is written yet. */
 void cli_fail_result(cli *c, const char *path, const sft_error *err);
 
-/* Complain about how the command was called, and tell where its help is. Returns the status. */
+/* Complain about the usage, and print how to get help. Returns the status. */
 int cli_refuse_usage(cli *c, const sft_error *err);
 
 /* ── Results as JSON ── */

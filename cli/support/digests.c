@@ -75,7 +75,7 @@ typedef struct digest_batch {
     size_t ask_count;
     cli_model_fn each;
     void *ctx;
-    size_t handed; /* models */
+    size_t delivered; /* models */
 } digest_batch;
 
 /* The set of a model without an index has no path: it is read where it is open. */
@@ -93,12 +93,12 @@ static bool is_readable(const cli_model *model) {
 }
 
 /* All models up to this one. */
-static void hand_up_to(digest_batch *b, size_t end) {
-    for (; b->handed < end; b->handed++) {
-        cli_model *model = &b->models[b->handed];
+static void deliver_up_to(digest_batch *b, size_t end) {
+    for (; b->delivered < end; b->delivered++) {
+        cli_model *model = &b->models[b->delivered];
         if (is_list(model) && is_readable(model) && !cli_is_over(b->c))
             digest_set(b, model, model->count);
-        cli_hashing_quiet(&b->digests->hashing);
+        cli_hash_run_quiet(&b->digests->hashing);
         b->each(b->ctx, model);
     }
 }
@@ -111,7 +111,7 @@ static bool take_answer(void *ctx, const sft_hash_result *result) {
              || b->owners[result->index + 1].model != owner->model;
     if (result->error && model->err.code == SFT_OK) model->err = *result->error;
     if (!result->error) b->digests->answer(b->digests->ctx, model, owner->unit, result);
-    if (last) hand_up_to(b, owner->model + 1);
+    if (last) deliver_up_to(b, owner->model + 1);
     return !cli_is_over(b->c);
 }
 
@@ -138,7 +138,7 @@ static bool list_asks(digest_batch *b, sfti_arena *arena) {
 
 /* What could not be computed for lack of memory is no answer. */
 static void fail_rest(digest_batch *b, const sft_error *err) {
-    for (size_t i = b->handed; i < b->count; i++)
+    for (size_t i = b->delivered; i < b->count; i++)
         if (is_readable(&b->models[i])) b->models[i].err = *err;
 }
 
@@ -161,6 +161,6 @@ void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t c
     if (code) fail_rest(&b, &err);
     digests->before += digests->total;
     digests->total = 0;
-    hand_up_to(&b, count);
+    deliver_up_to(&b, count);
     sfti_arena_free(&arena);
 }

@@ -62,7 +62,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
     return code;
 }
 
-/* ── Telling ── */
+/* ── Results ── */
 
 static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
                      const char *const *reasons) {
@@ -176,20 +176,20 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
 
 /* ── What was interrupted ── */
 
-static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
+static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     (void)ctx;
     /* A shard is never edited through a link. */
     options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
     sft_code code = sft_edit_recover(path, &options, NULL, err);
-    return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
+    return code == SFT_NOT_FOUND ? SFT_OK : code; /* opening it reports that */
 }
 
-/* Of a model in several files it is told which; the message is escaped already. */
-static sft_code mend_shard(cli *c, const char *path, void *ctx, sft_error *err) {
+/* The message names the shard; it is escaped already. */
+static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *err) {
     char text[sizeof err->message / 2 + 1];
     size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
-    sft_code code = mend_file(c, path, ctx, err);
+    sft_code code = recover_file(c, path, ctx, err);
     if (!code || !err) return code;
     size_t at = sfti_escape(path, strlen(path), text, shown, &used);
     size_t len = strlen(err->message);
@@ -202,10 +202,10 @@ static sft_code mend_shard(cli *c, const char *path, void *ctx, sft_error *err) 
     return code;
 }
 
-sft_code cli_edit_mend(cli *c, const char *path, sft_error *err) {
+sft_code cli_edit_recover(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
-    if (!sft_is_index_path(path)) return mend_file(c, path, NULL, err);
-    return cli_edit_each_named(c, path, mend_shard, NULL, err);
+    if (!sft_is_index_path(path)) return recover_file(c, path, NULL, err);
+    return cli_edit_each_named(c, path, recover_shard, NULL, err);
 }
 
 /* ── Indexes ── */
@@ -269,14 +269,14 @@ static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
                         "they no longer match\n", done, all);
 }
 
-/* Fails as long as no file was begun; afterwards it tells of that file itself. */
+/* Fails before the first file; a failure of a file is reported here. */
 static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
                            sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sfti_arena arena = { .alloc = c->alloc };
     size_t done = 0;
-    sft_code code = cli_edit_mend(c, path, err);
+    sft_code code = cli_edit_recover(c, path, err);
     if (!code) code = sft_set_open(path, &options, &set, err);
     if (!code) code = cli_edit_beneath(c, &arena, path, err);
     if (code) {

@@ -1,5 +1,5 @@
-/* What meta and rename share: opening a file to change it, changing it in place or writing a
- * changed copy with -o, and telling how. */
+/* What meta, rename and put share: open a file to change it, change it in place or write a changed
+ * copy with -o, and print what was done. */
 #ifndef CLI_EDIT_H
 #define CLI_EDIT_H
 
@@ -7,7 +7,7 @@
 
 extern const cli_option cli_editing_options[]; /* --safe --each-shard */
 
-/* By the options. With --dry-run nothing is mended either. */
+/* By the options. With --dry-run nothing is recovered either. */
 sft_edit_options cli_edit_options(const cli *c);
 sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err);
 
@@ -20,7 +20,7 @@ typedef struct cli_edit_result {
     const char *path;
     const sft_edit_report *report; /* NULL: of an index, which changed or did not */
     bool changed;
-    bool same_header;       /* its spare bytes are not told */
+    bool same_header;       /* its spare bytes are not printed */
     const char *what;       /* "removed", for the list; NULL: no list */
     const sft_span *listed; /* keys or names */
     size_t listed_count;
@@ -50,9 +50,9 @@ void cli_edit_fail(cli *c, const char *path, const sft_error *err);
 /* Of a folder the one model in it, else the operand itself; the path is in the arena. */
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
                           sft_error *err);
-/* Before a command changes a model where it is: bring an edit of one of its files that was
- * interrupted to its end. Not with --dry-run or -o. */
-sft_code cli_edit_mend(cli *c, const char *path, sft_error *err);
+/* Before a command changes a model in place: recover an interrupted edit of one of its files. Not
+ * with --dry-run or -o. */
+sft_code cli_edit_recover(cli *c, const char *path, sft_error *err);
 
 /* For each file of a model: the path itself, or with --each-shard the shards of the index. The
  * first failure ends it; those before are changed. */

@@ -159,13 +159,13 @@ sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_opt
 /* ── What is no longer named ── */
 
 /* Is a shard named by some index of the folder? */
-typedef struct naming {
+typedef struct name_search {
     cli_fresh *f;
     const char *shard;
     bool named;
     sft_code code;
     sft_error *err;
-} naming;
+} name_search;
 
 static sft_code index_names_shard(cli_fresh *f, const char *path, const char *shard, bool *named,
                                   sft_error *err) {
@@ -180,7 +180,7 @@ static sft_code index_names_shard(cli_fresh *f, const char *path, const char *sh
 }
 
 static int look_at_index(void *ctx, const char *name, os_kind kind) {
-    naming *n = ctx;
+    name_search *n = ctx;
     if (!sft_is_index_path(name) || kind == OS_DIR) return 0;
     char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
     n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
@@ -190,7 +190,7 @@ static int look_at_index(void *ctx, const char *name, os_kind kind) {
 
 static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *shard,
                                  sft_error *err) {
-    naming n = { f, shard, false, SFT_OK, err };
+    name_search n = { f, shard, false, SFT_OK, err };
     int error = os_list(folder, look_at_index, &n);
     if (n.code || n.named) return n.code;
     if (error)

@@ -1,6 +1,10 @@
-/* A model with an index, changed where it is: shards are written under fresh names
- * (model-00001-of-00003-<8 hex>.safetensors), the index names them from one moment to the next,
- * and the old ones are removed if no index of the folder names them any more. */
+/* A model with an index, changed where it is:
+ *
+ * 1. Changed shards are written under fresh names (model-00001-of-00003-<8 hex>.safetensors) and
+ *    synced. A crash here leaves the old model, and new files that no index names.
+ * 2. The index that names them replaces the old one by rename. A crash after it leaves the new
+ *    model, and old shards that no index names.
+ * 3. The old shards are removed, unless another index in the folder names them. */
 #ifndef CLI_FRESH_H
 #define CLI_FRESH_H
 
@@ -49,7 +53,7 @@ void cli_fresh_drop(cli_fresh *fresh, const char *name);
 sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_options *out,
                            sft_error *err);
 
-/* After the index was written, or code tells it was not: remove the old or the new shards. What
+/* After the index was written, or could not be (code): remove the old or the new shards. What
  * cannot be removed is complained of; the model is as it should be whatever happens here. */
 void cli_fresh_settle(cli_fresh *fresh, sft_code code);
 void cli_fresh_undo(const cli_fresh *fresh);
@@ -59,7 +63,7 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err);
 /* When all is in it: wait until the disk knows a folder that was made. */
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err);
 
-typedef struct cli_rewriting {
+typedef struct cli_rewrite {
     const bool *touched; /* by shard */
     /* Writes a shard and ends the sink; NULL: its parts and metadata are written. */
     sft_code (*save)(void *ctx, size_t shard, sft_sink sink, const sft_job *job, sft_error *err);
@@ -67,12 +71,12 @@ typedef struct cli_rewriting {
     bool same_elements; /* the index's total_parameters still holds */
     uint32_t dtype;     /* of convert, with the two below: see cli_written */
     uint64_t cast, bytes_before;
-} cli_rewriting;
+} cli_rewrite;
 
-#define CLI_REWRITING_INIT { .dtype = SFT_DTYPE_COUNT }
+#define CLI_REWRITE_INIT { .dtype = SFT_DTYPE_COUNT }
 
 /* Write the model of parts, which has an index, back to where it is: its shards in `touched`
  * anew, each of the parts it has now, or not at all if there are none. With --dry-run tell. */
-sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err);
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_error *err);
 
 #endif

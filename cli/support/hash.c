@@ -9,7 +9,7 @@
 
 /* ── Inputs ── */
 
-static sft_code gather_counts(cli_gathered *g, sft_error *err) {
+static sft_code join_lists(cli_input_list *g, sft_error *err) {
     size_t at = 0;
     for (size_t i = 0; i < g->expanded_count; i++) g->count += g->expanded[i].count;
     g->items = sfti_arena_take(&g->arena, (g->count + 1) * sizeof *g->items);
@@ -20,7 +20,8 @@ static sft_code gather_counts(cli_gathered *g, sft_error *err) {
     return SFT_OK;
 }
 
-sft_code cli_gather(cli *c, char **operands, size_t count, cli_gathered *out, sft_error *err) {
+sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *out,
+                         sft_error *err) {
     sft_set_options options = cli_set_options(c);
     memset(out, 0, sizeof *out);
     out->arena.alloc = c->alloc;
@@ -31,18 +32,18 @@ sft_code cli_gather(cli *c, char **operands, size_t count, cli_gathered *out, sf
                                           &out->expanded[out->expanded_count++], err);
         if (code) return code;
     }
-    return gather_counts(out, err);
+    return join_lists(out, err);
 }
 
-void cli_gathered_free(cli_gathered *gathered) {
-    for (size_t i = 0; i < gathered->expanded_count; i++)
-        cli_inputs_free(&gathered->expanded[i]);
-    sfti_arena_free(&gathered->arena);
+void cli_input_list_free(cli_input_list *list) {
+    for (size_t i = 0; i < list->expanded_count; i++)
+        cli_inputs_free(&list->expanded[i]);
+    sfti_arena_free(&list->arena);
 }
 
 /* ── Options ── */
 
-const cli_option cli_hashing_options[] = {
+const cli_option cli_hash_run_options[] = {
     { 0, "cache", "FILE", CLI_WORD, 0, offsetof(cli_settings, cache),
       "cache digests in this file, keyed by device, inode, size and modification times; cached "
       "files are not read again unless they are verified" },
@@ -82,13 +83,13 @@ static bool open_cache(cli *c, sft_hash_cache **out) {
     }
     const sft_error *note = sft_hash_cache_note(*out);
     if (!note) return true;
-    int status = c->status; /* told, but nothing is lost */
+    int status = c->status; /* reported, but not a failure */
     cli_complain(c, c->set.cache, note);
     c->status = status;
     return true;
 }
 
-void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
+void cli_hash_run_begin(cli_hash_run *h, cli *c, const char *path) {
     static const sft_hash_options defaults = SFT_HASH_OPTIONS_INIT;
     h->c = c;
     h->cache = NULL;
@@ -100,14 +101,14 @@ void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
     h->options.cache = verifies ? NULL : h->cache;
 }
 
-void cli_hashing_quiet(cli_hashing *h) {
+void cli_hash_run_quiet(cli_hash_run *h) {
     cli_progress_end(&h->progress);
     h->progress.shown = 0;
 }
 
-void cli_hashing_end(cli_hashing *h) {
+void cli_hash_run_end(cli_hash_run *h) {
     sft_error err = SFT_ERROR_INIT;
-    cli_hashing_quiet(h);
+    cli_hash_run_quiet(h);
     if (h->cache && sft_hash_cache_save(h->cache, &err))
         cli_complain(h->c, h->c->set.cache, &err);
     sft_hash_cache_close(h->cache);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define HTTP_REDIRECTS 3
-#define HTTP_WAIT_MOST 60000   /* ms: a server that asks for more is not waited for */
+#define HTTP_WAIT_MOST 60000   /* ms: a server that asks for more is a failure */
 #define HTTP_WAIT_FIRST 500
-#define HTTP_NAP 100
+#define HTTP_PAUSE 100
 
 /* ── Addresses ── */
 
@@ -86,12 +86,12 @@ bool cli_url_same_site(const char *site, const char *url) {
         && cli_same_letters(domain, domain_of(y.host));
 }
 
-/* ── Waiting ── */
+/* ── Retries ── */
 
 /* Ends early when a signal came. */
-static void nap(uint64_t ms) {
+static void pause_ms(uint64_t ms) {
     while (!os_stop_signal() && ms > 0) {
-        uint32_t piece = ms < HTTP_NAP ? (uint32_t)ms : HTTP_NAP;
+        uint32_t piece = ms < HTTP_PAUSE ? (uint32_t)ms : HTTP_PAUSE;
         os_sleep_ms(piece);
         ms -= piece;
     }
@@ -120,14 +120,14 @@ static sft_code http_fail(sft_error *err, sft_code code, const char *format, lon
     return code;
 }
 
-static sft_code send_patiently(const cli_http *http, cli_http_manners *manners,
+static sft_code send_with_retries(const cli_http *http, cli_http_policy *policy,
                                const cli_http_request *request, cli_http_reply *reply,
                                sft_error *err) {
     for (unsigned tries = 0;; tries++) {
-        manners->requests++;
+        policy->requests++;
         sft_code code = http->send(http->ctx, request, reply, err);
         if (code || !is_busy(reply->status)) return code;
-        if (tries == manners->retries)
+        if (tries == policy->retries)
             return http_fail(err, SFT_IO_READ, "expected an answer, found status %ld on every try",
                              reply->status);
         uint64_t wait = back_off(tries, reply->retry_after);
@@ -135,7 +135,7 @@ static sft_code send_patiently(const cli_http *http, cli_http_manners *manners,
             return http_fail(err, SFT_IO_READ,
                              "expected an answer, found a request to wait %ld seconds",
                              reply->retry_after);
-        nap(wait);
+        pause_ms(wait);
         if (os_stop_signal()) return http_fail(err, SFT_CANCELLED, "interrupted", 0);
     }
 }
@@ -144,16 +144,16 @@ static bool is_redirect(long status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-sft_code cli_http_fetch(const cli_http *http, cli_http_manners *manners,
+sft_code cli_http_fetch(const cli_http *http, cli_http_policy *policy,
                         const cli_http_request *request, cli_http_reply *reply,
                         sft_error *err) {
     cli_http_request now = *request;
     char url[CLI_URL_ROOM];
-    now.proxy = manners->proxy;
-    now.connect_ms = manners->connect_ms;
-    now.total_ms = manners->total_ms;
+    now.proxy = policy->proxy;
+    now.connect_ms = policy->connect_ms;
+    now.total_ms = policy->total_ms;
     for (int hops = 0;; hops++) {
-        sft_code code = send_patiently(http, manners, &now, reply, err);
+        sft_code code = send_with_retries(http, policy, &now, reply, err);
         if (code) return code;
         if (!is_redirect(reply->status)) break;
         if (hops == HTTP_REDIRECTS)

@@ -1,11 +1,11 @@
-/* Speaking HTTP: one request after another, over libcurl, which is loaded when it is first
- * needed and never linked. Nothing here is called but for --online. */
+/* HTTP: one request at a time, over libcurl, which is loaded when it is first needed and never
+ * linked. Only --online calls this. */
 #ifndef CLI_HTTP_H
 #define CLI_HTTP_H
 
 #include "safetensors.h"
 
-/* One exchange, without following where it is sent on. */
+/* One exchange; redirects are not followed. */
 typedef struct cli_http_request {
     const char *url;
     sft_span body;      /* JSON to POST; data NULL: GET */
@@ -20,11 +20,11 @@ typedef struct cli_http_request {
 typedef struct cli_http_reply {
     long status;
     sft_buffer body;         /* its alloc is set by the caller */
-    long retry_after;        /* seconds; negative: not told */
-    char location[CLI_URL_ROOM]; /* where it sends on, absolute; or empty */
+    long retry_after;        /* seconds; negative: not given */
+    char location[CLI_URL_ROOM]; /* of a redirect, absolute; or empty */
 } cli_http_reply;
 
-/* A way to exchange, so that another may be put in its place. */
+/* The transport. */
 typedef struct cli_http {
     void *ctx;
     /* SFT_OK whatever the status. SFT_CANCELLED after a signal, SFT_FILE_TOO_LARGE for more
@@ -39,19 +39,19 @@ sft_code cli_http_open(const sft_allocator *alloc, cli_http *out, sft_error *err
 /* "7.88.1", or NULL when it is not installed; in room. */
 const char *cli_http_version(char room[32]);
 
-/* ── Manners ── */
+/* ── Retries and redirects ── */
 
-typedef struct cli_http_manners {
+typedef struct cli_http_policy {
     const char *proxy;
     uint64_t connect_ms, total_ms;
     unsigned retries; /* after 429 and 5xx */
-    uint64_t requests; /* sent so far, those again too */
-} cli_http_manners;
+    uint64_t requests; /* sent so far, retries included */
+} cli_http_policy;
 
-/* Send, and again after a while where the server is busy (429, 5xx), and go where it sends
- * on as long as that is allowed. A status of 2xx or 404 is an answer; any other is
+/* Send, retry after a delay while the server is busy (429, 5xx), and follow redirects to the
+ * same host. A status of 2xx or 404 is an answer; any other is
  * SFT_IO_READ with the status in reply->status. */
-sft_code cli_http_fetch(const cli_http *http, cli_http_manners *manners,
+sft_code cli_http_fetch(const cli_http *http, cli_http_policy *policy,
                         const cli_http_request *request, cli_http_reply *reply,
                         sft_error *err);
 

@@ -75,7 +75,7 @@ static bool add_folder(walk *w, folder *parent, const char *path) {
     return true;
 }
 
-/* What is no file is told, never opened: a pipe would be waited for. */
+/* What is not a file is reported, never opened: opening a pipe would block. */
 static bool add_no_file(walk *w, const char *path, os_kind kind) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a %s",
@@ -83,7 +83,7 @@ static bool add_no_file(walk *w, const char *path, os_kind kind) {
     return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
 }
 
-/* A link counts as what it leads to; one that leads nowhere is kept, to be told. */
+/* A link counts as what it leads to; a dangling one is kept, to be reported. */
 static os_kind kind_behind(const char *path, os_kind kind) {
     os_info info;
     if (kind != OS_LINK || os_info_path(path, true, &info) != 0) return kind;
@@ -145,12 +145,12 @@ static bool walk_folders(walk *w) {
 
 /* ── Order, and shards that their index speaks for ── */
 
-typedef struct sorting {
+typedef struct path_order {
     found **items;
-} sorting;
+} path_order;
 
 static int compare_paths(const void *ctx, uint32_t a, uint32_t b) {
-    const sorting *s = ctx;
+    const path_order *s = ctx;
     return sfti_natural_compare(sft_span_cstr(s->items[a]->input.path),
                                 sft_span_cstr(s->items[b]->input.path));
 }
@@ -161,7 +161,7 @@ static found **sorted_found(walk *w) {
     found **listed = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
     found **sorted = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
     uint32_t *order = sfti_arena_take(w->arena, (2 * n + 1) * sizeof(uint32_t));
-    sorting s = { listed };
+    path_order s = { listed };
     size_t i = 0;
     if (!listed || !sorted || !order) return NULL;
     for (found *f = w->first; f; f = f->next) listed[i++] = f;

@@ -9,7 +9,7 @@
 
 #define METADATA_CUT 4096 /* bytes of a metadata value */
 #define THREADS_MOST 16
-#define EACH_MOST 64 /* models of a thread before they are handed on */
+#define EACH_MOST 64 /* models of a thread in one batch */
 /* Each holds a file open; what is hashed is opened once more. */
 #define BATCH_MOST 256
 #define BATCH_HASHED_MOST 64
@@ -202,15 +202,15 @@ static void release_model(cli *c, cli_model *model) {
 
 /* ── Several at once ── */
 
-typedef struct crew {
+typedef struct model_queue {
     cli *c;
     cli_model *models;
     size_t next, count;
     os_mutex mutex;
-} crew;
+} model_queue;
 
 static void work(void *ctx) {
-    crew *all = ctx;
+    model_queue *all = ctx;
     for (;;) {
         os_mutex_lock(&all->mutex);
         size_t i = all->next < all->count ? all->next++ : all->count;
@@ -224,7 +224,7 @@ static void work(void *ctx) {
 static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
     os_thread started[THREADS_MOST];
     size_t running = 0;
-    crew all = { .c = c, .models = models, .count = count };
+    model_queue all = { .c = c, .models = models, .count = count };
     if (threads > count) threads = count;
     if (threads < 2 || os_mutex_init(&all.mutex)) {
         for (size_t i = 0; i < count; i++) prepare_model(c, &models[i]);
@@ -250,15 +250,15 @@ typedef struct listed_folder {
     sft_info_folder *folder;
 } listed_folder;
 
-typedef struct gathering {
+typedef struct operand_models {
     cli_models models;
     cli_inputs *inputs; /* of each operand */
     size_t operand_count;
     listed_folder *folders;
-} gathering;
+} operand_models;
 
 /* The listing of a model's folder, made once; NULL when there is none. */
-static const sft_info_folder *folder_of_model(cli *c, gathering *all, const cli_model *model) {
+static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const cli_model *model) {
     sft_span path = cli_folder_of(model->path);
     if (model->input->kind > CLI_INDEX || model->is_pipeline) return NULL;
     for (listed_folder *f = all->folders; f; f = f->next) {
@@ -276,7 +276,7 @@ static const sft_info_folder *folder_of_model(cli *c, gathering *all, const cli_
     return f->folder;
 }
 
-static bool gather_operand(cli *c, gathering *all, const char *operand) {
+static bool list_operand(cli *c, operand_models *all, const char *operand) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
@@ -285,12 +285,12 @@ static bool gather_operand(cli *c, gathering *all, const char *operand) {
     return cli_group_inputs(&all->models, inputs, was_folder(operand, inputs));
 }
 
-static bool gather_models(cli *c, gathering *all, char **operands, size_t count) {
+static bool list_models(cli *c, operand_models *all, char **operands, size_t count) {
     sft_set_options options = cli_set_options(c);
     all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
     if (!all->inputs) return false;
     for (size_t i = 0; i < count; i++)
-        if (!gather_operand(c, all, operands[i])) return false;
+        if (!list_operand(c, all, operands[i])) return false;
     for (size_t i = 0; i < all->models.count; i++) {
         cli_model *model = &all->models.items[i];
         model->err = (sft_error)SFT_ERROR_INIT;
@@ -301,26 +301,26 @@ static bool gather_models(cli *c, gathering *all, char **operands, size_t count)
     return true;
 }
 
-static void end_gathering(gathering *all) {
+static void free_models(operand_models *all) {
     for (listed_folder *f = all->folders; f; f = f->next) sft_info_folder_close(f->folder);
     for (size_t i = 0; i < all->operand_count; i++) cli_inputs_free(&all->inputs[i]);
     sfti_arena_free(&all->models.arena);
 }
 
-static void list_folders(cli *c, gathering *all, size_t from, size_t count) {
+static void list_folders(cli *c, operand_models *all, size_t from, size_t count) {
     for (size_t i = from; i < from + count; i++)
         all->models.items[i].folder = folder_of_model(c, all, &all->models.items[i]);
 }
 
-typedef struct handing {
+typedef struct delivery {
     cli *c;
-    gathering *all;
+    operand_models *all;
     cli_model_fn each;
     void *ctx;
-} handing;
+} delivery;
 
-static void hand_model(void *ctx, cli_model *model) {
-    const handing *hand = ctx;
+static void deliver_model(void *ctx, cli_model *model) {
+    const delivery *hand = ctx;
     sft_set_options options = cli_set_options(hand->c);
     if (model->err.code == SFT_INDEX_SHARD_MISSING && !model->missing)
         (void)cli_find_missing(model, &options, &hand->all->models.arena);
@@ -328,7 +328,7 @@ static void hand_model(void *ctx, cli_model *model) {
     release_model(hand->c, model);
 }
 
-static void hold_model(void *ctx, cli_model *model) {
+static void keep_model(void *ctx, cli_model *model) {
     (void)ctx, (void)model;
 }
 
@@ -362,9 +362,9 @@ static size_t batch_most(const cli_digests *digests, size_t threads) {
 }
 
 /* By batches that grow: the first answers come at once. */
-static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn each,
+static void deliver_models(cli *c, operand_models *all, cli_digests *digests, cli_model_fn each,
                     void *ctx) {
-    handing hand = { c, all, each, ctx };
+    delivery hand = { c, all, each, ctx };
     bool together = digests && digests->batch;
     size_t threads = threads_of(digests), done = 0;
     size_t batch = together ? digests->batch_size : threads, most = batch_most(digests, threads);
@@ -376,13 +376,13 @@ static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn e
         size_t fit = fit_batch(c, models, count);
         if (fit < count) most = batch = count = fit;
         if (together) {
-            cli_digest_models(c, digests, models, count, hold_model, NULL);
+            cli_digest_models(c, digests, models, count, keep_model, NULL);
             if (!cli_is_over(c)) digests->batch(digests->ctx, models, count);
         }
         if (digests && digests->wanted && !together)
-            cli_digest_models(c, digests, models, count, hand_model, &hand);
+            cli_digest_models(c, digests, models, count, deliver_model, &hand);
         else
-            for (size_t i = 0; i < count; i++) hand_model(&hand, &models[i]);
+            for (size_t i = 0; i < count; i++) deliver_model(&hand, &models[i]);
         done += count;
         if (batch < most && !together) batch *= 2;
     }
@@ -390,19 +390,19 @@ static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn e
 
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
                     cli_digests *digests, cli_model_fn each, void *ctx) {
-    gathering all = { .folders = NULL };
+    operand_models all = { .folders = NULL };
     sft_error err = SFT_ERROR_INIT;
     all.models.arena.alloc = c->alloc;
-    if (gather_models(c, &all, operands, operand_count)) {
+    if (list_models(c, &all, operands, operand_count)) {
         *count = all.models.count;
         if (digests && digests->wanted)
             cli_digests_count(digests, all.models.items, all.models.count);
-        hand_on(c, &all, digests, each, ctx);
+        deliver_models(c, &all, digests, each, ctx);
     } else {
         sfti_fail_memory(&err, sizeof(cli_model));
         cli_complain(c, NULL, &err);
     }
-    end_gathering(&all);
+    free_models(&all);
 }
 
 /* ── Failures ── */

@@ -1,5 +1,5 @@
-/* Models as info and find see them: each with its facts, read by several threads, handed
- * on in the order of the inputs. */
+/* Models as info and find see them: each with its facts, read by several threads, delivered in
+ * the order of the inputs. */
 #ifndef CLI_MODELS_H
 #define CLI_MODELS_H
 
@@ -20,7 +20,7 @@ typedef struct cli_model {
     size_t count;
     bool is_pipeline;
     const sft_info_folder *folder;  /* NULL: standard input */
-    /* filled while it is at hand: */
+    /* set while its batch is processed: */
     sft_set *set;           /* NULL of a pipeline */
     sft_info *info;
     cli_member *members;    /* of a pipeline, count of them */
@@ -29,7 +29,7 @@ typedef struct cli_model {
     sft_error err;          /* code not 0: what went wrong */
     const char *const *missing; /* shards that are not there */
     size_t missing_count;
-    sfti_arena arena;       /* for what lives as long as it is at hand */
+    sfti_arena arena;       /* for what lives as long as its batch */
     void *found;            /* the command's own */
 } cli_model;
 
@@ -45,15 +45,15 @@ bool cli_unit_is_set(const cli_model *model, size_t unit);
 
 /* Digests that are computed while models go by. */
 typedef struct cli_digests {
-    cli_hashing hashing;
+    cli_hash_run hashing;
     /* Algorithms to be computed of a unit (bits) of a model whose facts are there; NULL: no
      * digest is wanted of any. */
     uint32_t (*wanted)(void *ctx, cli_model *model, size_t unit);
     /* An answer; where there is none, model->err says why. */
     void (*answer)(void *ctx, cli_model *model, size_t unit, const sft_hash_result *result);
     void *ctx;
-    /* Called when the digests of so many models are there, before any of them is handed on;
-     * NULL: each is handed on as soon as it can be. */
+    /* Called when the digests of so many models are there, before any of them is delivered;
+     * NULL: each is delivered as soon as it can be. */
     void (*batch)(void *ctx, cli_model *models, size_t count);
     size_t batch_size;
     uint64_t before, after, total; /* bytes: of batches done, to come; of this one */
@@ -66,7 +66,7 @@ typedef void (*cli_model_fn)(void *ctx, cli_model *model);
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
                     cli_digests *digests, cli_model_fn each, void *ctx);
 
-/* All models that will be handed on, for the progress. */
+/* All models that will be delivered, for the progress. */
 void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count);
 /* Compute what is wanted of these models, then call each() for all of them, in order
  * (digests.c). */

@@ -187,11 +187,11 @@ sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, s
 }
 
 /* What cannot be found fails when it is opened. */
-static sft_code mend_operand(cli *c, const char *operand, sft_error *err) {
+static sft_code recover_operand(cli *c, const char *operand, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, NULL);
-    if (!code) code = cli_edit_mend(c, path, err);
+    if (!code) code = cli_edit_recover(c, path, err);
     else code = SFT_OK;
     sfti_arena_free(&arena);
     return code;
@@ -201,7 +201,7 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
                             sft_error *err) {
     memset(out, 0, sizeof *out);
     out->path = operands[0];
-    sft_code code = in_place ? mend_operand(c, operands[0], err) : SFT_OK;
+    sft_code code = in_place ? recover_operand(c, operands[0], err) : SFT_OK;
     if (!code) code = cli_parts_open(c, operands, 1, out, err);
     if (code || out->set_count == 1) return code;
     out->path = operands[0];

@@ -37,7 +37,7 @@ typedef struct cli_parts {
  * with cli_parts_free, also after a failure. */
 sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
 /* The same of one operand that must be one model. Where the command changes that where it is
- * (in_place), an edit of it that was interrupted is mended first. */
+ * (in_place), an interrupted edit of it is recovered first. */
 sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
                             sft_error *err);
 void cli_parts_free(cli_parts *parts);

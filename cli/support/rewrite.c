@@ -5,20 +5,20 @@
 #include <string.h>
 
 /* A model with an index whose tensors change. */
-typedef struct set_rewriting {
+typedef struct set_rewrite {
     cli *c;
     const cli_parts *parts;
     const sft_set *set;
-    const cli_rewriting *how;
+    const cli_rewrite *how;
     cli_fresh fresh;
-    sft_part *some;   /* of the shard in hand */
+    sft_part *some;   /* of the current shard */
     sft_pair *places; /* what changes in the index */
     size_t place_count;
     char **written;   /* by shard: its fresh path, or NULL */
     cli_progress progress;
-} set_rewriting;
+} set_rewrite;
 
-static uint64_t parts_bytes(const set_rewriting *r, bool all) {
+static uint64_t parts_bytes(const set_rewrite *r, bool all) {
     uint64_t total = 0;
     for (size_t i = 0; i < r->parts->count; i++)
         if (all || r->how->touched[r->parts->shard[i]])
@@ -28,7 +28,7 @@ static uint64_t parts_bytes(const set_rewriting *r, bool all) {
 
 /* ── Shards ── */
 
-static size_t gather_shard(const set_rewriting *r, size_t shard) {
+static size_t collect_shard(const set_rewrite *r, size_t shard) {
     size_t count = 0;
     for (size_t i = 0; i < r->parts->count; i++)
         if (r->parts->shard[i] == shard) r->some[count++] = r->parts->parts[i];
@@ -39,8 +39,8 @@ static sft_pair shard_pair(const void *file, size_t i) {
     return sft_file_metadata_at(file, i);
 }
 
-/* The parts gathered, with the shard's metadata. */
-static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_sink sink,
+/* The collected parts, with the shard's metadata. */
+static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_sink sink,
                               const sft_job *job, sft_error *err) {
     const sft_file *file = sft_set_shard(r->set, shard);
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
@@ -53,7 +53,7 @@ static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_
                           err);
 }
 
-static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t count,
+static sft_code write_shard(set_rewrite *r, size_t shard, char *path, size_t count,
                             const sft_job *job, sft_error *err) {
     sft_path_options options;
     sft_sink sink;
@@ -64,16 +64,16 @@ static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t c
     if (!code) code = sft_sink_path(at, &options, &sink, err);
     if (code) return code;
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
-                        : save_gathered(r, shard, count, sink, job, err);
+                        : save_collected(r, shard, count, sink, job, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
     for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
     return code;
 }
 
-static sft_code rewrite_shard(set_rewriting *r, size_t shard, const sft_job *job,
+static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
                               sft_error *err) {
     const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, shard));
-    size_t count = gather_shard(r, shard);
+    size_t count = collect_shard(r, shard);
     if (count == 0) {
         cli_fresh_drop(&r->fresh, name);
         return SFT_OK;
@@ -87,7 +87,7 @@ static sft_code rewrite_shard(set_rewriting *r, size_t shard, const sft_job *job
     return write_shard(r, shard, path, count, job, err);
 }
 
-static sft_code rewrite_shards(set_rewriting *r, sft_error *err) {
+static sft_code rewrite_shards(set_rewrite *r, sft_error *err) {
     sft_code code = SFT_OK;
     sft_job job = cli_progress_begin(&r->progress, r->c, r->fresh.index);
     r->progress.all = parts_bytes(r, false);
@@ -100,7 +100,7 @@ static sft_code rewrite_shards(set_rewriting *r, sft_error *err) {
 /* ── The index ── */
 
 /* What a touched shard had goes, unless a later place says where it is. */
-static sft_code take_places(set_rewriting *r, sft_error *err) {
+static sft_code take_places(set_rewrite *r, sft_error *err) {
     static const sft_span gone = { NULL, 0 };
     uint64_t most = (uint64_t)sft_set_count(r->set) + r->parts->count;
     r->places = sfti_arena_array(&r->fresh.arena, most, sizeof *r->places);
@@ -116,7 +116,7 @@ static sft_code take_places(set_rewriting *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code rewrite_index_of(set_rewriting *r, sft_error *err) {
+static sft_code rewrite_index_of(set_rewrite *r, sft_error *err) {
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
     sft_pair parameters = { { "total_parameters", 16 }, { NULL, 0 } };
     sft_path_options options;
@@ -136,7 +136,7 @@ static sft_code rewrite_index_of(set_rewriting *r, sft_error *err) {
 
 /* ── Whole ── */
 
-static sft_code say_rewriting(set_rewriting *r, sft_error *err) {
+static sft_code print_rewrite(set_rewrite *r, sft_error *err) {
     size_t shards = sft_set_shard_count(r->set), count = 0;
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file *files = sfti_arena_array(&r->fresh.arena, shards, sizeof *files);
@@ -160,12 +160,12 @@ static sft_code say_rewriting(set_rewriting *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code run_rewriting(set_rewriting *r, sft_error *err) {
+static sft_code run_rewrite(set_rewrite *r, sft_error *err) {
     bool any = false;
     for (size_t s = 0; s < sft_set_shard_count(r->set); s++) any = any || r->how->touched[s];
     sft_code code = take_places(r, err);
     if (code) return code;
-    if (!any || r->c->set.dry_run) return say_rewriting(r, err);
+    if (!any || r->c->set.dry_run) return print_rewrite(r, err);
     code = rewrite_shards(r, err);
     if (code) {
         cli_fresh_undo(&r->fresh);
@@ -173,18 +173,18 @@ static sft_code run_rewriting(set_rewriting *r, sft_error *err) {
     }
     code = rewrite_index_of(r, err);
     cli_fresh_settle(&r->fresh, code);
-    return code ? code : say_rewriting(r, err);
+    return code ? code : print_rewrite(r, err);
 }
 
-sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err) {
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_error *err) {
     const sft_set *set = parts->sets[0];
-    set_rewriting r = { .c = c, .parts = parts, .set = set, .how = how };
+    set_rewrite r = { .c = c, .parts = parts, .set = set, .how = how };
     cli_output out;
     sft_code code = cli_fresh_own_index(sft_set_index_path(set), err);
     if (!code) code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
     if (code) return code; /* before anything is written */
     code = cli_fresh_begin(&r.fresh, c, sft_set_index_path(set), sft_set_shard_count(set), err);
-    if (!code) code = run_rewriting(&r, err);
+    if (!code) code = run_rewrite(&r, err);
     cli_fresh_end(&r.fresh);
     return code;
 }

@@ -43,7 +43,7 @@ static void say_cast(cli *c, const cli_written *w, const cli_written_file *sum) 
                cli_size_text(w->bytes_before, before));
 }
 
-/* What would become of each file. */
+/* What --dry-run says of each file. */
 static void say_files(cli *c, const cli_written *w) {
     for (size_t i = 0; i < w->file_count; i++) {
         const cli_written_file *file = &w->files[i];
@@ -58,7 +58,7 @@ static void say_files(cli *c, const cli_written *w) {
     }
 }
 
-/* False when there are no tensors to tell of. */
+/* False when no tensors are left to report. */
 static bool say_fresh(cli *c, const cli_written *w) {
     size_t gone = 0;
     for (size_t i = 0; i < w->file_count; i++) gone += w->files[i].tensors == 0;

@@ -16,7 +16,8 @@ static inline const char *temp_path(const char *name) {
     static char rooms[8][512];
     static int next;
     char *room = rooms[next++ % 8];
-    (void)snprintf(room, sizeof rooms[0], "%s/%s", temp_dir, name);
+    int len = snprintf(room, sizeof rooms[0], "%s/%s", temp_dir, name);
+    if (len < 0 || (size_t)len >= sizeof rooms[0]) abort();
     return room;
 }
 

@@ -430,7 +430,7 @@ sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metad
 sft_code sfti_plan_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                          size_t metadata_count, const sft_plan_options *options, sft_plan **out,
                          sft_error *err) {
-    planning p = { .specs = (const char *)parts + offsetof(sft_part, spec),
+    planning p = { .specs = parts ? (const char *)parts + offsetof(sft_part, spec) : NULL,
                    .spec_stride = sizeof *parts, .count = count, .pairs = metadata,
                    .pair_count = metadata_count };
     return plan_new(&p, options, out, err);

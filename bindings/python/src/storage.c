@@ -484,7 +484,7 @@ static void storage_dealloc(PyObject *object) {
 }
 
 static PyType_Slot storage_slots[] = {
-    { Py_tp_doc, "Storage(target, *, sync=True)\n--\n\n"
+    { Py_tp_doc, "Storage(target, *, sync=True, single_writer=False)\n--\n\n"
       "Where a dataset is stored: a folder, or an object with the same methods." },
     { Py_tp_new, storage_new },
     { Py_tp_dealloc, storage_dealloc },

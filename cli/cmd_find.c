@@ -85,8 +85,8 @@ static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hash
     sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };
     size_t len = strlen(how), size = len + name.len + 2;
     for (unsigned i = SFT_HASH_COUNT; i-- > 0;) { /* the list is in the order of algorithms */
-        if (!(hashes->known & SFT_HASH_BIT(i))) continue;
-        if (!is_prefix(sft_span_cstr(hashes->text[i]), run->word)) continue;
+        const char *known = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (!known || !is_prefix(sft_span_cstr(known), run->word)) continue;
         find_digest *digest = sfti_arena_take(&model->arena, sizeof *digest);
         char *source = sfti_arena_take(&model->arena, size);
         if (!digest || !source) {
@@ -95,7 +95,7 @@ static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hash
         }
         snprintf(source, size, "%s%s%.*s", how, of ? ":" : "", (int)name.len, name.data);
         *digest = (find_digest){ model->found, (sft_hash_algo)i, "", sft_span_cstr(source) };
-        memcpy(digest->value, hashes->text[i], sizeof digest->value);
+        memcpy(digest->value, known, strlen(known) + 1);
         model->found = digest;
     }
 }

@@ -147,7 +147,7 @@ static void tell_digests(const info_run *run, cli_model *model, sft_info *info, 
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(algos & SFT_HASH_BIT(i))) continue;
         sfti_json_key(&w, sft_hash_name((sft_hash_algo)i));
-        sfti_json_cstr(&w, hashes && hashes->known & SFT_HASH_BIT(i) ? hashes->text[i] : NULL);
+        sfti_json_cstr(&w, hashes ? sft_hashes_get(hashes, (sft_hash_algo)i) : NULL);
     }
     sfti_json_close(&w, '}');
     sft_code code = sfti_json_done(&w);

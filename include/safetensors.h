@@ -317,7 +317,8 @@ typedef struct sft_job {
 
 /* ── dtypes ──────────────────────────────────────────────────────────────── */
 
-/* In the official sort order, ascending. @since 0.1 */
+/* Numbers are names only; the order in which files are sorted is a column of the table.
+ * @since 0.1 */
 typedef enum sft_dtype {
     SFT_BOOL = 0,
     SFT_F4,
@@ -343,7 +344,7 @@ typedef enum sft_dtype {
     SFT_U64
 } sft_dtype;
 
-#define SFT_DTYPE_COUNT 22
+#define SFT_DTYPE_COUNT 22 /* that this header knows; a newer library may know more */
 
 typedef enum sft_kind {
     SFT_KIND_BOOL = 0,
@@ -353,15 +354,22 @@ typedef enum sft_kind {
     SFT_KIND_COMPLEX
 } sft_kind;
 
-/* @since 0.1 */
+/* One row of the table of dtypes. Allocated by the library only; fields may be appended.
+ * @since 0.1 */
 typedef struct sft_dtype_info {
     const char *name; /* as in the header, "BF16" */
     uint32_t bits;    /* per element: 4, 6, 8, 16, 32 or 64 */
     sft_kind kind;
+    sft_dtype dtype;
+    uint32_t order; /* from 0: its place in the official sort order, ascending */
 } sft_dtype_info;
 
 /* Row of a dtype; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const sft_dtype_info *sft_dtype_describe(sft_dtype dtype);
+
+/* Row by its place in the official sort order, ascending; NULL past the last. Static.
+ * @since 0.2 */
+SFT_API const sft_dtype_info *sft_dtype_at(size_t order);
 
 /* dtype of a header name (case matters). False, *out untouched, when unknown. @since 0.1 */
 SFT_API bool sft_dtype_parse(sft_span name, sft_dtype *out);

@@ -101,21 +101,28 @@ SFT_API const sft_tensor *sft_set_find(const sft_set *set, sft_span name, size_t
 SFT_API SFT_NODISCARD sft_code sft_set_order(const sft_set *set, sft_order order,
                                              uint32_t *out, sft_error *err);
 
-/* Sums over all shards of what `info` tells of a header. parameters count elements.
- * @since 0.1 */
-typedef struct sft_totals {
-    uint64_t bytes; /* of the files; SFT_SIZE_UNKNOWN if one is unknown */
-    uint64_t header_bytes;
-    uint64_t data_bytes;
-    uint64_t tensors;
-    uint64_t parameters;
-    uint64_t unaligned; /* tensors not aligned for their dtype */
-    uint32_t alignment; /* of the data's start: least over the shards */
-    struct {
-        uint64_t tensors, parameters, bytes;
-    } dtypes[SFT_DTYPE_COUNT];
-} sft_totals;
-SFT_API void sft_set_totals(const sft_set *set, sft_totals *out);
+/* Sums over all shards; they stop at 2^64 - 1. Bytes of the files (SFT_SIZE_UNKNOWN if one is
+ * unknown), of their headers (N of each) and of all tensors; the least alignment of a data
+ * region. Cost: linear in shards. @since 0.2 */
+SFT_API uint64_t sft_set_file_bytes(const sft_set *set);
+SFT_API uint64_t sft_set_header_bytes(const sft_set *set);
+SFT_API uint64_t sft_set_data_bytes(const sft_set *set);
+SFT_API uint32_t sft_set_alignment(const sft_set *set);
+/* Elements of all tensors, and how many tensors are not aligned for their dtype. Cost: linear
+ * in tensors. @since 0.2 */
+SFT_API uint64_t sft_set_parameters(const sft_set *set);
+SFT_API uint64_t sft_set_unaligned(const sft_set *set);
+
+/* Sums over the tensors of one dtype. Never grows. @since 0.2 */
+typedef struct sft_dtype_sum {
+    sft_dtype dtype;
+    uint64_t tensors, parameters, bytes;
+} sft_dtype_sum;
+
+/* The dtypes of the set's tensors, in the official order: the first `room` of them into out
+ * (which may be NULL if that is 0). Returns how many there are, which may be more. Cost: linear
+ * in tensors. @since 0.2 */
+SFT_API size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room);
 
 /* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
 

@@ -57,9 +57,9 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     row->source.ctx = row;
     row->source.size = row->bytes;
     row->source.read_at = sfti_convert_read;
-    c->totals.tensors[row->fate]++;
-    c->totals.bytes_before += row->tensor->end - row->tensor->begin;
-    c->totals.bytes_after += row->bytes;
+    c->fates[row->fate]++;
+    c->bytes_before += row->tensor->end - row->tensor->begin;
+    c->bytes_after += row->bytes;
     return SFT_OK;
 }
 
@@ -159,8 +159,16 @@ bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
     return i < conversion->count && conversion->rows[i].overruled;
 }
 
-void sft_conversion_totals(const sft_conversion *conversion, sft_convert_totals *out) {
-    *out = conversion->totals;
+uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_fate fate) {
+    return (unsigned)fate < SFTI_CONVERT_FATES ? conversion->fates[fate] : 0;
+}
+
+uint64_t sft_conversion_bytes_before(const sft_conversion *conversion) {
+    return conversion->bytes_before;
+}
+
+uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
+    return conversion->bytes_after;
 }
 
 /* ── Saving ── */

@@ -8,6 +8,8 @@
 #include "convert/convert.h"
 #include "os/os.h"
 
+#define SFTI_CONVERT_FATES 5
+
 typedef struct sfti_converted {
     sft_convert_fate fate;
     bool overruled;
@@ -56,7 +58,8 @@ struct sft_conversion {
     sft_pair *metadata;
     size_t metadata_count;
     bool has_metadata;
-    sft_convert_totals totals;
+    uint64_t fates[SFTI_CONVERT_FATES]; /* tensors of each */
+    uint64_t bytes_before, bytes_after;
     sfti_cast_kit kit;
     sfti_cast cast;               /* of cast_row's dtype */
     const sfti_converted *cast_row;

@@ -248,7 +248,7 @@ sft_code sfti_compact_facts(compacting *c, char *name, size_t tensors, uint64_t 
     char *digest = sfti_arena_take(&c->arena, 65);
     if (!digest) return sfti_fail_memory(c->err, 65);
     sft_hasher_result(sum->hasher, &hashes);
-    memcpy(digest, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(digest, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     sfti_ds_shard *to = &c->shards[c->count++];
     to->known = true;
     to->facts = (sft_dataset_shard){ name, sum->bytes, samples, valid, 0, tensors, 0, digest };

@@ -26,7 +26,7 @@ static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char ou
     if (code) return code;
     if (text.len) sft_hasher_update(hasher, text.data, text.len);
     sft_hasher_result(hasher, &hashes);
-    memcpy(out, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     sft_hasher_free(hasher);
     return SFT_OK;
 }

@@ -107,7 +107,7 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
         return code;
     }
     sft_hasher_result(s->hasher, &hashes);
-    memcpy(s->digest, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(s->digest, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     code = late_put(s->late, s->inner, err);
     hash_free(s);
     return code;

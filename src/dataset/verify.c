@@ -127,9 +127,9 @@ static void verify_digest(verifying *v, const sft_dataset_shard *s) {
     v->digests++;
     if (digest_shard(v, s, &found, &e)) {
         verify_find(v, s->name, &e);
-    } else if (strcmp(found.text[SFT_HASH_SHA256], s->sha256) != 0) {
+    } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
         (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "sha256: expected %s, found %s",
-                        s->sha256, found.text[SFT_HASH_SHA256]);
+                        s->sha256, sft_hashes_get(&found, SFT_HASH_SHA256));
         verify_find(v, s->name, &e);
     }
 }

@@ -169,9 +169,8 @@ sft_code sfti_hash_content(const sfti_hash_kit *kit, const sft_set *set, const s
 
 /* ── Digests as text ── */
 
-/* The first `digits` hex digits, known from now on. */
-void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes,
-                     size_t digits);
+/* Known from now on. bytes: as many as it has digits, halved. */
+void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
 /* Those of `from` that `to` was asked for and does not know. */
 void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);
 

@@ -8,18 +8,13 @@ static void hash_key_cstr(sfti_json_writer *w, const char *key, const char *valu
     sfti_json_cstr(w, value);
 }
 
-static void put_digest(sfti_json_writer *w, const sft_hashes *hashes, unsigned algo) {
-    bool known = (hashes->known & SFT_HASH_BIT(algo)) != 0;
-    sfti_json_cstr(w, known ? hashes->text[algo] : NULL);
-}
-
 static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
     sfti_json_key(w, "computed");
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(hashes->asked & SFT_HASH_BIT(i))) continue;
         sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
-        put_digest(w, hashes, i);
+        sfti_json_cstr(w, sft_hashes_get(hashes, (sft_hash_algo)i));
     }
     sfti_json_close(w, '}');
 }
@@ -66,7 +61,7 @@ static void put_verified(sfti_json_writer *w, const sft_hashes *hashes,
         sfti_json_key(w, "claimed");
         sfti_json_span(w, claims[i].text);
         sfti_json_key(w, "computed");
-        put_digest(w, hashes, claims[i].algo);
+        sfti_json_cstr(w, sft_hashes_get(hashes, claims[i].algo));
         sfti_json_key(w, "agrees");
         sfti_json_bool(w, sft_hash_agrees(hashes, &claims[i]));
         sfti_json_close(w, '}');

@@ -69,7 +69,7 @@ static inline sft_code world_facts(const sft_storage *s, const char *stored, sft
     if (!code) {
         sft_hasher_update(hasher, bytes, got);
         sft_hasher_result(hasher, &hashes);
-        memcpy(r->sha256, hashes.text[SFT_HASH_SHA256], 65);
+        memcpy(r->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     }
     sft_hasher_free(hasher);
     source.close(source.ctx);

@@ -143,7 +143,7 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
     sft_hasher_update(hasher, bytes, got);
     sft_hasher_result(hasher, &hashes);
     sft_hasher_free(hasher);
-    memcpy(facts->sha256, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(facts->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     free(bytes);
     file.close(file.ctx);
 }

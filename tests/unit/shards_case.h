@@ -117,7 +117,7 @@ static inline void open_shard(size_t i) {
     assert_int_equal(receipts[i].shard, i);
     assert_int_equal(
         sft_hash_path(path, SFT_HASH_BIT(SFT_HASH_SHA256), NULL, &hashes, NULL, &err), SFT_OK);
-    assert_string_equal(hashes.text[SFT_HASH_SHA256], receipts[i].sha256);
+    assert_string_equal(sft_hashes_get(&hashes, SFT_HASH_SHA256), receipts[i].sha256);
 }
 
 static inline void metadata_is(const char *key, const char *value) {

@@ -165,14 +165,23 @@ static void info_of_a_pipe(void **state) {
 
 static void totals_of_a_set(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_totals t;
+    sft_dtype_sum sums[4] = { [2] = { .tensors = 77 } };
     (void)state;
-    sft_set_totals(set, &t);
-    assert_int_equal(t.bytes, 281);
-    assert_int_equal(t.unaligned, 1);
-    assert_int_equal(t.alignment, 8);
-    assert_int_equal(t.dtypes[SFT_F16].parameters, 6);
-    assert_int_equal(t.dtypes[SFT_I64].tensors, 0);
+    assert_int_equal(sft_set_file_bytes(set), 281);
+    assert_int_equal(sft_set_data_bytes(set), 17);
+    assert_int_equal(sft_set_header_bytes(set), 281 - 8 - 17);
+    assert_int_equal(sft_set_unaligned(set), 1);
+    assert_int_equal(sft_set_alignment(set), 8);
+    assert_int_equal(sft_set_parameters(set), 8);
+    assert_int_equal(sft_set_dtypes(set, sums, 2), 3);
+    assert_int_equal(sums[0].dtype, SFT_BOOL);
+    assert_int_equal(sums[1].dtype, SFT_F16);
+    assert_int_equal(sums[1].parameters, 6);
+    assert_int_equal(sums[2].tensors, 77);
+    assert_int_equal(sft_set_dtypes(set, sums, 4), 3);
+    assert_int_equal(sums[2].dtype, SFT_F32);
+    assert_int_equal(sums[2].bytes, 4);
+    assert_int_equal(sft_set_dtypes(set, NULL, 0), 3);
     sft_set_close(set);
 }
 

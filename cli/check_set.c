@@ -48,9 +48,13 @@ static sft_code append_at(void *ctx, uint64_t offset, const void *bytes, size_t 
     return sfti_fail_memory(err, len);
 }
 
+static const sft_sink_vtable append_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL
+};
+
 static void shard_json(verdict *v, const char *path, const sft_scan *scan,
                        const sft_error *failed) {
-    sft_sink sink = { &v->shards, false, NULL, append_at, NULL, NULL };
+    sft_sink sink = { &v->shards, &append_sink_vtable, false };
     sft_error err = SFT_ERROR_INIT;
     if (v->shards.len && !sfti_buffer_put(&v->shards, ",", 1)) v->lost = true;
     sft_code code = scan ? sft_check_json(scan, path, NULL, NULL, &sink, &err)

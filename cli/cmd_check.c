@@ -24,7 +24,7 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
     sft_code code = sft_source_fd(0, &c->alloc, &source, err);
     if (code) return code;
     if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file for --deep, which reads it twice, found a pipe");
     }

@@ -149,8 +149,8 @@ static void run_result(dataset_run *run, dataset_verb_fn verb, dataset_print_fn 
     run->job = cli_progress_begin(&progress, run->c, run->path);
     sft_sink sink = sft_sink_memory(&run->text);
     sft_code code = verb(run, &sink);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, &run->err);
-    else sink.abandon(sink.ctx);
+    if (code == SFT_OK) code = sft_sink_finish(&sink, &run->err);
+    else sft_sink_abandon(&sink);
     cli_progress_end(&progress);
     if (code) cli_fail_input(run->c, run->path, &run->err);
     else show_result(run, print);
@@ -228,7 +228,7 @@ static void run_folder(cli *c, const char *path, const struct dataset_verb *verb
         return;
     }
     verb->run(&run);
-    run.storage.close(run.storage.ctx);
+    sft_storage_close(&run.storage);
 }
 
 static int run_dataset(cli *c, char **operands, size_t count) {

@@ -92,9 +92,9 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
     if (!code) {
-        code = bytes.len ? sink.write_at(sink.ctx, 0, bytes.data, bytes.len, &err) : SFT_OK;
-        if (code) sink.abandon(sink.ctx);
-        else code = sink.finish(sink.ctx, &err);
+        code = bytes.len ? sft_sink_write(&sink, 0, bytes.data, bytes.len, &err) : SFT_OK;
+        if (code) sft_sink_abandon(&sink);
+        else code = sft_sink_finish(&sink, &err);
     }
     if (code == SFT_EXISTS) err.hint = "--force replaces it";
     if (code) cli_complain(c, path, &err);
@@ -138,7 +138,7 @@ static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
     sft_code code = sft_source_fd(fd, &c->alloc, &source, &err);
     if (!code) {
         code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(bytes), NULL, &err);
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
     }
     os_close(fd);
     if (code) cli_complain(c, path, &err);

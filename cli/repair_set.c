@@ -443,8 +443,8 @@ static sft_code write_new_index(repair_model *m, const char *path,
     }
     index_text(&w, t->count > 0 ? "\n  }\n}\n" : "}\n}\n");
     code = sfti_json_done(&w);
-    if (!code) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    if (!code) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

@@ -62,7 +62,7 @@ static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_
     if (!code)
         return sft_save_parts(r->some, count, metadata, sft_file_metadata_count(file), &plan,
                               sink, job, err);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     return code;
 }
 

@@ -44,7 +44,7 @@ static bool read_old(cli *c, const char *path, sft_buffer *out) {
     if (done) {
         done = source.size <= OLD_MOST
             && sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, NULL) == SFT_OK;
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
     }
     os_close(fd);
     return done;

@@ -86,13 +86,13 @@ typedef bool (*sft_stored_fn)(void *ctx, const sft_stored *object);
 
 #define SFT_STORED_TAG 256 /* room for what names a state of an object, its NUL counted */
 
-/* Where a dataset lies: functions over ctx, passed by value; zero what is not set. Absent objects
- * are SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used
- * by several. @since 0.1 */
-typedef struct sft_storage {
-    void *ctx;
+/* As sft_source_vtable; create, open, list and remove must be there. Absent objects are
+ * SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used by
+ * several. @since 0.2 */
+typedef struct sft_storage_vtable {
+    size_t size; /* sizeof(sft_storage_vtable) */
     /* A sink for a new object; folders on the way are made. It need not be there before
-     * sft_sink.finish. Refuses to replace (SFT_EXISTS) unless replace. */
+     * sft_sink_finish. Refuses to replace (SFT_EXISTS) unless replace. */
     sft_code (*create)(void *ctx, const char *name, bool replace, sft_sink *out,
                        sft_error *err);
     /* Its bytes, read by position; size known. */
@@ -100,23 +100,22 @@ typedef struct sft_storage {
     /* What lies directly in a folder ("" = the dataset's); one that is not there is empty. */
     sft_code (*list)(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                      sft_error *err);
-    /* Rename, replacing. NULL for object stores: tasks then write under final names. */
+    /* Rename, replacing. Not of object stores: tasks then write under final names. */
     sft_code (*move)(void *ctx, const char *from, const char *to, sft_error *err);
-    /* All names in the folder so far are safe from a power cut. May be NULL. */
+    /* All names in the folder so far are safe from a power cut. */
     sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
     /* One object; absent is fine. A folder with all in it when folder is true. */
     sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
     /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY).
-     * SFT_DATASET_UNGUARDED where the file system has no locks, and nothing is held. Both may be
-     * NULL. */
+     * SFT_DATASET_UNGUARDED where the file system has no locks, and nothing is held. */
     sft_code (*lock)(void *ctx, uint64_t wait_ms, sft_error *err);
     void (*unlock)(void *ctx);
-    void (*close)(void *ctx); /* may be NULL */
+    void (*close)(void *ctx);
 
     /* What keeps two commits apart without a lock: one of move_new and the pair of fetch and
      * put_if. A storage without any is refused (SFT_DATASET_UNGUARDED), unless single_writer. */
 
-    /* Rename in one step that never replaces (SFT_EXISTS). May be NULL. */
+    /* Rename in one step that never replaces (SFT_EXISTS). */
     sft_code (*move_new)(void *ctx, const char *from, const char *to, sft_error *err);
     /* All bytes of an object, at most `most` (SFT_FILE_TOO_LARGE), appended to bytes; and what
      * names this state of it (an ETag), with NUL. SFT_NOT_FOUND; SFT_DATASET_UNGUARDED where
@@ -127,9 +126,17 @@ typedef struct sft_storage {
      * SFT_DATASET_CHANGED. */
     sft_code (*put_if)(void *ctx, const char *name, const char *tag, sft_span bytes,
                        sft_error *err);
-    /* The caller vouches that nobody else commits meanwhile. */
-    bool single_writer;
+} sft_storage_vtable;
+
+/* Where a dataset lies. Passed by value; never grows, its table does. @since 0.1 */
+typedef struct sft_storage {
+    void *ctx;
+    const sft_storage_vtable *vtable;
+    bool single_writer; /* the caller vouches that nobody else commits meanwhile */
 } sft_storage;
+
+/* Close a storage and zero it. One that is zero, and NULL, are ignored. @since 0.2 */
+SFT_API void sft_storage_close(sft_storage *storage);
 
 /* A local folder, made when something is first created in it. no_sync as in sft_path_options.
  * Symbolic links inside are not followed when removing. Lock: a file `.dataset.lock` that

@@ -31,7 +31,7 @@ static void json_noted(sfti_json_writer *w, bool ok) {
 
 static void json_flush(sfti_json_writer *w) {
     if (!w->code && w->used)
-        w->code = w->sink->write_at(w->sink->ctx, w->offset, w->room, w->used, w->err);
+        w->code = sft_sink_write(w->sink, w->offset, w->room, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
 }

@@ -56,7 +56,7 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     if (code != SFT_OK) return code;
     row->source.ctx = row;
     row->source.size = row->bytes;
-    row->source.read_at = sfti_convert_read;
+    row->source.vtable = &sfti_convert_source;
     c->fates[row->fate]++;
     c->bytes_before += row->tensor->end - row->tensor->begin;
     c->bytes_after += row->bytes;
@@ -226,7 +226,7 @@ sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sf
     if (code == SFT_OK)
         code = sft_save_parts(parts, c->count, c->metadata, c->metadata_count, &plan, sink, &own,
                               err);
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
@@ -283,7 +283,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     sft_pair *metadata;
     size_t count;
     if (!file) {
-        sink.abandon(sink.ctx);
+        sft_sink_abandon(&sink);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a shard of the set, found a higher number");
     }
@@ -295,7 +295,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     if (code == SFT_OK)
         code = sft_save_parts(parts, count, metadata, sft_file_metadata_count(file), &plan, sink,
                               &own, err);
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;

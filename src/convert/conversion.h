@@ -67,9 +67,8 @@ struct sft_conversion {
     sfti_convert_crew crew;
 };
 
-/* read_at of a row's source; ctx is the row. On the calling thread only. */
-sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                           sft_error *err);
+/* Of a row's source; ctx is the row. On the calling thread only. */
+extern const sft_source_vtable sfti_convert_source;
 
 /* Before anything is read: memory, and threads if there are more than one. End in any case. */
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err);

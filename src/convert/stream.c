@@ -167,8 +167,8 @@ static void choose_cast(sft_conversion *c, const sfti_converted *row) {
     c->cast_row = row;
 }
 
-sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                           sft_error *err) {
+static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
     const sfti_converted *row = ctx;
     sft_conversion *c = row->of;
     uint64_t left = offset < row->bytes ? row->bytes - offset : 0;
@@ -185,6 +185,8 @@ sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, s
     if (code == SFT_OK) *got = len;
     return code;
 }
+
+const sft_source_vtable sfti_convert_source = { sizeof(sft_source_vtable), stream_read, NULL };
 
 /* ── Beginning and end ── */
 

@@ -29,7 +29,7 @@ static bool listing_number(void *ctx, const sft_stored *object) {
 sft_code sfti_commit_first(sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err) {
     commit_listing l = { 0, false };
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    sft_code code = sfti_call(c->storage, list, "", listing_number, &l, err);
     for (size_t i = 0; base && i < base->shard_count; i++) {
         sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
         (void)listing_number(&l, &one);
@@ -58,8 +58,8 @@ static sft_code commit_lock(sft_commit *c, sft_error *err) {
 static sft_code commit_lost(sft_commit *c, bool *lost, sft_error *err) {
     commit_listing l = { 0, false };
     *lost = false;
-    if (!c->storage->move) return SFT_OK;
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    if (!sfti_can(c->storage, move)) return SFT_OK;
+    sft_code code = sfti_call(c->storage, list, "", listing_number, &l, err);
     *lost = l.any;
     return code;
 }
@@ -83,7 +83,7 @@ static sft_code commit_lost_fail(sft_error *err) {
 static sft_code begin_new(sft_commit *c, sft_error *err) {
     commit_listing l = { 0, false };
     if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
-    sft_code code = c->storage->list(c->storage->ctx, "", listing_number, &l, err);
+    sft_code code = sfti_call(c->storage, list, "", listing_number, &l, err);
     if (code == SFT_OK && l.any) code = commit_exists(err, "shards and no manifest");
     return code;
 }
@@ -134,7 +134,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
     if (code) return code;
     (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
                    (unsigned long long)c->job.first);
-    if (c->storage->move)
+    if (sfti_can(c->storage, move))
         (void)snprintf(c->job_folder, sizeof c->job_folder, "_job-%s", c->job.uuid);
     return SFT_OK;
 }
@@ -164,11 +164,12 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
                           sft_commit **out, sft_error *err) {
     sft_commit_options own_how;
     sft_open_options open;
-    if (!options || !storage || !out)
+    if (!options || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected options, a storage and a place for the commit");
+                         "expected options and a place for the commit, found NULL");
     *out = NULL;
-    sft_code code = commit_how_take(how, &own_how, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = commit_how_take(how, &own_how, err);
     if (code == SFT_OK) code = sfti_take_open(own_how.open, &open, err);
     if (code != SFT_OK) return code;
     sft_allocator own = options->alloc;

@@ -215,8 +215,8 @@ static void next_options(sft_commit *c) {
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
     sft_sink sink = sft_sink_memory(&c->text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

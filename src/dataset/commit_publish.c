@@ -22,7 +22,7 @@ static void publish_warn(const publishing *p, const sft_error *what) {
 
 static void publish_remove(const publishing *p, const char *name, bool folder) {
     sft_error what;
-    if (p->c->storage->remove(p->c->storage->ctx, name, folder, &what)) publish_warn(p, &what);
+    if (sfti_call(p->c->storage, remove, name, folder, &what)) publish_warn(p, &what);
 }
 
 static void publish_clean(const publishing *p) {
@@ -39,18 +39,19 @@ static void publish_clean(const publishing *p) {
 /* ── Before it ── */
 
 static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
-    return c->storage->settle ? c->storage->settle(c->storage->ctx, folder, err) : SFT_OK;
+    if (!sfti_can(c->storage, settle)) return SFT_OK;
+    return sfti_call(c->storage, settle, folder, err);
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
+    bool moves = sfti_can(c->storage, move);
     for (size_t i = 0; i < c->shard_count; i++) {
         const commit_shard *s = &c->shards[i];
         if (job->tick && !job->tick(job->ctx, i, c->shard_count))
             return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "the caller stopped the commit");
-        if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
-            continue;
+        if (!moves || !s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
         sft_code code =
-            c->storage->move(c->storage->ctx, s->stored, s->shard.facts.name, err);
+            sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
         if (code) return code;
     }
     return SFT_OK;
@@ -68,11 +69,11 @@ static bool index_look(void *ctx, const sft_stored *object) {
  * which no file can be moved, and which has no place in the job's. */
 static sft_code index_aside(publishing *p, sft_error *err) {
     sft_commit *c = p->c;
-    sft_code code = c->storage->list(c->storage->ctx, "", index_look, p, err);
+    sft_code code = sfti_call(c->storage, list, "", index_look, p, err);
     if (code || !p->aside) return code;
     (void)snprintf(p->aside_name, sizeof p->aside_name, "%s%s", c->job_folder,
                    p->aside_folder ? SFTI_JOB_INDEX : "/" SFTI_JOB_REPLACED);
-    code = c->storage->move(c->storage->ctx, SFTI_DATASET_INDEX, p->aside_name, err);
+    code = sfti_call(c->storage, move, SFTI_DATASET_INDEX, p->aside_name, err);
     p->aside = code == SFT_OK;
     return code;
 }
@@ -82,17 +83,17 @@ static void index_back(const publishing *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
     if (p->c->state != COMMIT_FAILED) return;
-    if (p->placed) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
-    if (p->aside) (void)s->move(s->ctx, p->aside_name, SFTI_DATASET_INDEX, &ignored);
+    if (p->placed) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->aside) (void)sfti_call(s, move, p->aside_name, SFTI_DATASET_INDEX, &ignored);
 }
 
 static sft_code publish_index(publishing *p, const char *index, sft_error *err) {
     char from[128];
     sft_commit *c = p->c;
-    if (!index || !c->storage->move) return SFT_OK;
+    if (!index || !sfti_can(c->storage, move)) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
     sft_code code = index_aside(p, err);
-    if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+    if (code == SFT_OK) code = sfti_call(c->storage, move, from, SFTI_DATASET_INDEX, err);
     p->placed = code == SFT_OK;
     return code;
 }
@@ -182,11 +183,11 @@ static sft_code publish_point(publishing *p, const char *index, sft_error *err) 
 /* An append that lost can be prepared again: its shards go back to where their receipts say. */
 static void publish_again(sft_commit *c) {
     sft_error ignored;
-    for (size_t i = 0; i < c->shard_count; i++) {
+    size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
+    for (size_t i = 0; i < count; i++) {
         const commit_shard *s = &c->shards[i];
-        if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
-            continue;
-        if (c->storage->move(c->storage->ctx, s->shard.facts.name, s->stored, &ignored)) return;
+        if (!s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
+        if (sfti_call(c->storage, move, s->shard.facts.name, s->stored, &ignored)) return;
     }
     c->state = COMMIT_BEGUN;
 }
@@ -227,17 +228,17 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
     for (size_t i = 0; i < c->receipt_count; i++) {
         const char *stored = c->receipts[i].stored.data;
         if (*c->job_folder || sfti_ds_manifest_names(now, stored)) continue;
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, stored, false, &what), err,
+        abort_keep_first(&code, sfti_call(c->storage, remove, stored, false, &what), err,
                          &what);
     }
     for (size_t i = 0; i < c->shard_count; i++) {
         const char *name = c->shards[i].shard.facts.name;
         if (!c->shards[i].receipt || sfti_ds_manifest_names(now, name)) continue;
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, name, false, &what), err,
+        abort_keep_first(&code, sfti_call(c->storage, remove, name, false, &what), err,
                          &what);
     }
     if (*c->job_folder)
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, c->job_folder, true, &what),
+        abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
                          err, &what);
     return code;
 }

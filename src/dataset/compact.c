@@ -62,10 +62,10 @@ static sft_code compact_find(compacting *c) {
 static sft_code compact_header(compacting *c, size_t i, uint64_t *bytes) {
     sft_source source;
     const char *name = sft_dataset_shard_at(c->dataset, i)->name;
-    sft_code code = c->storage->open(c->storage->ctx, name, &source, c->err);
+    sft_code code = sfti_call(c->storage, open, name, &source, c->err);
     if (code) return code;
     code = sfti_ds_header_bytes(&source, bytes, c->err);
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 
@@ -186,11 +186,11 @@ static sft_code sum_write(void *ctx, const void *bytes, size_t len, sft_error *e
 
 static sft_code group_sink(compacting *c, const char *name, compact_sum *sum, sft_sink *out) {
     sft_sink file, hash;
-    sft_code code = c->storage->create(c->storage->ctx, name, false, &file, c->err);
+    sft_code code = sfti_call(c->storage, create, name, false, &file, c->err);
     if (code) return code;
     code = sft_sink_callback(sum_write, sum, &c->alloc, &hash, c->err);
     if (code == SFT_OK) return sft_sink_tee(file, hash, &c->alloc, out, c->err);
-    file.abandon(file.ctx);
+    sft_sink_abandon(&file);
     return code;
 }
 
@@ -351,15 +351,15 @@ static sft_code compact_move(compacting *c) {
         char from[160];
         if (!strstr(name, c->uuid)) continue;
         (void)snprintf(from, sizeof from, "%s/%s", c->folder, name);
-        sft_code code = s->move(s->ctx, from, name, c->err);
+        sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
-    return s->settle ? s->settle(s->ctx, "", c->err) : SFT_OK;
+    return sfti_can(s, settle) ? sfti_call(s, settle, "", c->err) : SFT_OK;
 }
 
 static void compact_drop(const compacting *c, const char *name, bool folder) {
     sft_error what;
-    if (c->storage->remove(c->storage->ctx, name, folder, &what) && c->warn)
+    if (sfti_call(c->storage, remove, name, folder, &what) && c->warn)
         c->warn(c->warn_ctx, &what);
 }
 
@@ -376,8 +376,8 @@ static void compact_undo(const compacting *c) {
     sft_error ignored;
     for (size_t i = 0; i < c->count; i++)
         if (strstr(c->shards[i].facts.name, c->uuid))
-            (void)c->storage->remove(c->storage->ctx, c->shards[i].facts.name, false, &ignored);
-    if (*c->folder) (void)c->storage->remove(c->storage->ctx, c->folder, true, &ignored);
+            (void)sfti_call(c->storage, remove, c->shards[i].facts.name, false, &ignored);
+    if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
 static void compact_swap(compacting *c, sft_span text) {
@@ -416,8 +416,8 @@ static sft_code compact_publish(compacting *c) {
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, c->err);
-    else sink.abandon(sink.ctx);
+    if (code == SFT_OK) code = sft_sink_finish(&sink, c->err);
+    else sft_sink_abandon(&sink);
     if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
     if (code == SFT_OK) code = compact_move(c);
@@ -442,7 +442,7 @@ static sft_code compact_begin(compacting *c) {
                          "append takes it over");
     c->before = m->total_bytes;
     code = sfti_ds_uuid(c->uuid, c->err);
-    if (c->storage->move) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
+    if (sfti_can(c->storage, move)) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
     return code;
 }
 
@@ -489,7 +489,8 @@ sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
                      .warn = warn, .warn_ctx = warn_ctx, .err = err };
     c.arena.alloc = c.alloc;
     c.swap = (sfti_ds_swap){ .storage = storage, .alloc = c.alloc };
-    sft_code code = sfti_take_job(job, &own, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = compact_run(&c, target_bytes);
     if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);
     sft_dataset_close(c.dataset);

@@ -3,6 +3,7 @@
 #define SFTI_DATASET_H
 
 #include "base/mem.h"
+#include "base/vtable.h"
 #include "safetensors_dataset.h"
 
 #define SFTI_DATASET_MANIFEST "dataset_manifest.json"
@@ -174,6 +175,14 @@ const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
 const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 
 /* ── store.c: small conveniences over sft_storage ── */
+
+#define sfti_can(storage, member) SFTI_CAN(storage, sft_storage_vtable, member)
+/* A member that is there. */
+#define sfti_call(storage, member, ...) \
+    ((storage)->vtable->member((storage)->ctx, __VA_ARGS__))
+
+/* Whether what every storage must have is there; NULL has nothing. First of all public calls. */
+sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err);
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
                           sfti_arena *arena, sft_span *out, sft_error *err);

@@ -50,7 +50,7 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
 /* Of a file in the dataset's folder. Without a lock a commit may have moved it there and not come
  * to its point yet: it is as old as its name. */
 static bool gc_young_file(const gc_work *g, const sft_stored *object) {
-    bool moved = g->storage->move && g->unlockable && object->changed_s > object->mtime_s;
+    bool moved = sfti_can(g->storage, move) && g->unlockable && object->changed_s > object->mtime_s;
     return gc_young(g, moved ? object->changed_s : object->mtime_s);
 }
 
@@ -110,7 +110,7 @@ static bool gc_folder_each(void *ctx, const sft_stored *object) {
 /* A job that still writes has young files. */
 static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) {
     gc_folder f = { g, item->name, 0, 0, 0, false, false };
-    sft_code code = g->storage->list(g->storage->ctx, item->name, gc_folder_each, &f, err);
+    sft_code code = sfti_call(g->storage, list, item->name, gc_folder_each, &f, err);
     item->bytes = f.over ? UINT64_MAX : f.bytes;
     item->kept = f.kept;
     bool unknown = f.count == 0 && item->timeless && g->grace_s;
@@ -123,7 +123,7 @@ static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) 
 static sft_code gc_item_done(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     if (!remove || item->young) return SFT_OK;
     if (item->folder) return sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
-    return g->storage->remove(g->storage->ctx, item->name, false, err);
+    return sfti_call(g->storage, remove, item->name, false, err);
 }
 
 static sft_code gc_write_item(const gc_work *g, sfti_json_writer *w, gc_item *item, bool remove,
@@ -178,7 +178,7 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
     g->last = &g->first;
     memset(&g->m, 0, sizeof g->m);
     sft_code code = gc_manifest(g, err);
-    if (code == SFT_OK) code = g->storage->list(g->storage->ctx, "", gc_each, g, err);
+    if (code == SFT_OK) code = sfti_call(g->storage, list, "", gc_each, g, err);
     if (code == SFT_OK && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
     return code;
 }
@@ -191,7 +191,7 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     sft_error what;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
-    code = s->lock ? s->lock(s->ctx, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
+    code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
     g->locked = code == SFT_OK;
     g->unlockable = !g->locked;
     if (code && code != SFT_DATASET_UNGUARDED) {
@@ -207,9 +207,10 @@ sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool 
                              sft_error *err) {
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
-    sft_code code = gc_look(&g, remove, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = gc_look(&g, remove, err);
     if (code == SFT_OK) code = gc_write(&g, remove, path, command, sink, err);
-    if (g.locked) storage->unlock(storage->ctx);
+    if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;
 }

@@ -73,8 +73,8 @@ sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffe
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
     code = sfti_json_done(&w);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

@@ -10,7 +10,7 @@
 /* ── Finishing later ── */
 
 void sfti_shard_late_abandon(shard_late *late) {
-    for (size_t i = 0; i < late->count; i++) late->sink[i].abandon(late->sink[i].ctx);
+    for (size_t i = 0; i < late->count; i++) sft_sink_abandon(&late->sink[i]);
     late->count = 0;
 }
 
@@ -19,7 +19,7 @@ sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err) {
         sft_sink oldest = late->sink[0];
         late->count--;
         memmove(late->sink, late->sink + 1, late->count * sizeof oldest);
-        sft_code code = oldest.finish(oldest.ctx, err);
+        sft_code code = sft_sink_finish(&oldest, err);
         if (code == SFT_OK) continue;
         sfti_shard_late_abandon(late);
         return code;
@@ -28,10 +28,10 @@ sft_code sfti_shard_late_finish(shard_late *late, size_t most, sft_error *err) {
 }
 
 static sft_code late_put(shard_late *late, sft_sink sink, sft_error *err) {
-    if (late->most == 0) return sink.finish(sink.ctx, err);
+    if (late->most == 0) return sft_sink_finish(&sink, err);
     sft_code code = sfti_shard_late_finish(late, late->most - 1, err);
     if (code == SFT_OK) late->sink[late->count++] = sink;
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     return code;
 }
 
@@ -55,7 +55,7 @@ static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_er
     for (size_t at = 0; code == SFT_OK && at < len;) {
         size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
         sft_hasher_update(s->hasher, bytes + at, some);
-        code = s->inner.write_at(s->inner.ctx, s->at, bytes + at, some, err);
+        code = sft_sink_write(&s->inner, s->at, bytes + at, some, err);
         at += some;
         s->at += some;
     }
@@ -83,7 +83,7 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
 
 static sft_code hash_expect(void *ctx, uint64_t total, sft_error *err) {
     hash_sink *s = ctx;
-    return s->inner.expect ? s->inner.expect(s->inner.ctx, total, err) : SFT_OK;
+    return sft_sink_expect(&s->inner, total, err);
 }
 
 static void hash_free(hash_sink *s) {
@@ -94,7 +94,7 @@ static void hash_free(hash_sink *s) {
 
 static void hash_abandon(void *ctx) {
     hash_sink *s = ctx;
-    s->inner.abandon(s->inner.ctx);
+    sft_sink_abandon(&s->inner);
     hash_free(s);
 }
 
@@ -113,6 +113,10 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
     return code;
 }
 
+static const sft_sink_vtable hash_sink_vtable = {
+    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon
+};
+
 sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
                          const sft_allocator *alloc, sft_sink *out, sft_error *err) {
     hash_sink *s = sfti_take(alloc, sizeof *s);
@@ -126,10 +130,10 @@ sft_code sfti_shard_sink(sft_sink inner, char *digest, shard_late *late,
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (code == SFT_OK) {
-        *out = (sft_sink){ s, false, hash_expect, hash_write, hash_finish, hash_abandon };
+        *out = (sft_sink){ s, &hash_sink_vtable, false };
         return SFT_OK;
     }
-    inner.abandon(inner.ctx);
+    sft_sink_abandon(&inner);
     sfti_release(alloc, s, sizeof *s);
     return code;
 }

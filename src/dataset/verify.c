@@ -55,7 +55,7 @@ static void verify_put(verifying *v, sft_buffer *to, bool first, const char *sha
     sfti_ds_put_text(&w, "message", sft_span_cstr(message));
     sfti_json_close(&w, '}');
     if (v->code == SFT_OK) v->code = sfti_json_done(&w);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
 }
 
 static void verify_find(verifying *v, const char *shard, const sft_error *what) {
@@ -91,7 +91,7 @@ static sft_code digest_bytes(verifying *v, const sft_source *source, sft_hasher 
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
         size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = source->read_at(source->ctx, at, room, want, &got, err);
+        sft_code code = sft_source_read(source, at, room, want, &got, err);
         if (code == SFT_OK && got == 0)
             code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
         if (code == SFT_OK) code = verify_tick(v, got, err);
@@ -108,13 +108,13 @@ static sft_code digest_shard(verifying *v, const sft_dataset_shard *s, sft_hashe
     sft_hasher *hasher = NULL;
     char *room = sfti_take(&v->alloc, READ_BYTES);
     if (!room) return sfti_fail_memory(err, READ_BYTES);
-    sft_code code = v->storage->open(v->storage->ctx, s->name, &source, err);
+    sft_code code = sfti_call(v->storage, open, s->name, &source, err);
     if (code == SFT_OK) {
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
         if (code == SFT_OK) code = digest_bytes(v, &source, hasher, room, err);
         if (code == SFT_OK) sft_hasher_result(hasher, out);
         sft_hasher_free(hasher);
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
     }
     sfti_release(&v->alloc, room, READ_BYTES);
     return code;
@@ -275,7 +275,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
 }
 
 static void verify_listing(verifying *v) {
-    sft_code code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
+    sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
     if (v->code == SFT_OK) v->code = code;
 }
 
@@ -358,7 +358,7 @@ static bool index_part(void *ctx, const sft_stored *object) {
 static bool index_folder(verifying *v, uint64_t *rows) {
     index_parts p = { .v = v, .text = { .alloc = v->alloc } };
     sft_code code =
-        v->storage->list(v->storage->ctx, SFTI_DATASET_INDEX, index_part, &p, v->err);
+        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
     bool good = true;
     if (v->code == SFT_OK) v->code = code;
     const char *name = p.text.data;
@@ -448,7 +448,8 @@ sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const ch
                     .alloc = sfti_allocator(NULL), .err = err };
     v.arena.alloc = v.findings.alloc = v.orphans.alloc = v.alloc;
     if (whole) *whole = false;
-    v.code = sfti_take_job(job, &own, err);
+    v.code = sfti_ds_storage_check(storage, err);
+    if (v.code == SFT_OK) v.code = sfti_take_job(job, &own, err);
     if (v.code == SFT_OK) v.code = verify_open(&v);
     if (v.code == SFT_OK && v.dataset) verify_all(&v);
     if (v.code == SFT_OK) v.code = verify_write(&v, path, command, sink, err);

@@ -18,7 +18,7 @@ static sft_code patch_end(const sfti_patch *patch, sft_error *err) {
     char more;
     size_t got = 0;
     if (patch->source.size != SFT_SIZE_UNKNOWN) return SFT_OK;
-    sft_code code = sfti_source_some(&patch->source, patch->len, &more, 1, &got, err);
+    sft_code code = sft_source_read(&patch->source, patch->len, &more, 1, &got, err);
     return code != SFT_OK || got == 0 ? code : patch_size(patch, "more than ", patch->len, err);
 }
 
@@ -61,7 +61,7 @@ static sft_code put_check(const sfti_patch *patch, sft_error *err) {
 
 sft_code sft_edit_put(sft_edit *edit, sft_span tensor, const sft_source *source,
                       sft_error *err) {
-    if (!source || !source->read_at)
+    if (!source || !sfti_source_usable(source))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a source with read_at, found NULL");
     const sft_tensor *t = sft_file_find(edit->file, tensor);

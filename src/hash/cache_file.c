@@ -332,8 +332,8 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     w.comma = false;
     write_cache_entries(&w, cache);
     code = sfti_json_done(&w);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

@@ -119,7 +119,7 @@ typedef struct open_end {
 } open_end;
 
 static sft_code open_end_put(open_end *end, const void *bytes, size_t len, sft_error *err) {
-    sft_code code = end->to->write_at(end->to->ctx, end->offset, bytes, len, err);
+    sft_code code = sft_sink_write(end->to, end->offset, bytes, len, err);
     if (!code) end->offset += len;
     return code;
 }
@@ -174,12 +174,16 @@ static void put_label(sfti_json_writer *w, const sft_info *info, sft_span comput
     sfti_render_beside(w, info);
 }
 
+static const sft_sink_vtable open_end_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, open_end_write, NULL, NULL
+};
+
 /* One result but its closing brace, from *offset on. */
 static sft_code label_open(const sft_info *info, const char *path, const char *command,
                            bool full, sft_span computed, sft_sink *sink, uint64_t *offset,
                            sft_error *err) {
     open_end end = { sink, *offset, 0, false };
-    sft_sink kept = { &end, false, NULL, open_end_write, NULL, NULL };
+    sft_sink kept = { &end, &open_end_sink_vtable, false };
     sfti_json_writer w;
     sft_code code = put_header(info, path, command, full, &kept, err);
     if (code) return code;
@@ -194,7 +198,7 @@ static sft_code label_open(const sft_info *info, const char *path, const char *c
 
 static sft_code put_raw(sft_sink *sink, uint64_t *offset, const char *text, sft_error *err) {
     size_t len = strlen(text);
-    sft_code code = sink->write_at(sink->ctx, *offset, text, len, err);
+    sft_code code = sft_sink_write(sink, *offset, text, len, err);
     if (!code) *offset += len;
     return code;
 }

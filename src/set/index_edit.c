@@ -210,9 +210,9 @@ static sft_code edit_write(index_edit *e, const char *to, const sft_path_options
     sfti_cuts_apply(&e->cuts, e->index.text, text);
     sft_code code = sft_sink_path(to, options, &sink, e->err);
     if (code != SFT_OK) return code;
-    code = sink.write_at(sink.ctx, 0, text, (size_t)len, e->err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, e->err);
-    sink.abandon(sink.ctx);
+    code = sft_sink_write(&sink, 0, text, (size_t)len, e->err);
+    if (code == SFT_OK) return sft_sink_finish(&sink, e->err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

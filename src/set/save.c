@@ -225,8 +225,8 @@ static sft_code save_index(set_save *s, sft_error *err) {
     sfti_json_write(&w, &sink, 0, err);
     write_index(s, &w);
     code = sfti_json_done(&w);
-    if (code == SFT_OK) return save_count(s, sink.finish(sink.ctx, err));
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK) return save_count(s, sft_sink_finish(&sink, err));
+    sft_sink_abandon(&sink);
     return code;
 }
 

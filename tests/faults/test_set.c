@@ -178,8 +178,8 @@ static void run_into_memory(const fault_scene *scene, fault_seen *seen) {
     sft_sink sink = sft_sink_memory(&buffer);
     plain.way = AS_IT_IS;
     sft_code code = put_result(&plain, (result_kind)scene->way, &sink, seen);
-    if (!code) code = sink.finish(sink.ctx, &seen->err);
-    else sink.abandon(sink.ctx);
+    if (!code) code = sft_sink_finish(&sink, &seen->err);
+    else sft_sink_abandon(&sink);
     if (!code) fault_see(seen, "%.*s\n", (int)buffer.len, buffer.data);
     sft_buffer_free(&buffer);
     seen->status = code;
@@ -194,8 +194,8 @@ static void run_into_pipe(const fault_scene *scene, fault_seen *seen) {
     seen->status = code;
     if (code) return;
     code = put_result(&plain, (result_kind)scene->way, &sink, seen);
-    if (!code) code = sink.finish(sink.ctx, &seen->err);
-    else sink.abandon(sink.ctx);
+    if (!code) code = sft_sink_finish(&sink, &seen->err);
+    else sft_sink_abandon(&sink);
     const char *out = os_fake_output(1, &len);
     if (!code) fault_see(seen, "%.*s\n", (int)len, out);
     seen->status = code;

@@ -123,10 +123,14 @@ static sft_code count_bytes(void *ctx, uint64_t offset, const void *bytes, size_
     return SFT_OK;
 }
 
+static const sft_sink_vtable count_bytes_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, count_bytes, NULL, NULL
+};
+
 static void make_label(label_measure *m, sft_file *file, const sft_allocator *alloc) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     sft_span none = { "", 0 };
-    sft_sink sink = { &m->json, false, NULL, count_bytes, NULL, NULL };
+    sft_sink sink = { &m->json, &count_bytes_sink_vtable, false };
     sft_set *set;
     sft_info *info;
     options.alloc = alloc;

@@ -54,7 +54,7 @@ static sft_sink a_sink(void) {
 }
 
 static void end_sink(sft_sink *sink) {
-    if (sink->abandon) sink->abandon(sink->ctx);
+    sft_sink_abandon(sink);
 }
 
 /* ── Files ── */

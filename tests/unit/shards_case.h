@@ -35,8 +35,8 @@ static inline int tear_down(void **state) {
     sft_shard_writer_abandon(writer);
     sft_dataset_options_free(options);
     sfti_arena_free(&arena);
-    int failed = (int)storage.remove(storage.ctx, FOLDER, true, &err);
-    storage.close(storage.ctx);
+    int failed = (int)storage.vtable->remove(storage.ctx, FOLDER, true, &err);
+    sft_storage_close(&storage);
     return temp_dir_remove(state) || failed || am_given != am_released;
 }
 

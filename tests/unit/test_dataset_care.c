@@ -1,6 +1,7 @@
 /* Care of datasets: verify, gc, compact, info and ls. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "unit/storage_table.h"
 
 #include <inttypes.h>
 #include <sys/time.h>
@@ -16,10 +17,10 @@ static bool whole;
 
 static void finish(sft_sink *sink, sft_code code) {
     if (code) {
-        sink->abandon(sink->ctx);
+        sft_sink_abandon(sink);
         fail_msg("%s", err.message);
     }
-    assert_int_equal(sink->finish(sink->ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(sink, &err), SFT_OK);
     assert_true(sfti_buffer_put(&out, "", 1));
 }
 
@@ -281,7 +282,7 @@ static void stopped(void **state) {
     for (int deep = 0; deep < 2; deep++)
         assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", NULL, &sink, &whole, &job,
                                                  &err), SFT_CANCELLED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_false(whole);
 }
 
@@ -398,7 +399,7 @@ static void a_lost_manifest(void **state) {
     sft_sink sink = sft_sink_memory(&out);
     assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", NULL, &sink, &err),
                      SFT_MANIFEST_TYPE);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_true(ds_exists(shard[0]) && ds_exists(shard[1]) && ds_exists("_job-" UUID));
     assert_int_equal(rename(temp_path("kept"), temp_path(SFTI_DATASET_MANIFEST)), 0);
     verify_whole(true);
@@ -421,7 +422,7 @@ static bool timeless_one(void *ctx, const sft_stored *object) {
 static sft_code timeless_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                               sft_error *e) {
     timeless_each t = { each, each_ctx };
-    return ds_storage.list(ctx, folder, timeless_one, &t, e);
+    return ds_storage.vtable->list(ctx, folder, timeless_one, &t, e);
 }
 
 static void gc_on(const sft_storage *s, uint64_t grace) {
@@ -432,7 +433,7 @@ static void gc_on(const sft_storage *s, uint64_t grace) {
 static void unknown_times(void **state) {
     sft_storage s = ds_storage;
     (void)state;
-    s.list = timeless_list;
+    storage_own(&s)->list = timeless_list;
     make_batch();
     orphan(ORPHAN, true);
     dead_job(100000);
@@ -495,7 +496,7 @@ static void no_folder(void **state) {
     sft_sink sink = sft_sink_memory(&out);
     finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", NULL, &sink, &err));
     has("\"garbage\":[]");
-    none.close(none.ctx);
+    sft_storage_close(&none);
     assert_false(ds_exists("none"));
 }
 
@@ -511,12 +512,12 @@ static void links(void **state) {
     gc(0, true);
     assert_true(ds_exists("precious/file"));
     sft_error e = SFT_ERROR_INIT;
-    assert_int_equal(ds_storage.remove(ds_storage.ctx, "_job-" UUID, true, &e), SFT_OK);
+    assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, "_job-" UUID, true, &e), SFT_OK);
     assert_true(ds_exists("precious/file"));
     static const char *const out_of_it[] = { "../x", "/x", "a/../b", "", "a//b", "." };
     for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
         if (!*out_of_it[i]) continue;
-        assert_int_equal(ds_storage.remove(ds_storage.ctx, out_of_it[i], true, &e),
+        assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, out_of_it[i], true, &e),
                          SFT_BAD_ARGUMENT);
     }
 }
@@ -533,7 +534,7 @@ static void key_is(const sft_dataset *d, const char *key, char fill, size_t in) 
         const sft_tensor *t = sft_file_find_cstr(file, key);
         if (t) {
             sft_source source = sft_file_source(file);
-            assert_int_equal(source.read_at(source.ctx, t->offset, bytes, 8, &got, &err), SFT_OK);
+            assert_int_equal(sft_source_read(&source, t->offset, bytes, 8, &got, &err), SFT_OK);
             for (int k = 0; k < 8; k++) assert_int_equal(bytes[k], fill);
             assert_int_equal(i, in);
             found++;
@@ -671,8 +672,8 @@ static void rows_are(const uint64_t *samples, const uint64_t *valid, size_t coun
         const sft_tensor *t = sft_file_find_cstr(file, "x");
         assert_int_equal(t->shape[0], samples[i]);
         sft_source source = sft_file_source(file);
-        assert_int_equal(source.read_at(source.ctx, t->offset, bytes, (size_t)samples[i] * 12,
-                                        &got, &err), SFT_OK);
+        assert_int_equal(sft_source_read(&source, t->offset, bytes, (size_t)samples[i] * 12,
+                                         &got, &err), SFT_OK);
         for (size_t k = 0; k < samples[i] * 3; k++) {
             float expected = k / 3 < valid[i] ? (float)(number + k / 3 + 1) : 0;
             assert_true(bytes[k] == expected);
@@ -757,14 +758,14 @@ static void not_compacted(void **state) {
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
     assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_MISSING);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
 }
 
 /* Another commit comes in while files are written. */
 static sft_code late_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
     read_manifest();
     edit("\"version\":1", "\"version\":9");
-    return ds_storage.lock(ctx, wait_ms, e);
+    return ds_storage.vtable->lock(ctx, wait_ms, e);
 }
 
 static void changed_meanwhile(void **state) {
@@ -772,10 +773,10 @@ static void changed_meanwhile(void **state) {
     sft_storage late = ds_storage;
     (void)state;
     make_kv();
-    late.lock = late_lock;
+    storage_own(&late)->lock = late_lock;
     assert_int_equal(sft_dataset_compact(&late, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_CHANGED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
     assert_int_equal(ds_count("part-"), 3);
     verify_whole(true);
@@ -794,7 +795,7 @@ static void compact_stopped(void **state) {
     job.tick = never;
     assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, &job, &err),
                      SFT_CANCELLED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
     verify_whole(true);
 }

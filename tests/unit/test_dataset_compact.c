@@ -17,8 +17,8 @@ static sft_code compact(uint64_t target) {
     sft_sink sink = sft_sink_memory(&out);
     sft_code code = sft_dataset_compact(&ds_storage, target, "d", "dataset compact", &sink,
                                         ds_warn, NULL, NULL, &err);
-    if (code) sink.abandon(sink.ctx);
-    else assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    if (code) sft_sink_abandon(&sink);
+    else assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     sft_buffer_free(&out);
     return code;
 }
@@ -30,7 +30,7 @@ static void verify_whole(void) {
     assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", "dataset verify", &sink,
                                              &whole, NULL, &err),
                      SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_true(whole);
     sft_buffer_free(&out);
 }

@@ -1,6 +1,7 @@
 /* One manifest in place of another where there are no locks: numbered commit files. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "unit/storage_table.h"
 
 #include <errno.h>
 #include <sys/wait.h>
@@ -19,8 +20,8 @@ static void no_unlock(void *ctx) { (void)ctx; fail(); }
 
 static sft_storage lockless(const sft_storage *over) {
     sft_storage s = *over;
-    s.lock = no_lock;
-    s.unlock = no_unlock;
+    storage_own(&s)->lock = no_lock;
+    storage_own(&s)->unlock = no_unlock;
     return s;
 }
 
@@ -69,7 +70,7 @@ static bool whole(void) {
     sft_sink sink = sft_sink_memory(&text);
     assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, &good, NULL,
                                              &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     if (!good) fprintf(stderr, "%.*s\n", (int)text.len, text.data);
     sft_buffer_free(&text);
     return good;
@@ -173,7 +174,7 @@ static sft_code slow_create(void *ctx, const char *name, bool replace, sft_sink 
         sft_storage s = lockless(&ds_storage);
         append(overtaking, &s, "x");
     }
-    return ds_storage.create(ctx, name, replace, out, e);
+    return ds_storage.vtable->create(ctx, name, replace, out, e);
 }
 
 static void slow(void **state) {
@@ -184,7 +185,7 @@ static void slow(void **state) {
     append(o, &s, "a");
     overtaking = o;
     overtaken = 0;
-    s.create = slow_create;
+    storage_own(&s)->create = slow_create;
     append(o, &s, "b");
     assert_true(overtaken >= 2);
     samples_are(3, 3);
@@ -246,7 +247,7 @@ static void old_files(void **state) {
     samples_are(4, 4);
     sft_sink sink = sft_sink_memory(&text);
     assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", NULL, &sink, &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count(".dataset_manifest.commit-"), 3);
     samples_are(4, 4);
     sft_dataset_options_free(o);
@@ -264,7 +265,7 @@ static void neither(void **state) {
     sft_dataset_options *single = ds_options("name_col=id", "single_writer=true", NULL);
     sft_storage s = lockless(&ds_storage);
     (void)state;
-    s.move_new = no_move_new;
+    storage_own(&s)->move_new = no_move_new;
     sft_commit *c = begin(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(c, &s, 0, 0, "a", 1);
     assert_int_equal(publish(c), SFT_DATASET_UNGUARDED);
@@ -331,7 +332,7 @@ static void writer_run(int who, int tell) {
         sft_commit_close(c);
         if (write(tell, name, sizeof name) != sizeof name) _exit(4);
     }
-    own.close(own.ctx);
+    sft_storage_close(&own);
     sft_dataset_options_free(o);
     _exit(0);
 }

@@ -956,7 +956,7 @@ static char *json_of(const sft_hash_result *result, const sft_hash_claim *claims
     sft_buffer buffer = { 0 };
     sft_sink sink = sft_sink_memory(&buffer);
     assert_int_equal(sft_hash_json(result, "m", "hash", claims, count, &sink, NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(buffer.len < sizeof text);
     memcpy(text, buffer.data, buffer.len);
     text[buffer.len] = '\0';

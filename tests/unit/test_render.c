@@ -43,7 +43,7 @@ static void assert_json(sft_code code, const char *want) {
     sfti_json json;
     size_t at = 0;
     assert_int_equal(code, SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     for (; *want; want++) {
         bool folder = want[0] == '$' && want[1] == 'T';
         at += (size_t)snprintf(full + at, sizeof full - at, "%.*s",
@@ -145,9 +145,12 @@ static sft_code pipe_read(void *ctx, uint64_t offset, void *into, size_t len, si
     return SFT_OK;
 }
 
+static const sft_source_vtable pipe_vtable = { sizeof(sft_source_vtable), pipe_read, NULL };
+
 static void info_of_a_pipe(void **state) {
     pipe_bytes p = { "\x02\0\0\0\0\0\0\0{}", 10 };
-    sft_source source = { .ctx = &p, .size = SFT_SIZE_UNKNOWN, .read_at = pipe_read };
+    sft_source source = { .ctx = &p, .vtable = &pipe_vtable,
+                          .size = SFT_SIZE_UNKNOWN };
     sft_file *file;
     sft_set *set;
     (void)state;
@@ -308,7 +311,7 @@ static void check_of_a_bad_file(void **state) {
                                  "\"data_offsets\":[0,4]}}  ", "1234", 4), SFT_LEVEL_COMPAT);
     (void)state;
     assert_int_equal(sft_check_json(scan, "bad", NULL, NULL, sink_begin(), NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("{\"path\":\"bad\",\"ok\":false,\"level\":\"compat\",\"error\":{"
                     "\"code\":\"size_mismatch\",\"offset\":"));
     assert_true(has("\"findings\":[{\"code\":\"size_mismatch\",\"rule\":\"R37\",\"offset\":"));
@@ -323,7 +326,7 @@ static void check_with_notes(void **state) {
     sft_scan *scan = scan_of(mixed_model(), SFT_LEVEL_DEFAULT);
     (void)state;
     assert_int_equal(sft_check_json(scan, "m", NULL, NULL, sink_begin(), NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("\"ok\":true,\"level\":\"default\",\"error\":null,\"findings\":[]"));
     assert_true(has("{\"code\":\"unaligned\",\"message\":\"expected data aligned"));
     assert_true(has(",\"offset\":277,\"tensor\":\"a\\n\"}"));
@@ -360,9 +363,12 @@ static sft_code no_room(void *ctx, uint64_t offset, const void *bytes, size_t le
     return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
 }
 
+static const sft_sink_vtable no_room_vtable = { .size = sizeof(sft_sink_vtable),
+                                                .write_at = no_room };
+
 static void a_failing_sink_is_told(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_sink full = { .write_at = no_room };
+    sft_sink full = { .vtable = &no_room_vtable };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
     assert_int_equal(sft_info_json(set, "m", NULL, 0, &full, &err), SFT_IO_WRITE);

@@ -103,8 +103,8 @@ static sft_sink text_to(sft_buffer *text) {
 
 /* No GIL. */
 static sft_code end_text(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sink->finish(sink->ctx, err);
-    sink->abandon(sink->ctx);
+    if (code == SFT_OK) return sft_sink_finish(sink, err);
+    sft_sink_abandon(sink);
     return code;
 }
 

@@ -54,8 +54,8 @@ static PyObject *options_check(PyObject *object, PyObject *given) {
     sft_code code = SFT_OK;
     if (schema) {
         code = sft_dataset_check_schema(self->options, schema, &sink, &err);
-        if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
-        else sink.abandon(sink.ctx);
+        if (code == SFT_OK) code = sft_sink_finish(&sink, &err);
+        else sft_sink_abandon(&sink);
     }
     Py_XDECREF(keep);
     if (schema && code == SFT_OK) return pysft_text_take(&text);

@@ -57,8 +57,8 @@ static void shard_json(verdict *v, const char *path, const sft_scan *scan,
     sft_sink sink = { &v->shards, &append_sink_vtable, false };
     sft_error err = SFT_ERROR_INIT;
     if (v->shards.len && !sfti_buffer_put(&v->shards, ",", 1)) v->lost = true;
-    sft_code code = scan ? sft_check_json(scan, path, NULL, NULL, &sink, &err)
-                         : sft_error_json(failed, path, NULL, &sink, &err);
+    sft_code code = scan ? sft_check_json(scan, path, NULL, &sink, &err)
+                         : sft_error_json(failed, path, &sink, &err);
     if (code) v->lost = true;
 }
 
@@ -119,7 +119,7 @@ static void judge_shards(verdict *v, const sft_index_names *names) {
 
 static void set_json(verdict *v) {
     cli *c = v->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
     sft_span shards = { v->shards.data, v->shards.len };
     if (v->lost) {
@@ -129,7 +129,7 @@ static void set_json(verdict *v) {
     }
     cli_result_begin(c);
     if (sft_check_set_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
-                           cli_result_command(c), v->deep, &sink, &err)) {
+                           v->deep, &sink, &err)) {
         cli_complain(c, v->path, &err);
     }
     cli_result_end(c);

@@ -84,8 +84,9 @@ void cli_result_end(cli *c);
 void cli_results_end(cli *c);
 /* "path" (and "path_bytes" when it is not UTF-8) into an object the command writes. */
 void cli_json_path(sfti_json_writer *w, const char *path);
-/* Name of the command if each result carries it (--jsonl), else NULL. */
-const char *cli_result_command(const cli *c);
+/* Where one result goes, from offset 0 and opening brace on. With --jsonl "schema" and "command"
+ * come first in it. */
+sft_sink cli_result_sink(cli *c);
 
 /* ── Inputs ── */
 

@@ -60,8 +60,7 @@ static sft_code verb_info(dataset_run *run, sft_sink *sink) {
     sft_dataset *dataset = NULL;
     sft_code code = folder_open(run, &dataset);
     if (code == SFT_OK)
-        code = sft_dataset_info_json(dataset, run->path, cli_result_command(run->c), sink,
-                                     &run->err);
+        code = sft_dataset_info_json(dataset, run->path, sink, &run->err);
     sft_dataset_close(dataset);
     return code;
 }
@@ -69,8 +68,7 @@ static sft_code verb_info(dataset_run *run, sft_sink *sink) {
 static sft_code verb_verify(dataset_run *run, sft_sink *sink) {
     bool whole = false;
     sft_code code = sft_dataset_verify_json(&run->storage, run->c->set.deep != 0, run->path,
-                                            cli_result_command(run->c), sink, &whole, &run->job,
-                                            &run->err);
+                                            sink, &whole, &run->job, &run->err);
     if (code == SFT_OK && !whole) cli_status(run->c, CLI_NO);
     return code;
 }
@@ -95,8 +93,8 @@ static sft_code verb_gc(dataset_run *run, sft_sink *sink) {
     const cli_settings *set = &run->c->set;
     sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_gc_json(&run->storage, grace, set->remove != 0, run->path,
-                               cli_result_command(run->c), sink, &run->err);
+    return sft_dataset_gc_json(&run->storage, grace, set->remove != 0, run->path, sink,
+                               &run->err);
 }
 
 static sft_code verb_compact(dataset_run *run, sft_sink *sink) {
@@ -104,8 +102,8 @@ static sft_code verb_compact(dataset_run *run, sft_sink *sink) {
     const char *text = run->c->set.target;
     sft_code code = text ? cli_parse_size(text, &target, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_compact(&run->storage, target, run->path, cli_result_command(run->c), sink,
-                               dataset_warn, run, &run->job, &run->err);
+    return sft_dataset_compact(&run->storage, target, run->path, sink, dataset_warn, run,
+                               &run->job, &run->err);
 }
 
 /* ── Their results ── */
@@ -133,8 +131,9 @@ static void show_result(dataset_run *run, dataset_print_fn print) {
         sfti_fail_memory(&run->err, text.len);
         cli_fail_input(c, run->path, &run->err);
     } else if (cli_is_json(c)) {
+        sft_sink sink = cli_result_sink(c);
         cli_result_begin(c);
-        cli_put(&c->out, text.data, text.len);
+        (void)!sft_sink_write(&sink, 0, text.data, text.len, NULL);
         cli_result_end(c);
     } else {
         print(c, run->path, result);
@@ -173,10 +172,9 @@ static bool ls_match(void *ctx, const sft_tensor *tensor) {
 
 static void ls_json(dataset_run *run, const sft_dataset *dataset) {
     cli *c = run->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     cli_result_begin(c);
-    if (sft_dataset_ls_json(dataset, run->path, cli_result_command(c), ls_match, c, &sink,
-                            &run->err))
+    if (sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err))
         cli_complain(c, run->path, &run->err);
     cli_result_end(c);
 }

@@ -354,18 +354,12 @@ static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group 
     sfti_json_close(w, ']');
 }
 
-static void json_group(dup_run *run, const dup_group *group, bool is_line) {
+static void json_group(dup_run *run, const dup_group *group) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&run->c->out);
+    sft_sink sink = cli_result_sink(run->c);
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, &err);
     sfti_json_open(&w, '{');
-    if (is_line) {
-        sfti_json_key(&w, "schema");
-        sfti_json_uint(&w, 1);
-        sfti_json_key(&w, "command");
-        sfti_json_cstr(&w, "dup");
-    }
     sfti_json_key(&w, "by");
     sfti_json_cstr(&w, dup_names[group->by]);
     json_paths(&w, run, group);
@@ -387,7 +381,7 @@ static void tell_groups(dup_run *run) {
         const dup_group *group = &run->groups[run->order[i]];
         wasted += group->wasted;
         if (run->c->set.format == CLI_JSON) cli_text(out, i ? ",\n" : "\n");
-        if (cli_is_json(run->c)) json_group(run, group, run->c->set.format == CLI_JSONL);
+        if (cli_is_json(run->c)) json_group(run, group);
         else print_group(run, group);
         if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
     }

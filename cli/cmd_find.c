@@ -204,17 +204,11 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
 
 static void show_hit_json(const find_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sfti_json_writer w;
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, NULL);
     sfti_json_open(&w, '{');
-    if (cli_result_command(c)) {
-        sfti_json_key(&w, "schema");
-        sfti_json_uint(&w, 1);
-        sfti_json_key(&w, "command");
-        sfti_json_cstr(&w, cli_result_command(c));
-    }
     cli_json_path(&w, model->path);
     sfti_json_key(&w, "ok");
     sfti_json_bool(&w, true);

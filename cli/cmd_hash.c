@@ -69,9 +69,9 @@ static void print_result(const hash_run *run, const char *path, const sft_hash_r
 static void json_result(cli *c, const char *path, const sft_hash_result *result,
                         const sft_hash_claim *claims, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     cli_result_begin(c);
-    if (sft_hash_json(result, path, cli_result_command(c), claims, count, &sink, &err))
+    if (sft_hash_json(result, path, claims, count, &sink, &err))
         cli_complain(c, path, &err);
     cli_result_end(c);
 }

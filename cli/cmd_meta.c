@@ -31,13 +31,13 @@ static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
 static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = c->set.to_json ? cli_out_sink(&c->out) : cli_result_sink(c);
     sfti_json_write(&w, &sink, 0, &err);
     if (c->set.to_json) {
         json_pairs(&w, pairs);
     } else {
         cli_result_begin(c);
-        cli_edit_result_head(c, &w, path);
+        cli_edit_result_head(&w, path);
         sfti_json_key(&w, "metadata");
         json_pairs(&w, pairs);
         sfti_json_close(&w, '}');

@@ -153,11 +153,11 @@ typedef struct cleaning {
 
 static bool put_litter(cli *c, const char *name) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sfti_json_writer w;
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, &err);
-    cli_edit_result_head(c, &w, c->set.clean);
+    cli_edit_result_head(&w, c->set.clean);
     sfti_json_key(&w, "dry_run");
     sfti_json_bool(&w, c->set.dry_run != 0);
     sfti_json_key(&w, "removed");

@@ -114,14 +114,8 @@ static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
     sfti_json_uint(w, report->file_after);
 }
 
-void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path) {
+void cli_edit_result_head(sfti_json_writer *w, const char *path) {
     sfti_json_open(w, '{');
-    if (cli_result_command(c)) {
-        sfti_json_key(w, "schema");
-        sfti_json_uint(w, 1);
-        sfti_json_key(w, "command");
-        sfti_json_cstr(w, cli_result_command(c));
-    }
     cli_json_path(w, path);
     sfti_json_key(w, "ok");
     sfti_json_bool(w, true);
@@ -136,7 +130,7 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 }
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    cli_edit_result_head(c, w, r->path);
+    cli_edit_result_head(w, r->path);
     sfti_json_key(w, "output");
     sfti_json_cstr(w, c->set.output);
     sfti_json_key(w, "changed");
@@ -153,7 +147,7 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (!cli_is_json(c)) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,

@@ -31,7 +31,7 @@ typedef struct cli_edit_result {
 } cli_edit_result;
 
 /* A result object as far as "ok":true. */
-void cli_edit_result_head(cli *c, sfti_json_writer *w, const char *path);
+void cli_edit_result_head(sfti_json_writer *w, const char *path);
 /* "PATH: changed in place, ...", or the result object of --json. */
 void cli_edit_say(cli *c, const cli_edit_result *result);
 

@@ -333,41 +333,40 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 
 /* ── Care ────────────────────────────────────────────────────────────────── */
 
-/* Each writes one result object (docs/json.md) to a sink the caller finishes; path and command
- * as in sft_ls_json. @since 0.1 */
+/* Each writes one result object (docs/json.md) to a sink the caller finishes; path as
+ * in sft_ls_json. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
-                                                     const char *path, const char *command,
-                                                     sft_sink *sink, sft_error *err);
+                                                     const char *path, sft_sink *sink,
+                                                     sft_error *err);
 /* Every tensor of every shard, shard by shard, or of those whose key match tells. A shard that
  * cannot be read ends the list; the object is whole, with "ok": false and "error", and the code
  * is returned. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
-                                                   const char *command, sft_match_fn match,
-                                                   void *ctx, sft_sink *sink, sft_error *err);
+                                                   sft_match_fn match, void *ctx,
+                                                   sft_sink *sink, sft_error *err);
 /* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
  * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
  * "message"}]; *whole tells the same. Of the index the Parquet footer is looked at: its commit (a
  * connector's tells none), columns, number of rows, and which files it names. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
-                                                       const char *path, const char *command,
-                                                       sft_sink *sink, bool *whole,
-                                                       const sft_job *job, sft_error *err);
+                                                       const char *path, sft_sink *sink,
+                                                       bool *whole, const sft_job *job,
+                                                       sft_error *err);
 /* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
  * than grace_s seconds (what has no time is not, unless that is 0). remove: and remove it. Never a
  * file that is not ours, nor a folder with one in it. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
-                                                   const char *command, sft_sink *sink,
-                                                   sft_error *err);
+                                                   sft_sink *sink, sft_error *err);
 /* Write shards that hold shadowed tensors, or are smaller than target_bytes (0: none are), anew
  * without those and together, as one more commit; in batch mode smaller ones as batches of
  * batch_size rows, or "left" says why not. SFT_DATASET_CHANGED when another commit came before. The
  * index is left out: "index": null. */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
                                                    uint64_t target_bytes, const char *path,
-                                                   const char *command, sft_sink *sink,
-                                                   sft_warn_fn warn, void *warn_ctx,
-                                                   const sft_job *job, sft_error *err);
+                                                   sft_sink *sink, sft_warn_fn warn,
+                                                   void *warn_ctx, const sft_job *job,
+                                                   sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -220,8 +220,8 @@ SFT_API bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *cla
  * becomes {"path","ok":false,"error"}. claims become "verified"; NULL leaves that out.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_json(const sft_hash_result *result, const char *path,
-                                             const char *command, const sft_hash_claim *claims,
-                                             size_t claim_count, sft_sink *sink, sft_error *err);
+                                             const sft_hash_claim *claims, size_t claim_count,
+                                             sft_sink *sink, sft_error *err);
 
 #ifdef __cplusplus
 }

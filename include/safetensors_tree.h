@@ -82,8 +82,8 @@ SFT_API SFT_NODISCARD sft_code sft_node_json(const sft_node *node,
 #define SFT_NO_METADATA (UINT64_MAX - 1)
 typedef struct sft_set sft_set; /* safetensors_set.h */
 SFT_API SFT_NODISCARD sft_code sft_sets_tree(const sft_set *const *sets, size_t count,
-                                             const char *path, const char *command, uint64_t cut,
-                                             sft_tree *tree, sft_error *err);
+                                             const char *path, uint64_t cut, sft_tree *tree,
+                                             sft_error *err);
 
 #ifdef __cplusplus
 }

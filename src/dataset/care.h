@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "dataset/dataset.h"
 
-void sfti_ds_put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
-                       sft_sink *sink, sft_error *err);
+void sfti_ds_put_begin(sfti_json_writer *w, const char *path, bool ok, sft_sink *sink,
+                       sft_error *err);
 sft_code sfti_ds_put_end(sfti_json_writer *w);
 void sfti_ds_put_uint(sfti_json_writer *w, const char *key, uint64_t value);
 void sfti_ds_put_text(sfti_json_writer *w, const char *key, sft_span text); /* data NULL: null */

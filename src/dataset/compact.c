@@ -462,11 +462,11 @@ static sft_code compact_run(compacting *c, uint64_t target) {
     return compact_publish(c);
 }
 
-static sft_code compact_result(const compacting *c, const char *path, const char *command,
-                               sft_sink *sink, sft_error *err) {
+static sft_code compact_result(const compacting *c, const char *path, sft_sink *sink,
+                               sft_error *err) {
     sfti_json_writer w;
     bool changed = c->group_count != 0;
-    sfti_ds_put_begin(&w, path, command, true, sink, err);
+    sfti_ds_put_begin(&w, path, true, sink, err);
     sfti_ds_put_uint(&w, "shards_before", sft_dataset_shard_count(c->dataset));
     sfti_ds_put_uint(&w, "shards_after",
                      changed ? c->next.shard_count : sft_dataset_shard_count(c->dataset));
@@ -481,9 +481,8 @@ static sft_code compact_result(const compacting *c, const char *path, const char
 }
 
 sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
-                             const char *path, const char *command, sft_sink *sink,
-                             sft_warn_fn warn, void *warn_ctx, const sft_job *job,
-                             sft_error *err) {
+                             const char *path, sft_sink *sink, sft_warn_fn warn, void *warn_ctx,
+                             const sft_job *job, sft_error *err) {
     sft_job own;
     compacting c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL),
                      .warn = warn, .warn_ctx = warn_ctx, .err = err };
@@ -492,7 +491,7 @@ sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
     sft_code code = sfti_ds_storage_check(storage, err);
     if (code == SFT_OK) code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = compact_run(&c, target_bytes);
-    if (code == SFT_OK) code = compact_result(&c, path, command, sink, err);
+    if (code == SFT_OK) code = compact_result(&c, path, sink, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);
     return code;

@@ -147,11 +147,11 @@ static sft_code gc_write_item(const gc_work *g, sfti_json_writer *w, gc_item *it
     return SFT_OK;
 }
 
-static sft_code gc_write(const gc_work *g, bool remove, const char *path, const char *command,
-                         sft_sink *sink, sft_error *err) {
+static sft_code gc_write(const gc_work *g, bool remove, const char *path, sft_sink *sink,
+                         sft_error *err) {
     sfti_json_writer w;
     uint64_t bytes = 0;
-    sfti_ds_put_begin(&w, path, command, true, sink, err);
+    sfti_ds_put_begin(&w, path, true, sink, err);
     sfti_json_key(&w, "garbage");
     sfti_json_open(&w, '[');
     for (gc_item *item = g->first; item; item = item->next) {
@@ -203,13 +203,12 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
 }
 
 sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool remove,
-                             const char *path, const char *command, sft_sink *sink,
-                             sft_error *err) {
+                             const char *path, sft_sink *sink, sft_error *err) {
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
     if (code == SFT_OK) code = gc_look(&g, remove, err);
-    if (code == SFT_OK) code = gc_write(&g, remove, path, command, sink, err);
+    if (code == SFT_OK) code = gc_write(&g, remove, path, sink, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;

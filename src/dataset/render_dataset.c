@@ -4,20 +4,15 @@
 
 /* ── Pieces ── */
 
-static void put_head(sfti_json_writer *w, const char *path, const char *command, sft_sink *sink,
-                     sft_error *err) {
+static void put_head(sfti_json_writer *w, const char *path, sft_sink *sink, sft_error *err) {
     sfti_json_write(w, sink, 0, err);
     sfti_json_open(w, '{');
-    if (command) {
-        sfti_ds_put_uint(w, "schema", 1);
-        sfti_ds_put_text(w, "command", sft_span_cstr(command));
-    }
     sfti_json_path(w, path);
 }
 
-void sfti_ds_put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok,
-                       sft_sink *sink, sft_error *err) {
-    put_head(w, path, command, sink, err);
+void sfti_ds_put_begin(sfti_json_writer *w, const char *path, bool ok, sft_sink *sink,
+                       sft_error *err) {
+    put_head(w, path, sink, err);
     sfti_json_key(w, "ok");
     sfti_json_bool(w, ok);
 }
@@ -105,11 +100,11 @@ static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_ds_put_text(w, "index", m->index);
 }
 
-sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path,
-                               const char *command, sft_sink *sink, sft_error *err) {
+sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft_sink *sink,
+                               sft_error *err) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(dataset);
     sfti_json_writer w;
-    sfti_ds_put_begin(&w, path, command, true, sink, err);
+    sfti_ds_put_begin(&w, path, true, sink, err);
     info_how(&w, m);
     info_sums(&w, m);
     sfti_ds_put_columns(&w, "columns", m->columns, m->column_count);
@@ -162,13 +157,13 @@ static void ls_error(sfti_json_writer *w, const sft_error *what) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, const char *command,
-                             sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
+sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_match_fn match,
+                             void *ctx, sft_sink *sink, sft_error *err) {
     ls_filter filter = { match, ctx };
     sfti_json_writer w;
     sft_error what = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
-    put_head(&w, path, command, sink, err);
+    put_head(&w, path, sink, err);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && w.code == SFT_OK; i++)

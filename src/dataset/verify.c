@@ -407,11 +407,11 @@ static void verify_array(sfti_json_writer *w, const char *key, const sft_buffer 
     sfti_json_close(w, ']');
 }
 
-static sft_code verify_write(const verifying *v, const char *path, const char *command,
-                             sft_sink *sink, sft_error *err) {
+static sft_code verify_write(const verifying *v, const char *path, sft_sink *sink,
+                             sft_error *err) {
     sfti_json_writer w;
     sft_span none = { NULL, 0 };
-    sfti_ds_put_begin(&w, path, command, v->count == 0, sink, err);
+    sfti_ds_put_begin(&w, path, v->count == 0, sink, err);
     sfti_json_key(&w, "deep");
     sfti_json_bool(&w, v->deep);
     sfti_ds_put_uint(&w, "digests", v->digests);
@@ -441,8 +441,8 @@ static sft_code verify_open(verifying *v) {
 }
 
 sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
-                                 const char *command, sft_sink *sink, bool *whole,
-                                 const sft_job *job, sft_error *err) {
+                                 sft_sink *sink, bool *whole, const sft_job *job,
+                                 sft_error *err) {
     sft_job own;
     verifying v = { .storage = storage, .job = &own, .deep = deep,
                     .alloc = sfti_allocator(NULL), .err = err };
@@ -452,7 +452,7 @@ sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const ch
     if (v.code == SFT_OK) v.code = sfti_take_job(job, &own, err);
     if (v.code == SFT_OK) v.code = verify_open(&v);
     if (v.code == SFT_OK && v.dataset) verify_all(&v);
-    if (v.code == SFT_OK) v.code = verify_write(&v, path, command, sink, err);
+    if (v.code == SFT_OK) v.code = verify_write(&v, path, sink, err);
     if (whole) *whole = v.code == SFT_OK && v.count == 0;
     sft_dataset_close(v.dataset);
     sft_buffer_free(&v.findings);

@@ -69,18 +69,13 @@ static void put_verified(sfti_json_writer *w, const sft_hashes *hashes,
     sfti_json_close(w, ']');
 }
 
-sft_code sft_hash_json(const sft_hash_result *result, const char *path, const char *command,
+sft_code sft_hash_json(const sft_hash_result *result, const char *path,
                        const sft_hash_claim *claims, size_t claim_count, sft_sink *sink,
                        sft_error *err) {
     sfti_json_writer w;
-    if (result->error) return sft_error_json(result->error, path, command, sink, err);
+    if (result->error) return sft_error_json(result->error, path, sink, err);
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    if (command) {
-        sfti_json_key(&w, "schema");
-        sfti_json_uint(&w, 1);
-        hash_key_cstr(&w, "command", command);
-    }
     sfti_json_path(&w, path);
     sfti_json_key(&w, "ok");
     sfti_json_bool(&w, true);

@@ -137,16 +137,15 @@ static sft_code open_end_write(void *ctx, uint64_t offset, const void *bytes, si
 }
 
 /* Files, sums and metadata, all but the closing brace. */
-static sft_code put_header(const sft_info *info, const char *path, const char *command,
-                           bool full, sft_sink *sink, sft_error *err) {
+static sft_code put_header(const sft_info *info, const char *path, bool full, sft_sink *sink,
+                           sft_error *err) {
     if (info->set)
-        return sft_info_json(info->set, path, command, full ? UINT64_MAX : VALUE_MOST, sink,
-                             err);
+        return sft_info_json(info->set, path, full ? UINT64_MAX : VALUE_MOST, sink, err);
     sft_allocator alloc = info->arena.alloc;
     const sft_set **sets = sfti_take(&alloc, info->part_count * sizeof *sets);
     if (!sets) return sfti_fail_memory(err, info->part_count * sizeof *sets);
     for (size_t i = 0; i < info->part_count; i++) sets[i] = info->parts[i].set;
-    sft_code code = sft_info_sets_json(sets, info->part_count, path, command, sink, err);
+    sft_code code = sft_info_sets_json(sets, info->part_count, path, sink, err);
     sfti_release(&alloc, sets, info->part_count * sizeof *sets);
     return code;
 }
@@ -179,13 +178,12 @@ static const sft_sink_vtable open_end_sink_vtable = {
 };
 
 /* One result but its closing brace, from *offset on. */
-static sft_code label_open(const sft_info *info, const char *path, const char *command,
-                           bool full, sft_span computed, sft_sink *sink, uint64_t *offset,
-                           sft_error *err) {
+static sft_code label_open(const sft_info *info, const char *path, bool full, sft_span computed,
+                           sft_sink *sink, uint64_t *offset, sft_error *err) {
     open_end end = { sink, *offset, 0, false };
     sft_sink kept = { &end, &open_end_sink_vtable, false };
     sfti_json_writer w;
-    sft_code code = put_header(info, path, command, full, &kept, err);
+    sft_code code = put_header(info, path, full, &kept, err);
     if (code) return code;
     if (computed.len == 0) computed = info->computed;
     sfti_json_write(&w, sink, end.offset, err);
@@ -211,16 +209,16 @@ static sft_code put_part_results(const sft_info *info, bool full, sft_sink *sink
         const sft_info_part *part = &info->parts[i];
         if (i > 0) code = put_raw(sink, offset, ",", err);
         if (!code)
-            code = label_open(part->info, part->path, NULL, full, none, sink, offset, err);
+            code = label_open(part->info, part->path, full, none, sink, offset, err);
         if (!code) code = put_raw(sink, offset, "}", err);
     }
     return code ? code : put_raw(sink, offset, "]", err);
 }
 
-sft_code sft_info_label_json(const sft_info *info, const char *path, const char *command,
-                             bool full, sft_span computed, sft_sink *sink, sft_error *err) {
+sft_code sft_info_label_json(const sft_info *info, const char *path, bool full,
+                             sft_span computed, sft_sink *sink, sft_error *err) {
     uint64_t offset = 0;
-    sft_code code = label_open(info, path, command, full, computed, sink, &offset, err);
+    sft_code code = label_open(info, path, full, computed, sink, &offset, err);
     if (!code && info->part_count > 0)
         code = put_part_results(info, full, sink, &offset, err);
     return code ? code : put_raw(sink, &offset, "}", err);
@@ -229,15 +227,15 @@ sft_code sft_info_label_json(const sft_info *info, const char *path, const char 
 /* ── As a tree ── */
 
 /* One model's facts, an object more in the tree. */
-static sft_code label_into(const sft_info *info, const char *path, const char *command,
-                           uint64_t cut, sft_tree *tree, sft_error *err) {
+static sft_code label_into(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
+                           sft_error *err) {
     sfti_json_writer w;
     sft_allocator alloc = info->arena.alloc;
     size_t count = info->set ? 1 : info->part_count, bytes = count * sizeof(sft_set *);
     const sft_set **sets = sfti_take(&alloc, bytes);
     if (!sets) return sfti_fail_memory(err, bytes);
     for (size_t i = 0; i < count; i++) sets[i] = info->set ? info->set : info->parts[i].set;
-    sft_code code = sft_sets_tree(sets, count, path, command, cut, tree, err);
+    sft_code code = sft_sets_tree(sets, count, path, cut, tree, err);
     sfti_release(&alloc, sets, bytes);
     if (code) return code;
     sfti_tree_reopen(tree);
@@ -255,16 +253,16 @@ static sft_code parts_into(const sft_info *info, uint64_t cut, sft_tree *tree, s
     sft_code code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < info->part_count; i++) {
         const sft_info_part *part = &info->parts[i];
-        code = label_into(part->info, part->path, NULL, cut, tree, err);
+        code = label_into(part->info, part->path, cut, tree, err);
         if (!code) sfti_tree_close(tree);
     }
     if (!code) sfti_tree_close(tree);
     return code;
 }
 
-sft_code sft_info_tree(const sft_info *info, const char *path, const char *command,
-                       uint64_t cut, sft_tree *tree, sft_error *err) {
-    sft_code code = label_into(info, path, command, cut, tree, err);
+sft_code sft_info_tree(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
+                       sft_error *err) {
+    sft_code code = label_into(info, path, cut, tree, err);
     if (!code && info->part_count > 0) code = parts_into(info, cut, tree, err);
     if (!code) sfti_tree_close(tree);
     return code;

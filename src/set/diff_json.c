@@ -108,15 +108,10 @@ static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
 }
 
 sft_code sft_diff_json(const sft_diff *diff, const char *path, const char *other,
-                       const char *command, sft_sink *sink, sft_error *err) {
+                       sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    if (command) {
-        djson_uint(&w, "schema", 1);
-        sfti_json_key(&w, "command");
-        sfti_json_cstr(&w, command);
-    }
     sfti_json_path(&w, path);
     sfti_json_key(&w, "other");
     sfti_json_open(&w, '{');

@@ -7,14 +7,8 @@
 
 /* ── What every result has ── */
 
-static void put_begin(sfti_json_writer *w, const char *path, const char *command, bool ok) {
+static void put_begin(sfti_json_writer *w, const char *path, bool ok) {
     sfti_json_open(w, '{');
-    if (command) {
-        sfti_json_key(w, "schema");
-        sfti_json_uint(w, 1);
-        sfti_json_key(w, "command");
-        sfti_json_cstr(w, command);
-    }
     sfti_json_path(w, path);
     sfti_json_key(w, "ok");
     sfti_json_bool(w, ok);
@@ -239,14 +233,14 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
 }
 
 static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *path,
-                          const char *command, uint64_t cut, sft_error *err) {
+                          uint64_t cut, sft_error *err) {
     metadata_union all;
     set_sums sums = { .alignment = UINT32_MAX };
     sfti_arena arena = { .alloc = set->arena.alloc };
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
         sums_add(&sums, set);
-        put_begin(w, path, command, true);
+        put_begin(w, path, true);
         put_complete(w, set);
         put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
@@ -258,22 +252,22 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     return code;
 }
 
-sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
-                       uint64_t cut, sft_sink *sink, sft_error *err) {
+sft_code sft_info_json(const sft_set *set, const char *path, uint64_t cut, sft_sink *sink,
+                       sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    return put_model(&w, set, path, command, cut, err);
+    return put_model(&w, set, path, cut, err);
 }
 
 static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, size_t count,
-                               const char *path, const char *command) {
+                               const char *path) {
     set_sums sums = { .alignment = UINT32_MAX };
     bool complete = true;
     for (size_t i = 0; i < count; i++) {
         complete = complete && set_is_complete(sets[i]);
         sums_add(&sums, sets[i]);
     }
-    put_begin(w, path, command, true);
+    put_begin(w, path, true);
     sfti_json_key(w, "complete");
     sfti_json_bool(w, complete);
     put_file(w, &sums, UINT64_MAX);
@@ -283,18 +277,18 @@ static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, 
 }
 
 sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
-                            const char *command, sft_sink *sink, sft_error *err) {
+                            sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    return put_model_sums(&w, sets, count, path, command);
+    return put_model_sums(&w, sets, count, path);
 }
 
-sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *path,
-                       const char *command, uint64_t cut, sft_tree *tree, sft_error *err) {
+sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *path, uint64_t cut,
+                       sft_tree *tree, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write_tree(&w, tree, err);
-    return count == 1 ? put_model(&w, sets[0], path, command, cut, err)
-                      : put_model_sums(&w, sets, count, path, command);
+    return count == 1 ? put_model(&w, sets[0], path, cut, err)
+                      : put_model_sums(&w, sets, count, path);
 }
 
 /* ── ls ── */
@@ -342,14 +336,14 @@ static sft_code take_order(const sft_set *set, sft_order order, uint32_t **out,
     return sft_set_order(set, order, *out, err);
 }
 
-sft_code sft_ls_json(const sft_set *set, const char *path, const char *command, sft_order order,
-                     sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
+sft_code sft_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
+                     void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     uint32_t *places;
     sft_code code = take_order(set, order, &places, err);
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
-        put_begin(&w, path, command, true);
+        put_begin(&w, path, true);
         put_complete(&w, set);
         put_tensors(&w, set, places, match, ctx);
         code = put_end(&w);
@@ -383,11 +377,11 @@ static void put_error(sfti_json_writer *w, const sft_error *error, bool rule) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_error_json(const sft_error *error, const char *path, const char *command,
-                        sft_sink *sink, sft_error *err) {
+sft_code sft_error_json(const sft_error *error, const char *path, sft_sink *sink,
+                        sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, command, false);
+    put_begin(&w, path, false);
     sfti_json_key(&w, "error");
     put_error(&w, error, false);
     return put_end(&w);
@@ -442,12 +436,12 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_check_json(const sft_scan *scan, const char *path, const char *command,
-                        const sft_deep *deep, sft_sink *sink, sft_error *err) {
+sft_code sft_check_json(const sft_scan *scan, const char *path, const sft_deep *deep,
+                        sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, command, !error);
+    put_begin(&w, path, !error);
     put_cstr(&w, "level", level_name(sft_scan_level(scan)));
     sfti_json_key(&w, "error");
     if (error) put_error(&w, error, false);
@@ -473,11 +467,11 @@ static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
 }
 
 sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span shards,
-                            const char *path, const char *command, const sft_deep *deep,
-                            sft_sink *sink, sft_error *err) {
+                            const char *path, const sft_deep *deep, sft_sink *sink,
+                            sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, command, !verdict);
+    put_begin(&w, path, !verdict);
     put_cstr(&w, "level", level_name(level));
     put_set_verdict(&w, verdict);
     put_deep(&w, deep);

@@ -508,7 +508,7 @@ static sft_code run_dataset_shard_open(const void *given) {
 static sft_code run_dataset_verify_json(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, NULL, given, &err);
+    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", &sink, NULL, given, &err);
     end_sink(&sink);
     return code;
 }
@@ -516,7 +516,7 @@ static sft_code run_dataset_verify_json(const void *given) {
 static sft_code run_dataset_compact(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, given, &err);
+    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
     end_sink(&sink);
     return code;
 }

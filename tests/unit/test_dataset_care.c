@@ -26,8 +26,7 @@ static void finish(sft_sink *sink, sft_code code) {
 
 static void verify(bool deep) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", "dataset verify", &sink, &whole,
-                                          NULL, &err));
+    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, NULL, &err));
     assert_int_equal(whole, strstr(out.data, "\"ok\":true") != NULL);
 }
 
@@ -54,13 +53,13 @@ static void verify_whole(bool deep) {
 
 static void gc(uint64_t grace, bool remove) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", "dataset gc", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", &sink, &err));
 }
 
 static void compact(uint64_t target) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", "dataset compact", &sink, ds_warn,
-                                      NULL, NULL, &err));
+    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
+                                      &err));
 }
 
 /* ── Damage ── */
@@ -125,7 +124,7 @@ static void a_whole_one(void **state) {
     (void)state;
     make_batch();
     verify_whole(false);
-    has("\"schema\":1,\"command\":\"dataset verify\",\"path\":\"d\",\"ok\":true,\"deep\":false,"
+    has("\"path\":\"d\",\"ok\":true,\"deep\":false,"
         "\"digests\":0,\"shards\":2,");
     has("\"samples\":8,");
     has("\"index\":null,\"finding_count\":0,\"findings\":[],\"orphan_count\":0,\"orphans\":[]}");
@@ -280,7 +279,7 @@ static void stopped(void **state) {
     make_batch();
     job.tick = stop;
     for (int deep = 0; deep < 2; deep++)
-        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", NULL, &sink, &whole, &job,
+        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, &job,
                                                  &err), SFT_CANCELLED);
     sft_sink_abandon(&sink);
     assert_false(whole);
@@ -397,7 +396,7 @@ static void a_lost_manifest(void **state) {
     dead_job(100000);
     temp_write(SFTI_DATASET_MANIFEST, "{", 1);
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", NULL, &sink, &err),
+    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", &sink, &err),
                      SFT_MANIFEST_TYPE);
     sft_sink_abandon(&sink);
     assert_true(ds_exists(shard[0]) && ds_exists(shard[1]) && ds_exists("_job-" UUID));
@@ -427,7 +426,7 @@ static sft_code timeless_list(void *ctx, const char *folder, sft_stored_fn each,
 
 static void gc_on(const sft_storage *s, uint64_t grace) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", "dataset gc", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", &sink, &err));
 }
 
 static void unknown_times(void **state) {
@@ -494,7 +493,7 @@ static void no_folder(void **state) {
     (void)snprintf(path, sizeof path, "%s", temp_path("none"));
     assert_int_equal(sft_storage_local(path, true, NULL, &none, &err), SFT_OK);
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", NULL, &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", &sink, &err));
     has("\"garbage\":[]");
     sft_storage_close(&none);
     assert_false(ds_exists("none"));
@@ -753,10 +752,10 @@ static void not_compacted(void **state) {
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
     temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_TYPE);
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_MISSING);
     sft_sink_abandon(&sink);
 }
@@ -774,7 +773,7 @@ static void changed_meanwhile(void **state) {
     (void)state;
     make_kv();
     storage_own(&late)->lock = late_lock;
-    assert_int_equal(sft_dataset_compact(&late, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&late, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_CHANGED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -793,7 +792,7 @@ static void compact_stopped(void **state) {
     (void)state;
     make_kv();
     job.tick = never;
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, &job, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, &job, &err),
                      SFT_CANCELLED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -812,14 +811,14 @@ static void shown(void **state) {
     make_kv();
     sft_dataset *d = ds_open();
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_info_json(d, "d", "dataset info", &sink, &err));
-    has("{\"schema\":1,\"command\":\"dataset info\",\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
+    has("{\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
     has("\"name_col\":\"id\",\"kv_separator\":\"__\",\"tail_strategy\":null,\"index\":null,"
         "\"samples\":6,\"valid_samples\":6,\"padded_samples\":0,");
     has("\"shards\":3,\"tensors\":7,\"shadowed\":1,"
         "\"columns\":{\"v\":{\"dtype\":\"F32\",\"shape\":[2]}}}");
     sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_ls_json(d, "d", NULL, named_b, NULL, &sink, &err));
+    finish(&sink, sft_dataset_ls_json(d, "d", named_b, NULL, &sink, &err));
     has("\"name\":\"b__v\"");
     has(shard[1]);
     has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
@@ -828,7 +827,7 @@ static void shown(void **state) {
     make_batch();
     d = ds_open();
     sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_info_json(d, "d", NULL, &sink, &err));
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
     has("\"mode\":\"batch\"");
     has("\"batch_size\":4,");
     has("\"samples\":8,\"valid_samples\":7,\"padded_samples\":1,");

@@ -68,7 +68,7 @@ static bool whole(void) {
     bool good = false;
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, &good, NULL,
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", &sink, &good, NULL,
                                              &err), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     if (!good) fprintf(stderr, "%.*s\n", (int)text.len, text.data);
@@ -246,7 +246,7 @@ static void old_files(void **state) {
     assert_false(ds_exists(".dataset_manifest.commit-1-none"));
     samples_are(4, 4);
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", NULL, &sink, &err), SFT_OK);
+    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", &sink, &err), SFT_OK);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count(".dataset_manifest.commit-"), 3);
     samples_are(4, 4);

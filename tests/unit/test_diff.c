@@ -365,9 +365,9 @@ static void test_json(void **state) {
     (void)state;
     pair_of p = floats(a, b, 2, NULL);
     sft_sink sink = sft_sink_memory(&buffer);
-    assert_int_equal(sft_diff_json(p.diff, "a", "b", "diff", &sink, NULL), SFT_OK);
+    assert_int_equal(sft_diff_json(p.diff, "a", "b", &sink, NULL), SFT_OK);
     static const char expected[] =
-        "{\"schema\":1,\"command\":\"diff\",\"path\":\"a\",\"other\":{\"path\":\"b\"},\"ok\":true,"
+        "{\"path\":\"a\",\"other\":{\"path\":\"b\"},\"ok\":true,"
         "\"same\":false,\"equal\":0,\"close\":0,\"max_abs\":0,\"max_rel\":0,\"removed\":[],"
         "\"added\":[],\"changed\":[{\"name\":\"x\",\"what\":[\"data\"],\"dtype\":[\"F32\",\"F32\"],"
         "\"shape\":[[2],[2]],\"values\":{\"compared\":2,\"differing\":1,\"beyond\":1,\"nan\":1,"

@@ -117,7 +117,7 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
     sft_sink sink = text_to(&text);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_info_json(self->dataset, path, NULL, &sink, &err);
+    code = sft_dataset_info_json(self->dataset, path, &sink, &err);
     code = end_text(&sink, code, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return pysft_text_take(&text);
@@ -147,7 +147,7 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
     sft_sink sink = text_to(&text);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_ls_json(self->dataset, path, NULL, keys ? key_wanted : NULL, keys, &sink,
+    code = sft_dataset_ls_json(self->dataset, path, keys ? key_wanted : NULL, keys, &sink,
                                &err);
     code = end_text(&sink, code, &err);
     Py_END_ALLOW_THREADS
@@ -259,7 +259,7 @@ static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwar
         care_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, NULL, &call.sink, &whole,
+    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, &call.sink, &whole,
                                    &call.job.job, &call.err);
     code = end_text(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
@@ -277,7 +277,7 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
         care_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, NULL, &call.sink,
+    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, &call.sink,
                                &call.err);
     code = end_text(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
@@ -299,8 +299,8 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     }
     if (care_begin(&call, module) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_compact(call.storage, target, call.path, NULL, &call.sink,
-                               pysft_warn_note, warnings, &call.job.job, &call.err);
+    code = sft_dataset_compact(call.storage, target, call.path, &call.sink, pysft_warn_note,
+                               warnings, &call.job.job, &call.err);
     code = end_text(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
     return care_end(&call, code);

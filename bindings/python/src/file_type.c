@@ -320,8 +320,8 @@ static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) 
     sft_code code;
     Py_BEGIN_ALLOW_THREADS
     sft_sink sink = sft_sink_memory(&buffer);
-    code = sft_ls_json(pysft_store_set(store), path ? path : "", NULL, (sft_order)order, NULL,
-                       NULL, &sink, &err);
+    code = sft_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
+                       &sink, &err);
     if (code == SFT_OK) code = sft_sink_finish(&sink, &err);
     else sft_sink_abandon(&sink);
     Py_END_ALLOW_THREADS

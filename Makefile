@@ -6,6 +6,7 @@
 #   make python              the package, built into build/venv with what its tests need
 #   make asan msan tsan m32 s390x   the tests under sanitizers and on other machines
 #   make kill                thousands of runs of commands that are killed while they write
+#   make writers             a minute of processes that append to one dataset at once
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make test-spark          the Spark suite alone, on Spark 4.1
 #   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
@@ -25,7 +26,7 @@ DESTDIR ?=
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
-        fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+        writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
         test-spark test-spark-all test-engines
 
 all: build
@@ -87,6 +88,9 @@ m32 s390x: setup-build setup-test setup-cross
 coverage: setup-build setup-test
 	@status=0; tools/python.sh tests/run.py coverage || status=1; \
 	tools/python.sh tools/coverage.py build/coverage || status=1; exit $$status
+
+writers: python
+	@SFT_WRITERS_S=60 build/venv/bin/python -m pytest -q tests/python/test_dataset_writers.py
 
 fuzz: setup-build setup-test
 	@cmake --preset fuzz --log-level=WARNING >/dev/null

@@ -1,6 +1,5 @@
-#include "cli.h"
-
 #include "os/os.h"
+#include "support/cli.h"
 
 int main(int argc, char **argv) {
     int status = sft_cli_main(argc, argv);

@@ -1,55 +1,23 @@
-#include "cli.h"
-
-#include "http.h"
-#include "manual.h"
+#include "commands/commands.h"
 #include "os/os.h"
-#include "words.h"
+#include "support/cli.h"
+#include "support/http.h"
+#include "support/manual.h"
 
 #include <errno.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {
-    &cli_info_command,  &cli_ls_command,     &cli_find_command,  &cli_check_command,
-    &cli_cat_command,   &cli_hash_command,   &cli_dup_command,   &cli_diff_command,
-    &cli_convert_command, &cli_split_command, &cli_merge_command, &cli_select_command,
-    &cli_meta_command,  &cli_rename_command, &cli_add_command,   &cli_put_command,
+/* In the order of the help. */
+static const cli_command *const all_commands[] = {
+    &cli_info_command,      &cli_ls_command,     &cli_find_command,    &cli_check_command,
+    &cli_cat_command,       &cli_hash_command,   &cli_dup_command,     &cli_diff_command,
+    &cli_convert_command,   &cli_split_command,  &cli_merge_command,   &cli_select_command,
+    &cli_meta_command,      &cli_rename_command, &cli_add_command,     &cli_put_command,
     &cli_rm_tensor_command, &cli_repair_command, &cli_dataset_command, &cli_help_command,
+    NULL,
 };
 
-const cli_command *cli_command_at(size_t i) {
-    return i < sizeof commands / sizeof *commands ? commands[i] : NULL;
-}
-
-const cli_command *cli_command_named(const char *name) {
-    const cli_command *row;
-    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
-        if (strcmp(row->name, name) == 0) return row;
-    }
-    return NULL;
-}
-
-const char *cli_command_near(const char *name) {
-    const cli_command *row;
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; (row = cli_command_at(i)) != NULL; i++) {
-        size_t distance = cli_distance(sft_span_cstr(row->name), sft_span_cstr(name));
-        if (distance < least) {
-            least = distance;
-            best = row->name;
-        }
-    }
-    return cli_is_near(least, strlen(name)) ? best : NULL;
-}
-
 /* ── One command ── */
-
-int cli_refuse_usage(cli *c, const sft_error *err) {
-    cli_complain(c, c->command ? c->command->name : NULL, err);
-    cli_printf(&c->err, "try: safetensors help%s%s\n", c->command ? " " : "",
-               c->command ? c->command->name : "");
-    return CLI_FAILED;
-}
 
 static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
     if (count >= command->least && count <= command->most) return SFT_OK;
@@ -99,7 +67,7 @@ static bool looks_like_path(const char *word) {
 
 static int unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
-    const char *near = cli_command_near(word);
+    const char *near = cli_command_near(c->commands, word);
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a command or a file, found \"%s\"%s%s%s", word,
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
@@ -109,22 +77,22 @@ static int unknown_command(cli *c, const char *word) {
 
 /* For the build: pages and completion scripts from the tables. */
 static int generate(cli *c, const char *what, const char *name) {
-    bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, name)
-                                           : cli_completion(&c->out, name);
+    bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, c->commands, name)
+                                           : cli_completion(&c->out, c->commands, name);
     return done ? CLI_OK : unknown_command(c, name);
 }
 
 static int dispatch(cli *c, int argc, char **argv) {
     if (argc < 2) {
-        cli_overview(&c->err);
+        cli_overview(&c->err, c->commands);
         return CLI_FAILED;
     }
     const char *word = argv[1];
-    const cli_command *command = cli_command_named(word);
+    const cli_command *command = cli_command_named(c->commands, word);
     if (command) return run_command(c, command, argc - 2, argv + 2);
     if (strcmp(word, "--version") == 0) return show_version(c);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        cli_overview(&c->out);
+        cli_overview(&c->out, c->commands);
         return CLI_OK;
     }
     bool hidden = strcmp(word, "__man") == 0 || strcmp(word, "__completion") == 0;
@@ -149,7 +117,7 @@ static int finish_output(cli *c, int status) {
 }
 
 int sft_cli_main(int argc, char **argv) {
-    cli c = { .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
+    cli c = { .commands = all_commands, .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
               .alloc = { os_resize, NULL } };
     os_watch_signals();
     os_ignore_broken_pipe();

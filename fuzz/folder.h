@@ -11,7 +11,7 @@
 
 #include "base/endian.h"
 #include "fake_state.h"
-#include "file/journal.h"
+#include "journal/journal.h"
 #include "fuzz.h"
 
 #include <errno.h>
@@ -153,7 +153,7 @@ static inline void set_word(uint8_t *bytes, sfti_journal_word word, uint64_t val
 }
 
 static inline void mend_journal(const char *model, unsigned how, uint8_t *bytes, size_t len) {
-    sfti_journal_sum sum;
+    sfti_crc32_table table;
     size_t size;
     if (len < SFTI_JOURNAL_FIXED + 8) return;
     if (how & JOURNAL_FIRST) {
@@ -166,9 +166,8 @@ static inline void mend_journal(const char *model, unsigned how, uint8_t *bytes,
     }
     if (how & JOURNAL_SIZE && os_fake_file(model, &size)) set_word(bytes, SFTI_JW_SIZE, size);
     if (!(how & JOURNAL_SUM)) return;
-    sfti_journal_sum_begin(&sum);
-    sfti_journal_sum_add(&sum, bytes, len - 8);
-    sfti_put_u64(bytes + len - 8, ~sum.sum & UINT32_MAX);
+    sfti_crc32_begin(&table);
+    sfti_put_u64(bytes + len - 8, sfti_crc32_add(&table, 0, bytes, len - 8));
 }
 
 static inline void place_journal(const slot *s, const record *r) {

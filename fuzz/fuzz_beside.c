@@ -1,7 +1,7 @@
 /* The files beside a model, as any bytes: the first byte chooses what reads the rest, one of
  * the sidecars, README.md and config.json and the like, a picture, base64 of one, or the
  * tags of a training. Then the label is made, and must be JSON. No file is opened. */
-#include "info/beside.h"
+#include "info/beside/beside.h"
 #include "planned.h"
 
 static sft_span copy_text(const uint8_t *data, size_t size) {
@@ -35,7 +35,7 @@ static void read_row(sft_info *info, const sfti_side_row *row, sft_span text) {
     sidecar->kind = row->kind;
     sidecar->error = (sft_span){ "", 0 };
     sidecar->source = sft_span_cstr("sidecar:x.json");
-    row->read(info, sidecar, text, sidecar->source);
+    row->read(info, sidecar, text);
 }
 
 static void read_other(sft_info *info, size_t which, sft_span bytes) {
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sft_set *set = open_planned(plan);
     FUZZ_CHECK(!sft_info_open(set, "x.safetensors", NULL, &options, &info, NULL));
     read_any(info, which, bytes, text);
-    sfti_info_match_sidecars(info, sft_span_cstr("{}"));
+    sfti_info_match_sidecars(info, &(sfti_digests){ 0 });
     sfti_info_resolve(info);
     FUZZ_CHECK(!info->code);
     check_label(info, true);

@@ -2,7 +2,7 @@
  * A manifest that is read is written and read again; what both say is the same, shards stand
  * in order and only name files of the folder itself. */
 #include "base/utf8.h"
-#include "dataset/dataset.h"
+#include "dataset/read/manifest.h"
 #include "fuzz.h"
 
 #include <string.h>

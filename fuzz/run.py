@@ -65,7 +65,7 @@ def fuzz(name, seconds, build):
 
 def differential(seconds):
     """The same machines as `make test`, for as long as there is."""
-    script = os.path.join(ROOT, "tests", "python", "differential.py")
+    script = os.path.join(ROOT, "tests", "compat", "differential.py")
     done = subprocess.run([sys.executable, script, "--minutes", "%.2f" % (seconds / 60)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout

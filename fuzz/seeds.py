@@ -274,7 +274,7 @@ def shard(n, letters):
 
 
 def manifest(*shards):
-    """As src/dataset/manifest_write.c spells it; of (name, bytes, samples)."""
+    """As src/dataset/commit/manifest_write.c spells it; of (name, bytes, samples)."""
     rows, first = [], 0
     for name, data, samples in shards:
         rows.append({"shard_path": name, "samples_count": samples, "bytes": len(data),

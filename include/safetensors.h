@@ -957,10 +957,13 @@ typedef struct sft_plan_options {
     uint64_t room;  /* bytes the header has at least, the spaces counted */
     sft_level level; /* at which the file can be read: DEFAULT refuses rank over SFT_MAX_RANK
                         (SFT_RANK_TOO_LARGE), STRICT also names with control characters */
+    sft_pair (*pair_at)(const void *ctx, size_t i); /* metadata by call, i < metadata_count;
+                                                       the array of pairs is not looked at */
+    const void *pair_ctx;
 } sft_plan_options;
 
 #define SFT_PLAN_OPTIONS_INIT \
-    { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0, SFT_LEVEL_DEFAULT }
+    { sizeof(sft_plan_options), false, false, 8, 0, NULL, 0, 0, SFT_LEVEL_DEFAULT, NULL, NULL }
 
 /* Names, dtypes and shapes turned into order, offsets, header text and total.
  * Holds copies of all it needs. @since 0.1 */

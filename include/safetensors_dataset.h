@@ -16,6 +16,7 @@
 
 #include "safetensors.h"
 #include "safetensors_set.h"
+#include "safetensors_tree.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -331,37 +332,55 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);
 
-/* ── Care ────────────────────────────────────────────────────────────────── */
+/* ── Maintaining ─────────────────────────────────────────────────────────── */
 
-/* Each writes one result object (docs/json.md) to a sink the caller finishes; path as
- * in sft_ls_json. @since 0.1 */
+/* Each fills an empty tree (safetensors_tree.h) with one result object (docs/json.md); after a
+ * failure the tree can only be freed. The _json forms write the same to a sink the caller
+ * finishes. path as in sft_ls_json. */
+
+/* What the manifest says. @since 0.2, 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
+                                                     const char *path, sft_tree *tree,
+                                                     sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
 /* Every tensor of every shard, shard by shard, or of those whose key match tells. A shard that
  * cannot be read ends the list; the object is whole, with "ok": false and "error", and the code
- * is returned. */
+ * is returned. Written as it is read: there is no tree of it. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
                                                    sft_match_fn match, void *ctx,
                                                    sft_sink *sink, sft_error *err);
 /* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
  * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
  * "message"}]; *whole tells the same. Of the index the Parquet footer is looked at: its commit (a
- * connector's tells none), columns, number of rows, and which files it names. */
+ * connector's tells none), columns, number of rows, and which files it names. @since 0.2, 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
+                                                       const char *path, sft_tree *tree,
+                                                       bool *whole, const sft_job *job,
+                                                       sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
 /* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
  * than grace_s seconds (what has no time is not, unless that is 0). remove: and remove it. Never a
- * file that is not ours, nor a folder with one in it. */
+ * file that is not ours, nor a folder with one in it. @since 0.2, 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
+                                                   bool remove, const char *path,
+                                                   sft_tree *tree, sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    sft_sink *sink, sft_error *err);
-/* Write shards that hold shadowed tensors, or are smaller than target_bytes (0: none are), anew
+/* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes (0: none are),
  * without those and together, as one more commit; in batch mode smaller ones as batches of
  * batch_size rows, or "left" says why not. SFT_DATASET_CHANGED when another commit came before. The
- * index is left out: "index": null. */
+ * index is left out: "index": null. @since 0.2, 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
+                                                        uint64_t target_bytes, const char *path,
+                                                        sft_tree *tree, sft_warn_fn warn,
+                                                        void *warn_ctx, const sft_job *job,
+                                                        sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
                                                    uint64_t target_bytes, const char *path,
                                                    sft_sink *sink, sft_warn_fn warn,

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 typedef struct sft_info sft_info;
+typedef struct sft_hashes sft_hashes; /* safetensors_hash.h */
 
 /* Facts that have a value, a source, a trust and other candidates: `model` in docs/json.md,
  * in its order. @since 0.1 */
@@ -105,13 +106,13 @@ typedef struct sft_info_claim {
 SFT_API size_t sft_info_claim_count(const sft_info *info);
 SFT_API bool sft_info_claim_at(const sft_info *info, size_t i, sft_info_claim *out);
 
-/* Digests of the file were computed: JSON object text of algorithm and hex (or null), as
- * `computed` of sft_hash_json. Files beside the model are held against them, and what those
- * tell that are another model's is no longer believed; where that changes something they are
- * read again. Texts got before stay valid; on failure all stays as it was. Nobody may use
- * info meanwhile. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_set_computed(sft_info *info, sft_span computed,
-                                                     sft_error *err);
+/* Digests of the file were computed, of these algorithms (bits): `hashes.computed` in JSON, null
+ * where hashes does not know them, or is NULL. Files beside the model are held against them,
+ * and what those tell that are another model's is no longer believed; where that changes
+ * something they are read again. Texts got before stay valid; on failure all stays as it was.
+ * Nobody may use info meanwhile. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_set_computed(sft_info *info, uint32_t asked,
+                                                     const sft_hashes *hashes, sft_error *err);
 
 /* What CivitAI answered about this file: JSON of a model version, with the description, tags
  * and permissions of the model in its "model", as `.civitai.info` files have it. Its facts
@@ -162,10 +163,9 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_parts(const sft_info_part *parts, s
 
 /* The whole result object of `info --json` (docs/json.md): the header's facts of
  * sft_info_json and everything collected. full: metadata values are not cut at 4,096 bytes.
- * computed: JSON object text of digests; empty: those of sft_info_set_computed. @since 0.1 */
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const char *path,
-                                                   bool full, sft_span computed, sft_sink *sink,
-                                                   sft_error *err);
+                                                   bool full, sft_sink *sink, sft_error *err);
 
 /* The same as a tree, which must be empty; cut as for sft_sets_tree (sft_info_label_json has
  * 4,096, or with full SFT_SIZE_UNKNOWN). Texts are copied: the tree may outlive the info.

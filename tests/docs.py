@@ -144,7 +144,7 @@ def check_notes():
 
 
 def check_fixes():
-    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "file", "repair.c"),
+    rows = re.search(r"repair_rows\[\] = \{(.*?)^\};", read("src", "edit", "repair.c"),
                      re.S | re.M).group(1)
     made = set(re.findall(r'"(\w+)",\s*"', rows)) - {"NULL"}
     made -= set(re.findall(r'SFT_OK, "(\w+)", "', rows)) - set(re.findall(
@@ -152,7 +152,7 @@ def check_fixes():
     manual = read("docs", "repair.md")
     of_models = manual.index("## A model in several files")
     listed = set(re.findall(r"^\| `(\w+)` \|", manual[:of_models], re.M))
-    demand(made == listed, "fixes of src/file/repair.c and of docs/repair.md differ: %s" %
+    demand(made == listed, "fixes of src/edit/repair.c and of docs/repair.md differ: %s" %
            sorted(made ^ listed))
 
 
@@ -170,7 +170,8 @@ def check_vocabularies():
     """Ids that the tables of src/info give are in the vocabularies of docs/json.md."""
     section = read("docs", "json.md").split("### Vocabularies")[1].split("### ")[0]
     known = set(re.findall(r"`([^`]+)`", section))
-    tables = read("src", "info", "signatures.c") + read("src", "info", "language.c")
+    tables = "".join(read("src", "info", "tensors", name)
+                     for name in ("signatures.c", "language.c"))
     kinds = re.search(r"^\| `kind` \|.*$", read("docs", "json.md"), re.M).group(0)
     rows = re.findall(r'^    \{ "(\w+)", "([a-z0-9.-]+)", \d+', tables, re.M)
     demand(len(rows) > 100, "no signatures are found in src/info")
@@ -180,11 +181,11 @@ def check_vocabularies():
     variants = re.search(r"sfti_variant_rows\[\].*?^};", tables, re.M | re.S).group(0)
     for variant in re.findall(r'^    \{ "[^"]+", "([a-z0-9.-]+)",', variants, re.M):
         demand(variant in known, "docs/json.md has no variant " + variant)
-    forms = read("src", "info", "forms.c")
+    forms = read("src", "info", "tensors", "forms.c")
     formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
         demand(name in known, "docs/json.md has no adapter format " + name)
-    sizes = read("src", "info", "quantisation.c")
+    sizes = read("src", "info", "tensors", "quantisation.c")
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json.md has no precision " + name)

@@ -66,7 +66,7 @@ def options():
     rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/test_options.c"), re.M)
     bad += [f"no row of {n} with {t} in tests/unit/test_options.c" for n, t in wanted - set(rows)]
     bad += [f"tests/unit/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]
-    ours = "\n".join(text_of(p) for p in sorted(glob.glob("src/*/*.c")))
+    ours = "\n".join(text_of(p) for p in sorted(glob.glob("src/**/*.c", recursive=True)))
     bad += [f"{t}: no SFTI_OPTIONS_TAKE in src" for t in types
             if not re.search(rf"SFTI_OPTIONS_TAKE\(\w+, {t},", ours)]
     print("".join(f"{line}\n" for line in sorted(bad)), end="")
@@ -80,7 +80,7 @@ def main():
         for standard, (language, compilers) in LANGUAGES.items():
             if language == "c++" or path.endswith(".h"):
                 jobs += [(c, language, standard, path[len("include/"):], []) for c in compilers]
-    for path in sorted(glob.glob("src/*/*.h")):
+    for path in sorted(glob.glob("src/**/*.h", recursive=True)):
         jobs.append(("gcc", "c", "c11", path[len("src/"):], ["-Isrc"]))
     totals = {True: 0, False: 0, None: 0}
     for job in jobs:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The order of the house: who may include whom, names that are local to a file unique
-in the whole library, sizes of files, functions and words that have no place here."""
+"""The order of the house: who may include whom, no circle between the files of a folder, names
+that are local to a file unique in the whole library, sizes of files, functions and words that
+have no place here."""
 import glob
 import os
 import re
@@ -16,25 +17,34 @@ PUBLIC = {CORE, SET, TREE, "safetensors_info.h", "safetensors_hash.h", "safetens
 
 # folder: (layers and headers of ours it may include, system headers or None for any).
 # A folder may always include itself. This is the table of docs/design.md.
-USERS = ({"base/", "os/os.h"} | PUBLIC, None)
+USERS = ({"base/", "os/"} | PUBLIC, None)
 RULES = {
     "src/base": ({CORE, TREE}, None),
     "src/os": ({"base/", CORE}, None),
     "src/bytes": ({"os/", "base/", CORE}, None),
     "src/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
-    "src/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": USERS,
     "src/info": USERS,
     "src/hash": USERS,
     "src/convert": USERS,
     "src/dataset": USERS,
-    "cli": USERS,
+    "cli/support": ({"support/", "base/", "os/"} | PUBLIC, None),
+    "cli/commands": ({"commands/", "support/", "base/", "os/"} | PUBLIC, None),
+    "cli": ({"commands/", "support/", "base/", "os/"} | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC, None),
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "info/", "dataset/", "file/journal.h", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "info/", "dataset/", "journal/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
+# Folders whose files, those of sub-folders included, call one another in one direction only.
+RANKED = ["src/base", "src/os", "src/bytes", "src/format", "src/journal", "src/file", "src/edit",
+          "src/set", "src/info", "src/hash", "src/convert", "src/dataset", "cli",
+          "bindings/python/src"]
+CIRCLES = {"cli", "bindings/python/src"}  # yet
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
 
 BANNED = {
@@ -92,11 +102,11 @@ def includes(text):
 def check_includes():
     for folder, (ours, system) in RULES.items():
         layer = folder.removeprefix("src/") + "/"
-        for path in find(f"{folder}/*.c", f"{folder}/*.h"):
+        for path in find(f"{folder}/**/*.c", f"{folder}/**/*.h"):
             for mark, name in includes(read(path)):
                 known = name in PUBLIC
-                mine = mark == '"' and (name.startswith(layer) or
-                                        os.path.exists(os.path.join(ROOT, folder, name)))
+                beside = os.path.join(ROOT, os.path.dirname(path), name)
+                mine = mark == '"' and (name.startswith(layer) or os.path.exists(beside))
                 if mark == '"' or known:
                     check(mine or any(name == o or o.endswith("/") and name.startswith(o)
                                       for o in ours), path, f'may not include "{name}"')
@@ -110,7 +120,7 @@ def check_includes():
 
 
 def check_acyclic():
-    headers = find("include/*.h", "src/*/*.h")
+    headers = find("include/*.h", "src/**/*.h")
     named = {p.removeprefix("src/").removeprefix("include/"): p for p in headers}
     edges = {p: [named[n] for _, n in includes(read(p)) if n in named] for p in headers}
     done, path = set(), []
@@ -128,6 +138,66 @@ def check_acyclic():
 
     for header in headers:
         visit(header)
+
+
+def global_names(text):
+    """Functions and data that a source defines for others."""
+    flat = re.sub(r"^[ \t]*#(?:.*\\\n)*.*$", "", bare(text), flags=re.M)
+    names = re.findall(r"^SFTI_OPTIONS_TAKE\((\w+),", flat, re.M)
+    while True:
+        folded = re.sub(r"\{[^{}]*\}", "\x01", flat)
+        if folded == flat:
+            break
+        flat = folded
+    for found in re.finditer(r"^(?!static\b|typedef\b|extern\b)[A-Za-z_][^;\x01]*?"
+                             r"(?:\b(\w+)\s*\([^;\x01]*\)\s*\x01|\b(\w+)(?:\[[^\]]*\])*\s*=)",
+                             flat, re.M):
+        names.append(found.group(1) or found.group(2))
+    return {n for n in names if re.match("(?:sfti?|os|cli|pysft)_", n)}
+
+
+def circles(uses):
+    """Groups of nodes that reach one another (Tarjan)."""
+    index, low, stack, out = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in uses[node]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            out.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(uses):
+        if node not in index:
+            visit(node)
+    return [group for group in out if len(group) > 1]
+
+
+def check_ranks():
+    for folder in RANKED:
+        words, owner = {}, {}
+        for path in find(f"{folder}/**/*.c"):
+            text = read(path)
+            words[path] = set(re.findall(r"\b\w+\b", bare(text)))
+            owner.update((name, path) for name in global_names(text))
+        uses = {p: {owner[w] for w in words[p] if w in owner} - {p} for p in words}
+        groups = circles(uses)
+        if folder in CIRCLES:
+            check(groups, folder, "has no circles any more: take it off the list in tests/layers.py")
+            continue
+        for group in groups:
+            names = [os.path.basename(p) for p in group]
+            arrows = [f"{os.path.basename(a)} to {os.path.basename(b)} ("
+                      + ", ".join(sorted(w for w in words[a] if owner.get(w) == b)) + ")"
+                      for a in group for b in group if b in uses[a]]
+            check(False, folder, f"{', '.join(names)} use one another: {'; '.join(arrows)}")
+        check(True, folder, "")
 
 
 def local_names(text):
@@ -167,7 +237,7 @@ def local_names(text):
 def check_unique():
     """Over all sources and the internal headers, for one unit holds them all."""
     owner = {}
-    for path in find("src/*/*.h", "src/*/*.c"):
+    for path in find("src/**/*.h", "src/**/*.c"):
         names = local_names(read(path))
         for name in names:
             first = owner.setdefault(name, path)
@@ -177,7 +247,7 @@ def check_unique():
 
 
 def check_words():
-    for path in find("src/**/*.[ch]", "cli/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
+    for path in find("src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
                      "fuzz/*.[ch]", "tests/**/*.[ch]", "bindings/**/*.[ch]"):
         text = read(path)
         code = bare(text)
@@ -215,7 +285,7 @@ def check_public():
 
 def check_texts():
     me = os.path.relpath(os.path.abspath(__file__), ROOT)
-    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/*.[ch]", "include/*.h",
+    texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h",
                  "examples/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
                  "fuzz/*.*", "cmake/*", "man/*", "Makefile", "CMakeLists.txt")
     for path in texts:
@@ -226,7 +296,7 @@ def check_texts():
 
 
 def main():
-    for part in (check_includes, check_acyclic, check_unique, check_words, check_public,
+    for part in (check_includes, check_acyclic, check_ranks, check_unique, check_words, check_public,
                  check_texts):
         part()
     print("\n".join(problems))

@@ -27,7 +27,8 @@ import driver
 import make
 
 # Where checks are made, and calls that tell of a failure: what they give when it is none.
-FILES = ["src/format/header.c", "src/format/entry.c", "src/format/metadata.c",
+FILES = ["src/format/header.c", "src/format/parser.c", "src/format/entry.c",
+         "src/format/metadata.c",
          "src/format/model.c", "src/format/dtype.c", "src/base/json_lex.h", "src/base/json.c"]
 CALLS = {"sfti_fail": "SFT_OK", "sfti_fail_at": "SFT_OK", "sfti_fail_tensor": "SFT_OK",
          "sfti_report_at": "true", "sfti_report_entry": "true", "sfti_lex_fail": "true",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Make the two-file form: safetensors.h and safetensors.c, from base, os, bytes,
-format, file and set. usage: tools/bundle.py FOLDER
+format, journal, file, edit and set. usage: tools/bundle.py FOLDER
 
 The header holds the public headers one after another; the source holds every internal
 header where it is first included, then every source. Nothing is rewritten, so names
@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LAYERS = ["base", "os", "bytes", "format", "file", "set"]
+LAYERS = ["base", "os", "bytes", "format", "journal", "file", "edit", "set"]
 PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
@@ -69,10 +69,11 @@ def paste(path, seen, out):
 
 def source():
     files = [path for layer in LAYERS
-             for path in sorted(glob.glob(f"src/{layer}/*.c", root_dir=ROOT))
+             for path in sorted(glob.glob(f"src/{layer}/**/*.c", root_dir=ROOT, recursive=True))
              if not path.endswith("_windows.c")]
     # What chooses the system's interface must come before the first system header.
-    features = dict(found for path in files + sorted(glob.glob("src/*/*.h", root_dir=ROOT))
+    features = dict(found for path in files + sorted(
+            glob.glob("src/**/*.h", root_dir=ROOT, recursive=True))
                     for found in FEATURE.findall(read(path)))
     out = [licence()]
     for name, value in sorted(features.items()):

@@ -264,7 +264,7 @@ static const sft_code_info code_table[] = {
       STA, "ValueError", NULL, ALL, "mode=overwrite replaces the dataset" },
     { SFT_DATASET_UNGUARDED, "dataset_unguarded", "the storage cannot keep two commits apart",
       STA, "OSError", NULL, ALL, "single_writer=true, if nobody else commits meanwhile" },
-    { SFT_CANCELLED, "cancelled", "the caller stopped the work",
+    { SFT_CANCELLED, "cancelled", "cancelled by the caller",
       SFT_CLASS_CANCELLED, "KeyboardInterrupt", NULL, ALL, NULL },
 };
 
@@ -351,11 +351,9 @@ sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offset, sft_sp
     return code;
 }
 
-sft_code sfti_fail_os(sft_error *err, sft_code code, int os_errno, const char *errno_text,
-                      const char *what) {
-    sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what, errno_text);
-    if (err) err->os_errno = os_errno;
-    return code;
+sft_code sfti_fail_cancelled(sft_error *err) {
+    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "%s",
+                     sft_code_describe(SFT_CANCELLED)->sentence);
 }
 
 #define EXCERPT 40 /* bytes of a text that a message shows */

@@ -24,17 +24,13 @@ SFTI_COLD sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offs
                                     sft_span tensor, const char *format, ...)
     SFTI_FORMAT(5, 6);
 
-/* The same for a system call: "cannot <what>: <text of the errno>". NOT_FOUND replaces
- * IO_OPEN for ENOENT; the text of the errno is handed in, for base knows no system. */
-SFTI_COLD sft_code sfti_fail_os(sft_error *err, sft_code code, int os_errno,
-                                const char *errno_text, const char *what);
-
 /* The same about a place in a text: "expected <expected>, found <what stands there>".
  * base is added to at for the offset. */
 SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span text,
                                 size_t at, const char *expected);
 
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
+SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
 
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);

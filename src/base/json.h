@@ -92,6 +92,16 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text); /* NULL writes null 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value);
 void sfti_json_bool(sfti_json_writer *w, bool value);
 void sfti_json_null(sfti_json_writer *w);
+/* A key and its value; a span of data NULL and a NULL text write null, and so does
+ * _known for UINT64_MAX. */
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text);
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text);
+void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value);
+void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value);
+void sfti_json_put_double(sfti_json_writer *w, const char *key, double value);
+void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value);
+void sfti_json_put_null(sfti_json_writer *w, const char *key);
+void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *shape, size_t rank);
 /* "path" and, where its bytes are not UTF-8, "path_bytes" with all but RFC 3986's
  * unreserved characters and '/' as %XX. NULL writes null. */
 void sfti_json_path(sfti_json_writer *w, const char *path);

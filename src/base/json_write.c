@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/tree.h"
 #include "base/utf8.h"
 
@@ -26,11 +27,11 @@ void sfti_json_write_tree(sfti_json_writer *w, sft_tree *tree, sft_error *err) {
 
 /* What became of a value given to the tree. */
 static void json_noted(sfti_json_writer *w, bool ok) {
-    if (!ok && !w->code) w->code = sfti_fail_memory(w->err, 1);
+    if (!ok && w->code == SFT_OK) w->code = sfti_fail_memory(w->err, 1);
 }
 
 static void json_flush(sfti_json_writer *w) {
-    if (!w->code && w->used)
+    if (w->code == SFT_OK && w->used)
         w->code = sft_sink_write(w->sink, w->offset, w->room, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
@@ -93,7 +94,7 @@ static size_t json_plain_run(const char *p, const char *end) {
 static void json_put_string(sfti_json_writer *w, sft_span text) {
     const char *p = text.data, *end = p + text.len;
     json_put_char(w, '"');
-    while (p < end && !w->code) {
+    while (p < end && w->code == SFT_OK) {
         size_t run = json_plain_run(p, end);
         json_put(w, p, run);
         p += run;
@@ -116,7 +117,7 @@ static void json_before(sfti_json_writer *w) {
 
 void sfti_json_open(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
         return;
     }
     json_before(w);
@@ -127,7 +128,7 @@ void sfti_json_open(sfti_json_writer *w, char bracket) {
 
 void sfti_json_close(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (!w->code) sfti_tree_close(w->tree);
+        if (w->code == SFT_OK) sfti_tree_close(w->tree);
         return;
     }
     json_put_char(w, bracket);
@@ -137,7 +138,7 @@ void sfti_json_close(sfti_json_writer *w, char bracket) {
 
 void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_key(w->tree, key));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_key(w->tree, key));
         return;
     }
     json_before(w);
@@ -152,7 +153,7 @@ void sfti_json_key(sfti_json_writer *w, const char *key) {
 
 void sfti_json_raw(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_raw(w->tree, text));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_raw(w->tree, text));
         return;
     }
     json_before(w);
@@ -161,7 +162,7 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text) {
 
 void sfti_json_span(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_text(w->tree, text));
+        if (w->code == SFT_OK) json_noted(w, sfti_tree_text(w->tree, text));
         return;
     }
     json_before(w);
@@ -174,13 +175,8 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text) {
 }
 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    sfti_json_raw(w, (sft_span){ digits + at, sizeof digits - at });
+    char digits[SFTI_UINT_ROOM];
+    sfti_json_raw(w, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
 void sfti_json_bool(sfti_json_writer *w, bool value) {
@@ -190,6 +186,55 @@ void sfti_json_bool(sfti_json_writer *w, bool value) {
 void sfti_json_null(sfti_json_writer *w) {
     sfti_json_raw(w, sft_span_cstr("null"));
 }
+
+/* ── Writer: a key and its value ── */
+
+void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
+    sfti_json_key(w, key);
+    if (text.data) sfti_json_span(w, text);
+    else sfti_json_null(w);
+}
+
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {
+    sfti_json_key(w, key);
+    sfti_json_cstr(w, text);
+}
+
+void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
+    sfti_json_key(w, key);
+    sfti_json_uint(w, value);
+}
+
+void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
+    if (value == UINT64_MAX) sfti_json_put_null(w, key);
+    else sfti_json_put_uint(w, key, value);
+}
+
+void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
+    char digits[SFTI_DOUBLE_ROOM];
+    sfti_json_key(w, key);
+    sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
+}
+
+void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value) {
+    sfti_json_key(w, key);
+    sfti_json_bool(w, value);
+}
+
+void sfti_json_put_null(sfti_json_writer *w, const char *key) {
+    sfti_json_key(w, key);
+    sfti_json_null(w);
+}
+
+void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *shape,
+                         size_t rank) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    for (size_t d = 0; d < rank; d++) sfti_json_uint(w, shape[d]);
+    sfti_json_close(w, ']');
+}
+
+/* ── Writer: paths ── */
 
 /* Byte as it stands in a percent-encoded path: at most 3 bytes to out. */
 static size_t json_percent(uint8_t byte, char out[3]) {
@@ -226,7 +271,7 @@ void sfti_json_path(sfti_json_writer *w, const char *path) {
     if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
     sfti_json_key(w, "path_bytes");
     if (!w->tree) json_put_percent(w, path);
-    else if (!w->code) json_noted(w, tree_put_percent(w->tree, path));
+    else if (w->code == SFT_OK) json_noted(w, tree_put_percent(w->tree, path));
 }
 
 /* ── JSON from a file ── */
@@ -244,7 +289,7 @@ static bool json_is_whole(sft_span text) {
 static void json_put_compact(sfti_json_writer *w, sft_span text) {
     bool string = false;
     const char *p = text.data, *end = p + text.len;
-    while (p < end && !w->code) {
+    while (p < end && w->code == SFT_OK) {
         uint32_t c = (uint8_t)*p;
         size_t len = c < 0x80 ? 1 : sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
         bool blank = !string && (c == ' ' || c == '\n' || c == '\r' || c == '\t');

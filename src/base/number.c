@@ -168,6 +168,14 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
 
 /* ── Text ── */
 
+size_t sfti_uint_text(uint64_t value, size_t width, char room[SFTI_UINT_ROOM]) {
+    size_t len = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10) len++;
+    if (len < width) len = width < SFTI_UINT_ROOM ? width : SFTI_UINT_ROOM;
+    for (size_t at = len; at > 0; value /= 10) room[--at] = (char)('0' + value % 10);
+    return len;
+}
+
 size_t sfti_double_text(double value, char room[SFTI_DOUBLE_ROOM]) {
     if (value - value != 0) {
         const char *text = value != value ? "\"NaN\""

@@ -37,6 +37,10 @@ uint64_t sfti_element_bits(sft_dtype dtype, const void *bytes, uint64_t i);
 void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t count,
                      double *out);
 
+/* Decimal digits, zeros before them up to `width`; no NUL. Returns the length. */
+#define SFTI_UINT_ROOM 20
+size_t sfti_uint_text(uint64_t value, size_t width, char room[SFTI_UINT_ROOM]);
+
 /* Digits that give the same value back, as JSON: NaN and infinities are strings. Returns the
  * length. */
 #define SFTI_DOUBLE_ROOM 40

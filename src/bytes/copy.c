@@ -1,11 +1,13 @@
+#include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/sink.h"
 #include "bytes/source.h"
 
 #include <string.h>
 
 #define COPY_PIECE ((size_t)256 << 10) /* what stays in a processor's cache */
-#define COPY_LENT ((size_t)8 << 20)    /* what is in memory goes out in large writes */
+#define COPY_BORROWED ((size_t)8 << 20)    /* what is in memory goes out in large writes */
 #define COPY_PAGE 4096
 #define COPY_PASS ((uint64_t)8 << 20)
 
@@ -25,12 +27,10 @@ typedef struct copy_run {
 static sft_code copy_tick(const copy_run *run, sft_error *err) {
     bool known = run->end != SFT_SIZE_UNKNOWN;
     uint64_t total = known ? run->end - run->begin : SFT_SIZE_UNKNOWN;
-    if (!run->job.tick || run->job.tick(run->job.ctx, run->done, total)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled after %llu bytes",
-                     (unsigned long long)run->done);
+    return sfti_job_tick(&run->job, run->done, total, err);
 }
 
-static bool is_lent(const copy_run *run) {
+static bool is_borrowed(const copy_run *run) {
     return run->from->base && run->from->size != SFT_SIZE_UNKNOWN;
 }
 
@@ -49,7 +49,7 @@ static bool copy_pass(copy_run *run) {
 }
 
 static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
-    if (run->room || is_lent(run)) return SFT_OK;
+    if (run->room || is_borrowed(run)) return SFT_OK;
     run->room_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
     run->room = sfti_take(run->alloc, run->room_size);
     return run->room ? SFT_OK : sfti_fail_memory(err, run->room_size);
@@ -59,7 +59,7 @@ static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
 static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     uint64_t at = run->begin + run->done;
     uint64_t left = run->end - at;
-    size_t most = is_lent(run) ? COPY_LENT : COPY_PIECE;
+    size_t most = is_borrowed(run) ? COPY_BORROWED : COPY_PIECE;
     size_t piece = left < most ? (size_t)left : most;
     *got = piece;
     if (piece == 0) return SFT_OK;
@@ -127,7 +127,5 @@ sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink
         code = sft_sink_expect(&to, end - begin, err);
     }
     if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
-    if (code == SFT_OK) return sft_sink_finish(&to, err);
-    sft_sink_abandon(&to);
-    return code;
+    return sfti_sink_end(&to, code, err);
 }

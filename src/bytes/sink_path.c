@@ -6,7 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-/*   target   the path as given, or where its link leads
+/* A file that appears whole. Each step, and what a crash after it leaves:
+ *  1  a temporary file is created in the target's folder, unnamed where the system can: the old
+ *     target. One that has a name (temp) stays until sft_sweep removes it
+ *  2  bytes are written to it, then length, time and mode are set, and it is synced: as after 1
+ *  3  it takes the target's name, by a link if that is free, else by a rename: the old target or
+ *     the new one, each whole
+ *  4  the folder is synced: the new target. Before this a power failure may bring the old one back
+ * With in_place_unsafe, where the file system cannot rename:
+ *  3' the old target is removed and its name written anew: no target, or part of one, and the
+ *     whole new file as temp
+ *
+ *   target   the path as given, or where its link leads
  *   folder   what the target stands in, "." if it names none
  *   temp     folder/.NAME.sft-XXXXXX, once there is such a file
  * All three lie behind the struct, in one allocation. */
@@ -16,7 +27,7 @@ typedef struct path_sink {
     sft_path_options options;
     char *target, *folder, *temp;
     size_t temp_stem; /* length of temp before XXXXXX */
-    int fd, folder_fd; /* the folder is opened early: once published nothing fails for want */
+    int fd, folder_fd; /* the folder is opened at step 1, so that step 4 cannot lack a descriptor */
     bool named;    /* temp exists */
     bool replaces; /* there was an old file when we began */
     bool failed;   /* bytes are missing: never publish */
@@ -122,7 +133,7 @@ static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
     return SFT_OK;
 }
 
-/* The disk works while we do, instead of after us. */
+/* Start write-back as we go, so that the sync at the end has little left to do. */
 static void path_written(path_sink *s, uint64_t offset, uint64_t len) {
     uint64_t end = offset + len;
     if (end > s->end) s->end = end;
@@ -186,7 +197,7 @@ static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;
     if (error == EEXIST) {
         code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected no file of that name, found one");
+                         "already exists");
     } else if (!no_renaming(error)) {
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
     } else {
@@ -203,8 +214,8 @@ static sft_code publish_failed(int error, sft_error *err) {
     return code;
 }
 
-/* An unnamed file can take a free name but replaces nothing; for that it is named first,
- * then renamed. */
+/* Step 3 of an unnamed file: it can take a free name but replace nothing; for that it takes a
+ * temporary name first and is then renamed. */
 static int publish_unnamed(path_sink *s) {
     int error = EEXIST;
     if (!s->replaces || s->options.no_clobber) error = os_link_unnamed(s->fd, s->target);
@@ -215,8 +226,8 @@ static int publish_unnamed(path_sink *s) {
     return error;
 }
 
-/* Where a file system has renaming, but none that spares what is there and no hard links, a
- * look just before is the best there is. */
+/* Where the file system can rename, but neither without replacing nor by hard links, a check just
+ * before the rename is the best there is. */
 static int rename_temp(path_sink *s) {
     os_info info;
     int error = os_rename(s->temp, s->target, s->options.no_clobber);
@@ -238,27 +249,18 @@ static int publish_named(path_sink *s) {
 
 #define OVER_ROOM ((size_t)1 << 20)
 
-static int over_write(int to, const char *bytes, size_t len, uint64_t at) {
-    int error = 0;
-    for (size_t put = 0; !error && len > 0; bytes += put, at += put, len -= put) {
-        error = os_pwrite(to, bytes, len, at, &put);
-        if (!error && put == 0) error = EIO;
-    }
-    return error;
-}
-
 static int over_bytes(const path_sink *s, int from, int to, char *room) {
     for (uint64_t at = 0;;) {
         size_t got = 0;
         int error = os_pread(from, room, OVER_ROOM, at, &got);
         if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
-        error = over_write(to, room, got, at);
+        error = sfti_write_all(to, room, got, at);
         if (error) return error;
         at += got;
     }
 }
 
-/* Not to have its mode makes a file no more open than it should be. */
+/* A mode that cannot be set leaves the file less accessible than it should be, never more. */
 static int over_settle(const path_sink *s, int to, uint32_t mode) {
     int error = os_set_mode(to, mode);
     if (no_renaming(error)) error = 0;
@@ -283,7 +285,7 @@ static int over_copy(const path_sink *s, int from, char *room, bool *gone) {
     return error;
 }
 
-/* What is there goes, and a new file gets the bytes: object stores take no others. */
+/* Step 3'. Object stores take whole new files only, so the old one is removed first. */
 static int over_target(path_sink *s, bool *gone) {
     int from = -1, error = os_open_read(s->temp, &from);
     char *room = sfti_take(&s->alloc, OVER_ROOM);
@@ -303,8 +305,8 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
     s->named = false; /* it stays */
     sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
-              "cannot write over the file: %s; what it should be is whole in %s",
-              os_error_text(error, text, sizeof text), s->temp);
+              "cannot write over the file: %s; what it should be is whole in %s beside it",
+              os_error_text(error, text, sizeof text), s->temp + folder_length(s->temp));
     if (err) err->os_errno = error;
     return SFT_IO_PUBLISH;
 }
@@ -314,8 +316,8 @@ static bool no_folder_sync(int error) {
     return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
 }
 
-/* After a failure here what was there is there: a file that took a free name gives it back. One
- * that has replaced another stays, and is whole, so that this is no failure. */
+/* Step 4. If it fails, a file that took a free name is removed again. One that has replaced another
+ * stays and is whole, so that this is no failure. */
 static sft_code settle_folder(path_sink *s, sft_error *err) {
     bool fresh = !s->replaces || s->options.no_clobber;
     int error = s->folder_fd >= 0 ? os_sync(s->folder_fd) : 0;
@@ -324,6 +326,7 @@ static sft_code settle_folder(path_sink *s, sft_error *err) {
     return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
 }
 
+/* The end of step 2. */
 static sft_code settle_path(path_sink *s, sft_error *err) {
     int error = 0;
     if (s->failed) {
@@ -399,7 +402,7 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *roo
     return SFT_OK;
 }
 
-/* From here on the file is never open to more people than the old one was. */
+/* Step 1. At no time may more people open the new file than could open the old one. */
 static int open_temp(path_sink *s, uint32_t mode) {
     uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
     int error = EOPNOTSUPP;

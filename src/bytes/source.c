@@ -9,13 +9,6 @@
 
 /* ── Shared ── */
 
-sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *what) {
-    char room[128];
-    const char *text = os_error_text(os_errno, room, sizeof room);
-    if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, os_errno, text, what);
-}
-
 sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
                          size_t *got, sft_error *err) {
     *got = 0;
@@ -150,16 +143,8 @@ static sft_code fd_read_failed(int error, uint64_t offset, sft_error *err) {
 static sft_code read_positioned(void *ctx, uint64_t offset, void *into, size_t len,
                                 size_t *got, sft_error *err) {
     const fd_source *s = ctx;
-    *got = 0;
-    while (*got < len) {
-        size_t piece = 0;
-        uint64_t at = offset + *got;
-        int error = os_pread(s->fd, (char *)into + *got, len - *got, at, &piece);
-        if (error) return fd_read_failed(error, at, err);
-        if (piece == 0) break;
-        *got += piece;
-    }
-    return SFT_OK;
+    int error = sfti_read_all(s->fd, into, len, offset, got);
+    return error ? fd_read_failed(error, offset + *got, err) : SFT_OK;
 }
 
 static sft_code read_next(fd_source *s, void *into, size_t len, size_t *got, sft_error *err) {

@@ -2,8 +2,7 @@
 #ifndef SFTI_SOURCE_H
 #define SFTI_SOURCE_H
 
-#include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "safetensors.h"
 
 /* A descriptor of a path. beneath NULL: os_open_read or, unless `how` follows links,
@@ -61,10 +60,5 @@ bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, u
 sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
                         const sft_sink *to, uint64_t at, const sft_allocator *alloc,
                         const sft_job *job, sft_error *err);
-
-/* sfti_fail_os with the system's text of the errno: "cannot <what>: <text>"; SFT_IO_OPEN
- * becomes SFT_NOT_FOUND for ENOENT. */
-SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
-                                const char *what);
 
 #endif

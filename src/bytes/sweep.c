@@ -16,7 +16,7 @@ typedef struct sweep_pass {
 #define SWEEP_STOPPED (-2)
 
 /* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
-static bool is_litter(const char *name) {
+static bool is_temporary(const char *name) {
     static const char mark[] = ".sft-";
     size_t len = strlen(name), letters = 6, tail = sizeof mark - 1 + letters;
     if (name[0] != '.' || len <= 1 + tail) return false;
@@ -27,18 +27,13 @@ static bool is_litter(const char *name) {
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     sweep_pass *pass = ctx;
     size_t len = strlen(name);
-    if (kind != OS_FILE || len >= sizeof pass->name || !is_litter(name)) return 0;
+    if (kind != OS_FILE || len >= sizeof pass->name || !is_temporary(name)) return 0;
     if (!pass->show) {
         memcpy(pass->name, name, len + 1);
         return SWEEP_FOUND;
     }
     pass->count++;
     return pass->each && !pass->each(pass->ctx, name) ? SWEEP_STOPPED : 0;
-}
-
-static sft_code sweep_stopped(sft_error *err) {
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
-                     "expected to go on, found the work stopped");
 }
 
 static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
@@ -56,7 +51,7 @@ static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_err
 static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
     for (;;) {
         int result = os_list(folder, sweep_entry, pass);
-        if (result == SWEEP_STOPPED) return sweep_stopped(err);
+        if (result == SWEEP_STOPPED) return sfti_fail_cancelled(err);
         if (result == 0) return SFT_OK;
         if (result != SWEEP_FOUND) {
             return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
@@ -64,7 +59,7 @@ static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) 
         sft_code code = sweep_remove(folder, pass, err);
         if (code != SFT_OK) return code;
         pass->count++;
-        if (pass->each && !pass->each(pass->ctx, pass->name)) return sweep_stopped(err);
+        if (pass->each && !pass->each(pass->ctx, pass->name)) return sfti_fail_cancelled(err);
     }
 }
 

@@ -17,49 +17,49 @@ static bool is_wanted(const sft_conversion *c, const sft_tensor *tensor) {
     return from == to || (is_integer(from) && is_integer(to));
 }
 
-static sft_convert_fate decide(const sft_conversion *c, sfti_converted *row) {
+static sft_convert_fate decide(const sft_conversion *c, const sft_tensor *tensor,
+                               sfti_converted *row) {
     sft_convert_fate fate = SFT_CONVERT_CAST;
-    if (!is_wanted(c, row->tensor)) return SFT_CONVERT_OTHER;
-    if (row->tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->partner = sfti_scale_beside(c->set, row->tensor, &fate);
-    row->overruled = row->partner && c->options.scaled;
+    if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
+    if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
+    row->overruled = sfti_scale_beside(c->set, tensor, &fate) && c->options.scaled;
     return row->overruled ? SFT_CONVERT_CAST : fate;
 }
 
-static sft_code measure_row(const sft_conversion *c, sfti_converted *row, sft_error *err) {
-    const sft_tensor *tensor = row->tensor;
-    sft_code code;
-    row->bytes = tensor->end - tensor->begin;
-    if (row->fate != SFT_CONVERT_CAST) return SFT_OK;
+/* Bytes of a tensor that is cast. */
+static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, uint64_t *bytes,
+                             sft_error *err) {
     if (!sft_cast_exists(tensor->dtype, c->to)) {
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
                                 "expected a tensor that can become %s, found one of %s",
                                 sft_dtype_describe(c->to)->name,
                                 sft_dtype_describe(tensor->dtype)->name);
     }
-    code = sft_shape_size(c->to, tensor->shape, tensor->rank, &row->elements, &row->bytes, err);
+    sft_code code = sft_shape_size(c->to, tensor->shape, tensor->rank, NULL, bytes, err);
     if (code == SFT_OK || !err) return code;
     sfti_error_tensor(err, tensor->name);
     err->hint = "--match chooses tensors";
     return code;
 }
 
+/* Row i, and where the next one begins. */
 static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
-    sfti_converted *row = &c->rows[i];
-    size_t shard = sft_set_tensor_shard(c->set, i);
-    memset(row, 0, sizeof *row);
-    row->of = c;
-    row->tensor = sft_set_tensor(c->set, i);
-    row->file = sft_set_shard(c->set, shard);
-    row->fate = decide(c, row);
-    sft_code code = measure_row(c, row, err);
-    if (code != SFT_OK) return code;
-    row->source.ctx = row;
-    row->source.size = row->bytes;
-    row->source.vtable = &sfti_convert_source;
+    sfti_converted *row = &c->rows[i], *next = &c->rows[i + 1];
+    const sft_tensor *tensor = sft_set_tensor(c->set, i);
+    uint64_t before = tensor->end - tensor->begin, bytes = before;
+    row->overruled = false;
+    row->fate = (uint8_t)decide(c, tensor, row);
+    next->begin = row->begin;
+    if (row->fate == SFT_CONVERT_CAST) {
+        sft_code code = measure_cast(c, tensor, &bytes, err);
+        if (code != SFT_OK) return code;
+        if (!sfti_add(row->begin, bytes, &next->begin))
+            return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
+                                    "expected tensors of at most 2^64 - 1 bytes, found more");
+    }
     c->fates[row->fate]++;
-    c->bytes_before += row->tensor->end - row->tensor->begin;
-    c->bytes_after += row->bytes;
+    c->bytes_before += before;
+    c->bytes_after += bytes;
     return SFT_OK;
 }
 
@@ -72,6 +72,12 @@ static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
     return false;
 }
 
+static sft_pair converted_pair(const void *conversion, size_t i) {
+    const sft_conversion *c = conversion;
+    if (!c->picks) return sft_file_metadata_at(sft_set_shard(c->set, 0), i);
+    return sft_file_metadata_at(sft_set_shard(c->set, c->picks[i].shard), c->picks[i].pair);
+}
+
 static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set), most = 0;
     for (size_t s = 0; s < shards; s++) {
@@ -79,14 +85,17 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
         c->has_metadata = c->has_metadata || sft_file_has_metadata(file);
         most += sft_file_metadata_count(file);
     }
-    c->metadata = sfti_arena_array(&c->arena, most, sizeof *c->metadata);
-    if (!c->metadata) return sfti_fail_memory(err, most * sizeof *c->metadata);
+    if (shards == 1) {
+        c->metadata_count = most;
+        return SFT_OK;
+    }
+    c->picks = sfti_arena_array(&c->arena, most, sizeof *c->picks);
+    if (!c->picks) return sfti_fail_memory(err, most * sizeof *c->picks);
     for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard(c->set, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
-            sft_pair pair = sft_file_metadata_at(file, i);
-            if (!is_key_before(c, s, pair.key)) c->metadata[c->metadata_count++] = pair;
-        }
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+            if (!is_key_before(c, s, sft_file_metadata_at(file, i).key))
+                c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
     }
     return SFT_OK;
 }
@@ -96,14 +105,18 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
 static sft_code decide_all(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set);
     c->count = sft_set_count(c->set);
-    c->rows = sfti_arena_array(&c->arena, c->count, sizeof *c->rows);
+    c->rows = sfti_arena_array(&c->arena, (uint64_t)c->count + 1, sizeof *c->rows);
     c->files = sfti_arena_array(&c->arena, shards, sizeof *c->files);
     if (!c->rows || !c->files) return sfti_fail_memory(err, c->count * sizeof *c->rows);
     for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard(c->set, s));
+    c->rows[0].begin = 0;
     for (size_t i = 0; i < c->count; i++) {
         sft_code code = fill_row(c, i, err);
         if (code != SFT_OK) return code;
     }
+    c->source.ctx = c;
+    c->source.size = c->rows[c->count].begin;
+    c->source.vtable = &sfti_convert_source;
     return gather_metadata(c, err);
 }
 
@@ -146,13 +159,17 @@ sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
                                      const sft_tensor **scale) {
     if (scale) *scale = NULL;
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
-    const sfti_converted *row = &conversion->rows[i];
-    if (scale && row->fate >= SFT_CONVERT_SCALED) *scale = row->partner;
-    return row->fate;
+    sft_convert_fate fate = (sft_convert_fate)conversion->rows[i].fate;
+    if (scale && fate >= SFT_CONVERT_SCALED)
+        *scale = sfti_scale_beside(conversion->set, sft_set_tensor(conversion->set, i), &fate);
+    return fate;
 }
 
 uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i) {
-    return i < conversion->count ? conversion->rows[i].bytes : 0;
+    if (i >= conversion->count) return 0;
+    const sfti_converted *row = &conversion->rows[i];
+    const sft_tensor *tensor = sft_set_tensor(conversion->set, i);
+    return row->fate == SFT_CONVERT_CAST ? row[1].begin - row->begin : tensor->end - tensor->begin;
 }
 
 bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
@@ -174,13 +191,12 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 /* ── Saving ── */
 
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
-    sfti_converted *row = &c->rows[i];
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
-    sft_part part = sft_part_of(row->tensor, from);
-    if (row->fate != SFT_CONVERT_CAST) return part;
+    sft_part part = sft_part_of(sft_set_tensor(c->set, i), from);
+    if (c->rows[i].fate != SFT_CONVERT_CAST) return part;
     part.spec.dtype = c->to;
-    part.source = &row->source;
-    part.begin = 0;
+    part.source = &c->source;
+    part.begin = c->rows[i].begin;
     return part;
 }
 
@@ -190,22 +206,28 @@ static sft_plan_options plan_options_of(const sft_conversion *c) {
     plan.align = c->options.align;
     plan.level = SFT_LEVEL_COMPAT; /* what could be read can be written */
     plan.alloc = c->options.alloc;
+    plan.pair_at = converted_pair;
+    plan.pair_ctx = c;
     return plan;
 }
 
-/* Parts of all tensors, and for a set (shard_of not NULL) the shard of each among those that
- * hold any. */
 static sft_code converted_parts(const sft_conversion *c, sfti_arena *work, sft_part **parts,
-                           uint32_t **shard_of, uint32_t *shards, sft_error *err) {
+                                sft_error *err) {
     *parts = sfti_arena_array(work, c->count, sizeof **parts);
+    if (!*parts) return sfti_fail_memory(err, c->count * sizeof **parts);
+    for (size_t i = 0; i < c->count; i++) (*parts)[i] = part_of_row(c, i);
+    return SFT_OK;
+}
+
+/* The shard of each tensor among those that hold any. */
+static sft_code converted_shards(const sft_conversion *c, sfti_arena *work, uint32_t **shard_of,
+                                 uint32_t *shards, sft_error *err) {
     *shard_of = sfti_arena_array(work, c->count, sizeof **shard_of);
-    if (!*parts || !*shard_of) return sfti_fail_memory(err, c->count * sizeof **parts);
+    if (!*shard_of) return sfti_fail_memory(err, c->count * sizeof **shard_of);
     *shards = 0;
     for (size_t i = 0; i < c->count; i++) {
-        bool first = i == 0 || sft_set_tensor_shard(c->set, i)
-                                   != sft_set_tensor_shard(c->set, i - 1);
-        (*parts)[i] = part_of_row(c, i);
-        *shards += first;
+        size_t shard = sft_set_tensor_shard(c->set, i);
+        *shards += i == 0 || shard != sft_set_tensor_shard(c->set, i - 1);
         (*shard_of)[i] = *shards - 1;
     }
     if (*shards == 0) *shards = 1;
@@ -218,14 +240,12 @@ sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sf
     sfti_arena work = { .alloc = c->alloc };
     sft_plan_options plan = plan_options_of(c);
     sft_part *parts;
-    uint32_t *shard_of, shards;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = converted_parts(c, &work, &parts, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
     if (code == SFT_OK)
-        code = sft_save_parts(parts, c->count, c->metadata, c->metadata_count, &plan, sink, &own,
-                              err);
+        code = sft_save_parts(parts, c->count, NULL, c->metadata_count, &plan, sink, &own, err);
     else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
@@ -243,33 +263,34 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     sft_save_set_options own;
     sft_job own_job;
     sft_part *parts;
-    uint32_t *shard_of, shards;
+    uint32_t *shard_of = NULL, shards = 0;
     sft_code code = converted_take(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
     own.plan = &plan;
     if (own.mode == 0) own.mode = sft_set_output_mode(c->set, NULL);
-    if (code == SFT_OK) code = converted_parts(c, &work, &parts, &shard_of, &shards, err);
+    if (code == SFT_OK) code = converted_parts(c, &work, &parts, err);
+    if (code == SFT_OK) code = converted_shards(c, &work, &shard_of, &shards, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own_job, err);
     if (code == SFT_OK)
-        code = sft_save_set(folder, parts, shard_of, c->count, shards, c->metadata,
-                            c->metadata_count, &own, &own_job, err);
+        code = sft_save_set(folder, parts, shard_of, c->count, shards, NULL, c->metadata_count,
+                            &own, &own_job, err);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
 }
 
+static sft_pair shard_pair(const void *file, size_t i) {
+    return sft_file_metadata_at(file, i);
+}
+
 static sft_code shard_parts(const sft_conversion *c, size_t shard, sfti_arena *work,
-                            sft_part **parts, size_t *count, sft_pair **metadata,
-                            sft_error *err) {
-    const sft_file *file = sft_set_shard(c->set, shard);
-    size_t pairs = sft_file_metadata_count(file);
+                            sft_part **parts, size_t *count, sft_error *err) {
+    size_t most = sft_file_count(sft_set_shard(c->set, shard));
     *count = 0;
-    *parts = sfti_arena_array(work, sft_file_count(file), sizeof **parts);
-    *metadata = sfti_arena_array(work, pairs, sizeof **metadata);
-    if (!*parts || !*metadata) return sfti_fail_memory(err, pairs * sizeof **metadata);
+    *parts = sfti_arena_array(work, most, sizeof **parts);
+    if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
     for (size_t i = 0; i < c->count; i++)
         if (sft_set_tensor_shard(c->set, i) == shard) (*parts)[(*count)++] = part_of_row(c, i);
-    for (size_t i = 0; i < pairs; i++) (*metadata)[i] = sft_file_metadata_at(file, i);
     return SFT_OK;
 }
 
@@ -280,7 +301,6 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     sft_plan_options plan = plan_options_of(c);
     const sft_file *file = sft_set_shard(c->set, shard);
     sft_part *parts;
-    sft_pair *metadata;
     size_t count;
     if (!file) {
         sft_sink_abandon(&sink);
@@ -288,13 +308,15 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
                          "expected a shard of the set, found a higher number");
     }
     plan.has_metadata = sft_file_has_metadata(file);
+    plan.pair_at = shard_pair;
+    plan.pair_ctx = file;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = shard_parts(c, shard, &work, &parts, &count, &metadata, err);
+    if (code == SFT_OK) code = shard_parts(c, shard, &work, &parts, &count, err);
     if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
     if (code == SFT_OK)
-        code = sft_save_parts(parts, count, metadata, sft_file_metadata_count(file), &plan, sink,
-                              &own, err);
+        code = sft_save_parts(parts, count, NULL, sft_file_metadata_count(file), &plan, sink, &own,
+                              err);
     else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);

@@ -10,20 +10,25 @@
 
 #define SFTI_CONVERT_FATES 5
 
+/* What becomes of one tensor of the set. Cast bytes of all tensors are one source, in which
+ * those of this one are [begin, begin of the next row). */
 typedef struct sfti_converted {
-    sft_convert_fate fate;
+    uint64_t begin;
+    uint8_t fate; /* sft_convert_fate */
     bool overruled;
-    const sft_tensor *tensor, *partner;
-    const sft_file *file;
-    uint64_t elements, bytes; /* afterwards */
-    sft_source source;        /* of cast bytes; ctx is the conversion's own */
-    sft_conversion *of;
 } sfti_converted;
 
-/* Cast bytes of one tensor, begun at a multiple of 8 elements. */
+/* The tensor whose cast bytes are being read. */
+typedef struct sfti_convert_now {
+    const sft_tensor *tensor; /* NULL: none yet */
+    const sft_file *file;
+    uint64_t begin;           /* of its bytes in the source */
+    uint64_t elements, bytes; /* afterwards */
+} sfti_convert_now;
+
+/* Cast bytes of that tensor, begun at a multiple of 8 elements. */
 typedef struct sfti_convert_slot {
     sft_conversion *of;
-    const sfti_converted *row;
     uint64_t first;      /* element */
     uint64_t count;      /* elements */
     size_t bytes;        /* of `out`, afterwards */
@@ -39,12 +44,17 @@ typedef struct sfti_convert_crew {
     sfti_convert_slot *slots;  /* 2 * workers */
     uint8_t *rooms;
     size_t rooms_size;
-    const sfti_converted *row; /* being streamed, or NULL */
-    uint64_t at;               /* byte to be handed out next */
+    bool open;                 /* for the tensor of `now` */
+    uint64_t at;               /* its byte to be handed out next */
     uint64_t next;             /* element that no slot has yet */
     size_t count[2];           /* slots in use */
     size_t batch, slot, used;  /* where byte `at` is */
 } sfti_convert_crew;
+
+/* Metadata pair `pair` of a shard. */
+typedef struct sfti_convert_pick {
+    uint32_t shard, pair;
+} sfti_convert_pick;
 
 struct sft_conversion {
     sfti_arena arena;
@@ -53,21 +63,23 @@ struct sft_conversion {
     sft_dtype to;
     sft_convert_options options;
     size_t count;
-    sfti_converted *rows;   /* of the set's tensors */
+    sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
+    sft_source source;      /* of all cast bytes */
     sft_source *files;      /* of the shards */
-    sft_pair *metadata;
+    sfti_convert_pick *picks; /* metadata of several shards; NULL: that of the only one */
     size_t metadata_count;
     bool has_metadata;
     uint64_t fates[SFTI_CONVERT_FATES]; /* tensors of each */
     uint64_t bytes_before, bytes_after;
     sfti_cast_kit kit;
-    sfti_cast cast;               /* of cast_row's dtype */
-    const sfti_converted *cast_row;
+    sfti_cast cast;               /* of the dtype of `now` */
+    sfti_convert_now now;
     uint8_t *in;                  /* room of the calling thread, while it saves */
     sfti_convert_crew crew;
 };
 
-/* Of a row's source; ctx is the row. On the calling thread only. */
+/* Of the source of cast bytes, of one tensor at a time; ctx is the conversion. On the calling
+ * thread only. */
 extern const sft_source_vtable sfti_convert_source;
 
 /* Before anything is read: memory, and threads if there are more than one. End in any case. */

@@ -13,13 +13,13 @@ static uint32_t stream_bits(sft_dtype dtype) {
 /* ── Casting a stretch of a tensor ── */
 
 /* Elements first and on, at most what the room holds, from a multiple of 8. */
-static sft_code cast_piece(const sft_conversion *c, const sfti_converted *row, uint64_t first,
-                           size_t count, uint8_t *in, uint8_t *out, sft_error *err) {
-    const sft_tensor *tensor = row->tensor;
+static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
+                           uint8_t *out, sft_error *err) {
+    const sft_tensor *tensor = c->now.tensor;
     uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
-    sft_code code = sft_read_at(row->file, at, in, bytes, err);
+    sft_code code = sft_read_at(c->now.file, at, in, bytes, err);
     if (code == SFT_OK) {
         uint64_t good = sfti_cast_run(&c->cast, in, out, count);
         if (good == count) return SFT_OK;
@@ -30,12 +30,12 @@ static sft_code cast_piece(const sft_conversion *c, const sfti_converted *row, u
     return code;
 }
 
-static sft_code cast_stretch(const sft_conversion *c, const sfti_converted *row, uint64_t first,
-                             uint64_t count, uint8_t *in, uint8_t *out, sft_error *err) {
-    size_t most = STREAM_IN / stream_bits(row->tensor->dtype) * 8;
+static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t count, uint8_t *in,
+                             uint8_t *out, sft_error *err) {
+    size_t most = STREAM_IN / stream_bits(c->now.tensor->dtype) * 8;
     for (uint64_t done = 0; done < count;) {
         size_t piece = count - done < most ? (size_t)(count - done) : most;
-        sft_code code = cast_piece(c, row, first + done, piece, in,
+        sft_code code = cast_piece(c, first + done, piece, in,
                                    out + (size_t)(done / 8 * stream_bits(c->to)), err);
         if (code != SFT_OK) return code;
         done += piece;
@@ -44,33 +44,33 @@ static sft_code cast_stretch(const sft_conversion *c, const sfti_converted *row,
 }
 
 /* Part of eight elements, by way of a room. */
-static sft_code cast_corner(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
-                            uint8_t *into, size_t len, size_t *done, sft_error *err) {
+static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
+                            size_t *done, sft_error *err) {
     uint8_t eight[64];
     uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
-    uint64_t first = offset / bits * 8, left = row->elements - first;
+    uint64_t first = offset / bits * 8, left = c->now.elements - first;
     size_t skip = (size_t)(offset % bits), have = bits - skip;
-    sft_code code = cast_stretch(c, row, first, left < 8 ? left : 8, c->in, eight, err);
+    sft_code code = cast_stretch(c, first, left < 8 ? left : 8, c->in, eight, err);
     if (code != SFT_OK) return code;
     *done = have < len ? have : len;
     memcpy(into, eight + skip, *done);
     return SFT_OK;
 }
 
-static sft_code read_alone(const sft_conversion *c, const sfti_converted *row, uint64_t offset,
-                           uint8_t *into, size_t len, sft_error *err) {
+static sft_code read_alone(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
+                           sft_error *err) {
     uint32_t bits = stream_bits(c->to);
     for (size_t done = 0; done < len;) {
         uint64_t at = offset + done;
         size_t left = len - done, part = left - left % bits;
         sft_code code;
-        if (at % bits == 0 && at + left == row->bytes) part = left;
+        if (at % bits == 0 && at + left == c->now.bytes) part = left;
         if (at % bits != 0 || part == 0) {
-            code = cast_corner(c, row, at, into + done, left, &part, err);
+            code = cast_corner(c, at, into + done, left, &part, err);
         } else {
             uint64_t first = at / bits * 8, count = (uint64_t)part / bits * 8;
-            if (at + part == row->bytes) count = row->elements - first;
-            code = cast_stretch(c, row, first, count, c->in, into + done, err);
+            if (at + part == c->now.bytes) count = c->now.elements - first;
+            code = cast_stretch(c, first, count, c->in, into + done, err);
         }
         if (code != SFT_OK) return code;
         done += part;
@@ -82,8 +82,7 @@ static sft_code read_alone(const sft_conversion *c, const sfti_converted *row, u
 
 static void run_slot(void *ctx) {
     sfti_convert_slot *slot = ctx;
-    (void)cast_stretch(slot->of, slot->row, slot->first, slot->count, slot->in, slot->out,
-                       &slot->err);
+    (void)cast_stretch(slot->of, slot->first, slot->count, slot->in, slot->out, &slot->err);
 }
 
 static void join_batch(sfti_convert_crew *crew, size_t batch) {
@@ -100,10 +99,9 @@ static void start_batch(sft_conversion *c, size_t batch) {
     sfti_convert_crew *crew = &c->crew;
     uint64_t most = STREAM_OUT / stream_bits(c->to) * 8;
     crew->count[batch] = 0;
-    while (crew->count[batch] < crew->workers && crew->next < crew->row->elements) {
+    while (crew->count[batch] < crew->workers && crew->next < c->now.elements) {
         sfti_convert_slot *slot = &crew->slots[batch * crew->workers + crew->count[batch]++];
-        uint64_t left = crew->row->elements - crew->next;
-        slot->row = crew->row;
+        uint64_t left = c->now.elements - crew->next;
         slot->first = crew->next;
         slot->count = left < most ? left : most;
         slot->bytes = (size_t)(slot->count * stream_bits(c->to) / 8);
@@ -118,7 +116,7 @@ static void crew_rest(sfti_convert_crew *crew) {
     join_batch(crew, 0);
     join_batch(crew, 1);
     crew->count[0] = crew->count[1] = 0;
-    crew->row = NULL;
+    crew->open = false;
 }
 
 static void crew_turn(sft_conversion *c, size_t batch) {
@@ -129,8 +127,8 @@ static void crew_turn(sft_conversion *c, size_t batch) {
     start_batch(c, batch ^ 1);
 }
 
-static void crew_open(sft_conversion *c, const sfti_converted *row) {
-    c->crew.row = row;
+static void crew_open(sft_conversion *c) {
+    c->crew.open = true;
     c->crew.at = c->crew.next = 0;
     start_batch(c, 0);
     crew_turn(c, 0);
@@ -160,28 +158,45 @@ static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_err
 
 /* ── The source ── */
 
-static void choose_cast(sft_conversion *c, const sfti_converted *row) {
-    if (c->cast_row == row) return;
+/* The row with this byte: the last that begins no later, for those without bytes begin where
+ * the next one does. */
+static size_t row_at(const sft_conversion *c, uint64_t offset) {
+    size_t low = 0, high = c->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (c->rows[middle].begin <= offset) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+static void choose_tensor(sft_conversion *c, uint64_t offset) {
+    sfti_convert_now *now = &c->now;
+    if (now->tensor && offset >= now->begin && offset - now->begin < now->bytes) return;
+    size_t i = row_at(c, offset);
     crew_rest(&c->crew);
-    sfti_cast_begin(&c->cast, &c->kit, row->tensor->dtype, c->to, c->options.saturate);
-    c->cast_row = row;
+    now->tensor = sft_set_tensor(c->set, i);
+    now->file = sft_set_shard(c->set, sft_set_tensor_shard(c->set, i));
+    now->begin = c->rows[i].begin;
+    const sft_tensor *tensor = now->tensor;
+    if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))
+        now->bytes = 0; /* never: it was decided upon */
+    sfti_cast_begin(&c->cast, &c->kit, now->tensor->dtype, c->to, c->options.saturate);
 }
 
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
-    const sfti_converted *row = ctx;
-    sft_conversion *c = row->of;
-    uint64_t left = offset < row->bytes ? row->bytes - offset : 0;
+    sft_conversion *c = ctx;
+    choose_tensor(c, offset);
+    uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
-    choose_cast(c, row);
-    if (offset == 0 && c->crew.workers > 0 && row->bytes > STREAM_OUT) {
+    if (at == 0 && c->crew.workers > 0 && c->now.bytes > STREAM_OUT) {
         crew_rest(&c->crew);
-        crew_open(c, row);
+        crew_open(c);
     }
-    bool ahead = c->crew.row == row && c->crew.at == offset;
-    sft_code code = ahead ? read_ahead(c, into, len, err)
-                          : read_alone(c, row, offset, into, len, err);
+    bool ahead = c->crew.open && c->crew.at == at;
+    sft_code code = ahead ? read_ahead(c, into, len, err) : read_alone(c, at, into, len, err);
     if (code == SFT_OK) *got = len;
     return code;
 }
@@ -212,7 +227,7 @@ sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *er
     size_t threads = job->threads ? job->threads : os_cpu_count();
     if (threads > STREAM_WORKERS) threads = STREAM_WORKERS;
     if (threads == 0) threads = 1;
-    c->cast_row = NULL;
+    c->now.tensor = NULL;
     c->in = sfti_take(&c->alloc, STREAM_IN);
     if (!c->in) return sfti_fail_memory(err, STREAM_IN);
     return crew_begin(c, threads > 1 ? threads : 0, err);

@@ -1,7 +1,10 @@
-/* What the parts of a dataset say to one another. */
+/* What all parts of a dataset share: options, columns, names, receipts, the storage. Above it are
+ * arrow/ (columns as Arrow has them), write/ (rows into shards), read/ (manifest, headers, index),
+ * commit/ (receipts into a manifest) and, over all of them, maintain/ (verify, gc, compact). */
 #ifndef SFTI_DATASET_H
 #define SFTI_DATASET_H
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/vtable.h"
 #include "safetensors_dataset.h"
@@ -18,14 +21,14 @@
 
 typedef enum sfti_tail { SFTI_TAIL_WRITE, SFTI_TAIL_DROP, SFTI_TAIL_PAD } sfti_tail;
 
-/* A column's wish: its dtype, or its shape per sample. */
-typedef struct sfti_ds_wish {
+/* What the options say of a column: its dtype, or its shape per sample. */
+typedef struct sfti_ds_override {
     sft_span column; /* empty: of all columns */
     bool has_dtype, has_shape;
     sft_dtype dtype;
     uint32_t rank;
     const uint64_t *shape;
-} sfti_ds_wish;
+} sfti_ds_override;
 
 struct sft_dataset_options {
     sft_allocator alloc;
@@ -35,8 +38,8 @@ struct sft_dataset_options {
     sft_span name_col, separator;
     const sft_span *columns; /* as listed; none: all */
     size_t column_count;
-    const sfti_ds_wish *wishes;
-    size_t wish_count;
+    const sfti_ds_override *overrides;
+    size_t override_count;
     bool last_win, index, truncate, single;
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
@@ -80,14 +83,17 @@ sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
+/* The digits that a text begins with, `least` at least: their number, and the text behind them. */
+bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
 /* Whether a name is of that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
-/* The index of a job's dataset, moved aside: "_job-<uuid>-index" */
+/* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
-/* The index that a commit replaces, in its job's folder until the commit is done. */
-#define SFTI_JOB_REPLACED "replaced-index"
+/* "[3, 4]", cut to fit. For messages. */
+#define SFTI_SHAPE_TEXT 80
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]);
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
@@ -115,64 +121,13 @@ typedef struct sfti_ds_receipt {
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *receipt, sft_span job,
                                sft_buffer *out, sft_error *err); /* one object, appended */
+/* "dtype" and "shape" of a column, each null where it is not one for all rows. */
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
+/* "columns": an object with one of these for each. */
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
 /* An array of them; all of the given job, else SFT_DATASET_RECEIPT. */
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err);
-
-/* ── manifest.c ── */
-
-typedef struct sfti_ds_shard {
-    sft_dataset_shard facts; /* strings with NUL, from the arena */
-    bool known;              /* the manifest tells more than the connector's three fields */
-} sfti_ds_shard;
-
-typedef struct sfti_ds_entry { /* one key of `schema` */
-    sft_span key;
-    sft_span dtype; /* as spelled: a connector may know others */
-    uint32_t rank;
-    const uint64_t *shape;
-} sfti_ds_entry;
-
-typedef struct sfti_ds_manifest {
-    sft_span text;
-    size_t ahead; /* commits that SFTI_DATASET_MANIFEST does not have yet */
-    bool ours; /* has a generator that is libsafetensors */
-    sft_span generator;
-    char commit[37]; /* empty when there is none */
-    char row_order[37]; /* after compactions: the commit whose rows these are, in its order */
-    uint64_t version;
-    sft_dataset_mode mode; /* 0: not told */
-    uint64_t batch_size;
-    sft_span name_col, separator, tail;
-    sft_span index; /* file name; data NULL: null or absent */
-    uint64_t total_samples, total_valid, total_bytes;
-    uint64_t keep_until; /* seconds since 1970: gc leaves replaced shards till then; 0: none */
-    uint64_t dropped;    /* rows that tails were, with tail_strategy=drop */
-    size_t shard_count;
-    sfti_ds_shard *shards; /* sorted by name */
-    bool has_schema;
-    size_t entry_count;
-    sfti_ds_entry *entries;
-    size_t column_count;
-    sfti_ds_column *columns; /* name, has_dtype, dtype, has_shape, rank, shape */
-} sfti_ds_manifest;
-
-/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is refused. */
-sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
-                                sft_error *err);
-sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
-                                sft_error *err);
-
-/* Whether a shard of this name is among the manifest's, by halving. */
-bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
-/* For sfti_sort over an array of sfti_ds_shard. */
-int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
-int sfti_ds_by_sample(const void *shards, uint32_t a, uint32_t b);
-
-/* ── dataset.c ── */
-
-const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
-const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 
 /* ── store.c: small conveniences over sft_storage ── */
 
@@ -194,133 +149,15 @@ sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 
-/* ── manifest_latest.c ── */
-
-#define SFTI_MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
-#define SFTI_COMMIT_FILE ".dataset_manifest.commit-"
-#define SFTI_COMMIT_FILE_NAME 64
-#define SFTI_COMMIT_FILE_S 3600 /* a commit file stays at least this long */
-
-/* The manifest that is in force. SFT_MANIFEST_MISSING. */
-sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
-                               sfti_ds_manifest *out, sft_error *err);
-/* The same; *seen: whether the manifest of this commit is among those that were followed. */
-sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
-                               const char *commit, sfti_ds_manifest *out, bool *seen,
-                               sft_error *err);
-/* Of one commit file. SFT_NOT_FOUND. */
-sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
-                             sfti_ds_manifest *out, sft_error *err);
-/* Name of the file by which one commit alone can follow a manifest of these bytes (data NULL:
- * none) and version. */
-sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
-                             char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
-/* Whether a name is one of those, and its number. */
-bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
-
-/* ── manifest_swap.c: one manifest in place of another, on condition ── */
-
-/* What keeps another commit from coming between reading a manifest and replacing it. */
-typedef enum sfti_ds_guard {
-    SFTI_GUARD_NOTHING, /* the caller vouches that there is one writer */
-    SFTI_GUARD_LOCK,
-    SFTI_GUARD_NUMBER, /* numbered commit files */
-    SFTI_GUARD_PUT_IF
-} sfti_ds_guard;
-
-typedef struct sfti_ds_swap {
-    const sft_storage *storage;
-    sft_allocator alloc;
-    bool single, locked;
-    sfti_ds_guard guard;
-    char tag[SFT_STORED_TAG]; /* PUT_IF: the state that was read */
-    char file[SFTI_COMMIT_FILE_NAME]; /* NUMBER */
-    /* given by the caller before the claim */
-    sft_span old; /* bytes of the manifest that was read; data NULL: there was none */
-    uint64_t old_version;
-    sft_span text;      /* of the new one */
-    const char *commit; /* its commit */
-    const char *shard;  /* name of one of its new shards, or NULL */
-    const char *folder; /* of the job; "" where nothing is moved */
-} sfti_ds_swap;
-
-typedef enum sfti_ds_outcome {
-    SFTI_SWAP_FAILED, /* the old manifest, or another's */
-    SFTI_SWAP_DONE,
-    SFTI_SWAP_UNKNOWN
-} sfti_ds_outcome;
-
-/* Whether the storage can keep commits apart at all: SFT_DATASET_UNGUARDED, before anything is
- * written. */
-sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error *err);
-/* Before the manifest is read: take the lock, or see what there is instead. */
-sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
-void sfti_ds_guard_drop(sfti_ds_swap *swap);
-/* Read the manifest again: SFT_DATASET_CHANGED if it is not the old one. NUMBER: and make the
- * commit file, which is the commit point. *outcome as for the put. */
-sft_code sfti_ds_swap_claim(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
-/* Put the new manifest. A put that fails may have been done all the same: see *outcome. */
-sft_code sfti_ds_swap_put(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
-/* What is in force now. */
-sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *swap, sft_code failed);
-/* Whether no other commit has followed: then an index that is there is not another's. */
-bool sfti_ds_swap_last(const sfti_ds_swap *swap);
-/* Remove commit files that are out of date. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *swap, uint64_t version, sft_error *err);
-
 /* ── job_folder.c ── */
 
 /* Remove what is ours in a job's folder, then the folder unless something is left: *kept counts
  * the others' files. NULL: not asked. */
 sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
                             sft_error *err);
+/* Whether a name is one of a manifest that is not whole yet. */
+bool sfti_ds_is_temporary(sft_span name);
 /* Whether a file in such a folder is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);
-
-/* ── index_look.c: what an index tells of itself ── */
-
-#define SFTI_INDEX_COLUMNS 15u /* tensor_key, file_name, shape, dtype */
-
-typedef struct sfti_ds_index {
-    bool has_rows;
-    uint64_t rows;
-    unsigned columns;     /* bits: those of the four that are there */
-    sft_span commit;      /* data NULL: it tells none */
-    sft_span first, last; /* least and greatest file_name; data NULL: not told */
-} sfti_ds_index;
-
-/* Of a Parquet file, by its footer. SFT_DATASET_SHARD when it is none. Texts from the arena. */
-sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
-                            sfti_ds_index *out, sft_error *err);
-
-/* ── merge.c: all headers as one sorted list ── */
-
-typedef struct sfti_ds_row {
-    sft_span key;     /* valid until the next row */
-    uint32_t source;  /* number of the shard given */
-    sft_dtype dtype;
-    uint32_t rank;
-    const uint64_t *shape;
-    uint64_t begin, end; /* absolute in the file */
-    bool shadowed;       /* a later source, in the order given, has the same key */
-    uint32_t winner;     /* the last source with this key */
-} sfti_ds_row;
-
-typedef struct sfti_ds_source {
-    const char *stored; /* name in the storage */
-    const char *name;   /* final name, by which rows of one key are sorted */
-} sfti_ds_source;
-
-typedef struct sfti_ds_merge sfti_ds_merge;
-
-/* Sources in ascending order of precedence. Reads headers piece by piece: a shard whose keys
- * stand in ascending order within each dtype (as ours do) costs a buffer of 64 KiB for each
- * such stretch; another one its header in memory. Rows by key, then name. */
-sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
-                            size_t count, const sft_allocator *alloc, const sft_job *job,
-                            sfti_ds_merge **out, sft_error *err);
-/* *row NULL at the end. */
-sft_code sfti_ds_merge_next(sfti_ds_merge *merge, const sfti_ds_row **row, sft_error *err);
-void sfti_ds_merge_close(sfti_ds_merge *merge);
 
 #endif

@@ -23,8 +23,7 @@ static sft_span job_temporary(sft_span name) {
 }
 
 static bool job_named(sft_span name) {
-    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST,
-                                         SFTI_JOB_REPLACED };
+    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST };
     uint64_t file, shard;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sft_span_equal(name, sft_span_cstr(names[i]))) return true;
@@ -35,6 +34,11 @@ static bool job_named(sft_span name) {
 static bool job_sparks(sft_span name) {
     return job_ends(name, ".parquet") || job_ends(name, ".crc") ||
            (name.len && name.data[0] == '_');
+}
+
+bool sfti_ds_is_temporary(sft_span name) {
+    sft_span of = job_temporary(name);
+    return of.data != name.data && sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST));
 }
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,17 +28,16 @@ static bool name_uuid(const char *text) {
     return true;
 }
 
-/* At least `least` digits and what stands behind them. */
-static bool name_digits(sft_span *text, size_t least, char behind, uint64_t *out) {
+bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;
     for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
         if (!sfti_mul(value, 10, &value) ||
             !sfti_add(value, (uint64_t)(text->data[i] - '0'), &value))
             return false;
-    if (i < least || i == text->len || text->data[i] != behind) return false;
+    if (i < least) return false;
     *out = value;
-    *text = (sft_span){ text->data + i + 1, text->len - i - 1 };
+    *text = (sft_span){ text->data + i, text->len - i };
     return true;
 }
 
@@ -49,9 +48,14 @@ static bool name_starts(sft_span *text, const char *with) {
     return true;
 }
 
+/* Digits, and a dash behind them. */
+static bool shard_digits(sft_span *text, size_t least, uint64_t *out) {
+    return sfti_ds_digits(text, least, out) && name_starts(text, "-");
+}
+
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && name_digits(&name, 5, '-', file) &&
-           name_digits(&name, 4, '-', shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+    return name_starts(&name, PART) && shard_digits(&name, 5, file) &&
+           shard_digits(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
 }
 
@@ -63,11 +67,8 @@ bool sfti_ds_is_job(sft_span name) {
 
 sft_code sfti_ds_uuid(char out[37], sft_error *err) {
     uint8_t b[16];
-    char why[128];
     int failed = os_random(b, sizeof b);
-    if (failed)
-        return sfti_fail_os(err, SFT_IO_READ, failed, os_error_text(failed, why, sizeof why),
-                            "get random bytes");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
     (void)snprintf(out, 37,
@@ -80,11 +81,10 @@ sft_code sfti_ds_uuid(char out[37], sft_error *err) {
 /* "<uuid>:<number>" */
 sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     uint64_t first = 0;
+    sft_span rest = { NULL, 0 };
     bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
-    for (size_t i = UUID_LEN + 1; good && i < text.len; i++)
-        good = text.data[i] >= '0' && text.data[i] <= '9' && sfti_mul(first, 10, &first) &&
-               sfti_add(first, (uint64_t)(text.data[i] - '0'), &first);
-    if (!good)
+    if (good) rest = (sft_span){ text.data + UUID_LEN + 1, text.len - UUID_LEN - 1 };
+    if (!good || !sfti_ds_digits(&rest, 1, &first) || rest.len)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected the text of sft_commit_job, found \"%.*s\"",
                          (int)(text.len < 60 ? text.len : 60), text.data);
@@ -92,4 +92,14 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     out->uuid[UUID_LEN] = '\0';
     out->first = first;
     return SFT_OK;
+}
+
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]) {
+    size_t at = 1;
+    room[0] = '[';
+    for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
+        at += (size_t)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
+                               (unsigned long long)shape[i]);
+    (void)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s",
+                   at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
 }

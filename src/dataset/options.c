@@ -15,16 +15,16 @@
 
 /* ── Values ── */
 
-typedef struct option_reading {
+typedef struct option_reader {
     sft_dataset_options *out;
     sft_span name, value;
-    sfti_ds_wish *wishes;
+    sfti_ds_override *overrides;
     sft_error *err;
-} option_reading;
+} option_reader;
 
-typedef sft_code (*option_take)(option_reading *r);
+typedef sft_code (*option_take)(option_reader *r);
 
-static sft_code option_wrong(const option_reading *r, const char *expected) {
+static sft_code option_wrong(const option_reader *r, const char *expected) {
     return sfti_fail(r->err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
                      "option %.*s: expected %s, found \"%.*s\"", (int)r->name.len, r->name.data,
                      expected, (int)(r->value.len < 100 ? r->value.len : 100), r->value.data);
@@ -51,7 +51,7 @@ static bool option_number(sft_span text, uint64_t *out) {
     return true;
 }
 
-static sft_code option_flag(option_reading *r, bool *out) {
+static sft_code option_flag(option_reader *r, bool *out) {
     if (!option_is(r->value, "true") && !option_is(r->value, "false"))
         return option_wrong(r, "true or false");
     *out = option_is(r->value, "true");
@@ -65,25 +65,25 @@ static sft_span option_trim(sft_span text) {
     return text;
 }
 
-static sft_code option_batch_size(option_reading *r) {
+static sft_code option_batch_size(option_reader *r) {
     if (!option_number(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
         r->out->batch_size > INT64_MAX)
         return option_wrong(r, "a number of rows from 1 on");
     return SFT_OK;
 }
 
-static sft_code option_name_col(option_reading *r) {
+static sft_code option_name_col(option_reader *r) {
     r->out->name_col = r->value;
     return SFT_OK;
 }
 
-static sft_code option_separator(option_reading *r) {
+static sft_code option_separator(option_reader *r) {
     r->out->separator = r->value;
     return SFT_OK;
 }
 
 /* Names in a JSON list. names: has room for one more than there are commas. */
-static sft_code columns_listed(option_reading *r, sft_span *names, size_t *count) {
+static sft_code columns_listed(option_reader *r, sft_span *names, size_t *count) {
     sfti_json json;
     sfti_json_begin(&json, r->value.data, r->value.len);
     sfti_json_next(&json);
@@ -95,7 +95,7 @@ static sft_code columns_listed(option_reading *r, sft_span *names, size_t *count
     return SFT_OK;
 }
 
-static void columns_split(option_reading *r, sft_span *names, size_t *count) {
+static void columns_split(option_reader *r, sft_span *names, size_t *count) {
     for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         sft_span one = { at, (size_t)((comma ? comma : end) - at) };
@@ -105,7 +105,7 @@ static void columns_split(option_reading *r, sft_span *names, size_t *count) {
     }
 }
 
-static sft_code option_columns(option_reading *r) {
+static sft_code option_columns(option_reader *r) {
     size_t most = 1, count = 0;
     for (size_t i = 0; i < r->value.len; i++) most += r->value.data[i] == ',';
     sft_span *names = sfti_arena_array(&r->out->arena, most, sizeof *names);
@@ -124,18 +124,18 @@ static sft_code option_columns(option_reading *r) {
     return SFT_OK;
 }
 
-static sft_code option_duplicates(option_reading *r) {
+static sft_code option_duplicates(option_reader *r) {
     r->out->last_win = option_is(r->value, "lastWin");
     if (!r->out->last_win && !option_is(r->value, "fail"))
         return option_wrong(r, "fail or lastWin");
     return SFT_OK;
 }
 
-static sft_code option_single(option_reading *r) { return option_flag(r, &r->out->single); }
+static sft_code option_single(option_reader *r) { return option_flag(r, &r->out->single); }
 
-static sft_code option_index(option_reading *r) { return option_flag(r, &r->out->index); }
+static sft_code option_index(option_reader *r) { return option_flag(r, &r->out->index); }
 
-static sft_code option_shard_size(option_reading *r) {
+static sft_code option_shard_size(option_reader *r) {
     uint64_t mib = 0;
     if (!option_number(r->value, &mib) || mib < 50 || mib > 1000)
         return option_wrong(r, "MiB from 50 to 1000");
@@ -143,7 +143,7 @@ static sft_code option_shard_size(option_reading *r) {
     return SFT_OK;
 }
 
-static sft_code option_tail(option_reading *r) {
+static sft_code option_tail(option_reader *r) {
     static const char *const words[] = { "write", "drop", "pad" };
     for (unsigned i = 0; i < 3; i++)
         if (option_is(r->value, words[i])) {
@@ -153,39 +153,40 @@ static sft_code option_tail(option_reading *r) {
     return option_wrong(r, "write, drop or pad");
 }
 
-static sft_code option_rounding(option_reading *r) {
+static sft_code option_rounding(option_reader *r) {
     r->out->truncate = option_is(r->value, "truncate");
     if (!r->out->truncate && !option_is(r->value, "nearest"))
         return option_wrong(r, "nearest or truncate");
     return SFT_OK;
 }
 
-static sft_code option_keep_old(option_reading *r) {
+static sft_code option_keep_old(option_reader *r) {
     if (!option_number(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
     return SFT_OK;
 }
 
 /* ── dtype and shapes: one value, or a JSON object of them ── */
 
-static sfti_ds_wish *wish_of(option_reading *r, sft_span column) {
+static sfti_ds_override *override_of(option_reader *r, sft_span column) {
     sft_dataset_options *o = r->out;
-    for (size_t i = 0; i < o->wish_count; i++)
-        if (sft_span_equal(r->wishes[i].column, column)) return &r->wishes[i];
-    sfti_ds_wish *wish = &r->wishes[o->wish_count++];
-    memset(wish, 0, sizeof *wish);
-    wish->column = column;
-    return wish;
+    for (size_t i = 0; i < o->override_count; i++)
+        if (sft_span_equal(r->overrides[i].column, column)) return &r->overrides[i];
+    sfti_ds_override *override = &r->overrides[o->override_count++];
+    memset(override, 0, sizeof *override);
+    override->column = column;
+    return override;
 }
 
 /* Wishes of both options stand in one array, for an option comes only once. */
-static sft_code wishes_room(option_reading *r, size_t more) {
-    size_t count = r->out->wish_count + more;
+static sft_code overrides_room(option_reader *r, size_t more) {
+    size_t count = r->out->override_count + more;
     if (count > WISHES_MOST) return option_wrong(r, "fewer columns");
-    sfti_ds_wish *all = sfti_arena_array(&r->out->arena, count, sizeof *all);
+    sfti_ds_override *all = sfti_arena_array(&r->out->arena, count, sizeof *all);
     if (!all) return sfti_fail_memory(r->err, count * sizeof *all);
-    if (r->out->wish_count) memcpy(all, r->out->wishes, r->out->wish_count * sizeof *all);
-    r->wishes = all;
-    r->out->wishes = all;
+    if (r->out->override_count)
+        memcpy(all, r->out->overrides, r->out->override_count * sizeof *all);
+    r->overrides = all;
+    r->out->overrides = all;
     return SFT_OK;
 }
 
@@ -198,17 +199,17 @@ static bool option_dtype_name(sft_span text, sft_dtype *out) {
     return false;
 }
 
-static sft_code wish_dtype(option_reading *r, sfti_json *json, sfti_ds_wish *wish) {
+static sft_code override_dtype(option_reader *r, sfti_json *json, sfti_ds_override *override) {
     sft_span name = json->type == SFTI_JSON_STRING ? sfti_json_string(json, &r->out->arena)
                                                    : json->text;
-    wish->has_dtype = true;
+    override->has_dtype = true;
     if (!name.data) return sfti_fail_memory(r->err, json->text.len);
-    if (json->type != SFTI_JSON_STRING || !option_dtype_name(name, &wish->dtype))
+    if (json->type != SFTI_JSON_STRING || !option_dtype_name(name, &override->dtype))
         return option_wrong(r, "names of dtypes, as {\"column\": \"F32\"}");
     return SFT_OK;
 }
 
-static sft_code wish_shape(option_reading *r, sfti_json *json, sfti_ds_wish *wish) {
+static sft_code override_shape(option_reader *r, sfti_json *json, sfti_ds_override *override) {
     uint64_t dims[SFT_MAX_RANK];
     uint32_t rank = 0;
     bool array = json->type == SFTI_JSON_ARRAY;
@@ -219,15 +220,15 @@ static sft_code wish_shape(option_reading *r, sfti_json *json, sfti_ds_wish *wis
     uint64_t *shape = sfti_arena_array(&r->out->arena, rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(r->err, rank * sizeof *shape);
     memcpy(shape, dims, rank * sizeof *shape);
-    wish->has_shape = true;
-    wish->rank = rank;
-    wish->shape = shape;
+    override->has_shape = true;
+    override->rank = rank;
+    override->shape = shape;
     return SFT_OK;
 }
 
-typedef sft_code (*wish_take)(option_reading *r, sfti_json *json, sfti_ds_wish *wish);
+typedef sft_code (*override_take_fn)(option_reader *r, sfti_json *json, sfti_ds_override *override);
 
-static size_t wishes_count(sft_span text) {
+static size_t overrides_count(sft_span text) {
     sfti_json json;
     size_t count = 0;
     sfti_json_begin(&json, text.data, text.len);
@@ -240,9 +241,9 @@ static size_t wishes_count(sft_span text) {
     return count;
 }
 
-static sft_code wishes_take(option_reading *r, wish_take take, const char *expected) {
+static sft_code overrides_take(option_reader *r, override_take_fn take, const char *expected) {
     sfti_json json;
-    sft_code code = wishes_room(r, wishes_count(r->value));
+    sft_code code = overrides_room(r, overrides_count(r->value));
     if (code) return code;
     sfti_json_begin(&json, r->value.data, r->value.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return option_wrong(r, expected);
@@ -250,7 +251,7 @@ static sft_code wishes_take(option_reading *r, wish_take take, const char *expec
         sft_span column = sfti_json_string(&json, &r->out->arena);
         if (!column.data) return sfti_fail_memory(r->err, json.text.len);
         sfti_json_next(&json);
-        code = take(r, &json, wish_of(r, column));
+        code = take(r, &json, override_of(r, column));
     }
     if (code) return code;
     if (json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END)
@@ -258,24 +259,24 @@ static sft_code wishes_take(option_reading *r, wish_take take, const char *expec
     return SFT_OK;
 }
 
-static sft_code option_dtype(option_reading *r) {
+static sft_code option_dtype(option_reader *r) {
     sft_dtype dtype;
     sft_span none = { "", 0 };
     sft_span value = option_trim(r->value);
     if (value.len && value.data[0] == '{')
-        return wishes_take(r, wish_dtype, "a dtype, or a JSON object of column and dtype");
+        return overrides_take(r, override_dtype, "a dtype, or a JSON object of column and dtype");
     if (!option_dtype_name(value, &dtype))
         return option_wrong(r, "a dtype (F32, BF16, I64, …), or {\"column\": \"F32\"}");
-    sft_code code = wishes_room(r, 1);
+    sft_code code = overrides_room(r, 1);
     if (code) return code;
-    sfti_ds_wish *wish = wish_of(r, none);
-    wish->has_dtype = true;
-    wish->dtype = dtype;
+    sfti_ds_override *override = override_of(r, none);
+    override->has_dtype = true;
+    override->dtype = dtype;
     return SFT_OK;
 }
 
-static sft_code option_shapes(option_reading *r) {
-    return wishes_take(r, wish_shape, "a JSON object of column and shape per sample");
+static sft_code option_shapes(option_reader *r) {
+    return overrides_take(r, override_shape, "a JSON object of column and shape per sample");
 }
 
 /* ── The table ── */
@@ -387,7 +388,7 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
                              sft_error *err) {
     bool seen[OPTION_COUNT] = { false };
     for (size_t i = 0; i < count; i++) {
-        option_reading r = { o, pairs[i].key, pairs[i].value, NULL, err };
+        option_reader r = { o, pairs[i].key, pairs[i].value, NULL, err };
         size_t at = option_find(pairs[i].key);
         if (at == OPTION_COUNT) return option_unknown(pairs[i].key, err);
         if (seen[at]) return option_wrong(&r, "the option once (case does not matter)");

@@ -1,5 +1,6 @@
 #include "base/error.h"
-#include "base/json.h"
+#include "base/result.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 #include "dataset/dataset.h"
 
@@ -10,25 +11,28 @@
 
 /* ── Writing ── */
 
-static void receipt_uint(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    sfti_json_uint(w, value);
-}
-
-static void receipt_text(sfti_json_writer *w, const char *key, sft_span text) {
-    sfti_json_key(w, key);
-    sfti_json_span(w, text);
-}
-
 static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_open(w, '{');
-    receipt_text(w, "name", c->name);
-    if (c->has_dtype) receipt_text(w, "dtype", sft_span_cstr(sft_dtype_describe(c->dtype)->name));
-    if (c->has_shape) {
-        sfti_json_key(w, "shape");
-        sfti_json_open(w, '[');
-        for (uint32_t i = 0; i < c->rank; i++) sfti_json_uint(w, c->shape[i]);
-        sfti_json_close(w, ']');
+    sfti_json_put_text(w, "name", c->name);
+    if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
+    if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
+    sfti_json_close(w, '}');
+}
+
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
+    sfti_json_put_cstr(w, "dtype", c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
+    if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
+    else sfti_json_put_cstr(w, "shape", NULL);
+}
+
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {
+    sfti_json_key(w, "columns");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < count; i++) {
+        sfti_json_key_span(w, columns[i].name);
+        sfti_json_open(w, '{');
+        sfti_ds_put_column(w, &columns[i]);
+        sfti_json_close(w, '}');
     }
     sfti_json_close(w, '}');
 }
@@ -39,23 +43,23 @@ static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_err
 }
 
 static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_span job) {
-    receipt_text(w, "job", job);
+    sfti_json_put_text(w, "job", job);
     if (!r->name.data) {
-        receipt_uint(w, "partition", r->partition);
-        receipt_uint(w, "dropped", r->dropped);
+        sfti_json_put_uint(w, "partition", r->partition);
+        sfti_json_put_uint(w, "dropped", r->dropped);
         return;
     }
-    receipt_text(w, "name", r->name);
-    receipt_text(w, "stored", r->stored);
-    receipt_uint(w, "partition", r->partition);
-    receipt_uint(w, "shard", r->shard);
-    receipt_uint(w, "bytes", r->bytes);
-    receipt_uint(w, "header_bytes", r->header_bytes);
-    receipt_uint(w, "samples", r->samples);
-    receipt_uint(w, "valid_samples", r->valid_samples);
-    receipt_uint(w, "tensors", r->tensors);
-    receipt_uint(w, "dropped", r->dropped);
-    receipt_text(w, "sha256", sft_span_cstr(r->sha256));
+    sfti_json_put_text(w, "name", r->name);
+    sfti_json_put_text(w, "stored", r->stored);
+    sfti_json_put_uint(w, "partition", r->partition);
+    sfti_json_put_uint(w, "shard", r->shard);
+    sfti_json_put_uint(w, "bytes", r->bytes);
+    sfti_json_put_uint(w, "header_bytes", r->header_bytes);
+    sfti_json_put_uint(w, "samples", r->samples);
+    sfti_json_put_uint(w, "valid_samples", r->valid_samples);
+    sfti_json_put_uint(w, "tensors", r->tensors);
+    sfti_json_put_uint(w, "dropped", r->dropped);
+    sfti_json_put_text(w, "sha256", sft_span_cstr(r->sha256));
 }
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffer *out,
@@ -72,29 +76,26 @@ sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffe
     for (size_t i = 0; i < r->column_count; i++) receipt_column(&w, &r->columns[i]);
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return sft_sink_finish(&sink, err);
-    sft_sink_abandon(&sink);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 /* ── Reading ── */
 
-typedef struct receipt_reading {
+typedef struct receipt_reader {
     sfti_arena *arena;
     sfti_json json;
     sft_span job;
     sft_error *err;
-} receipt_reading;
+} receipt_reader;
 
-static sft_code receipt_wrong(const receipt_reading *r, const char *expected) {
+static sft_code receipt_wrong(const receipt_reader *r, const char *expected) {
     sft_span text = { r->json.begin, (size_t)(r->json.end - r->json.begin) };
     return sfti_fail_at(r->err, SFT_DATASET_RECEIPT, 0, text,
                         r->json.type == SFTI_JSON_ERROR ? r->json.error_at : r->json.start,
                         expected);
 }
 
-static sft_code receipt_string(receipt_reading *r, sft_span *out) {
+static sft_code receipt_string(receipt_reader *r, sft_span *out) {
     if (r->json.type != SFTI_JSON_STRING) return receipt_wrong(r, "a string");
     char *copy = sfti_arena_take(r->arena, r->json.text.len + 1);
     if (!copy) return sfti_fail_memory(r->err, r->json.text.len + 1);
@@ -104,7 +105,7 @@ static sft_code receipt_string(receipt_reading *r, sft_span *out) {
     return SFT_OK;
 }
 
-static sft_code receipt_dims(receipt_reading *r, sfti_ds_column *c) {
+static sft_code receipt_dims(receipt_reader *r, sfti_ds_column *c) {
     uint64_t dims[SFT_MAX_RANK];
     if (r->json.type != SFTI_JSON_ARRAY) return receipt_wrong(r, "an array");
     while (sfti_json_next(&r->json) == SFTI_JSON_UINT && c->rank < SFT_MAX_RANK)
@@ -118,7 +119,7 @@ static sft_code receipt_dims(receipt_reading *r, sfti_ds_column *c) {
     return SFT_OK;
 }
 
-static sft_code receipt_column_field(receipt_reading *r, sfti_ds_column *c) {
+static sft_code receipt_column_field(receipt_reader *r, sfti_ds_column *c) {
     sft_span key = r->json.text, text;
     sft_code code;
     sfti_json_next(&r->json);
@@ -141,7 +142,7 @@ static size_t receipt_count(const sfti_json *at) {
     return count;
 }
 
-static sft_code receipt_columns(receipt_reading *r, sfti_ds_receipt *out) {
+static sft_code receipt_columns(receipt_reader *r, sfti_ds_receipt *out) {
     if (r->json.type != SFTI_JSON_ARRAY) return receipt_wrong(r, "an array");
     size_t count = receipt_count(&r->json);
     sfti_ds_column *all = sfti_arena_array(r->arena, count, sizeof *all);
@@ -160,14 +161,14 @@ static sft_code receipt_columns(receipt_reading *r, sfti_ds_receipt *out) {
     return sfti_json_next(&r->json) == SFTI_JSON_ARRAY_END ? SFT_OK : receipt_wrong(r, "']'");
 }
 
-static sft_code receipt_job(receipt_reading *r) {
+static sft_code receipt_job(receipt_reader *r) {
     sft_span job;
     sft_code code = receipt_string(r, &job);
     if (code || sft_span_equal(job, r->job)) return code;
     return receipt_wrong(r, "a receipt of this job");
 }
 
-static sft_code receipt_digest(receipt_reading *r, sfti_ds_receipt *out) {
+static sft_code receipt_digest(receipt_reader *r, sfti_ds_receipt *out) {
     sft_span text;
     sft_code code = receipt_string(r, &text);
     if (code) return code;
@@ -176,7 +177,7 @@ static sft_code receipt_digest(receipt_reading *r, sfti_ds_receipt *out) {
     return SFT_OK;
 }
 
-static sft_code receipt_number(receipt_reading *r, sft_span key, sfti_ds_receipt *out) {
+static sft_code receipt_number(receipt_reader *r, sft_span key, sfti_ds_receipt *out) {
     static const char *const names[] = { "partition", "shard",         "bytes",   "header_bytes",
                                          "samples",   "valid_samples", "tensors", "dropped" };
     uint64_t *const places[] = { &out->partition, &out->shard,         &out->bytes,
@@ -191,7 +192,7 @@ static sft_code receipt_number(receipt_reading *r, sft_span key, sfti_ds_receipt
     return receipt_wrong(r, "a receipt's field");
 }
 
-static sft_code receipt_field(receipt_reading *r, sfti_ds_receipt *out, bool *of_job) {
+static sft_code receipt_field(receipt_reader *r, sfti_ds_receipt *out, bool *of_job) {
     sft_span key = r->json.text;
     sfti_json_next(&r->json);
     if (sft_span_equal(key, sft_span_cstr("name"))) return receipt_string(r, &out->name);
@@ -218,7 +219,7 @@ static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
            memcmp(folder.data + folder.len, r->name.data, r->name.len) == 0;
 }
 
-static sft_code receipt_one(receipt_reading *r, sfti_ds_receipt *out) {
+static sft_code receipt_one(receipt_reader *r, sfti_ds_receipt *out) {
     bool of_job = false;
     memset(out, 0, sizeof *out);
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
@@ -232,7 +233,7 @@ static sft_code receipt_one(receipt_reading *r, sfti_ds_receipt *out) {
 
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err) {
-    receipt_reading r = { arena, { 0 }, job, err };
+    receipt_reader r = { arena, { 0 }, job, err };
     if (sfti_utf8_check(text.data, text.len) != text.len)
         return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET, "expected UTF-8");
     sfti_json_begin(&r.json, text.data, text.len);

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,6 +14,7 @@ typedef struct local_store {
     size_t room; /* of this struct and the folder's path behind it */
     bool no_sync;
     int lock_fd; /* -1: not held */
+    uint64_t locked_by; /* the process: one that it forked has the descriptor, and not the lock */
     size_t folder_len;
     char folder[];
 } local_store;
@@ -21,13 +22,12 @@ typedef struct local_store {
 /* ── Paths ── */
 
 static sft_code local_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    char why[128];
     if (failed == ENOMEM)
         return sfti_fail(err, SFT_OUT_OF_MEMORY, SFT_NO_OFFSET,
                          "expected memory to %s, found none", what);
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed == EEXIST) code = SFT_EXISTS;
-    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
+    return sfti_io_fail(err, code, failed, what);
 }
 
 /* No part is empty, "." or "..": a name never leaves the folder. */
@@ -48,7 +48,8 @@ static void local_path_free(const local_store *s, char *path) {
 
 /* Of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
+    if (failed == ENOENT) code = SFT_NOT_FOUND;
+    if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
@@ -69,8 +70,8 @@ static sft_code local_no_links(const local_store *s, const char *name, size_t le
     int failed = os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
     if (failed == 0) os_close(fd);
     sfti_release(&s->alloc, above, len + 1);
-    bool link = failed == ELOOP || failed == EXDEV;
-    return link ? local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder") : SFT_OK;
+    bool gone = failed == 0 || failed == ENOENT;
+    return gone ? SFT_OK : local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
 }
 
 /* "" is the folder itself. */
@@ -195,15 +196,36 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
     return SFT_OK;
 }
 
+/* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
+ * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
+ * the manifest. */
+static bool local_planted(const local_store *s, const char *name, const os_info *file) {
+    os_info folder, manifest;
+    uint64_t number;
+    int fd = -1;
+    if (!sfti_ds_is_commit_file(sft_span_cstr(name), &number) || file->owner == os_user())
+        return false;
+    if (os_info_path(s->folder, true, &folder) || !(folder.mode & OS_MODE_STICKY)) return false;
+    if (file->owner == folder.owner) return false;
+    int failed = os_open_beneath(s->folder, SFTI_DATASET_MANIFEST, OS_BENEATH_READ, &fd);
+    if (failed == 0) failed = os_info_fd(fd, &manifest);
+    if (fd >= 0) os_close(fd);
+    return failed || file->owner != manifest.owner;
+}
+
 static sft_code local_open_fd(const local_store *s, const char *name, int *fd, sft_error *err) {
     os_info info;
     int failed = os_open_beneath(s->folder, name, OS_BENEATH_READ, fd);
     if (failed == EXDEV) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
     failed = os_info_fd(*fd, &info);
-    if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
+    bool planted = failed == 0 && local_planted(s, name, &info);
+    if (failed == 0 && info.kind == OS_FILE && !planted) return SFT_OK;
     os_close(*fd);
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the file");
+    if (planted)
+        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected a commit of the dataset's owner, found another user's");
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found something else");
 }
 
@@ -421,6 +443,7 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     int failed = local_lock_wait(fd, wait_ms);
     if (failed == 0) {
         s->lock_fd = fd;
+        s->locked_by = os_process();
         return SFT_OK;
     }
     os_close(fd);
@@ -437,6 +460,7 @@ static void local_unlock(void *ctx) {
     local_store *s = ctx;
     int fd = s->lock_fd;
     s->lock_fd = -1; /* first: who waits may have it at once */
+    if (fd >= 0 && s->locked_by == os_process()) os_unlock(fd);
     if (fd >= 0) os_close(fd);
 }
 
@@ -471,7 +495,7 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     size_t room = sizeof(local_store) + len + 1;
     local_store *s = sfti_take(&own, room);
     if (!s) return sfti_fail_memory(err, room);
-    *s = (local_store){ own, room, no_sync, -1, len };
+    *s = (local_store){ own, room, no_sync, -1, 0, len };
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
     *out = (sft_storage){ s, &local_vtable, false };

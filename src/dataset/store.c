@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/sink.h"
 #include "dataset/dataset.h"
 
 /* ── Conveniences over sft_storage ── */
@@ -58,12 +59,7 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
                      sft_error *err) {
     sft_sink sink;
     sft_code code = sfti_call(storage, create, name, true, &sink, err);
-    if (code) return code;
-    code = sft_sink_expect(&sink, bytes.len, err);
-    if (code == SFT_OK) code = sft_sink_write(&sink, 0, bytes.data, bytes.len, err);
-    if (code == SFT_OK) return sft_sink_finish(&sink, err);
-    sft_sink_abandon(&sink);
-    return code;
+    return code ? code : sfti_sink_fill(&sink, bytes, err);
 }
 
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,

@@ -43,9 +43,6 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
 sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
                           sfti_header *out, sft_error *err);
 
-/* Keys of the tables: from the system, or where it has none from the clock and here. */
-void sfti_seed_draw(const void *here, uint64_t seed[2]);
-
 /* Whether the file of a path, as it was scanned, is in the middle of an edit
  * (sfti_journal_check). */
 sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,

@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
-#include "file/journal.h"
+#include "journal/check.h"
 
 #include <string.h>
 
@@ -104,12 +104,6 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
     sfti_release(alloc, out->data, out->room);
     memset(out, 0, sizeof *out);
     return code;
-}
-
-void sfti_seed_draw(const void *here, uint64_t seed[2]) {
-    if (os_random(seed, 2 * sizeof *seed) == 0) return;
-    seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
-    seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
 }
 
 /* ── Opening ─────────────────────────────────────────────────────────────── */

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
@@ -13,7 +14,7 @@ typedef struct part_save {
     sft_plan *plan;
     uint32_t *order; /* file order -> part */
     sft_job job;
-    uint64_t done, total;
+    uint64_t total;
 } part_save;
 
 sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
@@ -35,22 +36,16 @@ static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err)
     return SFT_OK;
 }
 
-static sft_code plan_parts(part_save *save, const sfti_plan_of *of,
+static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t metadata_count,
                            const sft_plan_options *options, sft_error *err) {
-    sft_code code = sfti_plan_make(of, options, &save->plan, err);
+    sft_code code = sfti_plan_parts(save->parts, save->count, metadata, metadata_count, options,
+                                    &save->plan, err);
     if (code != SFT_OK) return code;
     for (size_t i = 0; i < save->count; i++) {
         save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
     }
     if (save->count > 0) save->total = sft_plan_tensor(save->plan, save->count - 1)->end;
     return SFT_OK;
-}
-
-/* The job of one tensor, told in bytes of all. */
-static bool tick_part(void *ctx, uint64_t done, uint64_t total) {
-    const part_save *save = ctx;
-    (void)total;
-    return save->job.tick(save->job.ctx, save->done + done, save->total);
 }
 
 /* What went wrong with a source is told with the tensor it was for. */
@@ -62,19 +57,18 @@ static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
 }
 
 static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
-    sft_job job = SFT_JOB_INIT;
+    sfti_stages stages;
     sft_writer *writer;
     sft_code code = sft_writer_new(save->plan, sink, &writer, err);
     if (code != SFT_OK) return code;
-    if (save->job.tick) job.tick = tick_part;
-    job.ctx = save;
+    sfti_stages_begin(&stages, &save->job, save->total);
     for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
         const sft_tensor *tensor = sft_plan_tensor(save->plan, i);
         const sft_part *part = &save->parts[save->order[i]];
         uint64_t bytes = tensor->end - tensor->begin;
-        code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &job, err);
+        code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &stages.job, err);
         (void)name_part(part, code, err);
-        save->done += bytes;
+        stages.done += bytes;
     }
     if (code == SFT_OK) return sft_writer_finish(writer, err);
     sft_writer_abandon(writer);
@@ -84,16 +78,7 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
 sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                         size_t metadata_count, const sft_plan_options *options, sft_sink sink,
                         const sft_job *job, sft_error *err) {
-    sfti_plan_of of = { .pairs = metadata, .pair_at = sfti_plan_pair,
-                        .pair_count = metadata_count };
-    return sfti_save_parts(parts, count, &of, options, sink, job, err);
-}
-
-sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of *metadata,
-                         const sft_plan_options *options, sft_sink sink, const sft_job *job,
-                         sft_error *err) {
     part_save save = { .parts = parts, .count = count };
-    sfti_plan_of of = *metadata;
     sft_plan_options own;
     sft_code code = sfti_take_plan(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &save.job, err);
@@ -104,10 +89,7 @@ sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
-    of.specs = count > 0 ? &parts->spec : NULL;
-    of.spec_stride = sizeof *parts;
-    of.count = count;
-    if (code == SFT_OK) code = plan_parts(&save, &of, &own, err);
+    if (code == SFT_OK) code = plan_parts(&save, metadata, metadata_count, &own, err);
     if (code == SFT_OK) code = write_parts(&save, sink, err);
     else sft_sink_abandon(&sink);
     sft_plan_free(save.plan);

@@ -3,7 +3,7 @@
 #include "base/endian.h"
 #include "base/order.h"
 #include "file/file.h"
-#include "file/journal.h"
+#include "journal/check.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Tensor bytes: lent, copied, copied many at once, copied in slices. */
 #include "base/checked.h"
+#include "base/job.h"
 #include "base/never.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -261,9 +262,7 @@ static void queue_work(void *ctx) {
 static bool queue_ask(read_queue *q, const sft_job *job, uint64_t done, uint64_t total) {
     sft_error error = SFT_ERROR_INIT;
     read_piece none = { 0 };
-    if (!job->tick || job->tick(job->ctx, done, total)) return true;
-    sfti_fail(&error, SFT_CANCELLED, SFT_NO_OFFSET,
-              "expected to go on, found the caller's word to stop");
+    if (sfti_job_tick(job, done, total, &error) == SFT_OK) return true;
     (void)queue_report(q, &none, SFT_CANCELLED, &error);
     return false;
 }

@@ -37,10 +37,6 @@ struct sft_writer {
     uint64_t done[];   /* of each tensor of the plan: bytes it has */
 };
 
-/* As sft_save_parts; of `metadata` only the pairs count. */
-sft_code sfti_save_parts(const sft_part *parts, size_t count, const sfti_plan_of *metadata,
-                         const sft_plan_options *options, sft_sink sink, const sft_job *job,
-                         sft_error *err);
 /* Write the header of what was added. */
 sft_code sfti_writer_head(sft_writer *writer, sft_error *err);
 

@@ -15,21 +15,21 @@ typedef enum entry_field {
 static const char *const field_names[] = { "dtype", "shape", "data_offsets", "offsets" };
 
 /* One entry being read. */
-typedef struct entry_reading {
-    sfti_reading *r;
+typedef struct entry_parser {
+    sfti_parser *r;
     sfti_json json;
-    sfti_json aside; /* on the key `offsets` */
+    sfti_json offsets; /* on the key `offsets` */
     sft_span name;
     const char *at; /* of its value */
     unsigned seen;  /* a bit a field */
     sft_tensor tensor;
     sft_scan_entry scan;
-} entry_reading;
+} entry_parser;
 
-static const char *event_at(const entry_reading *e) { return e->json.begin + e->json.start; }
+static const char *event_at(const entry_parser *e) { return e->json.begin + e->json.start; }
 
 /* The failure of the last event: one of grammar, or the code given. Always false. */
-static bool entry_fail(entry_reading *e, sft_code code, const char *expected) {
+static bool entry_fail(entry_parser *e, sft_code code, const char *expected) {
     if (e->json.type == SFTI_JSON_ERROR) {
         sft_error error;
         sfti_json_fail(&e->json, SFTI_PREFIX, &error);
@@ -43,7 +43,7 @@ static bool entry_fail(entry_reading *e, sft_code code, const char *expected) {
 }
 
 /* Refused from a level on: false if the reading is to stop here. */
-static bool entry_from_level(entry_reading *e, sft_level level, sft_code code,
+static bool entry_from_level(entry_parser *e, sft_level level, sft_code code,
                              const char *expected) {
     if (e->r->limits->level < level) return true;
     return sfti_report_entry(e->r, code, event_at(e), e->name, expected);
@@ -75,7 +75,7 @@ static bool legacy_dtype(sft_span name, sft_dtype *out) {
 #define DTYPE_TEXT 128 /* every known name fits, even with each letter escaped */
 
 /* The last event is a string or key that names a dtype. */
-static bool name_dtype(entry_reading *e) {
+static bool name_dtype(entry_parser *e) {
     char room[DTYPE_TEXT];
     sft_span text = e->json.text;
     sft_dtype found = SFT_U8;
@@ -90,7 +90,7 @@ static bool name_dtype(entry_reading *e) {
 }
 
 /* {"F32":null}, which the official reader takes for a dtype. */
-static bool read_dtype_object(entry_reading *e) {
+static bool read_dtype_object(entry_parser *e) {
     if (!entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_DTYPE_NOT_STRING, "a string"))
         return false;
     if (sfti_json_next(&e->json) != SFTI_JSON_KEY)
@@ -103,7 +103,7 @@ static bool read_dtype_object(entry_reading *e) {
     return true;
 }
 
-static bool read_dtype(entry_reading *e) {
+static bool read_dtype(entry_parser *e) {
     switch (e->json.type) {
     case SFTI_JSON_STRING: return name_dtype(e);
     case SFTI_JSON_OBJECT: return read_dtype_object(e);
@@ -116,7 +116,7 @@ static bool read_dtype(entry_reading *e) {
 #define DIM_WORDS "an integer from 0 to 18446744073709551615"
 
 /* Dimensions up to the bracket into dims (room of them), further ones counted only. */
-static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t *count) {
+static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t room, uint64_t *count) {
     *count = sfti_json_uints(&e->json, dims, room);
     for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
         if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
@@ -125,7 +125,7 @@ static bool read_dims(entry_reading *e, uint64_t *dims, uint64_t room, uint64_t 
     return true;
 }
 
-static bool read_shape(entry_reading *e) {
+static bool read_shape(entry_parser *e) {
     uint64_t few[SFT_MAX_RANK], count, *dims;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
     sfti_json place = e->json;
@@ -149,7 +149,7 @@ static bool read_shape(entry_reading *e) {
 
 /* ── data_offsets ── */
 
-static bool read_offsets(entry_reading *e) {
+static bool read_offsets(entry_parser *e) {
     uint64_t *pair[2] = { &e->tensor.begin, &e->tensor.end };
     if (e->json.type != SFTI_JSON_ARRAY)
         return entry_fail(e, SFT_OFFSETS_TYPE, "an array of two integers");
@@ -166,7 +166,7 @@ static bool read_offsets(entry_reading *e) {
 /* ── The entry ── */
 
 /* The field's value, whose first event is the last one; its raw text is kept. */
-static bool read_field(entry_reading *e, entry_field field) {
+static bool read_field(entry_parser *e, entry_field field) {
     const char *begin = event_at(e);
     sft_span *raw[] = { &e->scan.dtype, &e->scan.shape, &e->scan.offsets, &e->scan.offsets };
     bool fine = field == FIELD_DTYPE ? read_dtype(e)
@@ -187,7 +187,7 @@ static entry_field name_field(const sfti_json *json) {
     return FIELD_UNKNOWN;
 }
 
-static bool skip_unknown(entry_reading *e) {
+static bool skip_unknown(entry_parser *e) {
     if (!entry_from_level(e, SFT_LEVEL_STRICT, SFT_STRICT_FIELD, "a known field")) return false;
     sfti_remark(e->r, "unknown_field", event_at(e), &e->name,
                 "the entry has a field that readers ignore");
@@ -196,19 +196,19 @@ static bool skip_unknown(entry_reading *e) {
 }
 
 /* Whether `offsets` is the layout of 2022 or an unknown field is known at the end. */
-static bool set_aside(entry_reading *e) {
+static bool defer_offsets(entry_parser *e) {
     if (e->r->limits->legacy && e->seen & 1U << FIELD_LEGACY_OFFSETS)
         return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
     e->seen |= 1U << FIELD_LEGACY_OFFSETS;
-    e->aside = e->json;
+    e->offsets = e->json;
     if (sfti_json_skip(&e->json) == SFTI_JSON_ERROR) return entry_fail(e, SFT_OK, NULL);
     return true;
 }
 
 /* The key is the last event. */
-static bool read_member_field(entry_reading *e) {
+static bool read_member_field(entry_parser *e) {
     entry_field field = name_field(&e->json);
-    if (field == FIELD_LEGACY_OFFSETS) return set_aside(e);
+    if (field == FIELD_LEGACY_OFFSETS) return defer_offsets(e);
     if (field == FIELD_UNKNOWN) return skip_unknown(e);
     if (e->seen & 1U << field) return entry_fail(e, SFT_FIELD_DUPLICATE, "each field once");
     e->seen |= 1U << field;
@@ -216,12 +216,12 @@ static bool read_member_field(entry_reading *e) {
     return read_field(e, field);
 }
 
-/* At the end of the entry: what was set aside, read for what it is. */
-static bool take_aside(entry_reading *e) {
+/* At the end of the entry: what was set offsets, read for what it is. */
+static bool read_deferred(entry_parser *e) {
     sfti_json end = e->json;
     bool today = e->seen & 1U << FIELD_OFFSETS, fine = true;
     if (!(e->seen & 1U << FIELD_LEGACY_OFFSETS) || (!today && !e->r->limits->legacy)) return true;
-    e->json = e->aside;
+    e->json = e->offsets;
     if (today) {
         fine = skip_unknown(e);
     } else {
@@ -233,7 +233,7 @@ static bool take_aside(entry_reading *e) {
     return fine;
 }
 
-static bool check_missing(entry_reading *e) {
+static bool check_missing(entry_parser *e) {
     unsigned absent = ~e->seen & 7U;
     if (!absent) return true;
     if (absent == 1U << FIELD_OFFSETS && e->seen & 1U << FIELD_LEGACY_OFFSETS)
@@ -243,15 +243,15 @@ static bool check_missing(entry_reading *e) {
                                                                : "the field data_offsets");
 }
 
-static bool read_entry_object(entry_reading *e) {
+static bool read_entry_object(entry_parser *e) {
     while (sfti_json_next(&e->json) == SFTI_JSON_KEY)
         if (!read_member_field(e)) return false;
     if (e->json.type != SFTI_JSON_OBJECT_END) return entry_fail(e, SFT_OK, NULL);
-    return take_aside(e) && check_missing(e);
+    return read_deferred(e) && check_missing(e);
 }
 
 /* ["F32",[2],[0,8]], which the official reader takes for an entry. */
-static bool read_entry_array(entry_reading *e) {
+static bool read_entry_array(entry_parser *e) {
     if (!entry_from_level(e, SFT_LEVEL_DEFAULT, SFT_ENTRY_NOT_OBJECT, "a JSON object"))
         return false;
     for (int field = FIELD_DTYPE; field <= FIELD_OFFSETS; field++) {
@@ -265,7 +265,7 @@ static bool read_entry_array(entry_reading *e) {
     return true;
 }
 
-static bool read_entry_value(entry_reading *e) {
+static bool read_entry_value(entry_parser *e) {
     switch (sfti_json_next(&e->json)) {
     case SFTI_JSON_OBJECT: return read_entry_object(e);
     case SFTI_JSON_ARRAY: return read_entry_array(e);
@@ -274,12 +274,12 @@ static bool read_entry_value(entry_reading *e) {
 }
 
 /* After a finding, to the end of the entry. */
-static void leave_entry(entry_reading *e) {
+static void leave_entry(entry_parser *e) {
     while (!e->r->fatal && e->json.depth > 1)
         if (sfti_json_next(&e->json) == SFTI_JSON_ERROR) entry_fail(e, SFT_OK, NULL);
 }
 
-static bool keep_entry(entry_reading *e) {
+static bool keep_entry(entry_parser *e) {
     sft_tensor *out = sfti_new_tensor(e->r);
     if (!out) return false;
     *out = e->tensor;
@@ -287,7 +287,7 @@ static bool keep_entry(entry_reading *e) {
     return true;
 }
 
-static void tell_entry(entry_reading *e, sft_span raw) {
+static void tell_entry(entry_parser *e, sft_span raw) {
     uint64_t base = SFTI_PREFIX;
     if (!e->r->watch) return;
     e->scan.name.data = raw.data - 1;
@@ -298,8 +298,8 @@ static void tell_entry(entry_reading *e, sft_span raw) {
     e->r->watch->entry(e->r->watch->ctx, &e->scan);
 }
 
-bool sfti_entry_read(sfti_reading *r, sft_span name, sft_span raw) {
-    entry_reading e;
+bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
+    entry_parser e;
     memset(&e, 0, sizeof e);
     e.r = r;
     e.name = name;

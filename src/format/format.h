@@ -35,12 +35,13 @@ static inline sft_tensor *sfti_tensor_at(const sfti_tensors *t, size_t i) {
     return &t->chunk[i / SFTI_CHUNK][i % SFTI_CHUNK];
 }
 
-/* One metadata pair, in half the bytes of two spans: places in the text, or with the high
- * bit of the length set in what was decoded. Headers are shorter than 2 GiB. */
+/* One metadata pair, in a quarter of the bytes of two spans: where its strings begin in the
+ * text, each up to the next quote; or with the high bit set, where they begin in what was
+ * decoded, each after its length in 4 bytes. Headers are shorter than 2 GiB. */
 #define SFTI_DECODED (UINT32_C(1) << 31)
 #define SFTI_MOST_HEADER (UINT64_C(0x7FFFFFFF))
 typedef struct sfti_pair {
-    uint32_t key, key_len, value, value_len;
+    uint32_t key, value;
 } sfti_pair;
 
 /* A validated header. All of it lives in the arena, or in text. */

@@ -7,128 +7,6 @@
 
 #include <string.h>
 
-/* ── Reporting ── */
-
-bool sfti_report(sfti_reading *r, const sft_error *error) {
-    if (r->first == SFT_OK) {
-        r->first = error->code;
-        if (r->err) *r->err = *error;
-    }
-    if (!r->watch) {
-        r->fatal = true;
-        return false;
-    }
-    r->watch->finding(r->watch->ctx, error);
-    return true;
-}
-
-static uint64_t file_offset(const sfti_reading *r, const char *at) {
-    return SFTI_PREFIX + (uint64_t)(at - r->text.data);
-}
-
-bool sfti_report_at(sfti_reading *r, sft_code code, const char *at, const char *expected) {
-    sft_error error;
-    sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
-    return sfti_report(r, &error);
-}
-
-bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span name,
-                       const char *expected) {
-    sft_error error;
-    sfti_fail_at(&error, code, SFTI_PREFIX, r->text, (size_t)(at - r->text.data), expected);
-    sfti_error_tensor(&error, name);
-    return sfti_report(r, &error);
-}
-
-bool sfti_report_memory(sfti_reading *r, uint64_t bytes) {
-    sft_error error;
-    sfti_fail_memory(&error, bytes);
-    sfti_report(r, &error);
-    r->first = SFT_OUT_OF_MEMORY;
-    if (r->err) *r->err = error;
-    r->fatal = true;
-    return false;
-}
-
-void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_span *name,
-                 const char *text) {
-    sft_error error;
-    if (!r->watch) return;
-    sfti_error_clear(&error);
-    error.offset = file_offset(r, at);
-    if (name) sfti_error_tensor(&error, *name);
-    sfti_error_text(&error, "%s", text);
-    r->watch->note(r->watch->ctx, note, &error);
-}
-
-static bool lex_failed(sfti_reading *r) {
-    sfti_report_at(r, r->lex.code, r->lex.at, r->lex.why);
-    r->fatal = true;
-    return false;
-}
-
-/* ── Records ── */
-
-/* Records, shapes and names of real headers take six to seven tenths of their text: large
- * ones get most of it in one block, which the system backs with large pages. */
-#define RESERVE_FROM ((size_t)1 << 20)
-
-static void reserve_arena(sfti_arena *arena, size_t text_bytes) {
-    if (text_bytes >= RESERVE_FROM) (void)sfti_arena_reserve(arena, text_bytes / 8 * 5);
-}
-
-static bool new_chunk(sfti_reading *r) {
-    sfti_tensors *t = &r->model->tensors;
-    if (t->count == SFTI_CHUNK) reserve_arena(r->arena, r->text.len);
-    size_t left = r->room - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
-    sft_tensor *chunk = sfti_arena_take(r->arena, size * sizeof *chunk);
-    if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
-    t->chunk[t->count / SFTI_CHUNK] = chunk;
-    return true;
-}
-
-sft_tensor *sfti_new_tensor(sfti_reading *r) {
-    sfti_tensors *t = &r->model->tensors;
-    uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
-    /* room counts entries as short as they come */
-    if (t->count >= most || sfti_never(t->count >= r->room)) {
-        sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, "no more tensors");
-        r->fatal = true;
-        return NULL;
-    }
-    if (t->count % SFTI_CHUNK == 0 && !new_chunk(r)) return NULL;
-    return sfti_tensor_at(t, t->count++);
-}
-
-void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name) {
-    t->name = name;
-    t->offset = sfti_names_hash(name, r->seed);
-    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
-        r->unsorted = true;
-    r->before.begin = t->begin;
-    r->before.end = t->end;
-}
-
-sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped) {
-    sft_span none = { NULL, 0 };
-    if (!escaped) return text;
-    char *into = sfti_arena_take(r->arena, text.len);
-    if (!into) {
-        sfti_report_memory(r, text.len);
-        return none;
-    }
-    text.len = sfti_json_decode(text, into);
-    text.data = into;
-    return text;
-}
-
-void sfti_value_begin(const sfti_reading *r, sfti_json *json) {
-    sfti_json_begin(json, r->text.data, r->text.len);
-    json->at = r->lex.at;
-    json->depth = 1;
-    json->stack[0] = 1;
-}
-
 /* ── The official writer's spelling, without white space or escapes ── */
 
 static inline bool plain_word(const char **p, const char *end, const char *word, size_t len) {
@@ -176,7 +54,7 @@ static inline bool plain_same(const char *p, const char *end, sft_span word) {
 
 /* The entry's begin is spelled like the end before it, as a rule. What was read before
  * stands before p, so 16 bytes can be read there too. */
-static inline bool plain_begin(const sfti_reading *r, const char **p, const char *end,
+static inline bool plain_begin(const sfti_parser *r, const char **p, const char *end,
                                uint64_t *out) {
     size_t len = r->last_end_text.len;
     if (plain_same(*p, end, r->last_end_text) && (*p)[len] == ',') {
@@ -187,7 +65,7 @@ static inline bool plain_begin(const sfti_reading *r, const char **p, const char
     return plain_uint(p, end, out);
 }
 
-static inline bool plain_end(sfti_reading *r, const char **p, const char *end, uint64_t *out) {
+static inline bool plain_end(sfti_parser *r, const char **p, const char *end, uint64_t *out) {
     r->last_end_text.data = *p;
     r->last_end_text.len = 0;
     if (!plain_uint(p, end, out)) return false;
@@ -196,7 +74,7 @@ static inline bool plain_end(sfti_reading *r, const char **p, const char *end, u
     return true;
 }
 
-static inline bool plain_dtype(sfti_reading *r, const char **p, const char *end) {
+static inline bool plain_dtype(sfti_parser *r, const char **p, const char *end) {
     if (plain_same(*p, end, r->last_dtype_text)) {
         *p += r->last_dtype_text.len;
         return true;
@@ -226,7 +104,7 @@ static inline bool plain_shape(const char **p, const char *end, uint64_t *dims,
 }
 
 /* True when the value at the cursor has that spelling; nothing is kept otherwise. */
-static bool plain_entry(sfti_reading *r, uint64_t *dims, sft_tensor *t) {
+static bool plain_entry(sfti_parser *r, uint64_t *dims, sft_tensor *t) {
     const char *p = r->lex.at, *end = r->lex.end;
     if (!plain_word(&p, end, "{\"dtype\":\"", 10) || !plain_dtype(r, &p, end)) return false;
     t->dtype = r->last_dtype;
@@ -240,7 +118,7 @@ static bool plain_entry(sfti_reading *r, uint64_t *dims, sft_tensor *t) {
     return true;
 }
 
-static bool keep_plain(sfti_reading *r, sft_span name, const sft_tensor *t,
+static bool keep_plain(sfti_parser *r, sft_span name, const sft_tensor *t,
                        const uint64_t *dims) {
     sft_tensor *out = sfti_new_tensor(r);
     size_t bytes = t->rank * sizeof *dims;
@@ -256,6 +134,12 @@ static bool keep_plain(sfti_reading *r, sft_span name, const sft_tensor *t,
 
 /* ── The top level ── */
 
+static bool lex_failed(sfti_parser *r) {
+    sfti_report_at(r, r->lex.code, r->lex.at, r->lex.why);
+    r->fatal = true;
+    return false;
+}
+
 /* C0, DEL, and C1: 0xC2 and a byte under 0xA0. */
 static bool name_has_control(sft_span name) {
     uint8_t before = 0;
@@ -267,7 +151,7 @@ static bool name_has_control(sft_span name) {
     return false;
 }
 
-static bool check_name(sfti_reading *r, sft_span name, const char *at) {
+static bool check_name(sfti_parser *r, sft_span name, const char *at) {
     uint64_t most = r->limits->max_name_bytes;
     if (most && name.len > most)
         return sfti_report_entry(r, SFT_NAME_TOO_LONG, at, name, "a shorter name");
@@ -280,7 +164,7 @@ static bool check_name(sfti_reading *r, sft_span name, const char *at) {
     return true;
 }
 
-static bool read_tensor(sfti_reading *r, sft_span name, sft_span raw) {
+static bool read_tensor(sfti_parser *r, sft_span name, sft_span raw) {
     uint64_t dims[SFT_MAX_RANK];
     sft_tensor plain;
     if (!check_name(r, name, raw.data - 1)) return false;
@@ -294,7 +178,7 @@ static bool is_metadata(sft_span name) {
 }
 
 /* "key": value, the cursor on the key. */
-static bool read_member(sfti_reading *r) {
+static bool read_member(sfti_parser *r) {
     sft_span raw, name;
     bool escaped;
     if (sfti_lex_peek(&r->lex) != '"') {
@@ -315,7 +199,7 @@ static bool read_member(sfti_reading *r) {
 }
 
 /* Members until the closing brace, the cursor after the opening one. */
-static bool read_members(sfti_reading *r) {
+static bool read_members(sfti_parser *r) {
     sfti_lex_space(&r->lex);
     if (sfti_lex_peek(&r->lex) == '}') {
         r->lex.at++;
@@ -346,7 +230,7 @@ static bool only_padding(const char *p, const char *end) {
     return p == end;
 }
 
-static bool report_trailing(sfti_reading *r) {
+static bool report_trailing(sfti_parser *r) {
     sft_error error;
     sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text,
                  (size_t)(r->lex.at - r->text.data), "the end of the header");
@@ -355,7 +239,7 @@ static bool report_trailing(sfti_reading *r) {
     return sfti_report(r, &error);
 }
 
-static bool read_rest(sfti_reading *r) {
+static bool read_rest(sfti_parser *r) {
     const char *at = r->lex.at;
     sfti_lex_space(&r->lex);
     if (r->lex.at < r->lex.end) return report_trailing(r);
@@ -364,7 +248,7 @@ static bool read_rest(sfti_reading *r) {
     return true;
 }
 
-static bool read_object(sfti_reading *r) {
+static bool read_object(sfti_parser *r) {
     sfti_lex_space(&r->lex);
     if (r->lex.at > r->text.data && r->limits->level == SFT_LEVEL_STRICT
         && !sfti_report_at(r, SFT_STRICT_FIRST_BYTE, r->text.data, "'{'"))
@@ -384,7 +268,7 @@ static bool read_object(sfti_reading *r) {
 /* `"":["U8",[],[0,0]],` is the shortest entry there is. */
 #define SHORTEST_ENTRY 19
 
-static bool make_chunks(sfti_reading *r) {
+static bool make_chunks(sfti_parser *r) {
     size_t count;
     r->room = r->text.len / SHORTEST_ENTRY + 1;
     count = r->room / SFTI_CHUNK + 1;
@@ -395,7 +279,7 @@ static bool make_chunks(sfti_reading *r) {
 
 /* The official spelling is read without a bound at each digit: none is read past the last
  * byte if that is a brace or white space. A header that ends otherwise is broken anyway. */
-static void forbid_plain(sfti_reading *r, sfti_limits *limits) {
+static void forbid_plain(sfti_parser *r, sfti_limits *limits) {
     char last = r->text.len > 0 ? r->text.data[r->text.len - 1] : '\0';
     if (last == '}' || last == ' ' || last == '\n' || last == '\t' || last == '\r') return;
     *limits = *r->limits;
@@ -403,7 +287,7 @@ static void forbid_plain(sfti_reading *r, sfti_limits *limits) {
     r->limits = limits;
 }
 
-sft_code sfti_header_read(sfti_reading *r) {
+sft_code sfti_header_read(sfti_parser *r) {
     sfti_limits limits;
     size_t bad = sfti_utf8_check(r->text.data, r->text.len);
     if (bad < r->text.len) {

@@ -7,7 +7,7 @@
 #include "format/format.h"
 
 /* One header being read. */
-typedef struct sfti_reading {
+typedef struct sfti_parser {
     sfti_lex lex; /* over the top level; values are read by the parts below */
     sft_span text;
     const sfti_limits *limits;
@@ -28,40 +28,47 @@ typedef struct sfti_reading {
     struct {
         uint64_t begin, end;
     } before;
-} sfti_reading;
+} sfti_parser;
 
 /* Tell of a failure: kept if it is the first, told to the watch. True: go on, which only
  * a watched reading ever does. */
-bool sfti_report(sfti_reading *r, const sft_error *error);
+bool sfti_report(sfti_parser *r, const sft_error *error);
 /* The same about a place in the text. */
-bool sfti_report_at(sfti_reading *r, sft_code code, const char *at, const char *expected);
+bool sfti_report_at(sfti_parser *r, sft_code code, const char *at, const char *expected);
 /* The same about a tensor. */
-bool sfti_report_entry(sfti_reading *r, sft_code code, const char *at, sft_span name,
+bool sfti_report_entry(sfti_parser *r, sft_code code, const char *at, sft_span name,
                        const char *expected);
 /* Memory ran out: ends the reading. Always false. */
-bool sfti_report_memory(sfti_reading *r, uint64_t bytes);
-void sfti_remark(sfti_reading *r, const char *note, const char *at, const sft_span *name,
+bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
+void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text);
 
 /* A zeroed record at the end of the tensors, or NULL (reported). */
-sft_tensor *sfti_new_tensor(sfti_reading *r);
+sft_tensor *sfti_new_tensor(sfti_parser *r);
 /* Complete a record whose dtype, shape and offsets are set. */
-void sfti_keep(sfti_reading *r, sft_tensor *t, sft_span name);
+static inline void sfti_keep(sfti_parser *r, sft_tensor *t, sft_span name) {
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
+}
 
 /* A key as a name: in place, or decoded into the arena. data NULL: reported. */
-sft_span sfti_decoded(sfti_reading *r, sft_span text, bool escaped);
+sft_span sfti_decoded(sfti_parser *r, sft_span text, bool escaped);
 
 /* A reader of the value at the cursor, one level deep. */
-void sfti_value_begin(const sfti_reading *r, sfti_json *json);
+void sfti_value_begin(const sfti_parser *r, sfti_json *json);
 
 /* The value of one tensor entry, by the general path: any order, white space, escapes.
  * The cursor moves past it. False: reported; the cursor is past it if r->fatal is not set. */
-bool sfti_entry_read(sfti_reading *r, sft_span name, sft_span raw_name);
+bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw_name);
 
 /* The value of __metadata__. As above. */
-bool sfti_metadata_read(sfti_reading *r);
+bool sfti_metadata_read(sfti_parser *r);
 
 /* The whole text. */
-sft_code sfti_header_read(sfti_reading *r);
+sft_code sfti_header_read(sfti_parser *r);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool metadata_fail(sfti_reading *r, const sfti_json *json, sft_code code,
+static bool metadata_fail(sfti_parser *r, const sfti_json *json, sft_code code,
                           const char *expected) {
     if (json->type == SFTI_JSON_ERROR) {
         sft_error error;
@@ -24,34 +24,33 @@ typedef struct pair_walk {
     size_t count, decoded_bytes;
 } pair_walk;
 
-/* The last event's string as a place, decoded if it has escapes. */
-static void place_string(sfti_reading *r, const sfti_json *json, pair_walk *walk,
-                         uint32_t *place, uint32_t *len) {
-    size_t bytes = json->text.len;
-    *place = (uint32_t)(json->text.data - r->text.data);
-    *len = (uint32_t)bytes;
-    if (!json->escaped) return;
+/* The place of the last event's string, decoded if it has escapes. An escape is longer than
+ * what it stands for, so that places of decoded strings stay below 2^31, lengths and all. */
+static uint32_t place_string(sfti_parser *r, const sfti_json *json, pair_walk *walk) {
+    if (!json->escaped) return (uint32_t)(json->text.data - r->text.data);
+    uint32_t place = (uint32_t)walk->decoded_bytes, len = (uint32_t)json->text.len;
     if (walk->decoded) {
-        bytes = sfti_json_decode(json->text, walk->decoded + walk->decoded_bytes);
-        *place = (uint32_t)walk->decoded_bytes;
-        *len = (uint32_t)bytes | SFTI_DECODED;
+        char *at = walk->decoded + place;
+        len = (uint32_t)sfti_json_decode(json->text, at + sizeof len);
+        memcpy(at, &len, sizeof len);
     }
-    walk->decoded_bytes += bytes;
+    walk->decoded_bytes += sizeof len + len;
+    return place | SFTI_DECODED;
 }
 
 /* Pairs up to the closing brace. A value that is no string is told once, by the counting
  * walk. */
-static bool walk_pairs(sfti_reading *r, sfti_json *json, pair_walk *walk) {
+static bool walk_pairs(sfti_parser *r, sfti_json *json, pair_walk *walk) {
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
         sfti_pair pair;
-        place_string(r, json, walk, &pair.key, &pair.key_len);
+        pair.key = place_string(r, json, walk);
         if (sfti_json_next(json) != SFTI_JSON_STRING) {
             if (!walk->pairs) metadata_fail(r, json, SFT_METADATA_VALUE, "a string");
             if (r->fatal) return false;
             sfti_json_skip(json);
             continue;
         }
-        place_string(r, json, walk, &pair.value, &pair.value_len);
+        pair.value = place_string(r, json, walk);
         if (walk->pairs) walk->pairs[walk->count] = pair;
         walk->count++;
     }
@@ -59,7 +58,7 @@ static bool walk_pairs(sfti_reading *r, sfti_json *json, pair_walk *walk) {
     return metadata_fail(r, json, SFT_OK, NULL);
 }
 
-static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
+static bool too_many(sfti_parser *r, const sfti_json *json, size_t count) {
     uint64_t most = r->limits->max_metadata ? r->limits->max_metadata : UINT32_MAX - 1;
     if (count <= most) return false;
     metadata_fail(r, json, SFT_TOO_MANY_METADATA, "fewer pairs");
@@ -67,7 +66,7 @@ static bool too_many(sfti_reading *r, const sfti_json *json, size_t count) {
 }
 
 /* Room for what the first walk counted. */
-static bool take_pairs(sfti_reading *r, const pair_walk *counted, pair_walk *kept) {
+static bool take_pairs(sfti_parser *r, const pair_walk *counted, pair_walk *kept) {
     memset(kept, 0, sizeof *kept);
     kept->pairs = sfti_arena_array(r->arena, counted->count, sizeof *kept->pairs);
     if (!kept->pairs) return sfti_report_memory(r, counted->count * sizeof *kept->pairs);
@@ -76,7 +75,7 @@ static bool take_pairs(sfti_reading *r, const pair_walk *counted, pair_walk *kep
     return true;
 }
 
-static bool read_pairs(sfti_reading *r, sfti_json *json) {
+static bool read_pairs(sfti_parser *r, sfti_json *json) {
     sfti_json place = *json;
     pair_walk counted = { NULL, NULL, 0, 0 }, kept;
     if (!walk_pairs(r, json, &counted)) return false;
@@ -91,7 +90,7 @@ static bool read_pairs(sfti_reading *r, sfti_json *json) {
     return true;
 }
 
-static bool read_metadata_value(sfti_reading *r, sfti_json *json) {
+static bool read_metadata_value(sfti_parser *r, sfti_json *json) {
     switch (sfti_json_next(json)) {
     case SFTI_JSON_OBJECT: return read_pairs(r, json);
     case SFTI_JSON_NULL:
@@ -104,7 +103,7 @@ static bool read_metadata_value(sfti_reading *r, sfti_json *json) {
     }
 }
 
-bool sfti_metadata_read(sfti_reading *r) {
+bool sfti_metadata_read(sfti_parser *r) {
     sfti_json json;
     bool fine;
     sfti_value_begin(r, &json);

@@ -45,10 +45,6 @@ static sft_span tensor_name(const void *ctx, uint32_t entry) {
     return sfti_tensor_at(&((const sfti_model *)ctx)->tensors, entry)->name;
 }
 
-static sft_span pair_key(const void *ctx, uint32_t entry) {
-    return sfti_model_pair(ctx, entry).key;
-}
-
 const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
     sfti_names names = model->names;
     names.ctx = model; /* the model may have moved since */
@@ -56,16 +52,26 @@ const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name) {
     return entry == SFTI_NO_NAME ? NULL : sfti_tensor_at(&model->tensors, entry);
 }
 
-static sft_span placed_span(const sfti_model *model, uint32_t place, uint32_t len) {
-    const char *from = len & SFTI_DECODED ? model->decoded : model->text.data;
-    sft_span span = { from + place, len & ~SFTI_DECODED };
-    return span;
+static sft_span placed_span(const sfti_model *model, uint32_t place) {
+    if (place & SFTI_DECODED) {
+        const char *at = model->decoded + (place & ~SFTI_DECODED);
+        uint32_t len;
+        memcpy(&len, at, sizeof len);
+        return (sft_span){ at + sizeof len, len };
+    }
+    const char *at = model->text.data + place;
+    const char *quote = memchr(at, '"', model->text.len - place);
+    return (sft_span){ at, (size_t)(quote - at) }; /* there is one: the string was read */
+}
+
+static sft_span pair_key(const void *ctx, uint32_t entry) {
+    const sfti_model *model = ctx;
+    return placed_span(model, model->metadata[entry].key);
 }
 
 sft_pair sfti_model_pair(const sfti_model *model, size_t i) {
     const sfti_pair *p = &model->metadata[i];
-    sft_pair pair = { placed_span(model, p->key, p->key_len),
-                      placed_span(model, p->value, p->value_len) };
+    sft_pair pair = { placed_span(model, p->key), placed_span(model, p->value) };
     return pair;
 }
 
@@ -77,19 +83,19 @@ size_t sfti_model_metadata_find(const sfti_model *model, sft_span key) {
 }
 
 /* Byte of a tensor's name in the file, when it stands there unescaped. */
-static uint64_t name_offset(const sfti_reading *r, sft_span name) {
+static uint64_t name_offset(const sfti_parser *r, sft_span name) {
     uintptr_t at = (uintptr_t)name.data, begin = (uintptr_t)r->text.data;
     return at >= begin && at - begin < r->text.len ? SFTI_PREFIX + (at - begin) : SFT_NO_OFFSET;
 }
 
-static bool report_name(sfti_reading *r, sft_code code, sft_span name, const char *expected) {
+static bool report_name(sfti_parser *r, sft_code code, sft_span name, const char *expected) {
     sft_error error;
     sfti_fail_tensor(&error, code, name_offset(r, name), name, "expected %s, found two",
                      expected);
     return sfti_report(r, &error);
 }
 
-static bool report_key(sfti_reading *r, sft_span key) {
+static bool report_key(sfti_parser *r, sft_span key) {
     sft_error error;
     sfti_fail(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
               "expected each metadata key once, found \"%.*s\" twice",
@@ -101,7 +107,7 @@ static bool report_key(sfti_reading *r, sft_span key) {
  * its rank tells. */
 #define DEAD_RANK UINT32_MAX
 
-static bool take_duplicate(sfti_reading *r, uint32_t earlier, uint32_t later) {
+static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
     sft_tensor *old = sfti_tensor_at(&r->model->tensors, earlier);
     sft_span name = sfti_tensor_at(&r->model->tensors, later)->name;
     const char *at = name_offset(r, name) == SFT_NO_OFFSET ? r->text.data : name.data;
@@ -113,7 +119,7 @@ static bool take_duplicate(sfti_reading *r, uint32_t earlier, uint32_t later) {
     return true;
 }
 
-static bool index_names(sfti_reading *r, size_t *dead) {
+static bool index_names(sfti_parser *r, size_t *dead) {
     sfti_tensors *t = &r->model->tensors;
     *dead = 0;
     if (!sfti_names_begin(&r->model->names, t->count, r->seed, tensor_name, r->model, r->arena))
@@ -132,9 +138,9 @@ static bool index_names(sfti_reading *r, size_t *dead) {
 
 /* Pair i joins those kept so far. Of one key: refused, or the last value takes the first
  * one's place. */
-static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
+static bool keep_pair(sfti_parser *r, size_t i, uint64_t hash, size_t *kept) {
     sfti_pair *pairs = r->model->metadata;
-    sft_span key = sfti_model_pair(r->model, i).key;
+    sft_span key = pair_key(r->model, (uint32_t)i);
     pairs[*kept] = pairs[i];
     uint32_t first = sfti_names_put(&r->model->keys, key, hash, (uint32_t)*kept);
     if (first == *kept) {
@@ -142,11 +148,10 @@ static bool keep_pair(sfti_reading *r, size_t i, uint64_t hash, size_t *kept) {
         return true;
     }
     pairs[first].value = pairs[*kept].value;
-    pairs[first].value_len = pairs[*kept].value_len;
     return r->limits->level < SFT_LEVEL_DEFAULT || report_key(r, key);
 }
 
-static bool index_keys(sfti_reading *r) {
+static bool index_keys(sfti_parser *r) {
     sfti_model *m = r->model;
     size_t count = m->metadata_count, kept = 0;
     uint64_t ahead[PREFETCH]; /* hashes of the pairs from i - PREFETCH on */
@@ -156,7 +161,7 @@ static bool index_keys(sfti_reading *r) {
         uint64_t *hash = &ahead[i % PREFETCH];
         if (i >= PREFETCH && !keep_pair(r, i - PREFETCH, *hash, &kept)) return false;
         if (i >= count) continue;
-        *hash = sfti_names_hash(sfti_model_pair(m, i).key, r->seed);
+        *hash = sfti_names_hash(pair_key(m, (uint32_t)i), r->seed);
         sfti_names_prefetch(&m->keys, *hash);
     }
     m->metadata_count = kept;
@@ -171,18 +176,18 @@ static int compare_offsets(const void *ctx, uint32_t a, uint32_t b) {
     return (left->end > right->end) - (left->end < right->end);
 }
 
-static bool sort_tensors(sfti_reading *r, size_t dead) {
+static bool sort_tensors(sfti_parser *r, size_t dead) {
     sfti_tensors *t = &r->model->tensors;
-    size_t bytes = t->count * sizeof(uint32_t), living = 0;
+    size_t bytes = t->count * sizeof(uint32_t), kept = 0;
     if (dead == 0 && !r->unsorted) return true;
     uint32_t *order = sfti_arena_take(r->arena, bytes);
     uint32_t *scratch = sfti_arena_take(r->arena, bytes);
     if (!order || !scratch) return sfti_report_memory(r, bytes);
     for (uint32_t i = 0; i < t->count; i++)
-        if (sfti_tensor_at(t, i)->rank != DEAD_RANK) order[living++] = i;
-    sfti_sort(order, scratch, living, compare_offsets, t);
+        if (sfti_tensor_at(t, i)->rank != DEAD_RANK) order[kept++] = i;
+    sfti_sort(order, scratch, kept, compare_offsets, t);
     t->order = order;
-    t->count = living;
+    t->count = kept;
     if (r->unsorted)
         sfti_remark(r, "unsorted", r->text.data, NULL,
                     "the entries do not stand in the order of their data");
@@ -191,7 +196,7 @@ static bool sort_tensors(sfti_reading *r, size_t dead) {
 
 /* ── Step 3: offsets and sizes ── */
 
-static bool report_tensor(sfti_reading *r, sft_code code, const sft_tensor *t,
+static bool report_tensor(sfti_parser *r, sft_code code, const sft_tensor *t,
                           uint64_t expected, uint64_t found, const char *what) {
     sft_error error;
     sfti_fail_tensor(&error, code, name_offset(r, t->name), t->name,
@@ -201,7 +206,7 @@ static bool report_tensor(sfti_reading *r, sft_code code, const sft_tensor *t,
 }
 
 /* The tensor does not begin where the one before it ended, or ends before it begins. */
-static bool report_place(sfti_reading *r, const sft_tensor *t, uint64_t before) {
+static bool report_place(sfti_parser *r, const sft_tensor *t, uint64_t before) {
     if (t->begin > before)
         return report_tensor(r, SFT_OFFSETS_GAP, t, before, t->begin, "as the begin offset");
     if (t->begin < before)
@@ -220,7 +225,7 @@ static inline bool plain_size(const sft_tensor *t) {
     return bits % 8 == 0 && bits / 8 == t->end - t->begin;
 }
 
-static bool check_size(sfti_reading *r, const sft_tensor *t) {
+static bool check_size(sfti_parser *r, const sft_tensor *t) {
     sft_error error;
     uint64_t bytes;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, NULL);
@@ -234,7 +239,7 @@ static bool check_size(sfti_reading *r, const sft_tensor *t) {
     return sfti_report(r, &error);
 }
 
-static bool check_end(sfti_reading *r, uint64_t size) {
+static bool check_end(sfti_parser *r, uint64_t size) {
     sft_error error;
     uint64_t data = r->model->data_bytes, begin = r->model->data_offset;
     if (size == SFT_SIZE_UNKNOWN || size - begin == data) return true;
@@ -247,7 +252,7 @@ static bool check_end(sfti_reading *r, uint64_t size) {
 }
 
 /* Absolute offsets exist for every byte of the tensor. */
-static bool place_tensor(sfti_reading *r, sft_tensor *t) {
+static bool place_tensor(sfti_parser *r, sft_tensor *t) {
     uint64_t end;
     if (sfti_add(r->model->data_offset, t->end, &end)
         && sfti_add(r->model->data_offset, t->begin, &t->offset))
@@ -256,7 +261,7 @@ static bool place_tensor(sfti_reading *r, sft_tensor *t) {
                          "or less as the end offset");
 }
 
-static bool check_tensors(sfti_reading *r, uint64_t size) {
+static bool check_tensors(sfti_parser *r, uint64_t size) {
     sfti_tensors *tensors = &r->model->tensors;
     uint64_t before = 0;
     for (size_t i = 0; i < tensors->count; i++) {
@@ -274,7 +279,7 @@ static bool check_tensors(sfti_reading *r, uint64_t size) {
 sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits,
                          const uint64_t seed[2], const sfti_watch *watch, sfti_arena *arena,
                          sfti_model *out, sft_error *err) {
-    sfti_reading r;
+    sfti_parser r;
     size_t dead;
     memset(&r, 0, sizeof r);
     memset(out, 0, sizeof *out);

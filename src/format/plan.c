@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/never.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/splice.h"
@@ -25,8 +26,12 @@ struct sft_plan {
 
 /* A plan being made; work holds what is of no use afterwards. */
 typedef struct planning {
-    const sfti_plan_of *of;
-    size_t count, pair_count; /* of it */
+    const char *specs;
+    size_t spec_stride; /* bytes from one to the next */
+    size_t count;
+    bool copies; /* names and shapes become the plan's own */
+    const sft_pair *pairs; /* unless the options have pair_at */
+    size_t pair_count;
     sft_plan_options options;
     sfti_arena work;
     uint32_t *order;      /* of specs */
@@ -37,13 +42,13 @@ typedef struct planning {
 
 static const sft_span metadata_name = { "__metadata__", 12 };
 
-sft_pair sfti_plan_pair(const void *pairs, size_t i) { return ((const sft_pair *)pairs)[i]; }
-
 static const sft_spec *spec_of(const planning *p, size_t i) {
-    return (const sft_spec *)(const void *)((const char *)p->of->specs + i * p->of->spec_stride);
+    return (const sft_spec *)(const void *)(p->specs + i * p->spec_stride);
 }
 
-static sft_pair pair_of(const planning *p, size_t i) { return p->of->pair_at(p->of->pairs, i); }
+static sft_pair pair_of(const planning *p, size_t i) {
+    return p->options.pair_at ? p->options.pair_at(p->options.pair_ctx, i) : p->pairs[i];
+}
 
 /* ── Checks ── */
 
@@ -62,7 +67,8 @@ static sft_code check_options(planning *p, const sft_plan_options *options, sft_
 }
 
 static sft_code check_counts(const planning *p, sft_error *err) {
-    if ((p->count > 0 && !p->of->specs) || (p->pair_count > 0 && !p->of->pairs)) {
+    bool has_pairs = p->pairs || p->options.pair_at;
+    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !has_pairs)) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected arrays of tensors and of metadata, found NULL");
     }
@@ -210,17 +216,18 @@ static sft_code order_pairs(planning *p, sft_error *err) {
 
 /* ── Layout ── */
 
-static bool copy_spec(sft_plan *plan, const sft_spec *spec, sft_tensor *out) {
+static bool take_spec(const planning *p, const sft_spec *spec, sft_tensor *out) {
+    sft_plan *plan = p->plan;
+    *out = (sft_tensor){ .name = spec->name, .dtype = spec->dtype, .rank = spec->rank,
+                         .shape = spec->shape };
+    if (!p->copies) return true;
     char *name = sfti_arena_take(&plan->arena, spec->name.len);
     uint64_t *shape = sfti_arena_array(&plan->arena, spec->rank, sizeof *shape);
     if (!name || !shape) return false;
     if (spec->name.len > 0) memcpy(name, spec->name.data, spec->name.len);
     if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
     out->name.data = name;
-    out->name.len = spec->name.len;
     out->shape = shape;
-    out->rank = spec->rank;
-    out->dtype = spec->dtype;
     return true;
 }
 
@@ -235,7 +242,7 @@ static sft_code lay_out(planning *p, sft_error *err) {
         const sft_spec *spec = spec_of(p, p->order[i]);
         sft_tensor *tensor = &plan->tensors[i];
         plan->position[p->order[i]] = (uint32_t)i;
-        if (!copy_spec(plan, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
+        if (!take_spec(p, spec, tensor)) return sfti_fail_memory(err, spec->name.len);
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
         if (sfti_never(code != SFT_OK)) return code; /* as in check_spec */
         tensor->begin = at;
@@ -270,13 +277,8 @@ static void head_cstr(head_text *h, const char *text) {
 }
 
 static void head_number(head_text *h, uint64_t value) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    head_put(h, digits + at, sizeof digits - at);
+    char digits[SFTI_UINT_ROOM];
+    head_put(h, digits, sfti_uint_text(value, 0, digits));
 }
 
 static void head_string(head_text *h, sft_span text) {
@@ -397,37 +399,46 @@ static sft_code make_plan(planning *p, sft_error *err) {
     return code;
 }
 
-sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metadata,
-                      size_t metadata_count, const sft_plan_options *options, sft_plan **out,
-                      sft_error *err) {
-    sfti_plan_of of = { specs, sizeof *specs, count, metadata, sfti_plan_pair, metadata_count };
-    return sfti_plan_make(&of, options, out, err);
-}
-
-sft_code sfti_plan_make(const sfti_plan_of *of, const sft_plan_options *options, sft_plan **out,
-                        sft_error *err) {
-    planning p = { .of = of, .count = of->count, .pair_count = of->pair_count };
+static sft_code plan_new(planning *p, const sft_plan_options *options, sft_plan **out,
+                         sft_error *err) {
     if (!out) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a place for the plan, found NULL");
     }
     *out = NULL;
-    sft_code code = check_options(&p, options, err);
-    if (code == SFT_OK) code = check_counts(&p, err);
+    sft_code code = check_options(p, options, err);
+    if (code == SFT_OK) code = check_counts(p, err);
     if (code != SFT_OK) return code;
-    p.work.alloc = sfti_allocator(p.options.alloc);
-    p.plan = sfti_take(&p.work.alloc, sizeof *p.plan);
-    if (!p.plan) return sfti_fail_memory(err, sizeof *p.plan);
-    memset(p.plan, 0, sizeof *p.plan);
-    p.plan->arena.alloc = p.work.alloc;
-    code = make_plan(&p, err);
-    sfti_arena_free(&p.work);
+    p->work.alloc = sfti_allocator(p->options.alloc);
+    p->plan = sfti_take(&p->work.alloc, sizeof *p->plan);
+    if (!p->plan) return sfti_fail_memory(err, sizeof *p->plan);
+    memset(p->plan, 0, sizeof *p->plan);
+    p->plan->arena.alloc = p->work.alloc;
+    code = make_plan(p, err);
+    sfti_arena_free(&p->work);
     if (code == SFT_OK) {
-        *out = p.plan;
+        *out = p->plan;
     } else {
-        sft_plan_free(p.plan);
+        sft_plan_free(p->plan);
     }
     return code;
+}
+
+sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metadata,
+                      size_t metadata_count, const sft_plan_options *options, sft_plan **out,
+                      sft_error *err) {
+    planning p = { .specs = (const char *)specs, .spec_stride = sizeof *specs, .count = count,
+                   .copies = true, .pairs = metadata, .pair_count = metadata_count };
+    return plan_new(&p, options, out, err);
+}
+
+sft_code sfti_plan_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
+                         size_t metadata_count, const sft_plan_options *options, sft_plan **out,
+                         sft_error *err) {
+    planning p = { .specs = (const char *)parts + offsetof(sft_part, spec),
+                   .spec_stride = sizeof *parts, .count = count, .pairs = metadata,
+                   .pair_count = metadata_count };
+    return plan_new(&p, options, out, err);
 }
 
 void sft_plan_free(sft_plan *plan) {

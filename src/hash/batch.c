@@ -14,7 +14,7 @@
 typedef struct batch_slot {
     sfti_hash_model *model; /* NULL: free */
     sfti_hash_unit *unit;
-    sfti_reading reading;
+    sfti_pass pass;
     uint8_t *room;
     uint64_t got; /* bytes of this round */
     bool ended;
@@ -28,11 +28,6 @@ typedef struct batch_worker {
     batch_slot slots[BATCH_SLOTS];
     sfti_sha_queue queue;
     size_t busy;
-    /* A worker holds one of the two while it reads a round, the other in the next: whoever
-     * waits for the one it holds is woken at the end of the round. */
-    os_mutex turn[2];
-    unsigned held;
-    bool finished; /* guarded by the batch's state */
     os_thread thread;
 } batch_worker;
 
@@ -42,8 +37,8 @@ typedef struct batch {
     sft_hash_options options;
     sft_open_options open;
     sft_job job;
-    sfti_hash_kit kit;
-    sfti_hash_opening opening;
+    sfti_hash_impl impl;
+    sfti_hash_how opening;
     const sft_hash_ask *asks;
     size_t count;
     sft_hash_each_fn each;
@@ -51,6 +46,9 @@ typedef struct batch {
     bool shared;    /* there are threads, and mutexes */
     os_mutex claim; /* of next_ask and waiting; held while a model is opened */
     os_mutex state; /* of what follows, of models' answers and of the cache */
+    os_cond round;  /* a thread has read a round, or has finished */
+    uint64_t rounds;
+    size_t running; /* threads */
     size_t next_ask;
     sfti_hash_model *waiting; /* open, with units nobody has claimed */
     size_t unclaimed;         /* units of those */
@@ -61,7 +59,7 @@ typedef struct batch {
     bool stop;
     sft_code code;
     sft_error *err;
-    size_t threads, crew;  /* with memory, at work */
+    size_t threads, team; /* with memory, at work */
     batch_worker *workers; /* the first is the calling thread's */
     uint8_t *rooms;
 } batch;
@@ -133,7 +131,7 @@ static bool batch_wants_more(batch *b, size_t busy) {
     batch_lock(b, &b->state);
     size_t all = b->unclaimed + b->active + (b->count - b->next_ask);
     batch_unlock(b, &b->state);
-    return busy < (all + b->crew - 1) / b->crew;
+    return busy < (all + b->team - 1) / b->team;
 }
 
 static sfti_hash_unit *batch_take_unit(batch *b, sfti_hash_model **model) {
@@ -161,7 +159,7 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
     const sfti_hash_unit *unit = slot->unit;
     slot->ended = false;
     slot->error = none;
-    slot->ended = sfti_reading_begin(&slot->reading, &b->kit, unit->algos, unit->size,
+    slot->ended = sfti_pass_begin(&slot->pass, &b->impl, unit->algos, unit->size,
                                      unit->file, unit->digests, &b->work,
                                      &slot->error) != SFT_OK;
     worker->busy++;
@@ -194,10 +192,10 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
     bool is_stream = slot->unit->size == SFT_SIZE_UNKNOWN;
     const uint8_t *data = slot->room;
     uint64_t at;
-    size_t len = sfti_reading_next(&slot->reading, BATCH_BLOCK, &at), got = len;
+    size_t len = sfti_pass_next(&slot->pass, BATCH_BLOCK, &at), got = len;
     slot->got = 0;
     if (is_stream) {
-        at = slot->reading.at;
+        at = slot->pass.at;
         len = BATCH_BLOCK;
     }
     if (len == 0 || slot->ended) {
@@ -212,20 +210,20 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
         return;
     }
     slot->ended = got == 0;
-    slot->got = slot->unit->is_beside ? 0 : at + got - slot->reading.at;
-    if (got > 0) sfti_reading_feed(&slot->reading, queue, at, data, got);
+    slot->got = slot->unit->is_beside ? 0 : at + got - slot->pass.at;
+    if (got > 0) sfti_pass_feed(&slot->pass, queue, at, data, got);
 }
 
 /* The unit is read, or could not be. */
 static void slot_finish(batch *b, batch_worker *worker, batch_slot *slot) {
     sfti_hash_model *model = slot->model;
     sft_hashes found = { .asked = slot->unit->algos };
-    if (slot->error.code == SFT_OK) sfti_reading_result(&slot->reading, &found);
+    if (slot->error.code == SFT_OK) sfti_pass_result(&slot->pass, &found);
     batch_lock(b, &b->state);
     if (slot->error.code && model->error.code == SFT_OK) model->error = slot->error;
     sfti_hashes_merge(slot->unit->into, &found);
-    if (slot->reading.at < unit_cost(slot->unit)) /* what nobody needed */
-        b->done += unit_cost(slot->unit) - slot->reading.at;
+    if (slot->pass.at < unit_cost(slot->unit)) /* what nobody needed */
+        b->done += unit_cost(slot->unit) - slot->pass.at;
     bool last = ++model->finished == model->unit_count;
     b->active--;
     batch_unlock(b, &b->state);
@@ -257,21 +255,18 @@ static bool worker_round(batch *b, batch_worker *worker) {
 
 /* ── Threads ── */
 
-static void worker_turn(batch_worker *worker) {
-    os_mutex_unlock(&worker->turn[worker->held]);
-    worker->held ^= 1;
-    os_mutex_lock(&worker->turn[worker->held]);
-}
-
 static void worker_run(void *ctx) {
     batch_worker *worker = ctx;
     batch *b = worker->batch;
-    os_mutex_lock(&worker->turn[worker->held]);
-    while (!batch_is_over(b) && worker_round(b, worker)) worker_turn(worker);
-    batch_lock(b, &b->state);
-    worker->finished = true;
-    batch_unlock(b, &b->state);
-    os_mutex_unlock(&worker->turn[worker->held]);
+    bool more = true;
+    while (more) {
+        more = !batch_is_over(b) && worker_round(b, worker);
+        os_mutex_lock(&b->state);
+        b->rounds++;
+        if (!more) b->running--;
+        os_cond_wake(&b->round);
+        os_mutex_unlock(&b->state);
+    }
 }
 
 static void deliver_one(batch *b, sfti_hash_model *model, size_t index) {
@@ -314,41 +309,40 @@ static bool batch_pulse(batch *b) {
     }
 }
 
-static void batch_wait(batch *b, batch_worker *worker) {
-    for (unsigned i = 0;; i ^= 1) {
-        os_mutex_lock(&worker->turn[i]);
-        os_mutex_unlock(&worker->turn[i]);
+/* Answers and progress after every round, until the last thread has finished. */
+static void batch_wait(batch *b) {
+    uint64_t seen = 0;
+    for (bool more = true; more;) {
+        os_mutex_lock(&b->state);
+        while (b->running > 0 && b->rounds == seen) os_cond_wait(&b->round, &b->state);
+        seen = b->rounds;
+        more = b->running > 0;
+        os_mutex_unlock(&b->state);
         (void)batch_pulse(b);
-        batch_lock(b, &b->state);
-        bool finished = worker->finished;
-        batch_unlock(b, &b->state);
-        if (finished) break;
     }
-    os_thread_join(&worker->thread);
-    os_mutex_free(&worker->turn[0]);
-    os_mutex_free(&worker->turn[1]);
 }
 
-static bool batch_start(batch_worker *worker) {
-    if (os_mutex_init(&worker->turn[0]) != 0) return false;
-    if (os_mutex_init(&worker->turn[1]) == 0) {
-        if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
-        os_mutex_free(&worker->turn[1]);
-    }
-    os_mutex_free(&worker->turn[0]);
+static bool batch_start(batch *b, batch_worker *worker) {
+    os_mutex_lock(&b->state);
+    b->running++;
+    os_mutex_unlock(&b->state);
+    if (os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
+    os_mutex_lock(&b->state);
+    b->running--;
+    os_mutex_unlock(&b->state);
     return false;
 }
 
 static void batch_go(batch *b) {
     size_t started = 1;
-    while (started < b->crew && batch_start(&b->workers[started])) started++;
+    while (started < b->team && batch_start(b, &b->workers[started])) started++;
     while (batch_pulse(b) && worker_round(b, &b->workers[0]))
         continue;
-    for (size_t i = 1; i < started; i++) batch_wait(b, &b->workers[i]);
+    if (started > 1) batch_wait(b);
+    for (size_t i = 1; i < started; i++) os_thread_join(&b->workers[i].thread);
     (void)batch_pulse(b);
     if (b->stop && b->code == SFT_OK)
-        b->code = sfti_fail(b->err, SFT_CANCELLED, SFT_NO_OFFSET,
-                            "expected to go on, found the job cancelled");
+        b->code = sfti_fail_cancelled(b->err);
 }
 
 /* ── Beginning and end ── */
@@ -384,10 +378,10 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     b->opening.alloc = &b->work;
     b->opening.open = &b->open;
     b->opening.only_cached = b->options.only_cached;
-    b->opening.kit = &b->kit;
+    b->opening.impl = &b->impl;
     b->opening.recall = b->options.cache ? batch_recall : NULL;
     b->opening.ctx = b;
-    sfti_hash_kit_fill(&b->kit, 0);
+    sfti_hash_impl_fill(&b->impl, 0);
     return SFT_OK;
 }
 
@@ -407,7 +401,7 @@ static sft_code batch_take_memory(batch *b) {
     memset(b->workers, 0, workers);
     for (size_t t = 0; t < b->threads; t++) {
         b->workers[t].batch = b;
-        b->workers[t].queue.kit = &b->kit;
+        b->workers[t].queue.impl = &b->impl;
         for (size_t i = 0; i < BATCH_SLOTS; i++)
             b->workers[t].slots[i].room = b->rooms + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
     }
@@ -432,21 +426,28 @@ static void batch_count_bytes(batch *b) {
             b->total += info.size;
 }
 
+static bool batch_share(batch *b) {
+    if (os_mutex_init(&b->claim) != 0) return false;
+    if (os_mutex_init(&b->state) == 0) {
+        if (os_cond_init(&b->round) == 0) return true;
+        os_mutex_free(&b->state);
+    }
+    os_mutex_free(&b->claim);
+    return false;
+}
+
 static sft_code batch_run(batch *b) {
     sft_code code = batch_take_memory(b);
     if (code != SFT_OK) return code;
-    if (b->threads > 1) {
-        b->shared = os_mutex_init(&b->claim) == 0;
-        if (b->shared && os_mutex_init(&b->state) != 0) {
-            os_mutex_free(&b->claim);
-            b->shared = false;
-        }
-    }
-    b->crew = b->shared ? b->threads : 1;
+    b->shared = b->threads > 1 && batch_share(b);
+    b->team = b->shared ? b->threads : 1;
     batch_count_bytes(b);
     batch_go(b);
-    if (b->shared) os_mutex_free(&b->claim);
-    if (b->shared) os_mutex_free(&b->state);
+    if (b->shared) {
+        os_cond_free(&b->round);
+        os_mutex_free(&b->state);
+        os_mutex_free(&b->claim);
+    }
     b->shared = false;
     return b->code;
 }

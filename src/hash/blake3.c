@@ -85,10 +85,10 @@ void sfti_blake3_lanes_plain(const sfti_blake3_call *call) {
     }
 }
 
-static void b3_lanes(const sfti_hash_kit *kit, sfti_blake3_call call, size_t count) {
+static void b3_lanes(const sfti_hash_impl *impl, sfti_blake3_call call, size_t count) {
     while (count > 0) {
-        call.count = count < kit->lanes ? count : kit->lanes;
-        kit->blake3_lanes(&call);
+        call.count = count < impl->lanes ? count : impl->lanes;
+        impl->blake3_lanes(&call);
         count -= call.count;
         call.in += call.count * call.stride;
         call.out += call.count * 32;
@@ -183,18 +183,18 @@ static void b3_chunk_end(sfti_blake3 *sum) {
 /* ── Subtrees ── */
 
 /* The two halves of a full subtree of count chunks (a power of two, at least 2). */
-static void b3_subtree(const sfti_hash_kit *kit, const uint8_t *data, size_t count,
+static void b3_subtree(const sfti_hash_impl *impl, const uint8_t *data, size_t count,
                        uint64_t chunks, uint8_t halves[64]) {
     uint8_t low[B3_SUBTREE * 32], high[B3_SUBTREE * 16]; /* a level, and the next one up */
     uint8_t *now = low, *next = high;
     sfti_blake3_call leaves = { .in = data, .stride = B3_CHUNK, .blocks = B3_CHUNK / B3_BLOCK,
                                 .counter = chunks, .step = 1, .first = B3_CHUNK_START,
                                 .last = B3_CHUNK_END, .out = low };
-    b3_lanes(kit, leaves, count);
+    b3_lanes(impl, leaves, count);
     for (; count > 2; count /= 2) {
         sfti_blake3_call parents = { .in = now, .stride = 64, .blocks = 1,
                                      .flags = B3_PARENT, .out = next };
-        b3_lanes(kit, parents, count / 2);
+        b3_lanes(impl, parents, count / 2);
         now = next;
         next = now == low ? high : low;
     }
@@ -208,7 +208,7 @@ static size_t b3_subtree_size(uint64_t chunks, size_t len) {
     return size;
 }
 
-void sfti_blake3_update(const sfti_hash_kit *kit, sfti_blake3 *sum, const uint8_t *data,
+void sfti_blake3_update(const sfti_hash_impl *impl, sfti_blake3 *sum, const uint8_t *data,
                         size_t len) {
     uint8_t halves[64];
     while (len > 0) {
@@ -220,7 +220,7 @@ void sfti_blake3_update(const sfti_hash_kit *kit, sfti_blake3 *sum, const uint8_
         size_t count = begun == 0 ? b3_subtree_size(sum->chunks, len) : 1;
         size_t taken = count * B3_CHUNK;
         if (count > 1) {
-            b3_subtree(kit, data, count, sum->chunks, halves);
+            b3_subtree(impl, data, count, sum->chunks, halves);
             b3_push(sum, halves, sum->chunks);
             b3_push(sum, halves + 32, sum->chunks + count / 2);
             sum->chunks += count;

@@ -1,157 +1,10 @@
+#include "hash/cache.h"
+
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/names.h"
-#include "base/order.h"
-#include "hash/cache.h"
-#include "os/os.h"
+#include "os/io.h"
 
 #include <string.h>
-
-/* ── Digests of an entry ── */
-
-static size_t digest_place(sft_hash_algo algo) {
-    size_t at = 0;
-    for (unsigned i = 0; i < (unsigned)algo; i++) at += sft_hash_digits((sft_hash_algo)i) / 2;
-    return at;
-}
-
-void sfti_cache_hashes(const sfti_cache_entry *entry, sft_hashes *out) {
-    memset(out, 0, sizeof *out);
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        sft_hash_algo algo = (sft_hash_algo)i;
-        if (entry->known & SFT_HASH_BIT(i))
-            sfti_hashes_put(out, algo, entry->digests + digest_place(algo));
-    }
-}
-
-static uint8_t cache_nibble(char c) {
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-void sfti_cache_put_digest(sfti_cache_entry *entry, sft_hash_algo algo, const char *text) {
-    uint8_t *out = entry->digests + digest_place(algo);
-    for (size_t i = 0; i < sft_hash_digits(algo); i += 2)
-        *out++ = (uint8_t)(cache_nibble(text[i]) << 4 | cache_nibble(text[i + 1]));
-    entry->known |= SFT_HASH_BIT(algo);
-}
-
-/* ── Look-up ── */
-
-static size_t cache_slot(const sft_hash_cache *cache, const sfti_hash_key *key) {
-    sft_span bytes = { (const char *)key, sizeof *key };
-    size_t mask = cache->slot_count - 1;
-    size_t at = (size_t)sfti_names_hash(bytes, cache->seed) & mask;
-    while (cache->slots[at]
-           && memcmp(&cache->entries[cache->slots[at] - 1].key, key, sizeof *key) != 0)
-        at = (at + 1) & mask;
-    return at;
-}
-
-void sfti_cache_drop(sft_hash_cache *cache) {
-    sfti_release(&cache->alloc, cache->entries, cache->room * sizeof *cache->entries);
-    sfti_release(&cache->alloc, cache->slots, cache->slot_count * sizeof *cache->slots);
-    cache->entries = NULL;
-    cache->slots = NULL;
-    cache->count = cache->room = cache->slot_count = 0;
-}
-
-static void cache_fill_slots(sft_hash_cache *cache) {
-    memset(cache->slots, 0, cache->slot_count * sizeof *cache->slots);
-    for (size_t i = 0; i < cache->count; i++)
-        cache->slots[cache_slot(cache, &cache->entries[i].key)] = (uint32_t)(i + 1);
-}
-
-bool sfti_cache_reserve(sft_hash_cache *cache, size_t room) {
-    sft_hash_cache bigger = *cache;
-    bigger.room = room;
-    for (bigger.slot_count = 128; bigger.slot_count < 2 * room;) bigger.slot_count *= 2;
-    bigger.entries = sfti_take(&cache->alloc, room * sizeof *bigger.entries);
-    bigger.slots = sfti_take(&cache->alloc, bigger.slot_count * sizeof *bigger.slots);
-    if (!bigger.entries || !bigger.slots) {
-        sfti_cache_drop(&bigger);
-        return false;
-    }
-    if (cache->count)
-        memcpy(bigger.entries, cache->entries, cache->count * sizeof *cache->entries);
-    sfti_cache_drop(cache);
-    *cache = bigger;
-    cache_fill_slots(cache);
-    return true;
-}
-
-static int compare_used(const void *ctx, uint32_t a, uint32_t b) {
-    const sfti_cache_entry *entries = ctx;
-    return entries[a].used < entries[b].used ? -1 : entries[a].used > entries[b].used;
-}
-
-uint32_t *sfti_cache_order(const sft_hash_cache *cache) {
-    uint32_t *order = sfti_take(&cache->alloc, 2 * cache->count * sizeof *order);
-    for (size_t i = 0; order && i < cache->count; i++) order[i] = (uint32_t)i;
-    if (order)
-        sfti_sort(order, order + cache->count, cache->count, compare_used, cache->entries);
-    return order;
-}
-
-/* The quarter that was used longest ago makes room. */
-static bool cache_evict(sft_hash_cache *cache) {
-    size_t count = cache->count, gone = count / 4, kept = 0;
-    uint32_t *order = sfti_cache_order(cache);
-    if (!order) return false;
-    uint64_t least = cache->entries[order[gone]].used;
-    for (size_t i = 0; i < count; i++)
-        if (cache->entries[i].used >= least) cache->entries[kept++] = cache->entries[i];
-    sfti_release(&cache->alloc, order, 2 * count * sizeof *order);
-    cache->count = kept;
-    cache_fill_slots(cache);
-    return true;
-}
-
-static bool cache_make_room(sft_hash_cache *cache) {
-    size_t room = cache->room ? 2 * cache->room : 64;
-    if (cache->count < cache->room) return true;
-    if (cache->room >= SFTI_CACHE_ENTRIES) return cache_evict(cache);
-    return sfti_cache_reserve(cache, room < SFTI_CACHE_ENTRIES ? room : SFTI_CACHE_ENTRIES);
-}
-
-static sfti_cache_entry *cache_at(const sft_hash_cache *cache, const sfti_hash_key *key) {
-    uint32_t place = cache->count ? cache->slots[cache_slot(cache, key)] : 0;
-    return place ? &cache->entries[place - 1] : NULL;
-}
-
-sfti_cache_entry *sfti_cache_entry_of(sft_hash_cache *cache, const sfti_hash_key *key) {
-    sfti_cache_entry *entry = cache_at(cache, key);
-    if (!entry) {
-        if (!cache_make_room(cache)) return NULL;
-        cache->slots[cache_slot(cache, key)] = (uint32_t)(cache->count + 1);
-        entry = &cache->entries[cache->count++];
-        memset(entry, 0, sizeof *entry);
-        entry->key = *key;
-    }
-    entry->used = ++cache->clock;
-    return entry;
-}
-
-void sfti_hash_cache_get(sft_hash_cache *cache, const sfti_hash_key *key, sft_hashes *hashes) {
-    sfti_cache_entry *entry = cache_at(cache, key);
-    sft_hashes known;
-    if (!entry) return;
-    entry->used = ++cache->clock;
-    sfti_cache_hashes(entry, &known);
-    sfti_hashes_merge(hashes, &known);
-}
-
-void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
-                         const sft_hashes *hashes) {
-    if (hashes->known == 0) return;
-    sfti_cache_entry *entry = sfti_cache_entry_of(cache, key);
-    if (!entry) return;
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!(hashes->known & ~entry->known & SFT_HASH_BIT(i))) continue;
-        sfti_cache_put_digest(entry, (sft_hash_algo)i,
-                              sft_hashes_get(hashes, (sft_hash_algo)i));
-        cache->changed = true;
-    }
-}
 
 /* ── By path ── */
 
@@ -159,7 +12,7 @@ static const sfti_cache_entry *cache_known(const sft_hash_cache *cache, const ch
     os_info info;
     if (os_info_path(path, true, &info) || info.kind != OS_FILE) return NULL;
     sfti_hash_key key = sfti_hash_key_of(&info);
-    return cache_at(cache, &key);
+    return sfti_cache_find(cache, &key);
 }
 
 void sft_hash_cache_find(const sft_hash_cache *cache, const char *path, sft_hashes *hashes) {
@@ -191,36 +44,7 @@ bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path, const 
     return true;
 }
 
-/* ── Opening and closing ── */
-
-static void cache_seed(sft_hash_cache *cache) {
-    if (os_random(cache->seed, sizeof cache->seed) == 0) return;
-    cache->seed[0] = os_now_ns();
-    cache->seed[1] = (uint64_t)(uintptr_t)cache ^ cache->seed[0] << 32;
-}
-
-sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
-                             sft_hash_cache **out, sft_error *err) {
-    sft_allocator own = sfti_allocator(alloc);
-    *out = NULL;
-    if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    sft_hash_cache *cache = sfti_take(&own, sizeof *cache);
-    if (!cache) return sfti_fail_memory(err, sizeof *cache);
-    memset(cache, 0, sizeof *cache);
-    cache->alloc = own;
-    cache_seed(cache);
-    cache->path_size = strlen(path) + 1;
-    cache->path = sfti_take(&own, cache->path_size);
-    sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
-    if (code == SFT_OK) {
-        memcpy(cache->path, path, cache->path_size);
-        code = sfti_cache_read(cache, err);
-    }
-    if (code == SFT_OK) *out = cache;
-    else sft_hash_cache_close(cache);
-    return code;
-}
+/* ── Closing ── */
 
 const sft_error *sft_hash_cache_note(const sft_hash_cache *cache) {
     return cache->note.code ? &cache->note : NULL;

@@ -1,4 +1,5 @@
-/* The cache of digests: its table (cache.c) and its file (cache_file.c). */
+/* The cache of digests: what programs call (cache.c), over its file (cache_file.c), over its table
+ * (cache_table.c). */
 #ifndef SFTI_HASH_CACHE_H
 #define SFTI_HASH_CACHE_H
 
@@ -37,6 +38,8 @@ struct sft_hash_cache {
 /* The entry of a key, the last to be used from now on; made if there is none. NULL when out of
  * memory. */
 sfti_cache_entry *sfti_cache_entry_of(sft_hash_cache *cache, const sfti_hash_key *key);
+/* The entry of a key, or NULL. */
+sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_key *key);
 /* Room for so many entries: at least those there are, at most SFTI_CACHE_ENTRIES. False when out
  * of memory. */
 bool sfti_cache_reserve(sft_hash_cache *cache, size_t room);
@@ -49,8 +52,5 @@ uint32_t *sfti_cache_order(const sft_hash_cache *cache);
 void sfti_cache_hashes(const sfti_cache_entry *entry, sft_hashes *out);
 /* text: hex digits, lower case, as many as the algorithm has. */
 void sfti_cache_put_digest(sfti_cache_entry *entry, sft_hash_algo algo, const char *text);
-
-/* Fill an empty cache from its file, if there is one. */
-sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err);
 
 #endif

@@ -1,7 +1,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/sink.h"
 #include "hash/cache.h"
+#include "os/io.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -156,21 +158,10 @@ static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offse
     }
 }
 
-static sft_code cache_os_fail(sft_error *err, sft_code code, int error, const char *what) {
-    char room[128];
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
-
 static sft_code cache_read_bytes(int fd, uint64_t offset, char *bytes, size_t *len,
                                  sft_error *err) {
-    size_t have = 0, got = 1;
-    while (have < *len && got > 0) {
-        int error = os_pread(fd, bytes + have, *len - have, offset + have, &got);
-        if (error) return cache_os_fail(err, SFT_IO_READ, error, "read the cache");
-        have += got;
-    }
-    *len = have;
-    return SFT_OK;
+    int error = sfti_read_all(fd, bytes, *len, offset, len);
+    return error ? sfti_io_fail(err, SFT_IO_READ, error, "read the cache") : SFT_OK;
 }
 
 /* ── Which file may be a cache ── */
@@ -229,16 +220,16 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     *out = (cache_file){ .fd = -1 };
     int error = os_info_path(path, false, &seen);
     if (error == ENOENT) return SFT_OK;
-    if (error) return cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     sft_code code = cache_check_kind(seen.kind, err);
     if (code != SFT_OK) return code;
     error = os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
-        return cache_os_fail(err, SFT_IO_OPEN, error, "open the cache");
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open the cache");
     }
     error = os_info_fd(out->fd, &info);
-    if (error) code = cache_os_fail(err, SFT_IO_OPEN, error, "look at the cache");
+    if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     else if (info.device != seen.device || info.inode != seen.inode)
         code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", NULL);
     else code = cache_check_owner(&info, err);
@@ -266,7 +257,7 @@ static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, 
     return code;
 }
 
-sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err) {
+static sft_code cache_read(sft_hash_cache *cache, sft_error *err) {
     cache_file file;
     sft_code code = cache_open_file(cache->path, &file, err);
     if (code != SFT_OK || file.fd < 0) return code;
@@ -275,15 +266,36 @@ sft_code sfti_cache_read(sft_hash_cache *cache, sft_error *err) {
     return code;
 }
 
+sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
+                             sft_hash_cache **out, sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    *out = NULL;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    sft_hash_cache *cache = sfti_take(&own, sizeof *cache);
+    if (!cache) return sfti_fail_memory(err, sizeof *cache);
+    memset(cache, 0, sizeof *cache);
+    cache->alloc = own;
+    sfti_seed_draw(cache, cache->seed);
+    cache->path_size = strlen(path) + 1;
+    cache->path = sfti_take(&own, cache->path_size);
+    sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
+    if (code == SFT_OK) {
+        memcpy(cache->path, path, cache->path_size);
+        code = cache_read(cache, err);
+    }
+    if (code == SFT_OK) *out = cache;
+    else sft_hash_cache_close(cache);
+    return code;
+}
+
 /* ── Writing ── */
 
 static void write_cache_mark(sfti_json_writer *w, const sfti_cache_mark *mark) {
     sfti_json_key(w, "mark");
     sfti_json_open(w, '{');
-    sfti_json_key(w, "name");
-    sfti_json_cstr(w, mark->name);
-    sfti_json_key(w, "time");
-    sfti_json_uint(w, mark->time);
+    sfti_json_put_cstr(w, "name", mark->name);
+    sfti_json_put_uint(w, "time", mark->time);
     sfti_json_close(w, '}');
 }
 
@@ -294,16 +306,13 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
     for (unsigned i = 0; i < CACHE_FIELDS; i++) {
         uint64_t value;
         memcpy(&value, (const char *)&entry->key + cache_fields[i].at, sizeof value);
-        sfti_json_key(w, cache_fields[i].name);
-        sfti_json_uint(w, value);
+        sfti_json_put_uint(w, cache_fields[i].name, value);
     }
     sfti_json_key(w, "hashes");
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         const char *digest = sft_hashes_get(&hashes, (sft_hash_algo)i);
-        if (!digest) continue;
-        sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
-        sfti_json_cstr(w, digest);
+        if (digest) sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i), digest);
     }
     sfti_json_close(w, '}');
     if (*entry->mark.name) write_cache_mark(w, &entry->mark);
@@ -331,10 +340,7 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     sfti_json_raw(&w, sft_span_cstr(cache_first));
     w.comma = false;
     write_cache_entries(&w, cache);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return sft_sink_finish(&sink, err);
-    sft_sink_abandon(&sink);
-    return code;
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 
 /* Looked at again before it is replaced: another file may have come to stand there. */

@@ -1,4 +1,3 @@
-#include "base/endian.h"
 #include "hash/hash.h"
 
 #include <string.h>
@@ -7,46 +6,19 @@
 #include <zlib.h>
 #endif
 
-#define CRC_POLYNOMIAL UINT32_C(0xedb88320)
-
-/* table[k][b]: the remainder of byte b and k zero bytes after it. */
-void sfti_crc32_table(uint32_t table[8][256]) {
-    for (uint32_t b = 0; b < 256; b++) {
-        uint32_t crc = b;
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (CRC_POLYNOMIAL & (0 - (crc & 1)));
-        table[0][b] = crc;
-    }
-    for (int k = 1; k < 8; k++)
-        for (uint32_t b = 0; b < 256; b++)
-            table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 0xff];
-}
-
-/* Eight bytes at a step; crc without the inversions. */
-static uint32_t crc_plain(const uint32_t table[8][256], uint32_t crc, const uint8_t *data,
-                          size_t len) {
-    for (; len >= 8; len -= 8, data += 8) {
-        uint32_t low = sfti_get_u32(data) ^ crc, high = sfti_get_u32(data + 4);
-        crc = table[7][low & 0xff] ^ table[6][low >> 8 & 0xff] ^ table[5][low >> 16 & 0xff]
-              ^ table[4][low >> 24] ^ table[3][high & 0xff] ^ table[2][high >> 8 & 0xff]
-              ^ table[1][high >> 16 & 0xff] ^ table[0][high >> 24];
-    }
-    for (; len > 0; len--) crc = table[0][(crc ^ *data++) & 0xff] ^ crc >> 8;
-    return crc;
-}
-
-uint32_t sfti_crc32(const sfti_hash_kit *kit, uint32_t crc, const uint8_t *data, size_t len) {
+uint32_t sfti_crc32(const sfti_hash_impl *impl, uint32_t crc, const uint8_t *data, size_t len) {
     uint8_t folded[16];
-    if (len >= 64 && kit->clmul) {
+    if (len >= 64 && impl->clmul) {
         size_t whole = len & ~(size_t)63;
         sfti_crc32_fold(~crc, data, whole, folded);
-        crc = ~crc_plain(kit->crc_table, 0, folded, sizeof folded);
+        crc = sfti_crc32_add(&impl->crc_table, ~UINT32_C(0), folded, sizeof folded);
         data += whole;
         len -= whole;
     }
 #if defined(SFTI_FOUND_ZLIB)
-    if (kit->zlib && len > 0) return (uint32_t)crc32_z(crc, data, len);
+    if (impl->zlib && len > 0) return (uint32_t)crc32_z(crc, data, len);
 #endif
-    return ~crc_plain(kit->crc_table, ~crc, data, len);
+    return sfti_crc32_add(&impl->crc_table, crc, data, len);
 }
 
 /* ── Folding by carry-less multiplication ── */

@@ -3,19 +3,20 @@
 #ifndef SFTI_HASH_H
 #define SFTI_HASH_H
 
+#include "base/crc32.h"
 #include "os/os.h"
 #include "safetensors_hash.h"
 
-/* ── The processor's help ── */
+/* ── What the processor is best at ── */
 
-typedef struct sfti_hash_kit sfti_hash_kit;
+typedef struct sfti_hash_impl sfti_hash_impl;
 
 /* `blocks` blocks of 64 bytes of each of count streams (1 to SFTI_SHA_LANES). */
 #define SFTI_SHA_LANES 4
 typedef void (*sfti_sha_blocks_fn)(uint32_t *const *states, const uint8_t *const *data,
                                    size_t blocks, size_t count);
 
-/* Chaining values of count inputs (1 to the kit's lanes) of `blocks` blocks each, stride
+/* Chaining values of count inputs (1 to impl->lanes) of `blocks` blocks each, stride
  * bytes apart, one behind the other into out. counter grows by step from input to input. */
 typedef struct sfti_blake3_call {
     const uint8_t *in;
@@ -36,15 +37,15 @@ enum {
     SFTI_HASH_NO_ZLIB = 32
 };
 
-struct sfti_hash_kit {
+struct sfti_hash_impl {
     sfti_sha_blocks_fn sha_blocks;
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
     bool clmul, zlib;
-    uint32_t crc_table[8][256];
+    sfti_crc32_table crc_table;
 };
 
-void sfti_hash_kit_fill(sfti_hash_kit *kit, unsigned forbid);
+void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
 /* NULL where the processor, or the compiler, has none. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
@@ -75,17 +76,16 @@ typedef struct sfti_sha_job {
 
 void sfti_sha256_begin(sfti_sha256 *sum);
 /* All jobs, several at a time; each has a sum of its own. The jobs are used up. */
-void sfti_sha256_run(const sfti_hash_kit *kit, sfti_sha_job *jobs, size_t count);
-void sfti_sha256_update(const sfti_hash_kit *kit, sfti_sha256 *sum, const void *data,
+void sfti_sha256_run(const sfti_hash_impl *impl, sfti_sha_job *jobs, size_t count);
+void sfti_sha256_update(const sfti_hash_impl *impl, sfti_sha256 *sum, const void *data,
                         size_t len);
 /* The sum may go on. */
-void sfti_sha256_end(const sfti_hash_kit *kit, const sfti_sha256 *sum, uint8_t out[32]);
+void sfti_sha256_end(const sfti_hash_impl *impl, const sfti_sha256 *sum, uint8_t out[32]);
 
 /* ── CRC-32, BLAKE3 ── */
 
 /* As zlib's crc32: begin with 0. */
-uint32_t sfti_crc32(const sfti_hash_kit *kit, uint32_t crc, const uint8_t *data, size_t len);
-void sfti_crc32_table(uint32_t table[8][256]);
+uint32_t sfti_crc32(const sfti_hash_impl *impl, uint32_t crc, const uint8_t *data, size_t len);
 
 #define SFTI_BLAKE3_DEPTH 55 /* 2^54 chunks of 1 KiB hold 2^64 bytes */
 
@@ -99,7 +99,7 @@ typedef struct sfti_blake3 {
 } sfti_blake3;
 
 void sfti_blake3_begin(sfti_blake3 *sum);
-void sfti_blake3_update(const sfti_hash_kit *kit, sfti_blake3 *sum, const uint8_t *data,
+void sfti_blake3_update(const sfti_hash_impl *impl, sfti_blake3 *sum, const uint8_t *data,
                         size_t len);
 void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]);
 
@@ -108,7 +108,7 @@ void sfti_blake3_end(const sfti_blake3 *sum, uint8_t out[32]);
 #define SFTI_QUEUE_MOST 32
 
 typedef struct sfti_sha_queue {
-    const sfti_hash_kit *kit;
+    const sfti_hash_impl *impl;
     size_t count;
     sfti_sha_job jobs[SFTI_QUEUE_MOST];
     uint8_t *ends[SFTI_QUEUE_MOST]; /* where the digest of a sum that ends goes, or NULL */
@@ -132,8 +132,8 @@ typedef struct sfti_part {
     sfti_sha256 sum;
 } sfti_part;
 
-typedef struct sfti_reading {
-    const sfti_hash_kit *kit;
+typedef struct sfti_pass {
+    const sfti_hash_impl *impl;
     uint32_t algos;
     uint64_t at, size; /* SFT_SIZE_UNKNOWN: a stream */
     sfti_part parts[SFTI_PARTS];
@@ -146,30 +146,32 @@ typedef struct sfti_reading {
     uint8_t (*digests)[32];
     sfti_sha256 open[2]; /* of the tensor that goes on in the next piece, in turn */
     unsigned turn;
-} sfti_reading;
+} sfti_pass;
 
 /* file NULL: no model, and what needs one stays unknown. digests: 32 bytes for each tensor
  * if content is asked for. Fails only when memory (of alloc) runs out. */
-sft_code sfti_reading_begin(sfti_reading *reading, const sfti_hash_kit *kit, uint32_t algos,
+sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err);
 /* The next bytes that are needed, at most `most`; 0 when there are none. */
-size_t sfti_reading_next(const sfti_reading *reading, size_t most, uint64_t *at);
-/* These bytes stand at `at`, which sfti_reading_next gave (a stream: where it stopped). They
+size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at);
+/* These bytes stand at `at`, which sfti_pass_next gave (a stream: where it stopped). They
  * must stay until the queue has run, and it must run before the next piece. */
-void sfti_reading_feed(sfti_reading *reading, sfti_sha_queue *queue, uint64_t at,
+void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len);
 /* All but content. */
-void sfti_reading_result(const sfti_reading *reading, sft_hashes *out);
+void sfti_pass_result(const sfti_pass *pass, sft_hashes *out);
 
 /* content of a set from the digests of its tensors, in the set's order. */
-sft_code sfti_hash_content(const sfti_hash_kit *kit, const sft_set *set, const sft_file *file,
+sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
                            uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
                            sft_error *err);
 
 /* ── Digests as text ── */
 
-/* Known from now on. bytes: as many as it has digits, halved. */
+/* Where the text of a digest goes, with its NUL; it is known from now on. */
+char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo);
+/* bytes: as many as it has digits, halved. */
 void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
 /* Those of `from` that `to` was asked for and does not know. */
 void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);

@@ -6,8 +6,8 @@
 
 struct sft_hasher {
     sft_allocator alloc;
-    sfti_hash_kit kit;
-    sfti_reading reading;
+    sfti_hash_impl impl;
+    sfti_pass pass;
     sfti_sha_queue queue;
 };
 
@@ -22,10 +22,10 @@ sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc, sft_hasher *
     hasher = sfti_take(&own, sizeof *hasher);
     if (!hasher) return sfti_fail_memory(err, sizeof *hasher);
     hasher->alloc = own;
-    hasher->queue.kit = &hasher->kit;
+    hasher->queue.impl = &hasher->impl;
     hasher->queue.count = 0;
-    sfti_hash_kit_fill(&hasher->kit, 0);
-    sft_code code = sfti_reading_begin(&hasher->reading, &hasher->kit, algos, SFT_SIZE_UNKNOWN,
+    sfti_hash_impl_fill(&hasher->impl, 0);
+    sft_code code = sfti_pass_begin(&hasher->pass, &hasher->impl, algos, SFT_SIZE_UNKNOWN,
                                        NULL, NULL, &own, err);
     if (code == SFT_OK) *out = hasher;
     else sft_hasher_free(hasher);
@@ -34,14 +34,14 @@ sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc, sft_hasher *
 
 void sft_hasher_update(sft_hasher *hasher, const void *bytes, size_t len) {
     if (len == 0) return;
-    sfti_reading_feed(&hasher->reading, &hasher->queue, hasher->reading.at, bytes, len);
+    sfti_pass_feed(&hasher->pass, &hasher->queue, hasher->pass.at, bytes, len);
     sfti_queue_run(&hasher->queue);
 }
 
 void sft_hasher_result(const sft_hasher *hasher, sft_hashes *out) {
     memset(out, 0, sizeof *out);
-    out->asked = hasher->reading.algos;
-    sfti_reading_result(&hasher->reading, out);
+    out->asked = hasher->pass.algos;
+    sfti_pass_result(&hasher->pass, out);
 }
 
 void sft_hasher_free(sft_hasher *hasher) {

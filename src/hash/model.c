@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "os/io.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -35,12 +36,6 @@ static void *model_take(sfti_hash_model *model, uint64_t count, size_t size) {
     return at;
 }
 
-static void model_os_fail(sfti_hash_model *model, int error, const char *what) {
-    char room[128];
-    sfti_fail_os(&model->error, error == ENOENT ? SFT_NOT_FOUND : SFT_IO_OPEN, error,
-                 os_error_text(error, room, sizeof room), what);
-}
-
 /* What is still to be computed; what is null by the size alone never is. */
 static uint32_t model_missing(const sft_hashes *hashes, uint64_t size) {
     uint32_t missing = hashes->asked & ~hashes->known;
@@ -59,7 +54,7 @@ static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
 }
 
 /* Remember what is known of this file, and take what is remembered. */
-static void model_recall(sfti_hash_model *model, const sfti_hash_opening *opening,
+static void model_recall(sfti_hash_model *model, const sfti_hash_how *opening,
                          const char *path, const sfti_hash_key *key, sft_hashes *hashes) {
     if (!opening->recall || !model->memos) return;
     model->memos[model->memo_count++] = (sfti_hash_memo){ path, *key, hashes, true };
@@ -74,7 +69,7 @@ static bool is_about_model(sft_code code) {
            || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
 }
 
-static void model_open_header(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_header(sfti_hash_model *model, const sfti_hash_how *opening) {
     sft_open_options options = *opening->open;
     sft_error err = SFT_ERROR_INIT;
     options.mode = SFT_READ;
@@ -119,7 +114,7 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
 
 /* The units of one file; file NULL if it is no model. */
 static void model_list_one(sfti_hash_model *model, const sft_source *source,
-                           const sft_file *file, const sfti_hash_opening *opening) {
+                           const sft_file *file, const sfti_hash_how *opening) {
     uint32_t missing = model_missing(&model->hashes, model->bytes);
     size_t threads = opening->split;
     if (model->bytes == SFT_SIZE_UNKNOWN || model->bytes < MODEL_SPLIT_LEAST) threads = 1;
@@ -130,17 +125,17 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
 }
 
-static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *opening) {
     int error = os_open_read(model->ask.path, &model->fd);
     os_info info;
     if (error) {
         model->fd = -1;
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     error = os_info_fd(model->fd, &info);
     if (error) {
-        model_os_fail(model, error, "look at this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "look at this file");
         return;
     }
     if (info.kind == OS_FILE && sft_edit_check(model->ask.path, opening->alloc, &model->error))
@@ -160,11 +155,11 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_opening *openi
         model_list_one(model, &model->source, model->file, opening);
 }
 
-static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_file(sfti_hash_model *model, const sfti_hash_how *opening) {
     os_info info;
     int error = os_info_path(model->ask.path, true, &info);
     if (error) {
-        model_os_fail(model, error, "open this file");
+        sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
         return;
     }
     if (info.kind == OS_DIR) {
@@ -185,15 +180,15 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_opening *ope
 /* ── Many ── */
 
 /* A key of all shards, for what depends on all of them. */
-static void set_key_add(const sfti_hash_kit *kit, sfti_sha256 *sum, const sfti_hash_key *key) {
-    sfti_sha256_update(kit, sum, key, sizeof *key);
+static void set_key_add(const sfti_hash_impl *impl, sfti_sha256 *sum, const sfti_hash_key *key) {
+    sfti_sha256_update(impl, sum, key, sizeof *key);
 }
 
-static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *sum,
+static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *sum,
                                  uint64_t bytes) {
     sfti_hash_key key = { .size = bytes };
     uint8_t digest[32];
-    sfti_sha256_end(kit, sum, digest);
+    sfti_sha256_end(impl, sum, digest);
     memcpy(&key.device, digest, 8);
     memcpy(&key.inode, digest + 8, 8);
     memcpy(&key.mtime, digest + 16, 8);
@@ -202,7 +197,7 @@ static sfti_hash_key set_key_end(const sfti_hash_kit *kit, const sfti_sha256 *su
 }
 
 /* Look the shards up in the cache, then all of them together. */
-static void set_recall(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
     sfti_sha256 sum;
     os_info info;
     bool all = true;
@@ -213,10 +208,10 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_opening *opening)
             continue;
         }
         sfti_hash_key key = sfti_hash_key_of(&info);
-        set_key_add(opening->kit, &sum, &key);
+        set_key_add(opening->impl, &sum, &key);
         model_recall(model, opening, model->shard_paths[i], &key, &model->shards[i]);
     }
-    sfti_hash_key key = set_key_end(opening->kit, &sum, model->bytes);
+    sfti_hash_key key = set_key_end(opening->impl, &sum, model->bytes);
     if (all && model->ask.algos & MODEL_CONTENT)
         model_recall(model, opening, NULL, &key, &model->hashes);
 }
@@ -275,7 +270,7 @@ static void set_list_units(sfti_hash_model *model) {
     }
 }
 
-static void model_open_set(sfti_hash_model *model, const sfti_hash_opening *opening) {
+static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_open_options open = *opening->open;
     open.mode = SFT_READ;
@@ -305,7 +300,7 @@ static void model_begin_answer(sfti_hash_model *model, sft_hash_ask ask,
 }
 
 void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
-                          const sfti_hash_opening *opening) {
+                          const sfti_hash_how *opening) {
     model_begin_answer(model, ask, opening->alloc);
     if (sft_is_index_path(ask.path)) {
         model_open_set(model, opening);
@@ -316,7 +311,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
 }
 
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
-                            const sfti_hash_opening *opening) {
+                            const sfti_hash_how *opening) {
     model_begin_answer(model, (sft_hash_ask){ NULL, algos }, opening->alloc);
     model->set = set;
     model->is_borrowed = true;
@@ -347,10 +342,10 @@ static void model_check_memos(sfti_hash_model *model) {
     }
 }
 
-void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_opening *opening) {
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening) {
     if (model->error.code == SFT_OK && model->digests) {
         const sft_file *file = model->units[0].file;
-        (void)sfti_hash_content(opening->kit, model->set, file, model->digests, opening->alloc,
+        (void)sfti_hash_content(opening->impl, model->set, file, model->digests, opening->alloc,
                                 &model->hashes, &model->error);
     }
     if (model->error.code == SFT_OK) model_check_memos(model);

@@ -48,25 +48,25 @@ typedef struct sfti_hash_model {
     size_t shard_count;
 } sfti_hash_model;
 
-typedef struct sfti_hash_opening {
+typedef struct sfti_hash_how {
     const sft_allocator *alloc;
     const sft_open_options *open; /* for headers; alloc below is used */
     bool only_cached;
-    const sfti_hash_kit *kit;
+    const sfti_hash_impl *impl;
     size_t split; /* threads that may read one file side by side */
     /* Looks into the cache; NULL when there is none. */
     void (*recall)(void *ctx, const sfti_hash_key *key, sft_hashes *hashes);
     void *ctx;
-} sfti_hash_opening;
+} sfti_hash_how;
 
 /* Open what an ask names and list what is to be read. Never fails: error says so. */
 void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
-                          const sfti_hash_opening *opening);
+                          const sfti_hash_how *opening);
 /* The same for a set that is open already. */
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
-                            const sfti_hash_opening *opening);
+                            const sfti_hash_how *opening);
 /* All units are read: content, and whether the files are still the same. */
-void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_opening *opening);
+void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening);
 /* Close the files; the answer stays. */
 void sfti_hash_model_close(sfti_hash_model *model);
 void sfti_hash_model_free(sfti_hash_model *model);

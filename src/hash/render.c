@@ -1,12 +1,7 @@
-#include "base/json.h"
+#include "base/result.h"
 #include "hash/hash.h"
 
 #include <string.h>
-
-static void hash_key_cstr(sfti_json_writer *w, const char *key, const char *value) {
-    sfti_json_key(w, key);
-    sfti_json_cstr(w, value);
-}
 
 static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
     sfti_json_key(w, "computed");
@@ -16,25 +11,6 @@ static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
         sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
         sfti_json_cstr(w, sft_hashes_get(hashes, (sft_hash_algo)i));
     }
-    sfti_json_close(w, '}');
-}
-
-static void put_model_error(sfti_json_writer *w, const sft_error *error) {
-    sfti_json_key(w, "model_error");
-    if (!error) {
-        sfti_json_null(w);
-        return;
-    }
-    sfti_json_open(w, '{');
-    hash_key_cstr(w, "code", sft_code_describe(error->code)->name);
-    sfti_json_key(w, "offset");
-    if (error->offset == SFT_NO_OFFSET) sfti_json_null(w);
-    else sfti_json_uint(w, error->offset);
-    sfti_json_key(w, "tensor");
-    if (error->tensor_len == SFT_NO_TENSOR) sfti_json_null(w);
-    else sfti_json_span(w, (sft_span){ error->tensor, error->tensor_len });
-    hash_key_cstr(w, "message", error->message);
-    hash_key_cstr(w, "hint", error->hint);
     sfti_json_close(w, '}');
 }
 
@@ -57,13 +33,12 @@ static void put_verified(sfti_json_writer *w, const sft_hashes *hashes,
     sfti_json_open(w, '[');
     for (size_t i = 0; i < count; i++) {
         sfti_json_open(w, '{');
-        hash_key_cstr(w, "algo", sft_hash_name(claims[i].algo));
+        sfti_json_put_cstr(w, "algo", sft_hash_name(claims[i].algo));
         sfti_json_key(w, "claimed");
         sfti_json_span(w, claims[i].text);
         sfti_json_key(w, "computed");
         sfti_json_cstr(w, sft_hashes_get(hashes, claims[i].algo));
-        sfti_json_key(w, "agrees");
-        sfti_json_bool(w, sft_hash_agrees(hashes, &claims[i]));
+        sfti_json_put_bool(w, "agrees", sft_hash_agrees(hashes, &claims[i]));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -75,19 +50,13 @@ sft_code sft_hash_json(const sft_hash_result *result, const char *path,
     sfti_json_writer w;
     if (result->error) return sft_error_json(result->error, path, sink, err);
     sfti_json_write(&w, sink, 0, err);
-    sfti_json_open(&w, '{');
-    sfti_json_path(&w, path);
-    sfti_json_key(&w, "ok");
-    sfti_json_bool(&w, true);
-    sfti_json_key(&w, "bytes");
-    if (result->bytes == SFT_SIZE_UNKNOWN) sfti_json_null(&w);
-    else sfti_json_uint(&w, result->bytes);
-    sfti_json_key(&w, "remembered");
-    sfti_json_bool(&w, result->is_remembered);
+    sfti_result_begin(&w, path);
+    sfti_json_put_bool(&w, "ok", true);
+    sfti_json_put_known(&w, "bytes", result->bytes);
+    sfti_json_put_bool(&w, "remembered", result->is_remembered);
     put_computed(&w, &result->hashes);
-    put_model_error(&w, result->model_error);
+    sfti_result_error(&w, "model_error", result->model_error);
     if (claims) put_verified(&w, &result->hashes, claims, claim_count);
     put_hash_shards(&w, result);
-    sfti_json_close(&w, '}');
-    return sfti_json_done(&w);
+    return sfti_result_end(&w);
 }

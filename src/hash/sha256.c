@@ -92,13 +92,13 @@ void sfti_sha256_begin(sfti_sha256 *sum) {
     sum->bytes = 0;
 }
 
-static void sha_one(const sfti_hash_kit *kit, uint32_t *state, const uint8_t *data,
+static void sha_one(const sfti_hash_impl *impl, uint32_t *state, const uint8_t *data,
                     size_t blocks) {
-    kit->sha_blocks(&state, &data, blocks, 1);
+    impl->sha_blocks(&state, &data, blocks, 1);
 }
 
 /* Fill the block that was begun before; what is left of the job begins with a new one. */
-static void sha_fill_tail(const sfti_hash_kit *kit, sfti_sha_job *job) {
+static void sha_fill_tail(const sfti_hash_impl *impl, sfti_sha_job *job) {
     sfti_sha256 *sum = job->sum;
     size_t used = (size_t)(sum->bytes % 64), part = 64 - used;
     sum->bytes += job->len;
@@ -107,7 +107,7 @@ static void sha_fill_tail(const sfti_hash_kit *kit, sfti_sha_job *job) {
     memcpy(sum->tail + used, job->data, part);
     job->data += part;
     job->len -= part;
-    if (used + part == 64) sha_one(kit, sum->state, sum->tail, 1);
+    if (used + part == 64) sha_one(impl, sum->state, sum->tail, 1);
 }
 
 /* What is no whole block waits in tail, which is empty now if there is any. */
@@ -121,7 +121,7 @@ typedef struct sha_lanes {
 } sha_lanes;
 
 /* As many blocks as the shortest lane has, of all of them; lanes that are done leave. */
-static void sha_step(const sfti_hash_kit *kit, sha_lanes *lanes) {
+static void sha_step(const sfti_hash_impl *impl, sha_lanes *lanes) {
     uint32_t *states[SFTI_SHA_LANES];
     const uint8_t *data[SFTI_SHA_LANES];
     size_t blocks = SIZE_MAX, kept = 0;
@@ -131,7 +131,7 @@ static void sha_step(const sfti_hash_kit *kit, sha_lanes *lanes) {
         data[i] = job->data;
         if (job->len / 64 < blocks) blocks = job->len / 64;
     }
-    kit->sha_blocks(states, data, blocks, lanes->count);
+    impl->sha_blocks(states, data, blocks, lanes->count);
     for (size_t i = 0; i < lanes->count; i++) {
         sfti_sha_job *job = lanes->job[i];
         job->data += 64 * blocks;
@@ -141,25 +141,25 @@ static void sha_step(const sfti_hash_kit *kit, sha_lanes *lanes) {
     lanes->count = kept;
 }
 
-void sfti_sha256_run(const sfti_hash_kit *kit, sfti_sha_job *jobs, size_t count) {
+void sfti_sha256_run(const sfti_hash_impl *impl, sfti_sha_job *jobs, size_t count) {
     sha_lanes lanes = { .count = 0 };
     size_t next = 0;
-    for (size_t i = 0; i < count; i++) sha_fill_tail(kit, &jobs[i]);
+    for (size_t i = 0; i < count; i++) sha_fill_tail(impl, &jobs[i]);
     do {
         for (; lanes.count < SFTI_SHA_LANES && next < count; next++)
             if (jobs[next].len >= 64) lanes.job[lanes.count++] = &jobs[next];
-        if (lanes.count > 0) sha_step(kit, &lanes);
+        if (lanes.count > 0) sha_step(impl, &lanes);
     } while (lanes.count > 0 || next < count);
     for (size_t i = 0; i < count; i++) sha_keep_tail(&jobs[i]);
 }
 
-void sfti_sha256_update(const sfti_hash_kit *kit, sfti_sha256 *sum, const void *data,
+void sfti_sha256_update(const sfti_hash_impl *impl, sfti_sha256 *sum, const void *data,
                         size_t len) {
     sfti_sha_job job = { sum, data, len };
-    sfti_sha256_run(kit, &job, 1);
+    sfti_sha256_run(impl, &job, 1);
 }
 
-void sfti_sha256_end(const sfti_hash_kit *kit, const sfti_sha256 *sum, uint8_t out[32]) {
+void sfti_sha256_end(const sfti_hash_impl *impl, const sfti_sha256 *sum, uint8_t out[32]) {
     uint32_t state[8];
     uint8_t block[128] = { 0 };
     size_t used = (size_t)(sum->bytes % 64), blocks = used < 56 ? 1 : 2;
@@ -168,7 +168,7 @@ void sfti_sha256_end(const sfti_hash_kit *kit, const sfti_sha256 *sum, uint8_t o
     block[used] = 0x80;
     for (size_t i = 0; i < 8; i++)
         block[64 * blocks - 1 - i] = (uint8_t)(sum->bytes << 3 >> (8 * i));
-    sha_one(kit, state, block, blocks);
+    sha_one(impl, state, block, blocks);
     for (size_t i = 0; i < 32; i++) out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
@@ -188,8 +188,8 @@ void sfti_queue_put(sfti_sha_queue *queue, sfti_sha256 *sum, const uint8_t *data
 }
 
 void sfti_queue_run(sfti_sha_queue *queue) {
-    sfti_sha256_run(queue->kit, queue->jobs, queue->count);
+    sfti_sha256_run(queue->impl, queue->jobs, queue->count);
     for (size_t i = 0; i < queue->count; i++)
-        if (queue->ends[i]) sfti_sha256_end(queue->kit, queue->sums[i], queue->ends[i]);
+        if (queue->ends[i]) sfti_sha256_end(queue->impl, queue->sums[i], queue->ends[i]);
     queue->count = 0;
 }

@@ -13,20 +13,20 @@
 
 /* ── Claims ── */
 
-void sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id, sft_span source,
-                       int trust) {
-    if ((model_id == 0 && version_id == 0) || info->civitai.count >= CLAIMS_MOST) return;
+sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id,
+                                sft_span source, int trust) {
+    if ((model_id == 0 && version_id == 0) || info->civitai.count >= CLAIMS_MOST) return NULL;
     for (const sfti_civitai *old = info->civitai.first; old; old = old->next)
         if (old->model_id == model_id && old->version_id == version_id
             && sft_span_equal(old->source, source))
-            return;
+            return NULL;
     sfti_civitai *claim = sfti_info_push(info, &info->civitai, sizeof *claim);
-    if (!claim) return;
+    if (!claim) return NULL;
     claim->model_id = model_id;
     claim->version_id = version_id;
     claim->source = source;
     claim->trust = trust;
-    claim->air = claim->published_at = (sft_span){ "", 0 };
+    return claim;
 }
 
 /* ── A sentence's words before a link ── */
@@ -55,7 +55,7 @@ static sft_span sentence_before(sft_span text, size_t at) {
 static bool of_another(sft_span sentence) {
     static const char *const words[] = { "base", "trained on", "merge", "require",
                                          "checkpoint" };
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+    for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (size_t i = 0; i < sentence.len; i++) {
             sft_span rest = { sentence.data + i, sentence.len - i };
             if ((i == 0 || !link_letter(rest.data[-1])) && sfti_starts_with(rest, words[w]))
@@ -82,29 +82,19 @@ static sft_span url_at(sft_span text) {
     return (sft_span){ text.data, len };
 }
 
-static bool skip_letters(sft_span *text, const char *prefix) {
-    if (!sfti_starts_with(*text, prefix)) return false;
-    text->data += strlen(prefix);
-    text->len -= strlen(prefix);
-    return true;
-}
-
 static uint64_t leading_id(sft_span *text) {
     uint64_t id = 0;
     while (text->len > 0 && sfti_lex_digit(*text->data)) {
         if (id > UINT64_MAX / 20) return 0;
         id = id * 10 + (uint64_t)(*text->data - '0');
-        text->data++;
-        text->len--;
+        *text = sfti_from(*text, 1);
     }
     return text->len == 0 || !link_letter(*text->data) ? id : 0;
 }
 
 static uint64_t version_in_query(sft_span path) {
     sft_span at = sfti_find_letters(path, "modelversionid=");
-    if (!at.data) return 0;
-    skip_letters(&at, "modelversionid=");
-    return leading_id(&at);
+    return at.data && sfti_skip(&at, "modelversionid=") ? leading_id(&at) : 0;
 }
 
 /* "en/", "zh-CN/" before what a path is of. */
@@ -112,17 +102,16 @@ static void skip_locale(sft_span *path) {
     sft_span rest = sfti_find_byte(*path, '/');
     size_t len = rest.data ? path->len - rest.len : 0;
     if (len != 2 && !(len == 5 && path->data[2] == '-')) return;
-    path->data += len + 1;
-    path->len -= len + 1;
+    *path = sfti_from(*path, len + 1);
 }
 
 /* Ids in a CivitAI path, after the host's slash. */
 static void ids_of_path(sft_span path, sfti_link *link) {
     skip_locale(&path);
-    if (skip_letters(&path, "api/download/models/") || skip_letters(&path, "api/v1/model-versions/")
-        || skip_letters(&path, "model-versions/")) {
+    if (sfti_skip(&path, "api/download/models/") || sfti_skip(&path, "api/v1/model-versions/")
+        || sfti_skip(&path, "model-versions/")) {
         link->version_id = leading_id(&path);
-    } else if (skip_letters(&path, "api/v1/models/") || skip_letters(&path, "models/")) {
+    } else if (sfti_skip(&path, "api/v1/models/") || sfti_skip(&path, "models/")) {
         link->model_id = leading_id(&path);
         if (link->model_id) link->version_id = version_in_query(path);
     }
@@ -132,11 +121,20 @@ static void ids_of_path(sft_span path, sfti_link *link) {
 static sft_span civitai_path(sft_span url) {
     static const char *const hosts[] = { "civitai.com/", "civitai.red/", "civitai.green/" };
     sft_span none = { NULL, 0 };
-    if (!skip_letters(&url, "https://")) skip_letters(&url, "http://");
-    skip_letters(&url, "www.");
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
-        if (skip_letters(&url, hosts[i])) return url;
+    if (!sfti_skip(&url, "https://")) sfti_skip(&url, "http://");
+    sfti_skip(&url, "www.");
+    for (size_t i = 0; i < SFTI_COUNT(hosts); i++)
+        if (sfti_skip(&url, hosts[i])) return url;
     return none;
+}
+
+bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id) {
+    sfti_link link = { 0 };
+    sft_span path = civitai_path(sfti_trim(url));
+    if (path.data) ids_of_path(path, &link);
+    *model_id = link.model_id;
+    *version_id = link.version_id;
+    return *model_id > 0 || *version_id > 0;
 }
 
 static bool known_link(const sft_info *info, sft_span url, sft_span source) {
@@ -188,7 +186,7 @@ static bool air_fits(const sft_info *info, sft_span type) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     bool known = false;
     if (!kind || sft_span_equal(kind->value.text, sft_span_cstr("unknown"))) return true;
-    for (size_t i = 0; i < sizeof air_kinds / sizeof *air_kinds; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(air_kinds); i++) {
         if (!sfti_same_letters(type, air_kinds[i].type)) continue;
         known = true;
         if (sft_span_equal(kind->value.text, sft_span_cstr(air_kinds[i].kind))) return true;
@@ -199,8 +197,8 @@ static bool air_fits(const sft_info *info, sft_span type) {
 /* "[urn:]air:ecosystem:type:civitai:123@456": its length, or 0. */
 static size_t parse_air(sft_span text, sfti_link *link, sft_span *type) {
     sft_span rest = text, part[3];
-    skip_letters(&rest, "urn:");
-    if (!skip_letters(&rest, "air:")) return 0;
+    sfti_skip(&rest, "urn:");
+    if (!sfti_skip(&rest, "air:")) return 0;
     for (size_t i = 0; i < 3; i++) {
         size_t len = 0;
         while (len < rest.len && len < 64
@@ -208,14 +206,13 @@ static size_t parse_air(sft_span text, sfti_link *link, sft_span *type) {
             len++;
         if (len == 0 || len == rest.len || rest.data[len] != ':') return 0;
         part[i] = (sft_span){ rest.data, len };
-        rest.data += len + 1;
-        rest.len -= len + 1;
+        rest = sfti_from(rest, len + 1);
     }
     *type = part[1];
     if (!sfti_same_letters(part[2], "civitai")) return 0;
     link->model_id = leading_id(&rest);
     if (link->model_id == 0) return 0;
-    if (skip_letters(&rest, "@")) link->version_id = leading_id(&rest);
+    if (sfti_skip(&rest, "@")) link->version_id = leading_id(&rest);
     return (size_t)(rest.data - text.data);
 }
 
@@ -287,45 +284,5 @@ void sfti_info_civitai_links(sft_info *info) {
         if (link->version_id) version = link->version_id;
     }
     if (!first || (model == 0 && !one_version)) return;
-    sfti_info_civitai(info, model, one_version ? version : 0, first->source, 50);
-}
-
-/* ── Base checkpoints ── */
-
-static const struct base_label { const char *word, *label; } base_labels[] = {
-    { "pony", "Pony" }, { "illustrious", "Illustrious" }, { "noobai", "NoobAI" },
-};
-
-void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust) {
-    sft_span path = sfti_trim(text);
-    bool local = path.len > 2 && (*path.data == '/' || *path.data == '\\' || path.data[1] == ':');
-    for (size_t i = local ? path.len : 0; i-- > 0;) {
-        if (path.data[i] != '/' && path.data[i] != '\\') continue;
-        path = (sft_span){ path.data + i + 1, path.len - i - 1 };
-        break;
-    }
-    if (sfti_is_placeholder(path)) return;
-    sfti_info_add_text(info, SFT_FACT_BASE_CHECKPOINT, path, source, trust);
-    for (size_t i = 0; i < sizeof base_labels / sizeof *base_labels; i++) {
-        if (!sfti_contains(path, base_labels[i].word)) continue;
-        sfti_info_add_text(info, SFT_FACT_BASE_MODEL, sft_span_cstr(base_labels[i].label),
-                           source, 40);
-        return;
-    }
-}
-
-void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
-                       int trust) {
-    size_t count = 0;
-    number = sfti_trim(number);
-    if (!sfti_is_number(number) || info->code) return;
-    for (; *list; list = &(*list)->next)
-        if (++count > 16) return;
-    sfti_fact *fact = sfti_arena_take(&info->arena, sizeof *fact);
-    if (!fact) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
-    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL };
-    *list = fact;
+    (void)sfti_info_civitai(info, model, one_version ? version : 0, first->source, 50);
 }

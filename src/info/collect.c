@@ -26,15 +26,15 @@ const char *sft_fact_name(sft_fact fact) {
 
 /* ── Memory ── */
 
-static void *collect_take(sft_info *info, size_t size) {
+void *sfti_info_take(sft_info *info, size_t bytes) {
     if (info->code) return NULL;
-    void *at = sfti_arena_take(&info->arena, size);
+    void *at = sfti_arena_take(&info->arena, bytes);
     if (!at) info->code = SFT_OUT_OF_MEMORY;
     return at;
 }
 
 void *sfti_info_push(sft_info *info, sfti_list *list, size_t bytes) {
-    void *record = collect_take(info, bytes);
+    void *record = sfti_info_take(info, bytes);
     if (!record) return NULL;
     memset(record, 0, bytes);
     if (list->last) memcpy(list->last, &record, sizeof record); /* its link is first */
@@ -51,7 +51,7 @@ sft_span sfti_info_text(sft_info *info, const char *format, ...) {
     va_start(args, format);
     va_copy(again, args);
     int len = vsnprintf(small, sizeof small, format, args);
-    char *at = len < 0 ? NULL : collect_take(info, (size_t)len + 1);
+    char *at = len < 0 ? NULL : sfti_info_take(info, (size_t)len + 1);
     if (at && (size_t)len < sizeof small) memcpy(at, small, (size_t)len + 1);
     else if (at) vsnprintf(at, (size_t)len + 1, format, again);
     va_end(again);
@@ -61,7 +61,7 @@ sft_span sfti_info_text(sft_info *info, const char *format, ...) {
 
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text) {
     size_t len = strlen(before);
-    char *at = text.len > SIZE_MAX - len ? NULL : collect_take(info, len + text.len);
+    char *at = text.len > SIZE_MAX - len ? NULL : sfti_info_take(info, len + text.len);
     if (!at) return (sft_span){ "", 0 };
     memcpy(at, before, len);
     if (text.len > 0) memcpy(at + len, text.data, text.len);
@@ -70,6 +70,13 @@ sft_span sfti_info_join(sft_info *info, const char *before, sft_span text) {
 
 sft_span sfti_info_copy(sft_info *info, sft_span text) {
     return sfti_info_join(info, "", text);
+}
+
+bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {
+    for (size_t i = 0; info->set && i < sft_set_shard_count(info->set); i++)
+        if (sft_file_metadata_get_cstr(sft_set_shard(info->set, i), key, out))
+            return !sfti_is_placeholder(*out);
+    return false;
 }
 
 /* ── Values ── */
@@ -98,7 +105,7 @@ bool sfti_is_placeholder(sft_span text) {
                                             "isadirectory" };
     text = sfti_trim(text);
     if (text.len == 0) return true;
-    for (size_t i = 0; i < sizeof any_case / sizeof *any_case; i++)
+    for (size_t i = 0; i < SFTI_COUNT(any_case); i++)
         if (sfti_same_letters(text, any_case[i])) return true;
     return sft_span_equal(text, sft_span_cstr("nan"))
         || sft_span_equal(text, sft_span_cstr("(unknown)"));
@@ -120,7 +127,7 @@ static sfti_fact **place_for(sft_info *info, sft_fact field, const sfti_value *v
 static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *value,
                            sft_span source, int trust) {
     sfti_fact **link = place_for(info, field, value, source);
-    sfti_fact *fact = link ? collect_take(info, sizeof *fact) : NULL;
+    sfti_fact *fact = link ? sfti_info_take(info, sizeof *fact) : NULL;
     if (!fact) return NULL;
     *fact = (sfti_fact){ *value, source, trust, NULL };
     *link = fact;
@@ -142,11 +149,16 @@ void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span 
     sfti_info_add(info, field, sfti_text_value(text), source, trust);
 }
 
+void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,
+                        int trust) {
+    if (text) sfti_info_add_text(info, field, sft_span_cstr(text), source, trust);
+}
+
 /* Lists grow by doubling; a count that is no power of two has room. */
 static bool item_room(sft_info *info, sfti_value *list) {
     if (list->count & (list->count - 1) || list->count == 1) return true;
     size_t room = list->count ? list->count * 2 : 2;
-    sft_span *items = collect_take(info, room * sizeof *items);
+    sft_span *items = sfti_info_take(info, room * sizeof *items);
     if (!items) return false;
     if (list->count > 0) memcpy(items, list->items, list->count * sizeof *items);
     list->items = items;
@@ -251,8 +263,8 @@ static const struct claim_length { const char *algo; size_t digits; } claim_leng
     { "blake3", 64 },
 };
 
-static size_t claim_digits(const char *algo) {
-    for (size_t i = 0; i < sizeof claim_lengths / sizeof *claim_lengths; i++)
+size_t sfti_claim_digits(const char *algo) {
+    for (size_t i = 0; i < SFTI_COUNT(claim_lengths); i++)
         if (strcmp(claim_lengths[i].algo, algo) == 0) return claim_lengths[i].digits;
     return 0;
 }
@@ -270,10 +282,7 @@ static bool empty_hash(const char *hex, size_t len) {
 bool sfti_info_hash(sft_info *info, sft_span text, size_t digits, sft_span *out) {
     char hex[64];
     text = sfti_trim(text);
-    if (sfti_starts_with(text, "0x")) {
-        text.data += 2;
-        text.len -= 2;
-    }
+    (void)sfti_skip(&text, "0x");
     if (digits == 0 || digits > sizeof hex || text.len != digits) return false;
     for (size_t i = 0; i < digits; i++) {
         if (sfti_lex_hex_digit(text.data[i]) < 0) return false;
@@ -297,7 +306,7 @@ void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span 
                      const char *known) {
     sft_span hex;
     if (info->claims.count >= COLLECT_CLAIMS) return;
-    if (!sfti_info_hash(info, value, claim_digits(algo), &hex)) return;
+    if (!sfti_info_hash(info, value, sfti_claim_digits(algo), &hex)) return;
     if (claim_known(info, algo, hex, source)) return;
     sfti_claim *claim = sfti_info_push(info, &info->claims, sizeof *claim);
     if (!claim) return;

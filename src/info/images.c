@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#define IMAGE_MOST ((uint64_t)16 << 20)
+#define EMBEDDED_MOST 16
+
 /* Big- and little-endian numbers inside images; the caller knows the bytes are there. */
 static uint32_t image_be(const uint8_t *p, size_t bytes) {
     uint32_t value = 0;
@@ -143,7 +146,7 @@ const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height) {
     const uint8_t *p = (const uint8_t *)bytes.data;
     image_size size = { 0, 0 };
     const char *type = NULL;
-    for (size_t i = 0; !type && i < sizeof image_magics / sizeof *image_magics; i++) {
+    for (size_t i = 0; !type && i < SFTI_COUNT(image_magics); i++) {
         if (!magic_fits(&image_magics[i], p, bytes.len)) continue;
         type = image_magics[i].type;
         size = image_magics[i].size(p, bytes.len);
@@ -198,14 +201,28 @@ static size_t base64_decode(sft_span text, uint8_t *out) {
 
 bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most) {
     text = after_data_url(text);
-    if (info->code || text.len < 2 || text.len / 4 * 3 > most) return false;
-    uint8_t *bytes = sfti_arena_take(&info->arena, text.len / 4 * 3 + 3);
-    if (!bytes) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return false;
-    }
+    if (text.len < 2 || text.len / 4 * 3 > most) return false;
+    uint8_t *bytes = sfti_info_take(info, text.len / 4 * 3 + 3);
+    if (!bytes) return false;
     size_t len = base64_decode(text, bytes);
     if (len == SIZE_MAX || len == 0 || len > most) return false;
     *out = (sft_span){ (const char *)bytes, len };
     return true;
+}
+
+void sfti_info_preview(sft_info *info, sft_span base64, sft_span source) {
+    sft_span data;
+    uint32_t width, height;
+    if (info->previews.count >= EMBEDDED_MOST) return;
+    if (!sfti_base64(info, base64, &data, IMAGE_MOST)) return;
+    const char *type = sfti_image_type(data, &width, &height);
+    sfti_preview *preview = type ? sfti_info_push(info, &info->previews, sizeof *preview) : NULL;
+    if (!preview) return;
+    preview->source = source;
+    preview->media_type = type;
+    preview->bytes = data.len;
+    preview->width = width;
+    preview->height = height;
+    preview->data = data;
+    if (strcmp(type, "image/png") == 0) sfti_info_png_text(info, data, source);
 }

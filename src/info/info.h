@@ -14,7 +14,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "safetensors_hash.h"
 #include "safetensors_info.h"
+
+#define SFTI_COUNT(table) (sizeof(table) / sizeof *(table))
 
 /* ── Values ── */
 
@@ -190,6 +193,12 @@ typedef struct sfti_adapter {
     bool alpha_assumed;        /* no alpha tensor: the rank, until somebody says more */
 } sfti_adapter;
 
+/* Digests that were computed: of `asked` (bits) those that could be told, else empty. */
+typedef struct sfti_digests {
+    uint32_t asked;
+    sft_span text[SFT_HASH_COUNT];
+} sfti_digests;
+
 /* ── The collection ── */
 
 typedef struct sfti_conflict {
@@ -234,17 +243,23 @@ struct sft_info {
     sft_span shard_index;         /* the index beside it, or empty */
     const struct sft_info_part *parts; /* of a folder of components */
     size_t part_count;
-    sft_span computed; /* digests, JSON object text; empty: none */
+    sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
     sft_info *older; /* what was collected before digests were computed; its texts are lent */
     sft_span answer; /* of CivitAI, JSON text; empty: not asked */
     struct sfti_sidecar *online; /* what the answer told, as if it lay beside; or NULL */
 };
 
+/* A value of __metadata__, of the first shard that has it; false when there is none or it is a
+ * placeholder. */
+bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out);
+
 /* ── Collecting (collect.c) ── */
 
 /* Zeroed record at the end of a list; its first member is the link. NULL when out of memory. */
 void *sfti_info_push(sft_info *info, sfti_list *list, size_t bytes);
+/* Room in the arena, not zeroed; NULL when out of memory, which info->code then says. */
+void *sfti_info_take(sft_info *info, size_t bytes);
 /* printf into the arena; empty span when out of memory. */
 sft_span sfti_info_text(sft_info *info, const char *format, ...);
 sft_span sfti_info_copy(sft_info *info, sft_span text);
@@ -258,6 +273,9 @@ sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
  * value from the same source is kept once. */
 void sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source, int trust);
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
+                        int trust);
+/* The same of a literal; NULL is no fact. */
+void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,
                         int trust);
 /* A comma list as a LIST fact, blanks stripped. */
 void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_span source,
@@ -275,6 +293,8 @@ sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span sourc
 /* Hex of that many digits, lower case, without 0x, copied; false for anything else and for
  * placeholders (a hash of nothing, zeros). */
 bool sfti_info_hash(sft_info *info, sft_span text, size_t digits, sft_span *out);
+/* Hex digits of an algorithm's hash; 0 for what is none. */
+size_t sfti_claim_digits(const char *algo);
 /* Lower-cases, strips 0x, refuses what is no hash of that algorithm or a placeholder. */
 void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span source,
                      const char *known);
@@ -282,9 +302,17 @@ void sfti_info_private(sft_info *info, sft_span key, const char *what);
 /* Rank or alpha of an adapter as told (&info->declared_rank); no number, no effect. */
 void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
                        int trust);
+/* A preview whose bytes are base64 text, and what a PNG's text chunks tell; at most 16. */
+void sfti_info_preview(sft_info *info, sft_span base64, sft_span source);
 /* The file or repo it was trained on; "pony", "illustrious", "noobai" in it are a base_model
  * of trust 40. */
 void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust);
+/* What a declared architecture of trainers says: architecture (or NULL), variant, base_model. */
+void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
+                             sft_span source, int trust);
+/* CivitAI's label of a base model, and its type of a model. */
+void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust);
+void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust);
 /* Words after "trigger word(s):", "trigger word is", "use `x` to trigger" in a text. */
 void sfti_info_trigger_sentence(sft_info *info, sft_span text, sft_span source, int trust);
 /* What sfti_info_scan_text found, made a claim of trust 50 if all texts name one model. */
@@ -305,57 +333,19 @@ bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or
 bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
 bool sfti_is_number(sft_span text); /* as JSON spells numbers */
+/* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
+#define SFTI_DECIMALS_ROOM 48
+size_t sfti_decimals(double value, char room[SFTI_DECIMALS_ROOM]);
 /* The rest of text from the first such place on; data NULL when there is none. */
 sft_span sfti_find_letters(sft_span text, const char *lower_case);
 sft_span sfti_find_byte(sft_span text, char byte);
+/* The text from byte n on, which it has; cut off a prefix, in any case, if it is there. */
+sft_span sfti_from(sft_span text, size_t n);
+bool sfti_skip(sft_span *text, const char *prefix);
+/* The last part of a path, after either slash ("a/b.safetensors"). */
+sft_span sfti_leaf_name(sft_span text);
 /* HTML to plain text as model-info.md says. */
 sft_span sfti_plain_text(sft_info *info, sft_span html);
-
-/* ── Walking JSON by tables (walk.c) ── */
-
-/* Called for each value whose pointer matches the row's pattern: "/files/ * /hashes/SHA256"
- * ("*" is any index or key; without blanks). event is the value's first event; at an object
- * or array the row may read on, or return, and the walk goes on inside. key is the last
- * component; index the innermost array index, or -1. */
-typedef struct sfti_walk sfti_walk;
-typedef struct sfti_walk_row {
-    const char *pattern;
-    void (*take)(sfti_walk *walk, const struct sfti_walk_row *row);
-    int field;  /* sft_fact or what take makes of it */
-    int trust;
-    const char *word; /* for take */
-} sfti_walk_row;
-
-struct sfti_walk {
-    sft_info *info;
-    sft_span source;       /* "sidecar:x.json" or "header:KEY" */
-    const sfti_walk_row *rows;
-    size_t row_count;
-    void *ctx;             /* the caller's */
-    sfti_json json;
-    sft_span text;         /* STRING and KEY: unescaped; else as spelled */
-    sft_span key;          /* an array's index lives as long as the visit only */
-    bool member;           /* key is of an object, not an index */
-    int64_t index;
-    char pointer[256];     /* of the current value, JSON pointer */
-};
-
-/* Walk a JSON text, which must live as long as info; false if it is not JSON (then nothing
- * is taken) or larger than limits allow. NaN and Infinity, which Python writes, are read as
- * null. */
-bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_walk_row *rows,
-                    size_t row_count, void *ctx);
-/* "sidecar:x.json:/model/name": the current place as a source; of what was asked online
- * "online:civitai" alone. */
-sft_span sfti_walk_source(sfti_walk *walk);
-/* Ready-made takes: row->field is an sft_fact and trust its trust. */
-void sfti_take_fact(sfti_walk *walk, const sfti_walk_row *row);   /* scalars */
-void sfti_take_item(sfti_walk *walk, const sfti_walk_row *row);   /* element of a list fact */
-void sfti_take_html(sfti_walk *walk, const sfti_walk_row *row);   /* text from HTML */
-void sfti_take_train(sfti_walk *walk, const sfti_walk_row *row);  /* field: sfti_training_key */
-void sfti_take_trigger(sfti_walk *walk, const sfti_walk_row *row); /* group = index */
-void sfti_take_claim(sfti_walk *walk, const sfti_walk_row *row);  /* word: algo */
-void sfti_take_note(sfti_walk *walk, const sfti_walk_row *row);
 
 /* ── The parts ── */
 
@@ -367,12 +357,11 @@ void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, componen
 void sfti_info_header(sft_info *info);  /* __metadata__ */
 void sfti_info_online(sft_info *info);  /* the answer, before what lies beside */
 void sfti_info_beside(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
-/* Match the sidecars again, now that digests are computed (JSON object text of algorithm and
- * hex, or empty), and lower or restore the trust of what they told (model-info.md §1.4).
- * sfti_info_resolve must follow. */
-void sfti_info_match_sidecars(sft_info *info, sft_span computed);
+/* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
+ * they told (model-info.md §1.4). sfti_info_resolve must follow. */
+void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
 /* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
-bool sfti_info_match_again(sft_info *info, sft_span computed);
+bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);
 /* Whether a CRC-32 of eight digits is another, or its bytes in the other order: CivitAI has
  * written both. */
 bool sfti_same_crc(sft_span a, sft_span b);
@@ -380,8 +369,11 @@ void sfti_info_resolve(sft_info *info); /* precedence, conflicts, triggers */
 void sfti_info_words(sft_info *info);   /* trigger words from ss_tag_frequency and merging */
 /* URLs, AIRs and ids in a text; only_link for texts that never claim ids. */
 void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool only_link);
-void sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id, sft_span source,
-                       int trust);
+/* A claim of ids, once per source; NULL when it is not new, or there are too many. */
+sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id,
+                                sft_span source, int trust);
+/* Model and version ids of a page's address, 0 for one it has not; false if it has none. */
+bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id);
 /* An image's type and size by its first bytes; NULL if it is none that is known. */
 const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height);
 /* Text chunks of a PNG (parameters, prompt, workflow) as example prompts. */

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "info/beside.h"
+#include "info/beside/beside.h"
 
 #include <string.h>
 
@@ -133,16 +133,24 @@ void sft_info_close(sft_info *info) {
 
 /* ── Digests ── */
 
+/* Copies of digests in info's arena. */
+static sfti_digests copy_digests(sft_info *info, const sfti_digests *from) {
+    sfti_digests copy = { .asked = from->asked };
+    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
+        if (from->text[i].len > 0) copy.text[i] = sfti_info_copy(info, from->text[i]);
+    return copy;
+}
+
 /* Collect anew, the digests known from the first: sidecars of other files are not believed.
  * What was collected before is kept, for its texts. */
-static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer,
+static sft_code collect_again(sft_info *info, const sfti_digests *computed, sft_span answer,
                               sft_error *err) {
     sft_info_options options = info->options;
     options.alloc = &info->arena.alloc;
     sft_info *again, *made = NULL;
     sft_code code = new_info(info->set, &options, &again, err);
     if (code) return code;
-    again->computed = sfti_info_copy(again, computed);
+    again->computed = copy_digests(again, computed);
     again->answer = sfti_info_copy(again, answer);
     sft_span path = sfti_info_text(again, "%.*s", (int)info->path.len, info->path.data);
     if (!again->code) collect(again, info->path.len > 0 ? path.data : NULL, info->listed);
@@ -159,14 +167,19 @@ static sft_code collect_again(sft_info *info, sft_span computed, sft_span answer
     return SFT_OK;
 }
 
-sft_code sft_info_set_computed(sft_info *info, sft_span computed, sft_error *err) {
-    sft_span text = sfti_info_copy(info, computed);
-    bool stays = !info->code && (info->part_count > 0 || sfti_info_match_again(info, text));
+sft_code sft_info_set_computed(sft_info *info, uint32_t asked, const sft_hashes *hashes,
+                               sft_error *err) {
+    sfti_digests told = { .asked = asked };
+    for (size_t i = 0; hashes && i < SFT_HASH_COUNT; i++)
+        if (asked & SFT_HASH_BIT(i))
+            told.text[i] = sft_span_cstr(sft_hashes_get(hashes, (sft_hash_algo)i));
+    if (info->part_count == 0 && !sfti_info_match_again(info, &told))
+        return collect_again(info, &told, info->answer, err);
+    told = copy_digests(info, &told);
     sft_code code = info->code;
     info->code = SFT_OK; /* all that was there still is */
-    if (code) return sfti_fail_memory(err, computed.len);
-    if (!stays) return collect_again(info, computed, info->answer, err);
-    info->computed = text;
+    if (code) return sfti_fail_memory(err, SFT_HASH_ROOM);
+    info->computed = told;
     return SFT_OK;
 }
 
@@ -174,7 +187,7 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
     if (info->part_count > 0 || !info->set)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected one model, found a folder of components");
-    return collect_again(info, info->computed, answer, err);
+    return collect_again(info, &info->computed, answer, err);
 }
 
 /* ── Parts ── */

@@ -1,7 +1,8 @@
-#include "info/info.h"
+#include "info/cursor.h"
 
 #include "base/utf8.h"
 
+#include <stddef.h>
 #include <string.h>
 #if defined(SFTI_FOUND_ZLIB)
 #include <zlib.h>
@@ -144,51 +145,45 @@ typedef struct graph { sfti_list nodes; } graph;
 
 #define GRAPH_NODES 512
 
-typedef enum graph_field { NODE_BEGIN, NODE_TEXT, NODE_POSITIVE, NODE_NEGATIVE, NODE_FROM,
-                           NODE_SEED, NODE_STEPS, NODE_SAMPLER, NODE_CFG } graph_field;
-
-static void take_node(sfti_walk *walk, const sfti_walk_row *row) {
-    graph *all = walk->ctx;
-    graph_node *node = all->nodes.last;
-    bool text = walk->json.type == SFTI_JSON_STRING;
-    bool number = walk->json.type == SFTI_JSON_UINT || walk->json.type == SFTI_JSON_NUMBER;
-    if (row->field == NODE_BEGIN) {
-        if (walk->json.type != SFTI_JSON_OBJECT || all->nodes.count >= GRAPH_NODES) return;
-        node = sfti_info_push(walk->info, &all->nodes, sizeof *node);
-        if (node) node->id = sfti_info_copy(walk->info, walk->key);
-        return;
-    }
-    if (!node || (!text && !number)) return;
-    switch (row->field) {
-    case NODE_TEXT:
-        if (text && node->text.len == 0) node->text = walk->text;
-        break;
-    case NODE_POSITIVE: node->positive = walk->text; break;
-    case NODE_NEGATIVE: node->negative = walk->text; break;
-    case NODE_FROM: node->from = walk->text; break;
-    case NODE_SEED: node->seed = walk->text; break;
-    case NODE_STEPS: node->steps = walk->text; break;
-    case NODE_SAMPLER: node->sampler = walk->text; break;
-    case NODE_CFG: node->cfg = walk->text; break;
-    }
+static void graph_begin(sfti_cursor *at, const sfti_row *row) {
+    graph *all = at->ctx;
+    (void)row;
+    if (at->json.type != SFTI_JSON_OBJECT || all->nodes.count >= GRAPH_NODES) return;
+    graph_node *node = sfti_info_push(at->info, &all->nodes, sizeof *node);
+    if (node) node->id = sfti_info_copy(at->info, at->key);
 }
 
-static const sfti_walk_row graph_rows[] = {
-    { "/*", take_node, NODE_BEGIN, 0, NULL },
-    { "/*/inputs/text", take_node, NODE_TEXT, 0, NULL },
-    { "/*/inputs/text_g", take_node, NODE_TEXT, 0, NULL },
-    { "/*/inputs/string", take_node, NODE_TEXT, 0, NULL },
-    { "/*/inputs/value", take_node, NODE_TEXT, 0, NULL },
-    { "/*/inputs/wildcard_text", take_node, NODE_TEXT, 0, NULL },
-    { "/*/inputs/positive/0", take_node, NODE_POSITIVE, 0, NULL },
-    { "/*/inputs/negative/0", take_node, NODE_NEGATIVE, 0, NULL },
-    { "/*/inputs/text/0", take_node, NODE_FROM, 0, NULL },
-    { "/*/inputs/conditioning/0", take_node, NODE_FROM, 0, NULL },
-    { "/*/inputs/seed", take_node, NODE_SEED, 0, NULL },
-    { "/*/inputs/noise_seed", take_node, NODE_SEED, 0, NULL },
-    { "/*/inputs/steps", take_node, NODE_STEPS, 0, NULL },
-    { "/*/inputs/sampler_name", take_node, NODE_SAMPLER, 0, NULL },
-    { "/*/inputs/cfg", take_node, NODE_CFG, 0, NULL },
+/* The first text; row->field: where in a node what else is told goes. */
+static void graph_text(sfti_cursor *at, const sfti_row *row) {
+    graph_node *node = ((graph *)at->ctx)->nodes.last;
+    (void)row;
+    if (node && at->json.type == SFTI_JSON_STRING && node->text.len == 0) node->text = at->text;
+}
+
+static void graph_value(sfti_cursor *at, const sfti_row *row) {
+    char *node = ((graph *)at->ctx)->nodes.last;
+    if (node && (at->json.type == SFTI_JSON_STRING || sfti_at_number(at)))
+        *(sft_span *)(void *)(node + row->field) = at->text;
+}
+
+#define GRAPH(member) (int)offsetof(graph_node, member)
+
+static const sfti_row node_rows[] = {
+    { "/*", graph_begin, 0, 0, NULL },
+    { "/*/inputs/text", graph_text, 0, 0, NULL },
+    { "/*/inputs/text_g", graph_text, 0, 0, NULL },
+    { "/*/inputs/string", graph_text, 0, 0, NULL },
+    { "/*/inputs/value", graph_text, 0, 0, NULL },
+    { "/*/inputs/wildcard_text", graph_text, 0, 0, NULL },
+    { "/*/inputs/positive/0", graph_value, GRAPH(positive), 0, NULL },
+    { "/*/inputs/negative/0", graph_value, GRAPH(negative), 0, NULL },
+    { "/*/inputs/text/0", graph_value, GRAPH(from), 0, NULL },
+    { "/*/inputs/conditioning/0", graph_value, GRAPH(from), 0, NULL },
+    { "/*/inputs/seed", graph_value, GRAPH(seed), 0, NULL },
+    { "/*/inputs/noise_seed", graph_value, GRAPH(seed), 0, NULL },
+    { "/*/inputs/steps", graph_value, GRAPH(steps), 0, NULL },
+    { "/*/inputs/sampler_name", graph_value, GRAPH(sampler), 0, NULL },
+    { "/*/inputs/cfg", graph_value, GRAPH(cfg), 0, NULL },
 };
 
 /* The text a condition comes from: along the links between nodes, a few steps at most. */
@@ -206,7 +201,7 @@ static sft_span text_of_node(const graph *all, sft_span id, bool negative) {
 
 static void take_graph(sft_info *info, sft_span text, sft_span source) {
     graph all = { { NULL, NULL, 0 } };
-    sfti_info_walk(info, text, source, graph_rows, sizeof graph_rows / sizeof *graph_rows, &all);
+    sfti_info_walk(info, text, source, SFTI_ROWS(node_rows), &all);
     for (const graph_node *node = all.nodes.first; node; node = node->next) {
         if (node->sampler.len == 0 || node->positive.len == 0) continue;
         sft_span positive = text_of_node(&all, node->positive, false);

@@ -1,6 +1,7 @@
 #include "info/info.h"
 
 #include "base/json_lex.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -51,14 +52,29 @@ bool sfti_ends_with(sft_span text, const char *suffix) {
     return text.len >= len && (len == 0 || letters_at(text.data + text.len - len, suffix, len));
 }
 
+sft_span sfti_from(sft_span text, size_t n) {
+    return (sft_span){ text.data + n, text.len - n };
+}
+
+bool sfti_skip(sft_span *text, const char *prefix) {
+    bool found = sfti_starts_with(*text, prefix);
+    if (found) *text = sfti_from(*text, strlen(prefix));
+    return found;
+}
+
+sft_span sfti_leaf_name(sft_span text) {
+    text = sfti_trim(text);
+    for (size_t i = text.len; i-- > 0;)
+        if (text.data[i] == '/' || text.data[i] == '\\') return sfti_from(text, i + 1);
+    return text;
+}
+
 bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece) {
     if (rest->len == 0) return false;
     const char *end = memchr(rest->data, separator, rest->len);
     piece->data = rest->data;
     piece->len = end ? (size_t)(end - rest->data) : rest->len;
-    size_t used = end ? piece->len + 1 : piece->len;
-    rest->data += used;
-    rest->len -= used;
+    *rest = sfti_from(*rest, end ? piece->len + 1 : piece->len);
     return true;
 }
 
@@ -125,6 +141,20 @@ bool sfti_parse_double(sft_span text, double *out) {
     double value = scaled(digits, exponent);
     *out = sign == '-' ? -value : value;
     return true;
+}
+
+size_t sfti_decimals(double value, char room[SFTI_DECIMALS_ROOM]) {
+    char fraction[SFTI_UINT_ROOM];
+    size_t len = 0, digits = 6;
+    if (!(value < 1e12 && value > -1e12)) return 0;
+    if (value < 0) room[len++] = '-', value = -value;
+    uint64_t millionths = (uint64_t)(value * 1e6 + 0.5);
+    len += sfti_uint_text(millionths / 1000000, 1, room + len);
+    (void)sfti_uint_text(millionths % 1000000, digits, fraction);
+    while (digits > 0 && fraction[digits - 1] == '0') digits--;
+    if (digits > 0) room[len++] = '.';
+    memcpy(room + len, fraction, digits);
+    return len + digits;
 }
 
 sft_span sfti_find_byte(sft_span text, char byte) {

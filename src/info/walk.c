@@ -1,4 +1,4 @@
-#include "info/info.h"
+#include "info/cursor.h"
 
 #include "base/utf8.h"
 
@@ -16,7 +16,7 @@ typedef struct walk_place {
 } walk_place;
 
 typedef struct walk_state {
-    sfti_walk walk;
+    sfti_cursor walk;
     size_t pointer_len; /* of the current value */
     bool pointer_full;
     size_t level;       /* components of the current value's path */
@@ -76,11 +76,8 @@ static sft_span python_json(sft_info *info, sft_span text) {
     if (!mentions(text, 'N', "NaN") && !mentions(text, 'I', "Infinity")) return text;
     without_literals(text, NULL, &count);
     if (count == 0) return text;
-    char *copy = sfti_arena_take(&info->arena, text.len + count);
-    if (!copy) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return (sft_span){ NULL, 0 };
-    }
+    char *copy = sfti_info_take(info, text.len + count);
+    if (!copy) return (sft_span){ NULL, 0 };
     return (sft_span){ copy, without_literals(text, copy, &count) };
 }
 
@@ -127,7 +124,7 @@ static bool wanted_inside(const walk_state *state, const uint64_t *alive) {
 /* ── Pointer ── */
 
 static void pointer_put(walk_state *state, const char *bytes, size_t len) {
-    sfti_walk *walk = &state->walk;
+    sfti_cursor *walk = &state->walk;
     if (state->pointer_full || len >= sizeof walk->pointer - state->pointer_len) {
         state->pointer_full = true;
         return;
@@ -157,7 +154,7 @@ static void pointer_set(walk_state *state, size_t len, sft_span key) {
 /* ── The walk ── */
 
 static bool text_of_event(walk_state *state) {
-    sfti_walk *walk = &state->walk;
+    sfti_cursor *walk = &state->walk;
     walk->text = walk->json.text;
     if (walk->json.type != SFTI_JSON_STRING) return true;
     walk->text = sfti_json_string(&walk->json, &walk->info->arena);
@@ -168,7 +165,7 @@ static bool text_of_event(walk_state *state) {
 /* Hand the value to every row whose pattern ends here; a row that read a container on
  * ends that. */
 static void take_value(walk_state *state, const uint64_t *alive) {
-    sfti_walk *walk = &state->walk;
+    sfti_cursor *walk = &state->walk;
     const char *at = walk->json.at;
     bool ready = false;
     for (size_t i = 0; i < walk->row_count && walk->json.at == at; i++) {
@@ -225,7 +222,7 @@ static void visit_member(walk_state *state, sft_span key) {
 }
 
 static void visit_key(walk_state *state) {
-    sfti_walk *walk = &state->walk;
+    sfti_cursor *walk = &state->walk;
     sft_span key = sfti_json_string(&walk->json, &walk->info->arena);
     if (!key.data) walk->info->code = SFT_OUT_OF_MEMORY;
     else visit_member(state, key);
@@ -253,7 +250,7 @@ static void leave(walk_state *state) {
 }
 
 static void walk_all(walk_state *state) {
-    sfti_walk *walk = &state->walk;
+    sfti_cursor *walk = &state->walk;
     uint64_t alive[WALK_ROWS / 64];
     memset(alive, 0xFF, sizeof alive);
     sfti_json_next(&walk->json);
@@ -278,7 +275,7 @@ static bool is_json(sft_span text) {
     return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
 }
 
-bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_walk_row *rows,
+bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
                     size_t row_count, void *ctx) {
     walk_state state;
     if (info->code || text.len == 0 || text.len > WALK_MOST || row_count > WALK_ROWS)
@@ -302,78 +299,49 @@ bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_w
     return info->code == SFT_OK;
 }
 
+bool sfti_walk_key(sft_info *info, const char *key, const sfti_row *rows, size_t row_count,
+                   void *ctx) {
+    sft_span text;
+    if (!sfti_info_metadata(info, key, &text)) return false;
+    sft_span source = sfti_info_join(info, "header:", sft_span_cstr(key));
+    return sfti_info_walk(info, text, source, rows, row_count, ctx);
+}
+
 /* ── Places ── */
 
-static bool without_places(const sfti_walk *walk) {
-    return walk->source.len > 7 && memcmp(walk->source.data, "online:", 7) == 0;
+sft_span sfti_cursor_source_above(sfti_cursor *at, int steps) {
+    size_t len = strlen(at->pointer);
+    for (; steps > 0; steps--)
+        while (len > 0 && at->pointer[--len] != '/') {}
+    if (*at->pointer == '\0' || sfti_starts_with(at->source, "online:")) return at->source;
+    return sfti_info_text(at->info, "%.*s:%.*s", (int)at->source.len, at->source.data, (int)len,
+                          at->pointer);
 }
 
-sft_span sfti_walk_source(sfti_walk *walk) {
-    if (without_places(walk)) return walk->source;
-    return sfti_info_text(walk->info, "%.*s:%s", (int)walk->source.len, walk->source.data,
-                          walk->pointer);
+sft_span sfti_cursor_source(sfti_cursor *at) {
+    return sfti_cursor_source_above(at, 0);
 }
 
-/* The same of the array an element stands in. */
-static sft_span source_of_list(sfti_walk *walk) {
-    const char *slash = strrchr(walk->pointer, '/');
-    int len = slash ? (int)(slash - walk->pointer) : 0;
-    if (without_places(walk)) return walk->source;
-    return sfti_info_text(walk->info, "%.*s:%.*s", (int)walk->source.len, walk->source.data,
-                          len, walk->pointer);
+/* ── What is there ── */
+
+bool sfti_at_text(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_STRING && !sfti_is_placeholder(at->text);
 }
 
-/* ── Takes ── */
-
-static bool scalar(const sfti_walk *walk, sfti_value *out) {
-    switch (walk->json.type) {
-    case SFTI_JSON_STRING: *out = sfti_text_value(walk->text); return true;
-    case SFTI_JSON_UINT:
-    case SFTI_JSON_NUMBER: *out = sfti_number_value(walk->text); return true;
-    case SFTI_JSON_TRUE:
-    case SFTI_JSON_FALSE: *out = sfti_bool_value(walk->json.type == SFTI_JSON_TRUE); return true;
-    default: return false;
-    }
+bool sfti_at_number(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_NUMBER;
 }
 
-void sfti_take_fact(sfti_walk *walk, const sfti_walk_row *row) {
-    sfti_value value;
-    if (!scalar(walk, &value)) return;
-    sfti_info_add(walk->info, (sft_fact)row->field, value, sfti_walk_source(walk), row->trust);
+uint64_t sfti_at_uint(const sfti_cursor *at) {
+    uint64_t value = 0;
+    bool told = at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_STRING;
+    return told && sfti_parse_uint(at->text, &value) ? value : 0;
 }
 
-void sfti_take_item(sfti_walk *walk, const sfti_walk_row *row) {
-    if (walk->json.type != SFTI_JSON_STRING) return;
-    sfti_info_add_item(walk->info, (sft_fact)row->field, walk->text, source_of_list(walk),
-                       row->trust);
+int sfti_at_bool(const sfti_cursor *at) {
+    return at->json.type == SFTI_JSON_TRUE ? 1 : at->json.type == SFTI_JSON_FALSE ? 0 : -1;
 }
 
-void sfti_take_html(sfti_walk *walk, const sfti_walk_row *row) {
-    if (walk->json.type != SFTI_JSON_STRING) return;
-    sft_span text = sfti_plain_text(walk->info, walk->text);
-    sfti_info_add_text(walk->info, (sft_fact)row->field, text, sfti_walk_source(walk),
-                       row->trust);
-}
-
-void sfti_take_train(sfti_walk *walk, const sfti_walk_row *row) {
-    sfti_value value;
-    if (scalar(walk, &value))
-        sfti_info_train(walk->info, (sfti_training_key)row->field, value);
-}
-
-void sfti_take_trigger(sfti_walk *walk, const sfti_walk_row *row) {
-    if (walk->json.type != SFTI_JSON_STRING) return;
-    int group = walk->index > INT32_MAX ? -1 : (int)walk->index;
-    sfti_info_trigger(walk->info, walk->text, sfti_walk_source(walk), row->trust, group);
-}
-
-void sfti_take_claim(sfti_walk *walk, const sfti_walk_row *row) {
-    if (walk->json.type != SFTI_JSON_STRING) return;
-    sfti_info_claim(walk->info, row->word, walk->text, sfti_walk_source(walk), NULL);
-}
-
-void sfti_take_note(sfti_walk *walk, const sfti_walk_row *row) {
-    (void)row;
-    if (walk->json.type != SFTI_JSON_STRING) return;
-    sfti_info_note(walk->info, walk->text, sfti_walk_source(walk));
+void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust) {
+    if (text) sfti_info_add_cstr(at->info, field, text, sfti_cursor_source(at), trust);
 }

@@ -16,10 +16,12 @@
 
 typedef enum os_kind { OS_FILE, OS_DIR, OS_LINK, OS_PIPE, OS_OTHER } os_kind;
 
+#define OS_MODE_STICKY 01000u /* of a folder: only its owner replaces or removes a file */
+
 typedef struct os_info {
     os_kind kind;
     uint64_t size;
-    uint32_t mode; /* permission bits */
+    uint32_t mode; /* permission bits, and OS_MODE_STICKY */
     uint32_t links;
     uint64_t device, inode;
     uint32_t owner;  /* user id */
@@ -55,11 +57,14 @@ typedef enum os_beneath {
                          from a snapshot of a Hub cache to its blobs (base/hub.h) */
     OS_BENEATH_OWN,   /* for reading; ELOOP if any part of the name is a link */
     OS_BENEATH_WRITE, /* for reading and writing; ELOOP likewise */
-    OS_BENEATH_FOLDER /* a folder, to see that it is there; ELOOP likewise */
+    OS_BENEATH_FOLDER /* a folder, "" the one itself, for os_path_in; ELOOP likewise */
 } os_beneath;
 int os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd);
 /* Remove a name, were it a link's; ELOOP if a part above it is a link. */
 int os_unlink_beneath(const char *folder, const char *name);
+/* A path to a name in an open folder, which leads there whatever becomes of the folder's own
+ * name. EOPNOTSUPP where the system has no such paths. */
+int os_path_in(int folder, const char *name, char *out, size_t room);
 
 /* ── Folders ── */
 /* Calls each(ctx, name, kind) for every entry but "." and ".."; stops early, and
@@ -106,6 +111,10 @@ int os_lease(int fd, bool hold);
 /* Lock among those who ask for it, until closed. EAGAIN when somebody holds it; EOPNOTSUPP
  * where the file system has no locks. */
 int os_lock(int fd);
+/* Let go of it at once: a process that was forked meanwhile has the file open, too. */
+void os_unlock(int fd);
+/* Number of this process: another one in a process that it forks. */
+uint64_t os_process(void);
 /* Bytes to the disk past the page cache: offset, length and memory then in whole units.
  * EOPNOTSUPP where the file system does not. */
 int os_set_direct(int fd, bool direct);
@@ -147,6 +156,13 @@ int os_mutex_init(os_mutex *mutex);
 void os_mutex_lock(os_mutex *mutex);
 void os_mutex_unlock(os_mutex *mutex);
 void os_mutex_free(os_mutex *mutex);
+/* A condition over what a mutex guards. Who waits holds the mutex, gives it up while waiting, and
+ * looks again after every wake. */
+typedef struct os_cond { uint64_t room[8]; } os_cond;
+int os_cond_init(os_cond *cond);
+void os_cond_wait(os_cond *cond, os_mutex *mutex);
+void os_cond_wake(os_cond *cond); /* all who wait */
+void os_cond_free(os_cond *cond);
 
 /* Ask to be told of INT, TERM, HUP instead of dying: os_stop_signal() then returns the
  * signal's number, 0 before. The library never calls this; the command does. */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -207,8 +208,8 @@ static bool is_regular(int root, const char *name, bool links) {
 static int open_in(int root, const char *name, int flags, bool links, int *fd) {
     int error = open_once(root, name, flags, links, fd);
     for (int i = 0; error == EAGAIN && i < BENEATH_TRIES; i++) {
-        int calm = is_regular(root, name, links) ? flags & ~O_NONBLOCK : flags;
-        error = open_once(root, name, calm, links, fd);
+        int blocking = is_regular(root, name, links) ? flags & ~O_NONBLOCK : flags;
+        error = open_once(root, name, blocking, links, fd);
     }
     return error;
 }
@@ -232,15 +233,18 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
     return open_in(root, above, FOLDER_FLAGS, false, at);
 }
 
-/* What the link `last` in the folder at, whose real path is `real`, says of a Hub cache: *root
- * is the folder opened that out + *name lies in. */
-static int follow_hub(int at, const char *last, const char *real, char *out, size_t room,
+/* What the link `last` in the folder at, whose real path is `link`, says of a Hub cache: *root
+ * is the folder opened that out + *name lies in. link becomes the path of the link. */
+static int follow_hub(int at, const char *last, char link[BENEATH_ROOM], char out[BENEATH_ROOM],
                       size_t *name, int *root) {
-    char target[BENEATH_ROOM], link[BENEATH_ROOM];
+    char target[BENEATH_ROOM];
+    size_t len = strlen(link), rest = strlen(last) + 1;
     int error = read_link_at(at, last, target, sizeof target);
-    if (!error) error = join_parts(real, strlen(real), last, link, sizeof link);
     if (error) return error;
-    if (!sfti_hub_blob(link, target, out, room, name)) return EXDEV;
+    if (rest >= BENEATH_ROOM - len) return ENAMETOOLONG;
+    link[len] = '/';
+    memcpy(link + len + 1, last, rest);
+    if (!sfti_hub_blob(link, target, out, BENEATH_ROOM, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 
@@ -265,7 +269,7 @@ static int open_hub(int root, const char *folder, const char *name, int flags, i
     int at, cache, error = real_parent(folder, name, real, sizeof real);
     if (!error) error = open_parent(root, name, &at, &last);
     for (int hops = 0; !error; hops++) {
-        error = follow_hub(at, last, real, out, sizeof out, &rest, &cache);
+        error = follow_hub(at, last, real, out, &rest, &cache);
         (void)close(at);
         if (error) break;
         error = open_in(cache, out + rest, flags, false, fd);
@@ -283,6 +287,10 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
     int root, error = open_folder(folder, &root);
     *fd = -1;
     if (error) return error;
+    if (how == OS_BENEATH_FOLDER && !*name) {
+        *fd = root;
+        return 0;
+    }
     flags = how == OS_BENEATH_FOLDER ? FOLDER_FLAGS
                                      : flags | (how == OS_BENEATH_WRITE ? O_RDWR : O_RDONLY);
     error = open_in(root, name, flags, how == OS_BENEATH_READ, fd);
@@ -301,4 +309,14 @@ int os_unlink_beneath(const char *folder, const char *name) {
     error = unlinkat(at, last, 0) == 0 ? 0 : errno;
     (void)close(at);
     return error;
+}
+
+int os_path_in(int folder, const char *name, char *out, size_t room) {
+    struct stat open_one, there;
+    int len = snprintf(out, room, "/proc/self/fd/%d", folder);
+    if (len < 0 || (size_t)len >= room) return ENAMETOOLONG;
+    if (fstat(folder, &open_one) != 0) return errno;
+    bool same = stat(out, &there) == 0 && there.st_dev == open_one.st_dev &&
+                there.st_ino == open_one.st_ino;
+    return same ? join_parts(out, (size_t)len, name, out, room) : EOPNOTSUPP;
 }

@@ -126,6 +126,10 @@ int os_lock(int fd) {
     return errno == EWOULDBLOCK ? EAGAIN : EOPNOTSUPP;
 }
 
+void os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
+
+uint64_t os_process(void) { return (uint64_t)getpid(); }
+
 int os_set_direct(int fd, bool direct) {
 #ifdef O_DIRECT
     int flags = fcntl(fd, F_GETFL);

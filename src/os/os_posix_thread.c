@@ -1,4 +1,4 @@
-/* Threads and mutexes. */
+/* Threads, mutexes and conditions. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -75,4 +75,22 @@ void os_mutex_unlock(os_mutex *mutex) {
 
 void os_mutex_free(os_mutex *mutex) {
     (void)pthread_mutex_destroy((pthread_mutex_t *)(void *)mutex);
+}
+
+_Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond has room");
+
+int os_cond_init(os_cond *cond) {
+    return pthread_cond_init((pthread_cond_t *)(void *)cond, NULL);
+}
+
+void os_cond_wait(os_cond *cond, os_mutex *mutex) {
+    (void)pthread_cond_wait((pthread_cond_t *)(void *)cond, (pthread_mutex_t *)(void *)mutex);
+}
+
+void os_cond_wake(os_cond *cond) {
+    (void)pthread_cond_broadcast((pthread_cond_t *)(void *)cond);
+}
+
+void os_cond_free(os_cond *cond) {
+    (void)pthread_cond_destroy((pthread_cond_t *)(void *)cond);
 }

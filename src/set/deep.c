@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "set/set.h"
@@ -140,10 +141,7 @@ typedef struct deep_walk {
 } deep_walk;
 
 static sft_code deep_tick(const deep_walk *walk) {
-    const sft_job *job = walk->job;
-    if (!job->tick || job->tick(job->ctx, walk->done, walk->total)) return SFT_OK;
-    return sfti_fail(walk->err, SFT_CANCELLED, SFT_NO_OFFSET,
-                     "expected to go on, found the job cancelled");
+    return sfti_job_tick(walk->job, walk->done, walk->total, walk->err);
 }
 
 /* Let the window begin at `at`. */

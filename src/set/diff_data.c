@@ -1,5 +1,6 @@
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/job.h"
 #include "base/number.h"
 #include "set/diff.h"
 
@@ -139,13 +140,6 @@ static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
 
 /* ── Windows ── */
 
-static sft_code data_tick(const sfti_diff_run *run, sft_error *err) {
-    const sft_job *job = run->job;
-    if (!job->tick || job->tick(job->ctx, run->done, run->total)) return SFT_OK;
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET,
-                     "expected to go on, found the job cancelled");
-}
-
 /* Whole elements of both that fit their windows. */
 static size_t data_room(sft_dtype a, sft_dtype b) {
     uint32_t left = sft_dtype_describe(a)->bits, right = sft_dtype_describe(b)->bits;
@@ -163,7 +157,7 @@ static sft_code data_read(sfti_diff_run *run, const sft_file *const files[2],
         if (code) return code;
         run->done += len;
     }
-    return data_tick(run, err);
+    return sfti_job_tick(run->job, run->done, run->total, err);
 }
 
 sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],

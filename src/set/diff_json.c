@@ -1,20 +1,8 @@
-#include "base/json.h"
-#include "base/number.h"
+#include "base/result.h"
+#include "base/tree.h"
 #include "set/diff.h"
 
 #include <string.h>
-
-static void djson_uint(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    sfti_json_uint(w, value);
-}
-
-static void djson_double(sfti_json_writer *w, const char *key, double value) {
-    char room[SFTI_DOUBLE_ROOM];
-    size_t len = sfti_double_text(value, room);
-    sfti_json_key(w, key);
-    sfti_json_raw(w, (sft_span){ room, len });
-}
 
 static void djson_shape(sfti_json_writer *w, const sft_tensor *tensor) {
     sfti_json_open(w, '[');
@@ -53,22 +41,19 @@ static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
         return;
     }
     sfti_json_open(w, '{');
-    djson_uint(w, "compared", t->values);
-    djson_uint(w, "differing", t->differing);
-    djson_uint(w, "beyond", t->beyond);
-    djson_uint(w, "nan", t->nan);
-    sfti_json_key(w, "first");
-    if (t->first == UINT64_MAX) sfti_json_null(w);
-    else sfti_json_uint(w, t->first);
-    djson_double(w, "max_abs", t->max_abs);
-    djson_double(w, "max_rel", t->max_rel);
+    sfti_json_put_uint(w, "compared", t->values);
+    sfti_json_put_uint(w, "differing", t->differing);
+    sfti_json_put_uint(w, "beyond", t->beyond);
+    sfti_json_put_uint(w, "nan", t->nan);
+    sfti_json_put_known(w, "first", t->first);
+    sfti_json_put_double(w, "max_abs", t->max_abs);
+    sfti_json_put_double(w, "max_rel", t->max_rel);
     sfti_json_close(w, '}');
 }
 
 static void djson_tensor(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_open(w, '{');
-    sfti_json_key(w, "name");
-    sfti_json_span(w, t->name);
+    sfti_json_put_text(w, "name", t->name);
     if (t->a && t->b) djson_what(w, t->what);
     djson_form(w, t->a, t->b);
     if (t->a && t->b) djson_values(w, t);
@@ -86,49 +71,50 @@ static void djson_list(sfti_json_writer *w, const sft_diff *diff, const char *ke
     sfti_json_close(w, ']');
 }
 
-static void djson_side(sfti_json_writer *w, const char *key, sft_span value) {
-    sfti_json_key(w, key);
-    if (value.data) sfti_json_span(w, value);
-    else sfti_json_null(w);
-}
-
 static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
     sfti_json_key(w, "metadata");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
-        sfti_json_open(w, '{');
-        sfti_json_key(w, "key");
         sft_diff_pair pair = sft_diff_pair_at(diff, i);
-        sfti_json_span(w, pair.key);
-        djson_side(w, "a", pair.a);
-        djson_side(w, "b", pair.b);
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "key", pair.key);
+        sfti_json_put_text(w, "a", pair.a);
+        sfti_json_put_text(w, "b", pair.b);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
+}
+
+static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const char *path,
+                             const char *other) {
+    sfti_result_begin(w, path);
+    sfti_json_key(w, "other");
+    sfti_json_open(w, '{');
+    sfti_json_path(w, other);
+    sfti_json_close(w, '}');
+    sfti_json_put_bool(w, "ok", true);
+    sfti_json_put_bool(w, "same", sft_diff_same(diff));
+    sfti_json_put_uint(w, "equal", diff->equal);
+    sfti_json_put_uint(w, "close", diff->close);
+    sfti_json_put_double(w, "max_abs", diff->max_abs);
+    sfti_json_put_double(w, "max_rel", diff->max_rel);
+    djson_list(w, diff, "removed", SFT_DIFF_REMOVED);
+    djson_list(w, diff, "added", SFT_DIFF_ADDED);
+    djson_list(w, diff, "changed", 0);
+    djson_metadata(w, diff);
+    return sfti_result_end(w);
 }
 
 sft_code sft_diff_json(const sft_diff *diff, const char *path, const char *other,
                        sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    sfti_json_open(&w, '{');
-    sfti_json_path(&w, path);
-    sfti_json_key(&w, "other");
-    sfti_json_open(&w, '{');
-    sfti_json_path(&w, other);
-    sfti_json_close(&w, '}');
-    sfti_json_key(&w, "ok");
-    sfti_json_bool(&w, true);
-    sfti_json_key(&w, "same");
-    sfti_json_bool(&w, sft_diff_same(diff));
-    djson_uint(&w, "equal", diff->equal);
-    djson_uint(&w, "close", diff->close);
-    djson_double(&w, "max_abs", diff->max_abs);
-    djson_double(&w, "max_rel", diff->max_rel);
-    djson_list(&w, diff, "removed", SFT_DIFF_REMOVED);
-    djson_list(&w, diff, "added", SFT_DIFF_ADDED);
-    djson_list(&w, diff, "changed", 0);
-    djson_metadata(&w, diff);
-    sfti_json_close(&w, '}');
-    return sfti_json_done(&w);
+    return djson_result(&w, diff, path, other);
+}
+
+sft_code sft_diff_tree(const sft_diff *diff, const char *path, const char *other,
+                       sft_tree *tree, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write_tree(&w, tree, err);
+    return djson_result(&w, diff, path, other);
 }

@@ -3,44 +3,19 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/options.h"
 #include "base/order.h"
 #include "base/utf8.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "set/set.h"
 
-#include <errno.h>
 #include <string.h>
-
-/* ── Options ── */
-
-static SFTI_OPTIONS_TAKE(set_take, sft_set_options, SFT_SET_OPTIONS_INIT, open)
-
-sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_error *err) {
-    sft_set_options own;
-    sft_code code = set_take(from, &own, err);
-    if (code == SFT_OK) code = sfti_take_open(own.open, &out->open, err);
-    out->max_index_bytes = own.max_index_bytes ? own.max_index_bytes : SFT_MAX_INDEX_BYTES;
-    out->max_shards = own.max_shards ? own.max_shards : SFT_MAX_SHARDS;
-    return code;
-}
-
-sft_code sfti_set_path_fail(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-}
 
 /* ── The file ── */
 
-static sft_code index_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    char why[128];
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
-}
-
-static sft_code index_size(int fd, uint64_t most, uint64_t *size, sft_error *err) {
+static sft_code index_check_file(int fd, uint64_t most, uint64_t *size, sft_error *err) {
     os_info info;
     int failed = os_info_fd(fd, &info);
-    if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
     if (info.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected an index file, found something else");
@@ -56,31 +31,27 @@ static sft_code index_size(int fd, uint64_t most, uint64_t *size, sft_error *err
     return SFT_OK;
 }
 
-static sft_code index_fill(int fd, char *text, size_t len, sft_error *err) {
-    for (size_t at = 0; at < len;) {
-        size_t got;
-        int failed = os_pread(fd, text + at, len - at, at, &got);
-        if (failed) return index_os_fail(err, SFT_IO_READ, failed, "read the index");
-        if (got == 0)
-            return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
-                             (unsigned long long)len, (unsigned long long)at);
-        at += got;
-    }
-    return SFT_OK;
-}
-
 static sft_code index_text(const char *path, uint64_t most, sfti_arena *arena, sft_span *out,
                            sft_error *err) {
     int fd;
     uint64_t size = 0;
+    size_t got = 0;
     char *text = NULL;
     int failed = os_open_read(path, &fd);
-    if (failed) return index_os_fail(err, SFT_IO_OPEN, failed, "open the index");
-    sft_code code = index_size(fd, most, &size, err);
-    if (!code) {
-        text = sfti_arena_take(arena, (size_t)size + 1);
-        code = text ? index_fill(fd, text, (size_t)size, err) : sfti_fail_memory(err, size);
+    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open the index");
+    sft_code code = index_check_file(fd, most, &size, err);
+    if (code) goto done;
+    text = sfti_arena_take(arena, (size_t)size + 1);
+    if (!text) {
+        code = sfti_fail_memory(err, size);
+        goto done;
     }
+    failed = sfti_read_all(fd, text, (size_t)size, 0, &got);
+    if (failed) code = sfti_io_fail(err, SFT_IO_READ, failed, "read the index");
+    else if (got < size)
+        code = sfti_fail(err, SFT_IO_SHRUNK, got, "expected %llu bytes, found %llu",
+                         (unsigned long long)size, (unsigned long long)got);
+done:
     os_close(fd);
     *out = (sft_span){ text, (size_t)size };
     return code;
@@ -95,21 +66,21 @@ static sft_code index_check_utf8(sft_span text, sft_error *err) {
 
 /* ── The top level ── */
 
-typedef struct index_reading {
+typedef struct index_reader {
     sfti_index *index;
     const sfti_set_how *options;
     sfti_json json;
     sfti_json map; /* as it stood after the key weight_map */
     bool has_map, has_metadata;
     sft_error *err;
-} index_reading;
+} index_reader;
 
-static sft_code index_wrong(const index_reading *r, const sfti_json *json, const char *want) {
+static sft_code index_wrong(const index_reader *r, const sfti_json *json, const char *want) {
     sft_span text = { json->begin, (size_t)(json->end - json->begin) };
     return sfti_fail_at(r->err, SFT_INDEX_TYPE, 0, text, json->start, want);
 }
 
-static sft_code index_once(const index_reading *r, bool *seen, const char *key) {
+static sft_code index_once(const index_reader *r, bool *seen, const char *key) {
     if (*seen)
         return sfti_fail(r->err, SFT_INDEX_TYPE, r->json.start,
                          "expected \"%s\" once, found it again", key);
@@ -117,7 +88,7 @@ static sft_code index_once(const index_reading *r, bool *seen, const char *key) 
     return SFT_OK;
 }
 
-static void index_metadata(index_reading *r) {
+static void index_metadata(index_reader *r) {
     sfti_json *json = &r->json;
     if (sfti_json_next(json) != SFTI_JSON_OBJECT) {
         sfti_json_skip(json);
@@ -128,7 +99,7 @@ static void index_metadata(index_reading *r) {
         r->index->metadata = (sft_span){ from, (size_t)(json->at - from) };
 }
 
-static sft_code index_top_key(index_reading *r) {
+static sft_code index_top_key(index_reader *r) {
     sft_span key = sfti_json_string(&r->json, &r->index->arena);
     sft_code code = SFT_OK;
     if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
@@ -146,7 +117,7 @@ static sft_code index_top_key(index_reading *r) {
 }
 
 /* The grammar of the whole text is checked before anything in it is believed. */
-static sft_code index_top(index_reading *r) {
+static sft_code index_top(index_reader *r) {
     sfti_json *json = &r->json;
     sft_code code = SFT_OK;
     if (sfti_json_next(json) != SFTI_JSON_OBJECT && json->type != SFTI_JSON_ERROR)
@@ -188,7 +159,7 @@ static sft_span shard_name_at(const void *ctx, uint32_t entry) {
     return ((const index_shards *)ctx)->list[entry];
 }
 
-static sft_code shards_begin(index_shards *shards, const index_reading *r) {
+static sft_code shards_begin(index_shards *shards, const index_reader *r) {
     size_t room = r->index->count;
     memset(shards, 0, sizeof *shards);
     if (room > r->options->max_shards) room = r->options->max_shards;
@@ -200,7 +171,7 @@ static sft_code shards_begin(index_shards *shards, const index_reading *r) {
 }
 
 /* A shard not seen before: check its name and keep it as a C string. */
-static sft_code shards_new(index_shards *shards, const index_reading *r, sft_span name,
+static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span name,
                            uint64_t at) {
     if (!shard_name_plain(name))
         return sfti_fail(r->err, SFT_INDEX_PATH, at,
@@ -220,7 +191,7 @@ static sft_code shards_new(index_shards *shards, const index_reading *r, sft_spa
     return SFT_OK;
 }
 
-static sft_code shards_number(index_shards *shards, const index_reading *r,
+static sft_code shards_number(index_shards *shards, const index_reader *r,
                               const sfti_json *json, uint32_t *out) {
     if (shards->count > 0 && sft_span_equal(shards->last_text, json->text)) {
         *out = shards->last;
@@ -245,7 +216,7 @@ static int shard_natural_order(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 /* Natural order, and every entry told its shard's new number. */
-static sft_code shards_sort(const index_shards *shards, const index_reading *r) {
+static sft_code shards_sort(const index_shards *shards, const index_reader *r) {
     sfti_index *index = r->index;
     size_t n = shards->count;
     uint32_t *order = sfti_arena_take(&index->arena, n * 2 * sizeof *order);
@@ -268,7 +239,7 @@ static sft_code shards_sort(const index_shards *shards, const index_reading *r) 
 /* ── The weight map ── */
 
 /* Count the entries; each must be a string. */
-static sft_code map_count(const index_reading *r) {
+static sft_code map_count(const index_reader *r) {
     sfti_json json = r->map;
     size_t count = 0;
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT)
@@ -292,7 +263,7 @@ static sft_span entry_name_at(const void *ctx, uint32_t entry) {
     return ((const sfti_index *)ctx)->entries[entry].tensor;
 }
 
-static sft_code map_entry(const index_reading *r, sfti_json *json, sfti_index_entry *entry) {
+static sft_code map_entry(const index_reader *r, sfti_json *json, sfti_index_entry *entry) {
     entry->at = json->start;
     entry->tensor = sfti_json_string(json, &r->index->arena);
     if (!entry->tensor.data) return sfti_fail_memory(r->err, json->text.len);
@@ -300,7 +271,7 @@ static sft_code map_entry(const index_reading *r, sfti_json *json, sfti_index_en
     return SFT_OK;
 }
 
-static sft_code map_fill(const index_reading *r, sfti_names *names, index_shards *shards) {
+static sft_code map_fill(const index_reader *r, sfti_names *names, index_shards *shards) {
     sfti_json json = r->map;
     sfti_index *index = r->index;
     sfti_json_next(&json);
@@ -318,7 +289,7 @@ static sft_code map_fill(const index_reading *r, sfti_names *names, index_shards
     return SFT_OK;
 }
 
-static sft_code index_map(const index_reading *r) {
+static sft_code index_map(const index_reader *r) {
     sfti_index *index = r->index;
     sfti_names names;
     index_shards shards;
@@ -339,7 +310,7 @@ static sft_code index_map(const index_reading *r) {
 
 sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_index *out,
                          sft_error *err) {
-    index_reading r = { .index = out, .options = options, .err = err };
+    index_reader r = { .index = out, .options = options, .err = err };
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_set_allocator(options->open.alloc);

@@ -1,8 +1,11 @@
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/options.h"
+#include "base/sink.h"
 #include "base/splice.h"
 #include "base/utf8.h"
+#include "os/io.h"
 #include "os/os.h"
 #include "set/index.h"
 #include "set/set.h"
@@ -37,13 +40,11 @@ static bool edit_utf8(const sft_pair *pairs, size_t count) {
 }
 
 static sft_span edit_number(uint64_t value, sfti_arena *arena) {
-    char digits[20], *out;
-    size_t at = sizeof digits;
-    do digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    out = sfti_arena_take(arena, sizeof digits - at);
-    if (out) memcpy(out, digits + at, sizeof digits - at);
-    return (sft_span){ out, sizeof digits - at };
+    char digits[SFTI_UINT_ROOM];
+    size_t len = sfti_uint_text(value, 0, digits);
+    char *out = sfti_arena_take(arena, len);
+    if (out) memcpy(out, digits, len);
+    return (sft_span){ out, len };
 }
 
 /* With total, "total_size" is one more, a number. */
@@ -100,9 +101,7 @@ static sft_code edit_collisions(index_edit *e) {
 
 static sft_code edit_tables(index_edit *e) {
     const sft_index_changes *c = &e->changes;
-    e->seed[0] = os_now_ns();
-    e->seed[1] = e->seed[0] ^ (uint64_t)(uintptr_t)e;
-    (void)os_random(e->seed, sizeof e->seed);
+    sfti_seed_draw(e, e->seed);
     const uint64_t *total = c->has_total_size ? &c->total_size : NULL;
     sft_code code = edit_table(e, c->metadata, c->metadata_count, total, &e->metadata);
     if (code == SFT_OK) code = edit_table(e, c->tensors, c->tensor_count, NULL, &e->tensors);
@@ -210,10 +209,7 @@ static sft_code edit_write(index_edit *e, const char *to, const sft_path_options
     sfti_cuts_apply(&e->cuts, e->index.text, text);
     sft_code code = sft_sink_path(to, options, &sink, e->err);
     if (code != SFT_OK) return code;
-    code = sft_sink_write(&sink, 0, text, (size_t)len, e->err);
-    if (code == SFT_OK) return sft_sink_finish(&sink, e->err);
-    sft_sink_abandon(&sink);
-    return code;
+    return sfti_sink_fill(&sink, (sft_span){ text, (size_t)len }, e->err);
 }
 
 static sft_code edit_run(index_edit *e, const char *path, const char *to,

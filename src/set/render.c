@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "base/json.h"
+#include "base/result.h"
 #include "base/tree.h"
 #include "set/set.h"
 
@@ -7,33 +7,9 @@
 
 /* ── What every result has ── */
 
-static void put_begin(sfti_json_writer *w, const char *path, bool ok) {
-    sfti_json_open(w, '{');
-    sfti_json_path(w, path);
-    sfti_json_key(w, "ok");
-    sfti_json_bool(w, ok);
-}
-
-static sft_code put_end(sfti_json_writer *w) {
-    sfti_json_close(w, '}');
-    return sfti_json_done(w);
-}
-
-static void put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    sfti_json_uint(w, value);
-}
-
-/* UINT64_MAX stands for "unknown" and is null. */
-static void put_known(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
-    if (value == UINT64_MAX) sfti_json_null(w);
-    else sfti_json_uint(w, value);
-}
-
-static void put_cstr(sfti_json_writer *w, const char *key, const char *value) {
-    sfti_json_key(w, key);
-    sfti_json_cstr(w, value);
+static void begin_result(sfti_json_writer *w, const char *path, bool ok) {
+    sfti_result_begin(w, path);
+    sfti_json_put_bool(w, "ok", ok);
 }
 
 static void put_pair(sfti_json_writer *w, const char *key, uint64_t a, uint64_t b) {
@@ -51,8 +27,7 @@ static bool set_is_complete(const sft_set *set) {
 }
 
 static void put_complete(sfti_json_writer *w, const sft_set *set) {
-    sfti_json_key(w, "complete");
-    sfti_json_bool(w, set_is_complete(set));
+    sfti_json_put_bool(w, "complete", set_is_complete(set));
 }
 
 /* ── info ── */
@@ -93,9 +68,9 @@ static void put_dtypes(sfti_json_writer *w, const set_sums *sums) {
         if (sums->dtypes[i].tensors == 0) continue;
         sfti_json_key(w, sft_dtype_describe(sums->dtypes[i].dtype)->name);
         sfti_json_open(w, '{');
-        put_uint(w, "tensors", sums->dtypes[i].tensors);
-        put_uint(w, "parameters", sums->dtypes[i].parameters);
-        put_uint(w, "bytes", sums->dtypes[i].bytes);
+        sfti_json_put_uint(w, "tensors", sums->dtypes[i].tensors);
+        sfti_json_put_uint(w, "parameters", sums->dtypes[i].parameters);
+        sfti_json_put_uint(w, "bytes", sums->dtypes[i].bytes);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, '}');
@@ -110,14 +85,14 @@ static void put_nothing(sfti_json_writer *w, const char *key) {
 static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_offset) {
     sfti_json_key(w, "file");
     sfti_json_open(w, '{');
-    put_known(w, "bytes", sums->bytes);
-    put_uint(w, "header_bytes", sums->header_bytes);
-    put_known(w, "data_offset", data_offset);
-    put_uint(w, "data_bytes", sums->data_bytes);
-    put_uint(w, "tensors", sums->tensors);
-    put_uint(w, "parameters", sums->parameters);
-    put_uint(w, "alignment", sums->alignment);
-    put_uint(w, "unaligned", sums->unaligned);
+    sfti_json_put_known(w, "bytes", sums->bytes);
+    sfti_json_put_uint(w, "header_bytes", sums->header_bytes);
+    sfti_json_put_known(w, "data_offset", data_offset);
+    sfti_json_put_uint(w, "data_bytes", sums->data_bytes);
+    sfti_json_put_uint(w, "tensors", sums->tensors);
+    sfti_json_put_uint(w, "parameters", sums->parameters);
+    sfti_json_put_uint(w, "alignment", sums->alignment);
+    sfti_json_put_uint(w, "unaligned", sums->unaligned);
     put_dtypes(w, sums);
     sfti_json_close(w, '}');
 }
@@ -225,8 +200,8 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
     for (size_t i = 0; i < set->shard_count; i++) {
         sfti_json_open(w, '{');
         sfti_json_path(w, set->paths[i]);
-        put_known(w, "bytes", sft_file_size(set->files[i]));
-        put_uint(w, "tensors", sft_file_count(set->files[i]));
+        sfti_json_put_known(w, "bytes", sft_file_size(set->files[i]));
+        sfti_json_put_uint(w, "tensors", sft_file_count(set->files[i]));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -240,13 +215,13 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
         sums_add(&sums, set);
-        put_begin(w, path, true);
+        begin_result(w, path, true);
         put_complete(w, set);
         put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
         if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
         if (set->shard_count > 1 || set->index_path) put_shards(w, set);
-        code = put_end(w);
+        code = sfti_result_end(w);
     }
     sfti_arena_free(&arena);
     return code;
@@ -267,13 +242,12 @@ static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, 
         complete = complete && set_is_complete(sets[i]);
         sums_add(&sums, sets[i]);
     }
-    put_begin(w, path, true);
-    sfti_json_key(w, "complete");
-    sfti_json_bool(w, complete);
+    begin_result(w, path, true);
+    sfti_json_put_bool(w, "complete", complete);
     put_file(w, &sums, UINT64_MAX);
     put_nothing(w, "metadata");
     put_nothing(w, "metadata_cut");
-    return put_end(w);
+    return sfti_result_end(w);
 }
 
 sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
@@ -293,25 +267,18 @@ sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *pat
 
 /* ── ls ── */
 
-static void put_shape(sfti_json_writer *w, const sft_tensor *tensor) {
-    sfti_json_key(w, "shape");
-    sfti_json_open(w, '[');
-    for (uint32_t d = 0; d < tensor->rank; d++) sfti_json_uint(w, tensor->shape[d]);
-    sfti_json_close(w, ']');
-}
-
 static void put_tensor(sfti_json_writer *w, const sft_set *set, size_t i,
                        const sft_tensor *tensor) {
     uint64_t bytes = tensor->end - tensor->begin;
     sfti_json_open(w, '{');
-    sfti_json_key(w, "name");
-    sfti_json_span(w, tensor->name);
-    put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
-    put_shape(w, tensor);
+    sfti_json_put_text(w, "name", tensor->name);
+    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(tensor->dtype)->name);
+    sfti_json_put_shape(w, "shape", tensor->shape, tensor->rank);
     put_pair(w, "data_offsets", tensor->begin, tensor->end);
     put_pair(w, "file_offsets", tensor->offset, tensor->offset + bytes);
-    put_uint(w, "bytes", bytes);
-    if (set->shard_count > 1) put_cstr(w, "shard", set->paths[sft_set_tensor_shard(set, i)]);
+    sfti_json_put_uint(w, "bytes", bytes);
+    if (set->shard_count > 1)
+        sfti_json_put_cstr(w, "shard", set->paths[sft_set_tensor_shard(set, i)]);
     sfti_json_close(w, '}');
 }
 
@@ -343,10 +310,10 @@ sft_code sft_ls_json(const sft_set *set, const char *path, sft_order order, sft_
     sft_code code = take_order(set, order, &places, err);
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
-        put_begin(&w, path, true);
+        begin_result(&w, path, true);
         put_complete(&w, set);
         put_tensors(&w, set, places, match, ctx);
-        code = put_end(&w);
+        code = sfti_result_end(&w);
     }
     sfti_release(&set->arena.alloc, places, set->count * sizeof *places);
     return code;
@@ -354,37 +321,13 @@ sft_code sft_ls_json(const sft_set *set, const char *path, sft_order order, sft_
 
 /* ── Errors ── */
 
-static void put_error_tensor(sfti_json_writer *w, const sft_error *error) {
-    sfti_json_key(w, "tensor");
-    if (error->tensor_len == SFT_NO_TENSOR) sfti_json_null(w);
-    else sfti_json_span(w, (sft_span){ error->tensor, error->tensor_len });
-}
-
-/* The members of an error object; rule only among findings. */
-static void put_error_body(sfti_json_writer *w, const sft_error *error, bool rule) {
-    const sft_code_info *info = sft_code_describe(error->code);
-    put_cstr(w, "code", info->name);
-    if (rule) put_cstr(w, "rule", info->rule);
-    put_known(w, "offset", error->offset);
-    put_error_tensor(w, error);
-    put_cstr(w, "message", error->message);
-    put_cstr(w, "hint", error->hint);
-}
-
-static void put_error(sfti_json_writer *w, const sft_error *error, bool rule) {
-    sfti_json_open(w, '{');
-    put_error_body(w, error, rule);
-    sfti_json_close(w, '}');
-}
-
 sft_code sft_error_json(const sft_error *error, const char *path, sft_sink *sink,
                         sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, false);
-    sfti_json_key(&w, "error");
-    put_error(&w, error, false);
-    return put_end(&w);
+    begin_result(&w, path, false);
+    sfti_result_error(&w, "error", error);
+    return sfti_result_end(&w);
 }
 
 /* ── check ── */
@@ -398,16 +341,16 @@ static void put_findings(sfti_json_writer *w, const sft_scan *scan) {
     sfti_json_key(w, "findings");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        put_error(w, &sft_scan_finding(scan, i)->error, true);
+        sfti_result_finding(w, &sft_scan_finding(scan, i)->error, true);
     sfti_json_close(w, ']');
 }
 
 static void put_note(sfti_json_writer *w, const sft_note *note) {
     sfti_json_open(w, '{');
-    put_cstr(w, "code", note->name);
-    put_cstr(w, "message", note->error.message);
-    put_known(w, "offset", note->error.offset);
-    put_error_tensor(w, &note->error);
+    sfti_json_put_cstr(w, "code", note->name);
+    sfti_json_put_cstr(w, "message", note->error.message);
+    sfti_json_put_known(w, "offset", note->error.offset);
+    sfti_result_tensor(w, &note->error);
     sfti_json_close(w, '}');
 }
 
@@ -425,14 +368,14 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
         return;
     }
     sfti_json_open(w, '{');
-    put_uint(w, "tensors", deep->tensors);
-    put_uint(w, "values", deep->values);
-    put_uint(w, "nan", deep->nan);
-    put_uint(w, "inf", deep->inf);
-    put_uint(w, "tensors_with_nan", deep->tensors_with_nan);
-    put_uint(w, "tensors_with_inf", deep->tensors_with_inf);
-    put_known(w, "first_nan_tensor", deep->first_nan_tensor);
-    put_known(w, "first_inf_tensor", deep->first_inf_tensor);
+    sfti_json_put_uint(w, "tensors", deep->tensors);
+    sfti_json_put_uint(w, "values", deep->values);
+    sfti_json_put_uint(w, "nan", deep->nan);
+    sfti_json_put_uint(w, "inf", deep->inf);
+    sfti_json_put_uint(w, "tensors_with_nan", deep->tensors_with_nan);
+    sfti_json_put_uint(w, "tensors_with_inf", deep->tensors_with_inf);
+    sfti_json_put_known(w, "first_nan_tensor", deep->first_nan_tensor);
+    sfti_json_put_known(w, "first_inf_tensor", deep->first_inf_tensor);
     sfti_json_close(w, '}');
 }
 
@@ -441,25 +384,21 @@ sft_code sft_check_json(const sft_scan *scan, const char *path, const sft_deep *
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, !error);
-    put_cstr(&w, "level", level_name(sft_scan_level(scan)));
-    sfti_json_key(&w, "error");
-    if (error) put_error(&w, error, false);
-    else sfti_json_null(&w);
+    begin_result(&w, path, !error);
+    sfti_json_put_cstr(&w, "level", level_name(sft_scan_level(scan)));
+    sfti_result_error(&w, "error", error);
     put_findings(&w, scan);
     put_notes(&w, scan);
     put_deep(&w, deep);
-    return put_end(&w);
+    return sfti_result_end(&w);
 }
 
 /* The verdict on the whole is its one finding: the shards have theirs. */
 static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
-    sfti_json_key(w, "error");
-    if (verdict) put_error(w, verdict, false);
-    else sfti_json_null(w);
+    sfti_result_error(w, "error", verdict);
     sfti_json_key(w, "findings");
     sfti_json_open(w, '[');
-    if (verdict) put_error(w, verdict, true);
+    if (verdict) sfti_result_finding(w, verdict, true);
     sfti_json_close(w, ']');
     sfti_json_key(w, "notes");
     sfti_json_open(w, '[');
@@ -471,13 +410,13 @@ sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span 
                             sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    put_begin(&w, path, !verdict);
-    put_cstr(&w, "level", level_name(level));
+    begin_result(&w, path, !verdict);
+    sfti_json_put_cstr(&w, "level", level_name(level));
     put_set_verdict(&w, verdict);
     put_deep(&w, deep);
     sfti_json_key(&w, "shards");
     sfti_json_open(&w, '[');
     if (shards.len) sfti_json_raw(&w, shards);
     sfti_json_close(&w, ']');
-    return put_end(&w);
+    return sfti_result_end(&w);
 }

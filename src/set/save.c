@@ -1,8 +1,11 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "base/sink.h"
+#include "os/io.h"
 #include "os/os.h"
 #include "set/set.h"
 
@@ -24,8 +27,8 @@ typedef struct set_save {
     sft_plan_options plan;
     sft_allocator alloc;
     sfti_arena arena;
-    sft_part *some;  /* of the shard in hand; room for count */
-    uint32_t *order; /* parts by name, then scratch */
+    sft_part *some;  /* of the shard in hand, where they do not stand together */
+    uint32_t *order; /* of more than one shard: parts by name */
     sft_job job;
     uint64_t done, total;
     bool made; /* the folder */
@@ -42,14 +45,9 @@ static void name_put(char *out, size_t room, size_t *len, const char *text, size
 }
 
 /* "-00001", more digits where five do not do. */
-static void name_number(char *out, size_t room, size_t *len, uint32_t value) {
-    char digits[10];
-    size_t at = sizeof digits;
-    while (value > 0 || at > sizeof digits - 5) {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    }
-    name_put(out, room, len, digits + at, sizeof digits - at);
+static void name_put_number(char *out, size_t room, size_t *len, uint32_t value) {
+    char digits[SFTI_UINT_ROOM];
+    name_put(out, room, len, digits, sfti_uint_text(value, 5, digits));
 }
 
 size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t room) {
@@ -58,9 +56,9 @@ size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_
     name_put(out, room, &len, stem, strlen(stem));
     if (i < n && n > 1) {
         name_put(out, room, &len, "-", 1);
-        name_number(out, room, &len, i + 1);
+        name_put_number(out, room, &len, i + 1);
         name_put(out, room, &len, "-of-", 4);
-        name_number(out, room, &len, n);
+        name_put_number(out, room, &len, n);
     }
     name_put(out, room, &len, ".safetensors", 12);
     if (i >= n) name_put(out, room, &len, ".index.json", 11);
@@ -124,22 +122,48 @@ static uint64_t part_bytes(const sft_part *part) {
     return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
 }
 
+/* Where the shard's parts stand together: the first; *end is behind the last, *count of them
+ * are the shard's. */
+static size_t save_range(const set_save *s, uint32_t shard, size_t *end, size_t *count) {
+    size_t first = 0;
+    *end = *count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->shard_of[i] != shard) continue;
+        if (*count == 0) first = i;
+        *end = i + 1;
+        ++*count;
+    }
+    return first;
+}
+
+/* The shard's parts, copied only if others stand between them. */
+static sft_code save_gather(set_save *s, uint32_t shard, const sft_part **parts, size_t *count,
+                            sft_error *err) {
+    size_t end, at = 0, first = save_range(s, shard, &end, count);
+    *parts = s->parts + (*count > 0 ? first : 0);
+    if (end - first == *count) return SFT_OK;
+    if (!s->some) s->some = sfti_arena_array(&s->arena, s->count, sizeof *s->some);
+    if (!s->some) return sfti_fail_memory(err, s->count * sizeof *s->some);
+    for (size_t i = first; i < end; i++)
+        if (s->shard_of[i] == shard) s->some[at++] = s->parts[i];
+    *parts = s->some;
+    return SFT_OK;
+}
+
 static sft_code save_shard(set_save *s, uint32_t shard, sft_error *err) {
     sft_path_options options = save_path_options(s, shard);
     sft_job job = SFT_JOB_INIT;
     sft_sink sink;
-    size_t count = 0;
+    const sft_part *parts;
+    size_t count;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->shard_of[i] != shard) continue;
-        bytes += part_bytes(&s->parts[i]);
-        s->some[count++] = s->parts[i];
-    }
-    sft_code code = sft_sink_path(save_path(s, shard), &options, &sink, err);
+    sft_code code = save_gather(s, shard, &parts, &count, err);
+    if (!code) code = sft_sink_path(save_path(s, shard), &options, &sink, err);
     if (code) return code;
+    for (size_t i = 0; i < count; i++) bytes += part_bytes(&parts[i]);
     if (s->job.tick) job.tick = save_tick;
     job.ctx = s;
-    code = sft_save_parts(s->some, count, s->metadata, s->metadata_count, &s->plan, sink,
+    code = sft_save_parts(parts, count, s->metadata, s->metadata_count, &s->plan, sink,
                           &job, err);
     s->done += bytes;
     return save_count(s, code);
@@ -224,18 +248,10 @@ static sft_code save_index(set_save *s, sft_error *err) {
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
     write_index(s, &w);
-    code = sfti_json_done(&w);
-    if (code == SFT_OK) return save_count(s, sft_sink_finish(&sink, err));
-    sft_sink_abandon(&sink);
-    return code;
+    return save_count(s, sfti_sink_end(&sink, sfti_json_done(&w), err));
 }
 
 /* ── The folder ── */
-
-static sft_code save_os_fail(sft_error *err, sft_code code, int error, const char *what) {
-    char room[128];
-    return sfti_fail_os(err, code, error, os_error_text(error, room, sizeof room), what);
-}
 
 static int save_any_entry(void *ctx, const char *name, os_kind kind) {
     (void)name, (void)kind;
@@ -249,7 +265,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     int error = os_make_folder(s->folder, 0777);
     s->made = error == 0;
     if (s->made) return SFT_OK;
-    if (error != EEXIST) return save_os_fail(err, SFT_IO_OPEN, error, "make the folder");
+    if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
     error = os_list(s->folder, save_any_entry, &found);
     if (found) {
         return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
@@ -259,7 +275,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
         return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                          "expected a new or empty folder, found a file");
     }
-    return error ? save_os_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }
 
 /* The entry of a folder made here, in its parent. */
@@ -272,7 +288,7 @@ static sft_code save_sync_parent(set_save *s, sft_error *err) {
     s->path[len > 0 ? len : 1] = '\0';
     int error = os_sync_folder(s->path);
     bool unknown = error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
-    return error && !unknown ? save_os_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
+    return error && !unknown ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
 static void save_undo(set_save *s) {
@@ -298,16 +314,21 @@ static sft_code save_check_names(const set_save *s, sft_error *err) {
     return SFT_OK;
 }
 
+static sft_code save_order(set_save *s, sft_error *err) {
+    sfti_arena work = { .alloc = s->alloc };
+    uint32_t *scratch = sfti_arena_array(&work, s->count, sizeof *scratch);
+    s->order = sfti_arena_array(&s->arena, s->count, sizeof *s->order);
+    bool fine = scratch && s->order;
+    for (size_t i = 0; fine && i < s->count; i++) s->order[i] = (uint32_t)i;
+    if (fine) sfti_sort(s->order, scratch, s->count, compare_part_names, s->parts);
+    sfti_arena_free(&work);
+    return fine ? save_check_names(s, err)
+                : sfti_fail_memory(err, s->count * sizeof *s->order);
+}
+
 static sft_code save_prepare(set_save *s, sft_error *err) {
-    s->some = sfti_arena_array(&s->arena, s->count, sizeof *s->some);
-    s->order = sfti_arena_array(&s->arena, 2 * (uint64_t)s->count, sizeof *s->order);
-    if (!s->some || !s->order) return sfti_fail_memory(err, s->count * sizeof *s->some);
-    for (size_t i = 0; i < s->count; i++) {
-        s->order[i] = (uint32_t)i;
-        s->total += part_bytes(&s->parts[i]);
-    }
-    sfti_sort(s->order, s->order + s->count, s->count, compare_part_names, s->parts);
-    return save_check_names(s, err);
+    for (size_t i = 0; i < s->count; i++) s->total += part_bytes(&s->parts[i]);
+    return s->shards > 1 ? save_order(s, err) : SFT_OK; /* a plan finds them in one shard */
 }
 
 static sft_code save_files(set_save *s, sft_error *err) {

@@ -2,33 +2,11 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "os/os.h"
+#include "os/io.h"
 #include "set/index.h"
 
 #include <errno.h>
 #include <string.h>
-
-sft_allocator sfti_set_allocator(const sft_allocator *alloc) {
-    sft_allocator system = { os_resize, NULL };
-    return alloc && alloc->resize ? *alloc : system;
-}
-
-/* ── Names ── */
-
-sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, const void *ctx,
-                        sfti_arena *arena, sft_error *err) {
-    uint64_t seed[2];
-    if (os_random(seed, sizeof seed)) {
-        seed[0] = os_now_ns();
-        seed[1] = (uint64_t)(uintptr_t)arena->last ^ seed[0] << 32;
-    }
-    if (sfti_names_begin(names, count, seed, name, ctx, arena)) return SFT_OK;
-    return sfti_fail_memory(err, count * sizeof(sfti_slot));
-}
-
-uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry) {
-    return sfti_names_put(names, name, sfti_names_hash(name, names->seed), entry);
-}
 
 /* ── One file ── */
 
@@ -150,45 +128,35 @@ static sft_span set_name_at(const void *ctx, uint32_t entry) {
     return ((const sft_set *)ctx)->tensors[entry]->name;
 }
 
-static sft_code set_take_tables(sft_set *set, sft_error *err) {
-    uint64_t count = 0;
+/* Tables of all tensors by number and by name. A set of one needs none: the file has its own. */
+static sft_code set_join_names(sft_set *set, sft_error *err) {
+    uint64_t count = 0, bytes;
+    uint32_t at = 0;
     for (size_t i = 0; i < set->shard_count; i++) count += sft_file_count(set->files[i]);
+    set->count = (size_t)count;
+    if (set->shard_count == 1) return SFT_OK;
     if (count >= SFTI_NO_NAME)
         return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
                          "expected fewer than 4294967295 tensors, found %llu",
                          (unsigned long long)count);
-    set->count = (size_t)count;
-    uint64_t bytes = (count + 1) * sizeof *set->tensors;
-    if (!sfti_fits_size(bytes)) return sfti_fail_memory(err, bytes);
-    set->tensors = sfti_arena_take(&set->arena, (size_t)bytes);
-    set->shard_of = sfti_arena_take(&set->arena, ((size_t)count + 1) * sizeof *set->shard_of);
+    bytes = (count + 1) * sizeof *set->tensors;
+    set->tensors = sfti_arena_array(&set->arena, count + 1, sizeof *set->tensors);
+    set->shard_of = sfti_arena_array(&set->arena, count + 1, sizeof *set->shard_of);
     if (!set->tensors || !set->shard_of) return sfti_fail_memory(err, bytes);
-    return sfti_set_names(&set->names, set->count, set_name_at, set, &set->arena, err);
-}
-
-static sft_code set_put_tensor(sft_set *set, uint32_t at, size_t shard, const sft_tensor *tensor,
-                               sft_error *err) {
-    set->tensors[at] = tensor;
-    set->shard_of[at] = (uint32_t)shard;
-    uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
-    if (found == at) return SFT_OK;
-    return sfti_fail_tensor(err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, tensor->name,
-                            "expected each tensor in one shard, found this one in %s and %s",
-                            set->paths[set->shard_of[found]], set->paths[shard]);
-}
-
-/* A set of one needs no table: the file has its own. */
-static sft_code set_join_names(sft_set *set, sft_error *err) {
-    if (set->shard_count == 1) {
-        set->count = sft_file_count(set->files[0]);
-        return SFT_OK;
-    }
-    sft_code code = set_take_tables(set, err);
-    uint32_t at = 0;
+    sft_code code =
+        sfti_set_names(&set->names, set->count, set_name_at, set, &set->arena, err);
     for (size_t s = 0; !code && s < set->shard_count; s++) {
-        size_t count = sft_file_count(set->files[s]);
-        for (size_t i = 0; !code && i < count; i++)
-            code = set_put_tensor(set, at++, s, sft_file_tensor(set->files[s], i), err);
+        for (size_t i = 0; !code && i < sft_file_count(set->files[s]); i++, at++) {
+            const sft_tensor *tensor = sft_file_tensor(set->files[s], i);
+            set->tensors[at] = tensor;
+            set->shard_of[at] = (uint32_t)s;
+            uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
+            if (found == at) continue;
+            code = sfti_fail_tensor(err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, tensor->name,
+                                    "expected each tensor in one shard, found this one in %s "
+                                    "and %s",
+                                    set->paths[set->shard_of[found]], set->paths[s]);
+        }
     }
     return code;
 }
@@ -208,66 +176,40 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-static sft_code set_check_index(const sft_set *set, const sfti_index *index, sft_error *err) {
-    for (size_t i = 0; i < index->count; i++) {
-        sft_code code = set_check_entry(set, index, &index->entries[i], err);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
-static sft_code set_take_index(sft_set *set, const char *path, const sfti_index *index,
-                               sft_error *err) {
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
-    char *metadata = sfti_arena_take(&set->arena, index->metadata.len + 1);
-    bool all = metadata != NULL;
-    set->index_path = set_join(set, "", 0, path);
-    all = all && set->index_path;
-    for (size_t i = 0; all && i < set->shard_count; i++) {
-        set->paths[i] = set_join(set, path, folder, index->shards[i].data);
-        all = set->paths[i] != NULL;
-    }
-    if (!all) return sfti_fail_memory(err, strlen(path));
-    if (index->metadata.len > 0) memcpy(metadata, index->metadata.data, index->metadata.len);
-    set->index_metadata = (sft_span){ metadata, index->metadata.len };
-    return SFT_OK;
-}
-
-/* Whatever links the folder holds, its shards lie beneath it. */
-static sft_code set_open_beneath(sft_set *set, const char *path, const sft_open_options *options,
-                                 sft_error *err) {
-    sft_open_options beneath = *options;
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash + 1 - path) : 0;
-    char *folder = sfti_arena_take(&set->arena, len + 1);
-    if (!folder) return sfti_fail_memory(err, len + 1);
-    memcpy(folder, path, len);
-    folder[len] = '\0';
-    beneath.beneath = folder;
-    return set_open_shards(set, &beneath, err);
-}
-
+/* 1. The shards' paths, beside the index. 2. Open them: whatever links the folder holds, they lie
+ * beneath it. 3. Join their names. 4. Compare them with what the index says. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
+    sft_open_options beneath = options->open;
+    const char *slash = strrchr(path, '/');
+    size_t folder_len = slash ? (size_t)(slash + 1 - path) : 0;
     sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
     if (code) return code;
-    code = set_take_index(set, path, index, err);
-    if (!code) code = set_open_beneath(set, path, &options->open, err);
+    char *folder = sfti_arena_take(&set->arena, folder_len + 1);
+    char *metadata = sfti_arena_take(&set->arena, index->metadata.len + 1);
+    set->index_path = set_join(set, "", 0, path);
+    bool all = folder && metadata && set->index_path;
+    for (size_t i = 0; all && i < set->shard_count; i++) {
+        set->paths[i] = set_join(set, path, folder_len, index->shards[i].data);
+        all = set->paths[i] != NULL;
+    }
+    if (!all) {
+        code = sfti_fail_memory(err, strlen(path));
+        goto done;
+    }
+    memcpy(folder, path, folder_len);
+    folder[folder_len] = '\0';
+    if (index->metadata.len > 0) memcpy(metadata, index->metadata.data, index->metadata.len);
+    set->index_metadata = (sft_span){ metadata, index->metadata.len };
+    beneath.beneath = folder;
+    code = set_open_shards(set, &beneath, err);
     if (!code) code = set_join_names(set, err);
-    if (!code) code = set_check_index(set, index, err);
+    for (size_t i = 0; !code && i < index->count; i++)
+        code = set_check_entry(set, index, &index->entries[i], err);
+done:
     if (code) sft_set_close(set);
     else *out = set;
-    return code;
-}
-
-static sft_code set_open_index(const char *path, const sfti_set_how *options, sft_set **out,
-                               sft_error *err) {
-    sfti_index index;
-    sft_code code = sfti_index_load(path, options, &index, err);
-    if (!code) code = set_from_index(path, &index, options, out, err);
-    sfti_index_release(&index);
     return code;
 }
 
@@ -285,22 +227,10 @@ bool sft_is_index_path(const char *path) {
 
 /* ── Opening ── */
 
-static sft_code set_open_list(const char *const *paths, size_t count,
-                              const sfti_set_how *options, sft_set **out, sft_error *err) {
-    sft_set *set;
-    sft_code code = set_new(options->open.alloc, count, &set, err);
-    if (code) return code;
-    for (size_t i = 0; !code && i < count; i++) code = set_keep_path(set, i, paths[i], err);
-    if (!code) code = set_open_shards(set, &options->open, err);
-    if (!code) code = set_join_names(set, err);
-    if (code) sft_set_close(set);
-    else *out = set;
-    return code;
-}
-
 sft_code sft_set_open_list(const char *const *paths, size_t count,
                            const sft_set_options *options, sft_set **out, sft_error *err) {
     sfti_set_how all;
+    sft_set *set;
     *out = NULL;
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
@@ -308,7 +238,14 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected 1 to %llu shards, found %llu",
                          (unsigned long long)all.max_shards, (unsigned long long)count);
-    return set_open_list(paths, count, &all, out, err);
+    code = set_new(all.open.alloc, count, &set, err);
+    if (code) return code;
+    for (size_t i = 0; !code && i < count; i++) code = set_keep_path(set, i, paths[i], err);
+    if (!code) code = set_open_shards(set, &all.open, err);
+    if (!code) code = set_join_names(set, err);
+    if (code) sft_set_close(set);
+    else *out = set;
+    return code;
 }
 
 /* Whether a file that is no safetensors file could be an index: its text begins as one. */
@@ -321,25 +258,16 @@ static bool set_is_index_text(const char *text, size_t len) {
     return true;
 }
 
-static sft_code set_os_fail(sft_error *err, sft_code code, int failed, const char *what) {
-    char why[128];
-    if (failed == ENOENT) code = SFT_NOT_FOUND;
-    return sfti_fail_os(err, code, failed, os_error_text(failed, why, sizeof why), what);
-}
-
 static sft_code set_look_at_text(const char *path, bool *is_index, sft_error *err) {
     char text[16];
-    size_t len = 0, got = 1;
+    size_t len = 0;
     int fd, failed = os_open_read(path, &fd);
-    if (failed) return set_os_fail(err, SFT_IO_OPEN, failed, "open");
-    while (!failed && got > 0 && len < sizeof text) {
-        failed = os_pread(fd, text + len, sizeof text - len, len, &got);
-        if (!failed) len += got;
-    }
+    if (failed) return sfti_io_fail(err, SFT_IO_OPEN, failed, "open");
+    failed = sfti_read_all(fd, text, sizeof text, 0, &len);
     os_close(fd);
     *is_index = set_is_index_text(text, len);
     if (!failed || failed == ESPIPE) return SFT_OK;
-    return set_os_fail(err, SFT_IO_READ, failed, "read");
+    return sfti_io_fail(err, SFT_IO_READ, failed, "read");
 }
 
 static bool set_is_contents(sft_code code) {
@@ -348,40 +276,38 @@ static bool set_is_contents(sft_code code) {
            code == SFT_HEADER_TOO_LARGE;
 }
 
-/* A file refused with *error may be an index under another name. What kept us from looking
- * takes the place of the refusal, which may be wrong. */
-static sft_code set_open_text(const char *path, const sfti_set_how *options, sft_set **out,
-                              sft_error *error) {
-    sft_error tried = SFT_ERROR_INIT;
-    sfti_index index;
-    bool is_index = false;
-    if (!set_is_contents(error->code)) return error->code;
-    sft_code code = set_look_at_text(path, &is_index, &tried);
-    if (code) return set_give(error, &tried);
-    if (!is_index) return error->code;
-    code = sfti_index_load(path, options, &index, &tried);
-    bool broke = code == SFT_OUT_OF_MEMORY || sft_code_describe(code)->cls == SFT_CLASS_IO;
-    if (code && !broke) code = error->code;
-    else if (code) set_give(error, &tried);
-    else code = set_from_index(path, &index, options, out, error);
-    sfti_index_release(&index);
-    return code;
-}
-
+/* An index by its name; else a model; else, if it is no model, an index under another name. Of two
+ * refusals the model's counts, but for what kept us from looking, as it may be wrong. */
 sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set **out,
                       sft_error *err) {
     sfti_set_how all;
-    sft_error error = SFT_ERROR_INIT;
+    sfti_index index;
+    sft_error refused = SFT_ERROR_INIT, tried = SFT_ERROR_INIT;
     sft_file *file;
+    bool is_index = false;
     *out = NULL;
     if (!path) return sfti_set_path_fail(err);
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
-    if (sft_is_index_path(path)) return set_open_index(path, &all, out, err);
-    code = set_open_file(path, &all.open, &file, &error);
+
+    if (sft_is_index_path(path)) {
+        code = sfti_index_load(path, &all, &index, err);
+        if (!code) code = set_from_index(path, &index, &all, out, err);
+        sfti_index_release(&index);
+        return code;
+    }
+    code = set_open_file(path, &all.open, &file, &refused);
     if (!code) return sft_set_from_file(file, path, out, err);
-    code = set_open_text(path, &all, out, &error);
-    return code ? set_give(err, &error) : SFT_OK;
+
+    if (!set_is_contents(code)) return set_give(err, &refused);
+    if (set_look_at_text(path, &is_index, &tried)) return set_give(err, &tried);
+    if (!is_index) return set_give(err, &refused);
+    code = sfti_index_load(path, &all, &index, &tried);
+    bool kept = code == SFT_OUT_OF_MEMORY || sft_code_describe(code)->cls == SFT_CLASS_IO;
+    if (!code) code = set_from_index(path, &index, &all, out, err);
+    else code = set_give(err, kept ? &tried : &refused);
+    sfti_index_release(&index);
+    return code;
 }
 
 sft_code sft_set_from_file(sft_file *file, const char *path, sft_set **out, sft_error *err) {

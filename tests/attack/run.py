@@ -7,6 +7,8 @@ Needs root, who plays a model's owner, an attacker and himself; else all is skip
 attacker leaves something beside or in place of a model, and the owner or root works there: no
 byte of a model but the attacker's own may become what the attacker wrote, and nobody waits.
 """
+import ctypes
+import itertools
 import os
 import resource
 import shlex
@@ -22,6 +24,8 @@ import zlib
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OWNER, ATTACKER = 12001, 12002
 RACES = 300
+FOLDER_RACE = 15  # seconds; what it is for was found within as many
+AT_FDCWD, EXCHANGE = -100, 2
 LIMIT = 20
 HEAD = b'{"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
 EVIL = b'{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}'
@@ -292,6 +296,64 @@ def play_race_set(place):
 
 def play_race_put(place):
     race(place, 0, ["put", "x.safetensors", "w"], False)
+
+
+def swap(one, other):
+    """The two names change places, for ever."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    a, b = os.fsencode(one), os.fsencode(other)
+    while libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, EXCHANGE) == 0:
+        pass
+
+
+def race_folder(place, words):
+    """The folder of a model of the attacker's becomes a link to the owner's, and is itself again:
+    what is looked at in one is neither replaced nor written in the other."""
+    folder, link = os.path.join(place.shared, "w"), os.path.join(place.shared, "l")
+    victim = os.path.join(place.home, "v.safetensors")
+
+    def attack():
+        os.mkdir(folder)
+        write(os.path.join(folder, "v.safetensors"), framed(EVIL) + b"EVILEVIL")
+        write(os.path.join(place.shared, "o.safetensors"), framed(HEAD) + b"weights!")
+        write(os.path.join(place.shared, "x.safetensors.index.json"),
+              b'{"weight_map":{"v":"w/v.safetensors","w":"o.safetensors"}}')
+        os.symlink(place.home, link)
+
+    if as_user(ATTACKER, attack):
+        raise Wrong("no folder made")
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            swap(folder, link)
+        finally:
+            os._exit(0)
+    try:
+        until = time.monotonic() + FOLDER_RACE
+        for i in itertools.count():
+            place.run(0, *words, "k", "v" * (5000 + i), "--no-sync")
+            with open(victim, "rb") as file:
+                found = file.read()
+            if b"EVIL" in found or b'"v"' in found:
+                raise Wrong("run %d: %s: the file is now %r" % (i, " ".join(words), found[:200]))
+            if time.monotonic() > until:
+                return found
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def play_race_folder(place):
+    """As root names it himself, the other's model is changed too, but only as he says."""
+    race_folder(place, ["meta", "set", "--safe", "w/v.safetensors"])
+
+
+def play_race_folder_of_index(place):
+    race_folder(place, ["meta", "set", "--safe", "--each-shard", "x.safetensors.index.json"])
+    place.expect_content(place.victim, "a folder that becomes a link")
+    if os.listdir(place.home) != ["v.safetensors"]:
+        raise Wrong("left in the folder of another: %r" % os.listdir(place.home))
 
 
 def play_race_journal(place):

@@ -3,10 +3,11 @@
 
   tests/cli/run.py [--update] [--models DIR] [NAME...]
 
-A case is NAME.sh, run by bash (after lib.sh) in a scratch folder that holds the example
-models; NAME.stdout, NAME.stderr and NAME.exit are what it must give (absent: nothing, and
-0). $SFT is the command, $MODELS the folder of the example models. --update writes what
-the cases gave; look at the difference before you keep it. NAMEs pick cases.
+A case is FOLDER/CASE.sh; the folder is the command it is about, or general. bash runs it
+(after lib.sh) in a scratch folder that holds the example models; CASE.stdout, CASE.stderr
+and CASE.exit beside it are what it must give (absent: nothing, and 0). $SFT is the command,
+$MODELS the folder of the example models. --update writes what the cases gave; look at the
+difference before you keep it. NAME picks cases: cat/json, cat-json, or cat for the folder.
 
 Takes SFT_COMMAND (shell words) or SFT_BUILD (a folder) from the environment; else
 build/safetensors.
@@ -14,6 +15,7 @@ build/safetensors.
 import argparse
 import concurrent.futures
 import difflib
+import glob
 import os
 import shlex
 import shutil
@@ -110,14 +112,32 @@ def example_models(given):
     return os.path.abspath(models)
 
 
+def all_cases():
+    return sorted(os.path.relpath(path, HERE)[:-len(".sh")]
+                  for path in glob.glob(os.path.join(HERE, "*", "*.sh")))
+
+
+def chosen_cases(wanted):
+    """The cases that the names pick, each once; all without names."""
+    cases = all_cases()
+    unknown = [name for name in wanted if not any(picks(name, case) for case in cases)]
+    if unknown:
+        sys.exit("tests/cli: no case is called " + ", ".join(unknown))
+    return [case for case in cases if not wanted or any(picks(name, case) for name in wanted)]
+
+
+def picks(name, case):
+    folder, _, rest = case.partition("/")
+    return name in (case, folder, "%s-%s" % (folder, rest)) or folder == "general" and name == rest
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--models")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    names = args.names or sorted(f[:-3] for f in os.listdir(HERE)
-                                 if f.endswith(".sh") and f != "lib.sh")
+    names = chosen_cases(args.names)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         env = environment(command(folder), example_models(args.models))

@@ -86,6 +86,7 @@ static const struct plausible {
 } plausible[] = {
     { "os_open_read", { ENOENT, EACCES, EMFILE, EIO, ELOOP, ENOMEM } },
     { "os_close", { EIO, EINTR, ENOSPC } },
+    { "os_path_in", { EOPNOTSUPP, ENAMETOOLONG } },
     { "os_info_fd", { EIO, EBADF, ENOMEM } },
     { "os_open_beneath", { ENOENT, EACCES, EMFILE, EIO, ENOMEM } },
     { "os_info_path", { ENOENT, EACCES, EIO, ELOOP, ENOTDIR } },
@@ -124,6 +125,7 @@ static const struct plausible {
     { "os_random", { EIO, ENOSYS, EAGAIN } },
     { "os_thread_start", { EAGAIN, ENOMEM, EPERM } },
     { "os_mutex_init", { ENOMEM, EAGAIN } },
+    { "os_cond_init", { ENOMEM, EAGAIN } },
 };
 
 static const int *plausible_errors(const char *call, size_t *count) {
@@ -232,7 +234,9 @@ static bool is_dispensable(const fault_scene *scene, const fault *f) {
     if (f->memory || f->span == EVERYTHING) return false;
     if (strcmp(f->call, "os_random") == 0) return !scene->writes;
     if (strcmp(f->call, "os_thread_start") == 0) return true;
+    if (strcmp(f->call, "os_path_in") == 0) return true;
     if (strcmp(f->call, "os_mutex_init") == 0) return true;
+    if (strcmp(f->call, "os_cond_init") == 0) return true;
     if (strcmp(f->call, "os_close") == 0) return !scene->writes;
     if (strcmp(f->call, "os_copy_range") == 0) return true;
     if (strcmp(f->call, "os_preallocate") == 0) return f->error == EOPNOTSUPP;

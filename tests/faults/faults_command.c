@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "support/cli.h"
 #include "faults.h"
 
 #include <stdio.h>

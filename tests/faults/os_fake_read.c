@@ -75,6 +75,8 @@ static int beneath_paths(const char *folder, const char *name, char *base, char 
     size_t have = strlen(base);
     if (have + len + 2 > FAKE_PATH) return ENAMETOOLONG;
     memcpy(full, base, have);
+    full[have] = '\0';
+    if (len == 0) return 0;
     full[have] = '/';
     memcpy(full + have + 1, name, len + 1);
     return 0;
@@ -147,6 +149,17 @@ int os_unlink_beneath(const char *folder, const char *name) {
     int error = beneath_paths(folder, name, base, full);
     if (!error) error = beneath_no_links(full, strlen(base), false);
     return error ? error : fake_unlink(full);
+}
+
+int os_path_in(int folder, const char *name, char *out, size_t room) {
+    FAKE_CALL();
+    const fake_fd *open = fake_fd_find(folder);
+    const char *path = "";
+    if (!open || open->node->kind != OS_DIR) return EBADF;
+    for (size_t i = 0; i < fake.name_count; i++)
+        if (fake.names[i].node == open->node) path = fake.names[i].path;
+    int len = snprintf(out, room, "%s/%s", path, name);
+    return len > 0 && (size_t)len < room ? 0 : ENAMETOOLONG;
 }
 
 int os_close(int fd) {
@@ -367,6 +380,29 @@ void os_mutex_unlock(os_mutex *mutex) {
 
 void os_mutex_free(os_mutex *mutex) {
     (void)mutex;
+    fake.mutexes--;
+}
+
+int os_cond_init(os_cond *cond) {
+    FAKE_CALL();
+    memset(cond, 0, sizeof *cond);
+    fake.mutexes++;
+    return 0;
+}
+
+/* With one thread nobody could ever end the waiting. */
+void os_cond_wait(os_cond *cond, os_mutex *mutex) {
+    (void)cond;
+    (void)mutex;
+    abort();
+}
+
+void os_cond_wake(os_cond *cond) {
+    (void)cond;
+}
+
+void os_cond_free(os_cond *cond) {
+    (void)cond;
     fake.mutexes--;
 }
 

@@ -1,5 +1,5 @@
 /* `dataset` over a system of which the nth allocation or call fails. */
-#include "cli.h"
+#include "support/cli.h"
 #include "dataset_world.h"
 
 #include <setjmp.h>

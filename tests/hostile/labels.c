@@ -129,7 +129,6 @@ static const sft_sink_vtable count_bytes_sink_vtable = {
 
 static void make_label(label_measure *m, sft_file *file, const sft_allocator *alloc) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
-    sft_span none = { "", 0 };
     sft_sink sink = { &m->json, &count_bytes_sink_vtable, false };
     sft_set *set;
     sft_info *info;
@@ -139,7 +138,7 @@ static void make_label(label_measure *m, sft_file *file, const sft_allocator *al
     m->code = (int)sft_info_open(set, NULL, NULL, &options, &info, NULL);
     if (m->code == 0) {
         m->words = sft_info_trigger_count(info);
-        m->code = (int)sft_info_label_json(info, "m", false, none, &sink, NULL);
+        m->code = (int)sft_info_label_json(info, "m", false, &sink, NULL);
         sft_info_close(info);
     }
     sft_set_close(set);

@@ -86,8 +86,7 @@ static double write_in_child(header_maker make, const char *name, size_t bytes) 
 
 /* ── Commands ── */
 
-/* docs/design.md tells these bounds: what reads, what changes a file in place, what writes a new
- * one. A label may also take LABEL_SLACK for tables of words.
+/* docs/design.md tells the bound. A label may also take LABEL_SLACK for tables of words.
  *
  * The words after the program; "M" is the model, "S" a small one, "O" a path to be written, and
  * "C" a copy of the model. times: the header's bytes that may be taken for each file. */
@@ -114,15 +113,17 @@ static const memory_command commands[] = {
     { 6, { "diff", "--json", "M", "S" } },
     { 6, { "meta", "list", "M" } },
     { 6, { "meta", "list", "--json", "M" } },
-    { 9, { "meta", "set", "C", "a key", "a value" } },
-    { 9, { "meta", "set", "M", "a key", "a value", "-o", "O" } },
-    { 9, { "meta", "scrub", "C" } },
-    { 9, { "rename", "C", "--regex", "s/^a/qq/" } },
+    { 6, { "meta", "set", "C", "a key", "a value" } },
+    { 6, { "meta", "set", "M", "a key", "a value", "-o", "O" } },
+    { 6, { "meta", "scrub", "C" } },
+    { 6, { "rename", "C", "--regex", "s/^a/qq/" } },
+    { 6, { "rename", "C", "--add-prefix", "q" } },
     { 6, { "hash", "--algo", "all", "M" } },
-    { 10, { "convert", "M", "--dtype", "F16", "-o", "O" } },
-    { 9, { "select", "M", "--keep", "*", "-o", "O" } },
-    { 9, { "split", "M", "-o", "O" } },
-    { 9, { "merge", "M", "S", "-o", "O" } },
+    { 6, { "convert", "M", "--dtype", "F16", "-o", "O" } },
+    { 6, { "select", "M", "--keep", "*", "-o", "O" } },
+    { 6, { "split", "M", "-o", "O" } },
+    { 6, { "split", "M", "--count", "2", "-o", "O" } },
+    { 6, { "merge", "M", "S", "-o", "O" } },
     { 6, { "dup", "M", "S" } },
     { 6, { "find", "kind=lora", "M" } },
     { 6, { "cat", "M", "a" } },

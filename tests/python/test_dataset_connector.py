@@ -65,6 +65,14 @@ def test_forgotten_by_an_append(tmp_path):
     assert len(dataset.open(tmp_path, use_manifest=False)) == 11
 
 
+def test_a_pipe_in_an_index(tmp_path):
+    """What would be waited for is no index."""
+    connector.write(tmp_path, connector.rows(), index=True)
+    os.mkfifo(tmp_path / "_tensor_index.parquet" / "part-9.parquet")
+    found = dataset.open(tmp_path, keys=["row2__id", "row3__id"], mode="kv")
+    assert [int(row["id"]) for row in found] == [2, 3]
+
+
 def test_stale_index(tmp_path):
     """Of an overwrite without an index: the connector then reads nothing at all."""
     connector.write(tmp_path, connector.rows(1), index=True)
@@ -138,6 +146,19 @@ def test_append_to_one_that_forgot(tmp_path):
     dataset.write(table, tmp_path, mode="append", batch_size=4, adopt="listing")
     found = [int(row["y"]) for row in dataset.open(tmp_path)]
     assert sorted(found) == [0, 1, 2, 3, 10, 11, 12, 99] and found[-1] == 99
+
+
+def test_ours_that_it_forgot(tmp_path):
+    """Of a dataset of ours that the connector appended to: rows of padding are none."""
+    ours = pa.table({"z": pa.array([7] * 3, pa.uint8()), "y": pa.array([71, 72, 73]),
+                     "x": pa.array([[1, 2, 3]] * 3, pa.list_(pa.float32(), 3))})
+    dataset.write(ours, tmp_path, batch_size=2, tail_strategy="pad")
+    connector.write(tmp_path, connector.batches(1))
+    dataset.write(ours.slice(0, 1), tmp_path, mode="append", batch_size=4, adopt="listing")
+    found = dataset.open(tmp_path)
+    assert sorted(int(row["y"]) for row in found) == [0, 1, 2, 71, 71, 72, 73]
+    told = dataset.verify(tmp_path)
+    assert told["ok"] and told["orphans"] == []
 
 
 def test_an_index_that_is_a_folder_is_replaced(tmp_path):

@@ -125,11 +125,24 @@ def test_compact_and_workers(tmp_path, workers):
 
 
 @SHUFFLES
-def test_batch_mode(tmp_path, shuffle):
-    write_batch(tmp_path)
-    first, state, (whole, _) = begun(tmp_path, shuffle=shuffle)
-    dataset.compact(tmp_path, target_bytes=BIG)
-    assert first + seen(resumed(tmp_path, state, shuffle=shuffle)) == whole
+@pytest.mark.parametrize("tail", ["pad", "write"])
+def test_batch_mode(tmp_path, shuffle, tail):
+    """Tails in the middle, whose padding goes: it has no numbers of rows."""
+    for i in range(4):
+        dataset.write(pa.table({"k": range(i * 127, i * 127 + 127)}), tmp_path, batch_size=50,
+                      mode="append", tail_strategy=tail)
+    before = dataset.open(tmp_path)
+    assert len(before) == ROWS and [row["k"] for row in before] == list(range(ROWS))
+    assert [one["valid_samples"] for one in before.shards] == [50, 50, 27] * 4
+    first, state, (whole, after) = begun(tmp_path, shuffle=shuffle)
+    told = dataset.compact(tmp_path, target_bytes=BIG)
+    assert (told["shards_before"], told["shards_after"]) == (12, 11)
+    now = dataset.open(tmp_path)
+    assert [row["k"] for row in now] == list(range(ROWS))
+    assert [one["valid_samples"] for one in now.shards] == [50] * 7 + [31, 50, 50, 27]
+    loader = resumed(tmp_path, state, shuffle=shuffle)
+    assert first + seen(loader) == whole and seen(loader) == after
+    assert dataset.verify(tmp_path, deep=True)["ok"]
 
 
 def test_an_append_after_compact_is_another_dataset(tmp_path):

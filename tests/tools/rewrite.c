@@ -1,4 +1,4 @@
-/* Reads files and writes them anew from their parts, for tests/python/roundtrip.py.
+/* Reads files and writes them anew from their parts, for tests/compat/roundtrip.py.
  * A line of standard input: LEVEL (0 to 2), a tab, IN, a tab, OUT. What cannot be strided lies
  * packed; all else goes to OUT through sources over elements that lie in another order. A line
  * of standard output for each: "ok", "same" if what was written, opened again, is what was read,

@@ -513,6 +513,25 @@ static sft_code run_dataset_verify_json(const void *given) {
     return code;
 }
 
+static sft_code run_dataset_verify_tree(const void *given) {
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code = sft_dataset_verify_tree(&ds_storage, true, "d", tree, NULL, given, &err);
+    sft_tree_free(tree);
+    return code;
+}
+
+static sft_code run_dataset_compact_tree(const void *given) {
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code = sft_dataset_compact_tree(&ds_storage, 0, "d", tree, NULL, NULL, given,
+                                             &err);
+    sft_tree_free(tree);
+    return code;
+}
+
 static sft_code run_dataset_compact(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);

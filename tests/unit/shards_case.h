@@ -3,7 +3,7 @@
 #ifndef SHARDS_CASE_H
 #define SHARDS_CASE_H
 
-#include "dataset/shard_writer.h"
+#include "dataset/write/writer.h"
 #include "safetensors_hash.h"
 #include "unit/arrow_make.h"
 #include "unit/temp_dir.h"
@@ -129,12 +129,12 @@ static inline void metadata_is(const char *key, const char *value) {
 /* A tensor's bytes; shape as "[2, 3]". */
 static inline void tensor_is(const char *name, sft_dtype dtype, const char *shape,
                              const void *bytes, size_t len) {
-    char text[SHARD_SHAPE_TEXT];
+    char text[SFTI_SHAPE_TEXT];
     const void *data = NULL;
     const sft_tensor *t = sft_file_find_cstr(file, name);
     if (!t) fail_msg("there is no %s", name);
     assert_int_equal(t->dtype, dtype);
-    sfti_shard_shape_text(t->shape, t->rank, text);
+    sfti_ds_shape_text(t->shape, t->rank, text);
     assert_string_equal(text, shape);
     assert_int_equal(t->end - t->begin, len);
     assert_int_equal(sft_view(file, t, &data, &err), SFT_OK);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "dataset/arrow.h"
+#include "dataset/arrow/arrow.h"
 #include "unit/arrow_make.h"
 
 static sfti_arena arena;

@@ -405,6 +405,8 @@ static void a_lost_manifest(void **state) {
     foreign_there();
 }
 
+#define MANIFEST_PART ".dataset_manifest.json.sft-abcdef"
+
 /* A storage that tells no times: what may have been written now stays. */
 typedef struct timeless_each {
     sft_stored_fn each;
@@ -437,20 +439,40 @@ static void unknown_times(void **state) {
     orphan(ORPHAN, true);
     dead_job(100000);
     assert_int_equal(mkdir(temp_path("_job-" UUID "-index"), 0777), 0);
+    temp_write(MANIFEST_PART, "{", 1);
     gc_on(&s, 86400);
     has_not("\"young\":false");
     assert_true(ds_exists(ORPHAN) && ds_exists("_job-" UUID "/" ORPHAN));
-    assert_true(ds_exists("_job-" UUID "-index"));
+    assert_true(ds_exists("_job-" UUID "-index") && ds_exists(MANIFEST_PART));
     gc_on(&s, 0); /* no grace: nothing is young */
     assert_false(ds_exists(ORPHAN) || ds_exists("_job-" UUID) || ds_exists("_job-" UUID "-index"));
+    assert_false(ds_exists(MANIFEST_PART));
+}
+
+/* What a writer that was killed leaves of a manifest, and others' files that look like it. */
+static void parts_of_manifests(void **state) {
+    static const char *const kept[] = { ".dataset_manifest.json.sft", ".dataset_manifest.json",
+                                        ".model.safetensors.sft-abcdef",
+                                        "dataset_manifest.json.sft-abcdef" };
+    (void)state;
+    make_batch();
+    temp_write(MANIFEST_PART, "{", 1);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) temp_write(kept[i], "precious", 8);
+    gc(86400, true);
+    has("\"name\":\"" MANIFEST_PART "\",\"bytes\":1,\"young\":true,\"removed\":false}");
+    gc(0, true);
+    has("\"removed\":true}],\"bytes\":1");
+    assert_false(ds_exists(MANIFEST_PART));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) assert_true(ds_exists(kept[i]));
+    verify_whole(true);
 }
 
 /* Others' files in a folder that is named as a job's. */
 static void foreign_in_jobs(void **state) {
     static const char *const kept[] = { "thesis.txt", "model.safetensors", "index.parquet",
                                         "part-1.safetensors", ".hidden", ".x.sft-abcdef" };
-    static const char *const ours[] = { ORPHAN, "_tensor_index.parquet", "replaced-index",
-                                        "dataset_manifest.json", "." ORPHAN ".sft-abcdef" };
+    static const char *const ours[] = { ORPHAN, "_tensor_index.parquet", "dataset_manifest.json",
+                                        "." ORPHAN ".sft-abcdef" };
     char name[200];
     (void)state;
     make_batch();
@@ -465,7 +487,7 @@ static void foreign_in_jobs(void **state) {
         temp_write(name, "garbage", 7);
     }
     gc(0, true);
-    has("\"bytes\":35,\"young\":false,\"removed\":true,\"foreign\":7}");
+    has("\"bytes\":28,\"young\":false,\"removed\":true,\"foreign\":7}");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         (void)snprintf(name, sizeof name, "_job-" UUID "/%s", kept[i]);
         assert_true(ds_exists(name));
@@ -834,6 +856,85 @@ static void shown(void **state) {
     sft_dataset_close(d);
 }
 
+/* ── As trees ── */
+
+static sft_tree *tree_new(void) {
+    sft_tree *tree;
+    assert_int_equal(sft_tree_new(NULL, &tree, &err), SFT_OK);
+    return tree;
+}
+
+static const char *text_at(const sft_node *node, const char *path) {
+    static char room[300];
+    sft_span text = sft_node_text(node, path);
+    (void)snprintf(room, sizeof room, "%.*s", (int)text.len, text.data);
+    return room;
+}
+
+/* The tree says what the last JSON did; it is freed. */
+static void as_before(sft_tree *tree) {
+    sft_buffer text = { 0 };
+    sft_sink sink = sft_sink_memory(&text);
+    assert_int_equal(sft_node_json(sft_tree_root(tree), NULL, NULL, &sink, 0, NULL, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
+    assert_int_equal(text.len, strlen(out.data));
+    assert_memory_equal(text.data, out.data, text.len);
+    sft_buffer_free(&text);
+    sft_tree_free(tree);
+}
+
+static void trees(void **state) {
+    uint64_t number;
+    (void)state;
+    make_kv();
+    sft_dataset *d = ds_open();
+    sft_tree *tree = tree_new();
+    assert_int_equal(sft_dataset_info_tree(d, "d", tree, &err), SFT_OK);
+    assert_string_equal(text_at(sft_tree_root(tree), "columns.v.dtype"), "F32");
+    sft_sink sink = sft_sink_memory(&out);
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
+    as_before(tree);
+    sft_dataset_close(d);
+
+    assert_int_equal(unlink(temp_path(shard[1])), 0);
+    orphan(ORPHAN, true);
+    verify(false);
+    tree = tree_new();
+    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, "d", tree, &whole, NULL, &err),
+                     SFT_OK);
+    assert_false(whole);
+    const sft_node *root = sft_tree_root(tree);
+    const sft_node *finding = sft_node_get(root, "findings")->first;
+    assert_string_equal(text_at(finding, "shard"), shard[1]);
+    assert_string_equal(text_at(finding, "code"), "dataset_shard");
+    assert_string_equal(text_at(sft_node_get(root, "orphans")->first, "shard"), ORPHAN);
+    as_before(tree);
+
+    gc(0, false);
+    tree = tree_new();
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, false, "d", tree, &err),
+                     SFT_OK);
+    const sft_node *item = sft_node_get(sft_tree_root(tree), "garbage")->first;
+    assert_string_equal(text_at(item, "name"), ORPHAN);
+    assert_false(sft_node_true(item, "removed"));
+    as_before(tree);
+    tree = tree_new();
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, true, "d", tree, &err), SFT_OK);
+    assert_true(sft_node_true(sft_node_get(sft_tree_root(tree), "garbage")->first, "removed"));
+    assert_false(ds_exists(ORPHAN));
+    sft_tree_free(tree);
+
+    make_kv();
+    tree = tree_new();
+    assert_int_equal(sft_dataset_compact_tree(&ds_storage, UINT64_MAX, "d", tree, NULL, NULL,
+                                              NULL, &err),
+                     SFT_OK);
+    assert_true(sft_node_uint(sft_tree_root(tree), "shards_after", &number));
+    assert_int_equal(number, 1);
+    sft_tree_free(tree);
+    verify_whole(true);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         FOLDER_TEST(a_whole_one),  FOLDER_TEST(no_manifest),      FOLDER_TEST(shards_gone),
@@ -842,11 +943,11 @@ int main(void) {
         FOLDER_TEST(collected),    FOLDER_TEST(the_young),        FOLDER_TEST(kept_for_readers),
         FOLDER_TEST(a_lost_manifest), FOLDER_TEST(no_folder),     FOLDER_TEST(links),
         FOLDER_TEST(compacted),    FOLDER_TEST(put_together),     FOLDER_TEST(all_lost),
-        FOLDER_TEST(unknown_times), FOLDER_TEST(foreign_in_jobs),
+        FOLDER_TEST(unknown_times), FOLDER_TEST(parts_of_manifests), FOLDER_TEST(foreign_in_jobs),
         FOLDER_TEST(batches_together), FOLDER_TEST(many_batches),
         FOLDER_TEST(padded_batches), FOLDER_TEST(batches_left),
         FOLDER_TEST(not_compacted), FOLDER_TEST(changed_meanwhile), FOLDER_TEST(compact_stopped),
-        FOLDER_TEST(shown),
+        FOLDER_TEST(shown), FOLDER_TEST(trees),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sft_buffer_free(&out);

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "dataset_case.h"
 
-#include "dataset/commit.h"
+#include "dataset/commit/commit.h"
 #include "unit/storage_table.h"
 
 #include <inttypes.h>
@@ -677,11 +677,13 @@ static struct {
     size_t nth;
     bool after; /* it is done all the same */
     bool broken; /* and nothing can be read from then on */
+    bool killed; /* the process is */
 } failing;
 
 static bool fails_now(const char *call) {
     if (!failing.call || strcmp(failing.call, call) != 0) return false;
     if (failing.nth == 0 || --failing.nth) return false;
+    if (failing.killed) _exit(0);
     return true;
 }
 
@@ -772,13 +774,13 @@ static void fails_before(void **state) {
     static const struct {
         const char *call;
         size_t nth;
-    } rows[] = { { "move", 1 }, { "move", 2 }, { "move", 3 }, { "move", 4 }, { "settle", 1 },
-                 { "put", 1 } };
+    } rows[] = { { "move", 1 }, { "move", 2 }, { "settle", 1 }, { "put", 1 }, { "move", 3 },
+                 { "move", 4 } }; /* the last two: a folder and the index in its place */
     sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
     sft_storage s = failing_storage();
     (void)state;
     for (int folder = 0; folder < 2; folder++)
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t i = 0; i < (folder ? sizeof rows / sizeof *rows : 4); i++) {
             char index[200], text[16] = { 0 };
             make_kv(o, SFT_COMMIT_OVERWRITE, "a", 1);
             if (folder) {
@@ -810,6 +812,44 @@ static void fails_before(void **state) {
             assert_int_equal(ds_count("part-"), 1);
             assert_int_equal(ds_count("_job-"), 0);
         }
+    sft_dataset_options_free(o);
+}
+
+/* Whoever is killed before the commit point leaves the old index; behind it that of another
+ * commit, which readers pass over, is replaced, or stays and is told. */
+static void index_behind(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
+    sft_storage s = failing_storage();
+    char index[200], text[16] = { 0 };
+    (void)state;
+    make_kv(o, SFT_COMMIT_NEW, "a", 1);
+    temp_write(SFTI_DATASET_INDEX, "old", 3);
+    for (int way = 0; way < 3; way++) {
+        sft_commit *c = begin_on(o, &s, SFT_COMMIT_OVERWRITE);
+        ds_kv(c, 0, 0, "b");
+        assert_int_equal(prepare(c), SFT_OK);
+        (void)snprintf(index, sizeof index, "%s/index", sft_commit_job_folder(c));
+        temp_write(index, "new", 3);
+        failing.call = way == 0 ? "put" : way == 1 ? "move" : NULL;
+        failing.nth = way == 0 ? 1 : 2;
+        failing.killed = way == 0;
+        ds_warn_count = 0;
+        pid_t child = way == 0 ? fork() : -1;
+        if (child == 0) _exit(publish(c, "index") == SFT_OK ? 2 : 1);
+        int status = -1;
+        if (way == 0) assert_int_equal(waitpid(child, &status, 0), child);
+        else assert_int_equal(publish(c, "index"), SFT_OK);
+        assert_true(way != 0 || status == 0);
+        failing.call = NULL;
+        assert_int_equal(ds_warn_count, way == 1);
+        if (way == 0) assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+        sft_commit_close(c);
+        assert_int_equal(temp_read(SFTI_DATASET_INDEX, text, 15), 3);
+        assert_string_equal(text, way == 2 ? "new" : "old");
+        sft_dataset *d = ds_open();
+        key_is(d, way == 0 ? "a__v" : "b__v", 1);
+        sft_dataset_close(d);
+    }
     sft_dataset_options_free(o);
 }
 
@@ -1269,6 +1309,45 @@ static void adopt_forgotten(void **state) {
     sft_dataset_options_free(o);
 }
 
+static sft_code no_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
+    (void)ctx, (void)wait_ms;
+    return sft_error_set(e, SFT_DATASET_UNGUARDED, 0, "no locks here");
+}
+
+/* The connector's append left ours out: they are taken in where they cannot be those of a commit
+ * under way. */
+static void adopt_ours(void **state) {
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    sft_dataset_options *single = ds_options("batch_size=4", "single_writer=true", NULL);
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    sft_storage before = ds_storage;
+    sft_commit *c = ds_begin(o, SFT_COMMIT_NEW);
+    (void)state;
+    ds_batch(c, 0, 0, 4, 4);
+    ds_end(c);
+    ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 };
+    uint64_t bytes = their_shard(THEIRS(0), &tensor, 1);
+    (void)their_shard(THEIRS(1), &tensor, 1);
+    their_manifest(bytes, bytes, 4, X_SCHEMA);
+    storage_own(&ds_storage)->lock = no_lock;
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
+    ds_storage = before;
+    storage_own(&ds_storage)->move = NULL;
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
+    assert_non_null(strstr(err.hint, "single_writer=true"));
+    how.how = SFT_COMMIT_APPEND;
+    how.adopt_listing = true;
+    assert_int_equal(sft_commit_begin(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(prepare(c), SFT_OK);
+    assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+    sft_commit_close(c);
+    ds_storage = before;
+    append_is(o, true, true, SFT_OK, "");
+    dataset_is(1, 4, 16);
+    sft_dataset_options_free(single);
+    sft_dataset_options_free(o);
+}
+
 static void adopt_damaged(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     ds_tensor tensor = { "x", SFT_F32, 2, { 4, 3 }, 1 }, other = { "y", SFT_F32, 2, { 4, 3 }, 1 },
@@ -1522,14 +1601,14 @@ int main(void) {
         FOLDER_TEST(out_of_order),      FOLDER_TEST(carried),
         FOLDER_TEST(aborted),           FOLDER_TEST(stopped),
         FOLDER_TEST(fails_before),      FOLDER_TEST(fails_after),
-        FOLDER_TEST(no_orphan_index),
+        FOLDER_TEST(no_orphan_index),   FOLDER_TEST(index_behind),
         FOLDER_TEST(unsure),            FOLDER_TEST(unguarded),
         FOLDER_TEST(conditional),       FOLDER_TEST(torn),
 
         FOLDER_TEST(busy),              FOLDER_TEST(in_threads),
         FOLDER_TEST(in_processes),      FOLDER_TEST(adopt_batch),
         FOLDER_TEST(adopt_forgotten),   FOLDER_TEST(adopt_damaged),
-        FOLDER_TEST(adopt_kv),          FOLDER_TEST(stay_indexed),
+        FOLDER_TEST(adopt_kv), FOLDER_TEST(adopt_ours),         FOLDER_TEST(stay_indexed),
         FOLDER_TEST(index_folder),      FOLDER_TEST(index_rows),
         FOLDER_TEST(index_large),
     };

@@ -1,6 +1,7 @@
 /* The manifest: ours and the connector's are read, ours is written, bad ones are refused. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "dataset/read/manifest.h"
 
 static sft_error err;
 static sfti_arena arena;

@@ -1,6 +1,7 @@
 /* All headers as one sorted list: by pieces and in memory the same, and the same as sorting. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "dataset/read/merge.h"
 
 static sft_error err;
 

@@ -102,7 +102,7 @@ static void defaults(void **state) {
     assert_int_equal(o->batch_size, 32);
     assert_int_equal(o->tail, SFTI_TAIL_WRITE);
     assert_int_equal(o->column_count, 0);
-    assert_int_equal(o->wish_count, 0);
+    assert_int_equal(o->override_count, 0);
     assert_false(o->truncate);
     assert_int_equal(o->keep_old_s, 0);
     sft_dataset_options_free(o);
@@ -321,22 +321,22 @@ static void dtypes(void **state) {
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
         const char *name = sft_dtype_describe((sft_dtype)i)->name;
         sft_dataset_options *o = good("batch_size", "1", "dtype", name);
-        assert_int_equal(o->wish_count, 1);
-        assert_int_equal(o->wishes[0].column.len, 0);
-        assert_true(o->wishes[0].has_dtype);
-        assert_int_equal(o->wishes[0].dtype, i);
+        assert_int_equal(o->override_count, 1);
+        assert_int_equal(o->overrides[0].column.len, 0);
+        assert_true(o->overrides[0].has_dtype);
+        assert_int_equal(o->overrides[0].dtype, i);
         sft_dataset_options_free(o);
     }
     sft_dataset_options *o = good("batch_size", "1", "dtype", " bf16 ");
-    assert_int_equal(o->wishes[0].dtype, SFT_BF16);
+    assert_int_equal(o->overrides[0].dtype, SFT_BF16);
     sft_dataset_options_free(o);
     o = good("batch_size", "1", "dtype",
              "{\"a\": \"f16\", \"\\u00e9\": \"I64\", \"a\": \"U8\"}");
-    assert_int_equal(o->wish_count, 2);
-    assert_true(span_is(o->wishes[0].column, "a"));
-    assert_int_equal(o->wishes[0].dtype, SFT_U8);
-    assert_true(span_is(o->wishes[1].column, "\xc3\xa9"));
-    assert_int_equal(o->wishes[1].dtype, SFT_I64);
+    assert_int_equal(o->override_count, 2);
+    assert_true(span_is(o->overrides[0].column, "a"));
+    assert_int_equal(o->overrides[0].dtype, SFT_U8);
+    assert_true(span_is(o->overrides[1].column, "\xc3\xa9"));
+    assert_int_equal(o->overrides[1].dtype, SFT_I64);
     sft_dataset_options_free(o);
     sft_dataset_options_free(good("batch_size", "1", "dtype", "{}"));
 }
@@ -372,12 +372,12 @@ static void shapes(void **state) {
     (void)state;
     sft_dataset_options *o =
         good("batch_size", "1", "shapes", "{\"a\": [3, 224, 224], \"b\": [], \"c\": [0]}");
-    assert_int_equal(o->wish_count, 3);
-    assert_true(o->wishes[0].has_shape && !o->wishes[0].has_dtype);
-    assert_int_equal(o->wishes[0].rank, 3);
-    assert_int_equal(o->wishes[0].shape[2], 224);
-    assert_int_equal(o->wishes[1].rank, 0);
-    assert_int_equal(o->wishes[2].shape[0], 0);
+    assert_int_equal(o->override_count, 3);
+    assert_true(o->overrides[0].has_shape && !o->overrides[0].has_dtype);
+    assert_int_equal(o->overrides[0].rank, 3);
+    assert_int_equal(o->overrides[0].shape[2], 224);
+    assert_int_equal(o->overrides[1].rank, 0);
+    assert_int_equal(o->overrides[2].shape[0], 0);
     sft_dataset_options_free(o);
     bad(SFT_OPTION_VALUE,
         "option shapes: expected a JSON object of column and shape per sample, found \"[3]\"",
@@ -399,10 +399,10 @@ static void shape_and_dtype(void **state) {
     (void)state;
     assert_int_equal(MAKE(&o, "batch_size", "1", "shapes", "{\"a\":[2],\"b\":[1]}", "dtype",
                           "{\"b\":\"F16\",\"c\":\"F32\"}"), SFT_OK);
-    assert_int_equal(o->wish_count, 3);
-    assert_true(o->wishes[1].has_shape && o->wishes[1].has_dtype);
-    assert_int_equal(o->wishes[1].dtype, SFT_F16);
-    assert_false(o->wishes[2].has_shape);
+    assert_int_equal(o->override_count, 3);
+    assert_true(o->overrides[1].has_shape && o->overrides[1].has_dtype);
+    assert_int_equal(o->overrides[1].dtype, SFT_F16);
+    assert_false(o->overrides[2].has_shape);
     sft_dataset_options_free(o);
 }
 
@@ -412,7 +412,7 @@ static void deep_shapes(void **state) {
     for (int i = 1; i < SFT_MAX_RANK - 1; i++) strcat(text, ",1");
     strcat(text, "]}");
     sft_dataset_options *o = good("batch_size", "1", "shapes", text);
-    assert_int_equal(o->wishes[0].rank, SFT_MAX_RANK - 1);
+    assert_int_equal(o->overrides[0].rank, SFT_MAX_RANK - 1);
     sft_dataset_options_free(o);
     text[strlen(text) - 2] = '\0';
     strcat(text, ",1]}");

@@ -512,7 +512,7 @@ static void test_finished_later(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=1");
     for (int i = 0; i < 3; i++) append(pair_rows(0, 7));
-    assert_int_equal(stored_count(), 21 - SHARD_LATE);
+    assert_int_equal(stored_count(), 21 - SFTI_UNFINISHED);
     close_writer(NULL);
     assert_int_equal(receipt_count, 21);
     assert_int_equal(stored_count(), 21);

@@ -1,9 +1,11 @@
 /* One manifest in place of another where there are no locks: numbered commit files. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "dataset/commit/swap.h"
 #include "unit/storage_table.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -253,6 +255,36 @@ static void old_files(void **state) {
     sft_dataset_options_free(o);
 }
 
+/* ── Another user's ── */
+
+/* In a folder that all share, and where nobody may replace the manifest but its owner. */
+static void planted(void **state) {
+    sft_dataset_options *o = ds_options("name_col=id", NULL);
+    sft_storage s = lockless(&ds_storage);
+    char text[8192], name[SFTI_COMMIT_FILE_NAME];
+    (void)state;
+    if (geteuid() != 0) skip(); /* needs files of another user */
+    append(o, &s, "a");
+    long len = temp_read(SFTI_DATASET_MANIFEST, text, sizeof text);
+    sft_allocator own = sfti_allocator(NULL);
+    assert_int_equal(sfti_ds_commit_file((sft_span){ text, (size_t)len }, 1, &own, name, &err),
+                     SFT_OK);
+    append(o, &s, "b");
+    temp_write(SFTI_DATASET_MANIFEST, text, (size_t)len);
+    assert_int_equal(chown(temp_path(name), 65534, 65534), 0);
+    assert_int_equal(chmod(temp_path("."), 0777), 0);
+    samples_are(2, 2); /* who may do anything here may do this, too */
+    assert_int_equal(chmod(temp_path("."), 01777), 0);
+    samples_are(1, 1);
+    assert_int_equal(chown(temp_path(SFTI_DATASET_MANIFEST), 65534, 65534), 0);
+    samples_are(2, 2);
+    assert_int_equal(chown(temp_path(SFTI_DATASET_MANIFEST), 0, 0), 0);
+    assert_int_equal(chown(temp_path("."), 65534, 65534), 0);
+    samples_are(2, 2);
+    assert_int_equal(chown(temp_path("."), 0, 0), 0);
+    sft_dataset_options_free(o);
+}
+
 /* ── Neither locks nor exclusive names ── */
 
 static sft_code no_move_new(void *ctx, const char *from, const char *to, sft_error *e) {
@@ -277,6 +309,49 @@ static void neither(void **state) {
     samples_are(1, 1);
     sft_dataset_options_free(single);
     sft_dataset_options_free(o);
+}
+
+/* ── A lock and processes that were forked while it was held ── */
+
+static sft_code lock_of_another(void) {
+    sft_storage other;
+    assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &other, &err), SFT_OK);
+    sft_code code = other.vtable->lock(other.ctx, 0, &err);
+    if (code == SFT_OK) other.vtable->unlock(other.ctx);
+    sft_storage_close(&other);
+    return code;
+}
+
+static void lock_and_fork(void **state) {
+    sft_storage s;
+    int ends[2], status = -1;
+    (void)state;
+    assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &s, &err), SFT_OK);
+    assert_int_equal(s.vtable->lock(s.ctx, 0, &err), SFT_OK);
+    assert_int_equal(pipe(ends), 0);
+    pid_t lives = fork(); /* with all descriptors of this process */
+    if (lives == 0) {
+        char end;
+        close(ends[1]);
+        _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
+    }
+    pid_t lets_go = fork();
+    if (lets_go == 0) {
+        s.vtable->unlock(s.ctx);
+        sft_storage_close(&s);
+        _exit(0);
+    }
+    assert_true(lives > 0 && lets_go > 0);
+    assert_int_equal(waitpid(lets_go, &status, 0), lets_go);
+    assert_int_equal(status, 0);
+    assert_int_equal(lock_of_another(), SFT_DATASET_BUSY); /* it was not the child's */
+    s.vtable->unlock(s.ctx);
+    assert_int_equal(lock_of_another(), SFT_OK);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(lives, &status, 0), lives);
+    assert_int_equal(status, 0);
+    sft_storage_close(&s);
 }
 
 /* ── With a lock: others may not take it ── */
@@ -370,6 +445,7 @@ int main(void) {
         cmocka_unit_test(names),    FOLDER_TEST(loser_again), FOLDER_TEST(killed_behind),
         FOLDER_TEST(slow),          FOLDER_TEST(stood_still), FOLDER_TEST(old_files),
         FOLDER_TEST(neither),       FOLDER_TEST(lock_is_not_all), FOLDER_TEST(many_writers),
+        FOLDER_TEST(lock_and_fork), FOLDER_TEST(planted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/number.h"
 #include "safetensors_set.h"
+#include "safetensors_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -374,6 +375,17 @@ static void test_json(void **state) {
         "\"first\":1,\"max_abs\":0,\"max_rel\":0}}],\"metadata\":[]}";
     assert_int_equal(buffer.len, sizeof expected - 1);
     assert_memory_equal(buffer.data, expected, buffer.len);
+    sft_tree *tree;
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    assert_int_equal(sft_diff_tree(p.diff, "a", "b", tree, NULL), SFT_OK);
+    assert_true(sft_span_equal(sft_node_text(sft_node_get(sft_tree_root(tree), "changed")->first,
+                                             "values.differing"), sft_span_cstr("1")));
+    sink = sft_sink_memory(&buffer);
+    assert_int_equal(sft_node_json(sft_tree_root(tree), NULL, NULL, &sink, 0, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
+    assert_int_equal(buffer.len, sizeof expected - 1);
+    assert_memory_equal(buffer.data, expected, buffer.len);
+    sft_tree_free(tree);
     sft_buffer_free(&buffer);
     end(&p);
 }

@@ -57,16 +57,16 @@ static const vector sha_vectors[] = {
 #define SHA_VECTORS (sizeof sha_vectors / sizeof *sha_vectors)
 
 static void sha_of_vectors(void **state) {
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     uint8_t digest[32];
     (void)state;
     for (size_t w = 0; w < WAYS; w++) {
-        sfti_hash_kit_fill(&kit, ways[w]);
+        sfti_hash_impl_fill(&impl, ways[w]);
         for (size_t v = 0; v < SHA_VECTORS; v++) {
             sfti_sha256 sum;
             sfti_sha256_begin(&sum);
-            sfti_sha256_update(&kit, &sum, bytes, sha_vectors[v].len);
-            sfti_sha256_end(&kit, &sum, digest);
+            sfti_sha256_update(&impl, &sum, bytes, sha_vectors[v].len);
+            sfti_sha256_end(&impl, &sum, digest);
             assert_digest(digest, sha_vectors[v].hex);
         }
     }
@@ -74,13 +74,13 @@ static void sha_of_vectors(void **state) {
 
 /* All vectors at once, in pieces of a size that differs from stream to stream. */
 static void sha_side_by_side(void **state) {
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     sfti_sha256 sums[SHA_VECTORS];
     uint8_t digest[32];
     (void)state;
     for (size_t w = 0; w < WAYS; w++) {
         size_t at[SHA_VECTORS] = { 0 }, left = 1;
-        sfti_hash_kit_fill(&kit, ways[w]);
+        sfti_hash_impl_fill(&impl, ways[w]);
         for (size_t v = 0; v < SHA_VECTORS; v++) sfti_sha256_begin(&sums[v]);
         for (size_t round = 0; left > 0; round++) {
             sfti_sha_job jobs[SHA_VECTORS];
@@ -92,10 +92,10 @@ static void sha_side_by_side(void **state) {
                 at[v] += part;
                 left += rest - part;
             }
-            sfti_sha256_run(&kit, jobs, SHA_VECTORS);
+            sfti_sha256_run(&impl, jobs, SHA_VECTORS);
         }
         for (size_t v = 0; v < SHA_VECTORS; v++) {
-            sfti_sha256_end(&kit, &sums[v], digest);
+            sfti_sha256_end(&impl, &sums[v], digest);
             assert_digest(digest, sha_vectors[v].hex);
         }
     }
@@ -104,10 +104,10 @@ static void sha_side_by_side(void **state) {
 static void queue_runs_when_full(void **state) {
     static uint8_t digests[3 * SFTI_QUEUE_MOST][32];
     static sfti_sha_queue queue;
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     (void)state;
-    sfti_hash_kit_fill(&kit, 0);
-    queue.kit = &kit;
+    sfti_hash_impl_fill(&impl, 0);
+    queue.impl = &impl;
     queue.count = 0;
     for (size_t i = 0; i < 3 * SFTI_QUEUE_MOST; i++)
         sfti_queue_put(&queue, NULL, bytes, sha_vectors[i % SHA_VECTORS].len, digests[i]);
@@ -146,13 +146,13 @@ static const vector blake3_vectors[] = {
 };
 #define BLAKE3_VECTORS (sizeof blake3_vectors / sizeof *blake3_vectors)
 
-static void blake3_in_pieces(const sfti_hash_kit *kit, const vector *v, size_t piece) {
+static void blake3_in_pieces(const sfti_hash_impl *impl, const vector *v, size_t piece) {
     sfti_blake3 sum;
     uint8_t digest[32];
     sfti_blake3_begin(&sum);
     for (size_t at = 0; at < v->len; at += piece) {
         size_t rest = v->len - at;
-        sfti_blake3_update(kit, &sum, bytes + at, rest < piece ? rest : piece);
+        sfti_blake3_update(impl, &sum, bytes + at, rest < piece ? rest : piece);
     }
     sfti_blake3_end(&sum, digest);
     assert_digest(digest, v->hex);
@@ -160,27 +160,27 @@ static void blake3_in_pieces(const sfti_hash_kit *kit, const vector *v, size_t p
 
 static void blake3_of_vectors(void **state) {
     static const size_t pieces[] = { 1, 61, 64, 1024, 1500, 4096, 65536, 262144, MOST };
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     (void)state;
     for (size_t w = 0; w < WAYS; w++) {
-        sfti_hash_kit_fill(&kit, ways[w]);
+        sfti_hash_impl_fill(&impl, ways[w]);
         for (size_t v = 0; v < BLAKE3_VECTORS; v++)
             for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++)
-                blake3_in_pieces(&kit, &blake3_vectors[v], pieces[p]);
+                blake3_in_pieces(&impl, &blake3_vectors[v], pieces[p]);
     }
 }
 
 /* A digest in between does not disturb what follows. */
 static void blake3_goes_on(void **state) {
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     sfti_blake3 sum;
     uint8_t digest[32];
     size_t at = 0;
     (void)state;
-    sfti_hash_kit_fill(&kit, 0);
+    sfti_hash_impl_fill(&impl, 0);
     sfti_blake3_begin(&sum);
     for (size_t v = 0; v < BLAKE3_VECTORS; v++) {
-        sfti_blake3_update(&kit, &sum, bytes + at, blake3_vectors[v].len - at);
+        sfti_blake3_update(&impl, &sum, bytes + at, blake3_vectors[v].len - at);
         at = blake3_vectors[v].len;
         sfti_blake3_end(&sum, digest);
         assert_digest(digest, blake3_vectors[v].hex);
@@ -190,21 +190,21 @@ static void blake3_goes_on(void **state) {
 /* ── CRC-32 ── */
 
 static void crc_of_vectors(void **state) {
-    sfti_hash_kit kit;
+    sfti_hash_impl impl;
     (void)state;
     for (size_t w = 0; w < WAYS; w++) {
-        sfti_hash_kit_fill(&kit, ways[w]);
-        assert_int_equal(sfti_crc32(&kit, 0, (const uint8_t *)"hello world", 11), 0x0d4a1185);
-        assert_int_equal(sfti_crc32(&kit, 0, (const uint8_t *)"123456789", 9), 0xcbf43926);
-        assert_int_equal(sfti_crc32(&kit, 0, bytes, 0), 0);
+        sfti_hash_impl_fill(&impl, ways[w]);
+        assert_int_equal(sfti_crc32(&impl, 0, (const uint8_t *)"hello world", 11), 0x0d4a1185);
+        assert_int_equal(sfti_crc32(&impl, 0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+        assert_int_equal(sfti_crc32(&impl, 0, bytes, 0), 0);
     }
 }
 
 /* Folding, tables and zlib agree at every length, from every beginning. */
 static void crc_ways_agree(void **state) {
-    sfti_hash_kit kits[WAYS];
+    sfti_hash_impl kits[WAYS];
     (void)state;
-    for (size_t w = 0; w < WAYS; w++) sfti_hash_kit_fill(&kits[w], ways[w]);
+    for (size_t w = 0; w < WAYS; w++) sfti_hash_impl_fill(&kits[w], ways[w]);
     for (size_t len = 0; len < 400; len++) {
         uint32_t first = sfti_crc32(&kits[0], (uint32_t)(len * 77777), bytes + len % 7, len);
         for (size_t w = 1; w < WAYS; w++)

@@ -457,7 +457,7 @@ static void matching_again(void **state) {
         { "not JSON", "name=N|65|" },
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        sfti_info_match_sidecars(&info, sft_span_cstr(steps[i].computed));
+        case_match(&info, steps[i].computed);
         case_dump(&info);
         wants(steps[i].with);
     }

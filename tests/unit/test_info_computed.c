@@ -1,13 +1,14 @@
 /* Digests that were computed: sidecars held against them, trust lowered and restored, claims
  * that agree and that do not. */
 #define _GNU_SOURCE
-#include "info/beside.h"
+#include "info/beside/beside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "digests.h"
 #include "temp_model.h"
 
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1"
@@ -44,11 +45,10 @@ static void close_one(void) {
 }
 
 static const char *rendered(void) {
-    sft_span none = { "", 0 };
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sft_sink sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "x", false, none, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_label_json(info, "x", false, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK);
     return json.data;
 }
@@ -60,7 +60,8 @@ static void has(const char *part) {
 }
 
 static void set_digests(const char *computed) {
-    assert_int_equal(sft_info_set_computed(info, sft_span_cstr(computed), NULL), SFT_OK);
+    sft_hashes hashes = digests_of(computed);
+    assert_int_equal(sft_info_set_computed(info, hashes.asked, &hashes, NULL), SFT_OK);
 }
 
 static int trust_of_sidecar(void) {
@@ -196,7 +197,8 @@ static void memory_may_run_out(void **state) {
         options.alloc = &alloc;
         open_one(&options);
         f.fail_on = f.calls + n;
-        code = sft_info_set_computed(info, sft_span_cstr(steps[1].computed), NULL);
+        sft_hashes hashes = digests_of(steps[1].computed);
+        code = sft_info_set_computed(info, hashes.asked, &hashes, NULL);
         f.fail_on = 0;
         assert_true(code == SFT_OK || code == SFT_OUT_OF_MEMORY);
         assert_int_equal(trust_of_sidecar(), code ? 65 : 95);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/triggers.h"
+#include "info/words/triggers.h"
 
 /* ── A model of nothing but metadata ── */
 

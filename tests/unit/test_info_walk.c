@@ -9,30 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "info/info.h"
+#include "info/cursor.h"
 
 static sft_info info;
 static char seen[4096]; /* "pointer=text;" of all that was taken */
 
-static void see(sfti_walk *walk, const sfti_walk_row *row) {
+static void see(sfti_cursor *walk, const sfti_row *row) {
     size_t at = strlen(seen);
     snprintf(seen + at, sizeof seen - at, "%s%s[%lld]%.*s=%.*s;", row->word ? row->word : "",
              walk->pointer, (long long)walk->index, (int)walk->key.len, walk->key.data,
              (int)walk->text.len, walk->text.data);
 }
 
-static void read_on(sfti_walk *walk, const sfti_walk_row *row) {
+static void read_on(sfti_cursor *walk, const sfti_row *row) {
     see(walk, row);
     sfti_json_skip(&walk->json);
 }
 
-static void read_some(sfti_walk *walk, const sfti_walk_row *row) {
+static void read_some(sfti_cursor *walk, const sfti_row *row) {
     see(walk, row);
     sfti_json_next(&walk->json);
     sfti_json_next(&walk->json);
 }
 
-static bool walk(const char *text, const sfti_walk_row *rows, size_t count) {
+static bool walk(const char *text, const sfti_row *rows, size_t count) {
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
     memset(seen, 0, sizeof seen);
@@ -47,7 +47,7 @@ static void end(void) {
 
 #define WALK(text, rows) walk(text, rows, sizeof(rows) / sizeof *(rows))
 
-static const sfti_walk_row some_rows[] = {
+static const sfti_row some_rows[] = {
     { "/a/b", see, 0, 0, NULL },
     { "/list/*", see, 0, 0, NULL },
     { "/files/*/hashes/SHA256", see, 0, 0, NULL },
@@ -68,7 +68,7 @@ static void patterns(void **state) {
 }
 
 static void escaped_keys(void **state) {
-    static const sfti_walk_row rows[] = { { "/*/k", see, 0, 0, NULL } };
+    static const sfti_row rows[] = { { "/*/k", see, 0, 0, NULL } };
     (void)state;
     assert_true(WALK("{\"\\u0061/b~\":{\"\\u006b\":1,\"K\":2},\"\\u0000\":{\"k\":3}}", rows));
     assert_string_equal(seen, "/a~1b~0/k[-1]k=1;/?/k[-1]k=3;");
@@ -76,10 +76,10 @@ static void escaped_keys(void **state) {
 }
 
 static void rows_that_read_on(void **state) {
-    static const sfti_walk_row whole[] = { { "/o", read_on, 0, 0, NULL },
+    static const sfti_row whole[] = { { "/o", read_on, 0, 0, NULL },
                                            { "/o/x", see, 0, 0, NULL },
                                            { "/p", see, 0, 0, NULL } };
-    static const sfti_walk_row part[] = { { "/o", read_some, 0, 0, NULL },
+    static const sfti_row part[] = { { "/o", read_some, 0, 0, NULL },
                                           { "/o/x", see, 0, 0, NULL },
                                           { "/p", see, 0, 0, NULL } };
     const char *text = "{\"o\":{\"y\":[[1]],\"x\":2},\"p\":[3]}";
@@ -93,7 +93,7 @@ static void rows_that_read_on(void **state) {
 }
 
 static void roots(void **state) {
-    static const sfti_walk_row rows[] = { { "", see, 0, 0, NULL }, { "/*", see, 0, 0, NULL } };
+    static const sfti_row rows[] = { { "", see, 0, 0, NULL }, { "/*", see, 0, 0, NULL } };
     (void)state;
     assert_true(WALK("[1,2]", rows));
     assert_string_equal(seen, "[-1]=[;/0[0]0=1;/1[1]1=2;");
@@ -104,7 +104,7 @@ static void roots(void **state) {
 }
 
 static void index_of_the_innermost_array(void **state) {
-    static const sfti_walk_row rows[] = { { "/*/a/*/b", see, 0, 0, NULL },
+    static const sfti_row rows[] = { { "/*/a/*/b", see, 0, 0, NULL },
                                           { "/*/c", see, 0, 0, NULL } };
     (void)state;
     assert_true(WALK("[{},{\"a\":[{\"b\":1},{\"b\":2}],\"c\":3}]", rows));
@@ -113,7 +113,7 @@ static void index_of_the_innermost_array(void **state) {
 }
 
 static void python_writes_nan(void **state) {
-    static const sfti_walk_row rows[] = { { "/*", see, 0, 0, NULL } };
+    static const sfti_row rows[] = { { "/*", see, 0, 0, NULL } };
     (void)state;
     assert_true(WALK("{\"a\":NaN,\"b\":[-Infinity, Infinity],\"NaN\":\"NaN \\\" Infinity\","
                      "\"c\":-1}", rows));
@@ -131,7 +131,7 @@ static void not_json(void **state) {
     static const char *const texts[] = { "", " ", "{", "{\"a\":1", "{\"a\":1}x", "{'a':1}",
                                          "{\"a\":1,}", "{\"a\":\"\xFF\"}", "<html>",
                                          "{\"a\":\"\\ud800\"}" };
-    static const sfti_walk_row rows[] = { { "/a", see, 0, 0, NULL } };
+    static const sfti_row rows[] = { { "/a", see, 0, 0, NULL } };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_false(WALK(texts[i], rows));
@@ -141,7 +141,7 @@ static void not_json(void **state) {
 }
 
 static void depth_and_size(void **state) {
-    static const sfti_walk_row rows[] = { { "/*", see, 0, 0, NULL },
+    static const sfti_row rows[] = { { "/*", see, 0, 0, NULL },
                                           { "/*/*/*/*/end", see, 0, 0, NULL } };
     char deep[600];
     (void)state;
@@ -160,7 +160,7 @@ static void depth_and_size(void **state) {
     memcpy(big + len - 5, "\":1}}", 5);
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
-    static const sfti_walk_row one[] = { { "/a/*", see, 0, 0, "k" } };
+    static const sfti_row one[] = { { "/a/*", see, 0, 0, "k" } };
     memset(seen, 0, sizeof seen);
     assert_true(sfti_info_walk(&info, (sft_span){ big, len }, sft_span_cstr("h"), one, 1, NULL));
     assert_true(strlen(seen) > 200);
@@ -170,7 +170,7 @@ static void depth_and_size(void **state) {
 }
 
 static void ready_made_takes(void **state) {
-    static const sfti_walk_row rows[] = {
+    static const sfti_row rows[] = {
         { "/name", sfti_take_fact, SFT_FACT_NAME, 95, NULL },
         { "/nsfw", sfti_take_fact, SFT_FACT_NSFW, 95, NULL },
         { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },

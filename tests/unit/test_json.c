@@ -1,6 +1,8 @@
 /* The reader and writer of JSON: the grammar as a table, positions, depth, round trips. */
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 
 #include <setjmp.h>
@@ -526,6 +528,51 @@ static void keeps_the_first_failure(void **state) {
     assert_string_equal(err.message, "no room");
 }
 
+static void keys_and_values(void **state) {
+    static const uint64_t shape[] = { 2, 3 };
+    sft_buffer buffer = { 0 };
+    sft_sink sink = sft_sink_memory(&buffer);
+    sfti_json_writer w;
+    (void)state;
+    sfti_json_write(&w, &sink, 0, NULL);
+    sfti_json_open(&w, '{');
+    sfti_json_put_uint(&w, "u", UINT64_MAX);
+    sfti_json_put_known(&w, "k", UINT64_MAX);
+    sfti_json_put_known(&w, "l", 7);
+    sfti_json_put_text(&w, "s", (sft_span){ "a\0b", 3 });
+    sfti_json_put_text(&w, "t", (sft_span){ NULL, 0 });
+    sfti_json_put_cstr(&w, "c", NULL);
+    sfti_json_put_double(&w, "d", 0.5);
+    sfti_json_put_bool(&w, "b", false);
+    sfti_json_put_null(&w, "n");
+    sfti_json_put_shape(&w, "shape", shape, 2);
+    sfti_json_close(&w, '}');
+    assert_int_equal(sfti_sink_end(&sink, sfti_json_done(&w), NULL), SFT_OK);
+    static const char expected[] =
+        "{\"u\":18446744073709551615,\"k\":null,\"l\":7,"
+        "\"s\":\"a\\u0000b\",\"t\":null,\"c\":null,\"d\":0.5,\"b\":false,\"n\":null,"
+        "\"shape\":[2,3]}";
+    assert_int_equal(buffer.len, sizeof expected - 1);
+    assert_memory_equal(buffer.data, expected, buffer.len);
+    sft_buffer_free(&buffer);
+}
+
+/* Decimal numbers with and without zeros before them. */
+static void writes_numbers(void **state) {
+    static const struct { uint64_t value; size_t width; const char *text; } rows[] = {
+        { 0, 0, "0" }, { 7, 1, "7" }, { 10, 0, "10" }, { 42, 5, "00042" },
+        { 123456, 5, "123456" }, { UINT64_MAX, 0, "18446744073709551615" },
+        { 1, 99, "00000000000000000001" },
+    };
+    char room[SFTI_UINT_ROOM];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t len = sfti_uint_text(rows[i].value, rows[i].width, room);
+        assert_int_equal(len, strlen(rows[i].text));
+        assert_memory_equal(room, rows[i].text, len);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts),
@@ -547,6 +594,7 @@ int main(void) {
         cmocka_unit_test(buffers_its_4096_bytes_only),
         cmocka_unit_test(keeps_the_first_failure),
         cmocka_unit_test(round_trips),
+        cmocka_unit_test(keys_and_values), cmocka_unit_test(writes_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,9 @@ static const options_row rows[] = {
     ROW(sft_shard_writer_close, sft_job, run_shard_writer_close),
     ROW(sft_dataset_shard_open, sft_open_options, run_dataset_shard_open),
     ROW(sft_dataset_verify_json, sft_job, run_dataset_verify_json),
+    ROW(sft_dataset_verify_tree, sft_job, run_dataset_verify_tree),
     ROW(sft_dataset_compact, sft_job, run_dataset_compact),
+    ROW(sft_dataset_compact_tree, sft_job, run_dataset_compact_tree),
 };
 
 /* ── Callers, older and newer ── */

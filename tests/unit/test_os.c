@@ -1,6 +1,6 @@
 /* The POSIX host against real files. */
 #define _GNU_SOURCE
-#include "os/os.h"
+#include "os/io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -536,6 +536,75 @@ static void test_threads(void **state) {
     assert_int_equal(sigismember(&set, SIGTERM), 0);
 }
 
+typedef struct ping {
+    os_mutex mutex;
+    os_cond cond;
+    int turns; /* even: this thread's */
+} ping;
+
+static void ping_until(ping *p, int end, int mine) {
+    os_mutex_lock(&p->mutex);
+    while (p->turns < end) {
+        while (p->turns < end && p->turns % 2 != mine) os_cond_wait(&p->cond, &p->mutex);
+        if (p->turns < end) p->turns++;
+        os_cond_wake(&p->cond);
+    }
+    os_mutex_unlock(&p->mutex);
+}
+
+static void ping_other(void *ctx) {
+    ping_until(ctx, 1000, 1);
+}
+
+static void test_condition(void **state) {
+    os_thread thread;
+    ping p = { .turns = 0 };
+    (void)state;
+    assert_int_equal(os_mutex_init(&p.mutex), 0);
+    assert_int_equal(os_cond_init(&p.cond), 0);
+    assert_int_equal(os_thread_start(&thread, ping_other, &p), 0);
+    ping_until(&p, 1000, 0);
+    os_thread_join(&thread);
+    os_cond_free(&p.cond);
+    os_mutex_free(&p.mutex);
+    assert_int_equal(p.turns, 1000);
+}
+
+/* ── What stands on it (os/io.h) ── */
+
+static void test_all(void **state) {
+    char room[16];
+    size_t got;
+    int fd = -1;
+    (void)state;
+    temp_write("file", "hello", 5);
+    assert_int_equal(os_open_write(temp_path("file"), &fd), 0);
+    assert_int_equal(sfti_read_all(fd, room, 3, 1, &got), 0);
+    assert_int_equal(got, 3);
+    assert_memory_equal(room, "ell", 3);
+    assert_int_equal(sfti_read_all(fd, room, sizeof room, 2, &got), 0);
+    assert_int_equal(got, 3);
+    assert_int_equal(sfti_write_all(fd, "HEAP", 4, 3), 0);
+    assert_int_equal(sfti_read_all(fd, room, sizeof room, 0, &got), 0);
+    assert_int_equal(got, 7);
+    assert_memory_equal(room, "helHEAP", 7);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(sfti_read_all(fd, room, 1, 0, &got), EBADF);
+    assert_int_equal(got, 0);
+    assert_int_equal(sfti_write_all(fd, "x", 1, 0), EBADF);
+}
+
+static void test_told(void **state) {
+    sft_error err = SFT_ERROR_INIT;
+    (void)state;
+    assert_int_equal(sfti_io_fail(&err, SFT_IO_OPEN, ENOENT, "open"), SFT_NOT_FOUND);
+    assert_int_equal(err.code, SFT_NOT_FOUND);
+    assert_int_equal(err.os_errno, ENOENT);
+    assert_string_equal(err.message, "cannot open: No such file or directory");
+    assert_int_equal(sfti_io_fail(&err, SFT_IO_READ, ENOENT, "read"), SFT_IO_READ);
+    assert_int_equal(sfti_io_fail(NULL, SFT_IO_WRITE, EIO, "write"), SFT_IO_WRITE);
+}
+
 #ifdef SFT_COVERAGE
 extern void __gcov_dump(void);
 #endif
@@ -597,7 +666,9 @@ int main(void) {
         IN_DIR(test_lease), IN_DIR(test_no_link),
         IN_DIR(test_list), IN_DIR(test_write), IN_DIR(test_unnamed), IN_DIR(test_rename),
         IN_DIR(test_real_path), cmocka_unit_test(test_rest), cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_condition),
+        IN_DIR(test_all), cmocka_unit_test(test_told),
+        cmocka_unit_test(test_signals),
         cmocka_unit_test(test_broken_pipe), IN_DIR(test_closed),
         cmocka_unit_test(test_full_pipe), cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_terminal), cmocka_unit_test(test_raise),

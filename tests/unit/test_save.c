@@ -74,6 +74,31 @@ static void test_parts(void **state) {
     sft_buffer_free(&buffer);
 }
 
+static sft_pair letter_pair(const void *ctx, size_t i) {
+    const char *letters = ctx;
+    return (sft_pair){ { letters + i, 1 }, { letters, i } };
+}
+
+/* Metadata that no array holds. */
+static void test_pairs_by_call(void **state) {
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_buffer buffer = { 0 };
+    sft_file *file;
+    sft_span value;
+    (void)state;
+    options.pair_at = letter_pair;
+    options.pair_ctx = "cab\n";
+    assert_int_equal(sft_save_parts(NULL, 0, NULL, 4, &options, sft_sink_memory(&buffer), NULL,
+                                    NULL), SFT_OK);
+    assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_metadata_count(file), 4);
+    assert_true(sft_span_equal(sft_file_metadata_at(file, 1).key, sft_span_cstr("a")));
+    assert_true(sft_file_metadata_get(file, sft_span_cstr("\n"), &value));
+    assert_true(sft_span_equal(value, sft_span_cstr("cab")));
+    sft_close(file);
+    sft_buffer_free(&buffer);
+}
+
 static void test_parts_refused(void **state) {
     sft_source source = sft_source_memory(data, 8), nothing = { 0 };
     sft_part twice[] = { part_of("a", SFT_U8, side, &source, 0),
@@ -485,6 +510,7 @@ static void test_sweep(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs_by_call),
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_parts_refused),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_pipe),        cmocka_unit_test(test_mtime),

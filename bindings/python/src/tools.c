@@ -62,11 +62,10 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
     sft_sink sink = text_sink(text);
-    sft_span none = { NULL, 0 };
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
-        code = sft_info_label_json(info, path ? path : "-", full, none, &sink, err);
+        code = sft_info_label_json(info, path ? path : "-", full, &sink, err);
     sft_info_close(info);
     return code;
 }

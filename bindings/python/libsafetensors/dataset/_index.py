@@ -152,6 +152,14 @@ class Index:
         return set(pc.unique(column).to_pylist())
 
 
+def _of_files(path: str) -> bool:
+    """A file, or the folder of files that Spark writes; no pipe, which would be waited for."""
+    if not os.path.isdir(path):
+        return os.path.isfile(path)
+    with os.scandir(path) as inside:
+        return all(one.is_file() for one in inside)
+
+
 def _open(place: Place) -> Any:
     """(dataset, commit told in it or None); None when there is nothing to read."""
     try:
@@ -159,8 +167,8 @@ def _open(place: Place) -> Any:
     except ImportError:
         return None
     path = place.name(INDEX)
-    if place.folder is not None and not os.path.isfile(path):
-        return None  # nor a pipe, which would be waited for
+    if place.folder is not None and not _of_files(path):
+        return None
     try:
         data = pd.dataset(path, format="parquet", filesystem=place.fs)
         data.schema.field("tensor_key"), data.schema.field("file_name")

@@ -60,20 +60,20 @@ class Shards:
             return file
 
     def _opened(self, i: int) -> _core.File:
-        name = self.name(i)
+        name, folder = self.name(i), self.place.folder
         try:
             source = self.place.source(name)
-            size = source.size if self.place.folder is None else os.stat(source).st_size
-            if not self.checked or size == self.facts[i]["bytes"]:
-                # Read-only: what a program changes must not be there in the next epoch.
-                if self.place.folder is None:
-                    return _core.open(source, mode="read")
-                return _core.open(source, mode="map", beneath=self.place.folder)
-        except OSError:
-            if not self.checked:
-                raise
-            self._tell(name)
+            # Read-only: what a program changes must not be there in the next epoch.
+            file = _core.open(source, mode="read") if folder is None else \
+                _core.open(source, mode="map", beneath=folder)
+        except (OSError, _core.SafetensorError):
+            if self.checked:
+                self._tell(name)
             raise
+        size = 8 + len(file.header()) + file.nbytes
+        if not self.checked or size == self.facts[i]["bytes"]:
+            return file
+        file.close()
         self._tell(name)
         raise self.error("dataset_shard", "%s: expected %d bytes by the manifest, found %d"
                          % (name, self.facts[i]["bytes"], size))

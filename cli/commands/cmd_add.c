@@ -1,0 +1,151 @@
+/* add: more tensors, from NumPy's files. */
+#include "commands/add_npy.h"
+#include "commands/commands.h"
+#include "support/fresh.h"
+#include "support/output.h"
+#include "support/parts.h"
+
+#include <string.h>
+
+typedef struct adding {
+    cli *c;
+    cli_parts parts;
+    cli_npy *arrays;
+    size_t array_count;
+    bool *touched; /* shards that change */
+    const char *path; /* of what failed */
+} adding;
+
+/* "NAME=PATH": the last "=" of which a path follows that is there may belong to the name,
+ * so the first one parts them. */
+static sft_code split_word(const char *word, sft_span *name, const char **path, sft_error *err) {
+    const char *equals = strchr(word, '=');
+    if (equals && equals[1]) {
+        *name = (sft_span){ word, (size_t)(equals - word) };
+        *path = equals + 1;
+        return SFT_OK;
+    }
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected NAME=x.npy, found \"%s\"", word);
+    err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+/* Where a tensor of that name stands, or at the end. */
+static size_t find_part(const cli_parts *parts, sft_span name) {
+    size_t i = 0;
+    while (i < parts->count && !sft_span_equal(parts->parts[i].spec.name, name)) i++;
+    return i;
+}
+
+static sft_code add_part(adding *a, sft_span name, const cli_npy *npy, sft_error *err) {
+    sft_part part = { { name, npy->dtype, npy->rank, npy->shape }, &npy->source, npy->begin };
+    size_t at = find_part(&a->parts, name);
+    if (at < a->parts.count && !a->c->set.force) {
+        a->path = a->parts.path;
+        sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name,
+                         "already exists");
+        err->hint = "--force replaces it";
+        return SFT_EXISTS;
+    }
+    if (at == a->parts.count) {
+        size_t shards = sft_set_shard_count(a->parts.sets[0]);
+        a->parts.shard[a->parts.count++] = (uint32_t)(shards - 1);
+    }
+    a->parts.parts[at] = part;
+    a->touched[a->parts.shard[at]] = true;
+    return SFT_OK;
+}
+
+/* For so many more tensors. */
+static sft_code take_room(adding *a, size_t more, sft_error *err) {
+    cli_parts *p = &a->parts;
+    size_t shards = sft_set_shard_count(p->sets[0]);
+    sft_part *parts = sfti_arena_array(&p->arena, p->count + more, sizeof *parts);
+    uint32_t *shard = sfti_arena_array(&p->arena, p->count + more, sizeof *shard);
+    a->arrays = sfti_arena_array(&p->arena, more, sizeof *a->arrays);
+    a->touched = sfti_arena_array(&p->arena, shards, sizeof *a->touched);
+    if (!parts || !shard || !a->arrays || !a->touched)
+        return sfti_fail_memory(err, more * sizeof *a->arrays);
+    if (p->count > 0) memcpy(parts, p->parts, p->count * sizeof *parts);
+    if (p->count > 0) memcpy(shard, p->shard, p->count * sizeof *shard);
+    if (shards > 0) memset(a->touched, 0, shards * sizeof *a->touched);
+    p->parts = parts;
+    p->shard = shard;
+    return SFT_OK;
+}
+
+static sft_code add_arrays(adding *a, char **words, size_t count, sft_error *err) {
+    sft_code grown = take_room(a, count, err);
+    if (grown) return grown;
+    for (size_t i = 0; i < count; i++) {
+        sft_span name;
+        const char *path;
+        sft_code code = split_word(words[i], &name, &path, err);
+        a->path = code ? NULL : path;
+        if (!code) code = cli_npy_open(a->c, path, &a->arrays[a->array_count++], err);
+        if (!code) code = add_part(a, name, &a->arrays[i], err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* To -o, or to where the model is: one file, or one with an index. */
+static sft_code add_to_model(adding *a, char **operands, size_t count, sft_error *err) {
+    cli *c = a->c;
+    cli_output out;
+    sft_code code = cli_parts_open_one(c, operands, !c->set.output, &a->parts, err);
+    const char *input = a->path = a->parts.path; /* the model, not its folder */
+    bool here = !code && !c->set.output && sft_set_index_path(a->parts.sets[0]);
+    if (here) code = cli_fresh_own_index(input, err);
+    if (code) return code;
+    code = cli_output_begin(&out, c, input, CLI_TARGET_EDIT, err);
+    a->path = out.blame;
+    if (!code) code = cli_output_sources(c, &a->parts, &out, err);
+    if (!code) code = add_arrays(a, operands + 1, count - 1, err);
+    if (code) return code;
+    for (size_t i = 0; i < a->array_count && !out.in_place; i++)
+        cli_output_restrict(&out.options.mode, a->arrays[i].mode);
+    a->path = out.path;
+    if (here) {
+        cli_rewriting how = CLI_REWRITING_INIT;
+        how.touched = a->touched;
+        return cli_rewrite_set(c, &a->parts, &how, err);
+    }
+    cli_parts_tell(c, &a->parts);
+    return cli_output_parts(&out, c, &a->parts, err);
+}
+
+static int run_add(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    adding a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
+    cli_results_begin(c);
+    if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
+    for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
+    cli_parts_free(&a.parts);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_example add_examples[] = {
+    { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
+    { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",
+      "FILE itself is not changed" },
+    { NULL, NULL },
+};
+
+const cli_command cli_add_command = {
+    "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
+    "Rewrites the model with the arrays as additional tensors (little-endian, in C order, of a "
+    "dtype that safetensors has) and replaces FILE atomically; with -o it is written to OUT "
+    "instead. A name that exists is an error, or is replaced with --force. Mode, metadata and "
+    "all other tensors are kept.\n"
+    "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
+    "theirs: the shard is written under a new name, then the index, then the old shard is "
+    "removed unless another index in the folder names it. With -o the whole model becomes one "
+    "file.",
+    add_examples,
+    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { "the tensors were added", NULL,
+      "FILE or an array could not be read, the result could not be written, or a usage error" },
+    2, SIZE_MAX, run_add,
+};

@@ -1,0 +1,323 @@
+/* cat: one tensor, or a slice of it. */
+#include "base/json.h"
+#include "commands/cat_pieces.h"
+#include "commands/commands.h"
+#include "os/os.h"
+#include "support/cli.h"
+#include "support/values.h"
+#include "support/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct selection {
+    cli *c;
+    const sft_file *file;
+    const sft_tensor *tensor;
+    sft_slice slice;
+    uint32_t rank;                /* of the result */
+    uint64_t shape[SFT_MAX_RANK]; /* of the result */
+    uint64_t at[SFT_MAX_RANK];    /* place of the next element */
+    uint64_t elements, bytes;
+    const char *path;
+    bool begun; /* the result object */
+} selection;
+
+/* ── Which tensor ── */
+
+/* The longest beginning of text that names a tensor and is followed by `[` or the end. */
+static const sft_tensor *find_tensor(const sft_set *set, sft_span text, size_t *shard,
+                                     sft_span *rest) {
+    sft_span name = text;
+    const sft_tensor *tensor = sft_set_find(set, name, shard);
+    while (!tensor && name.len > 0) {
+        do name.len--;
+        while (name.len > 0 && text.data[name.len] != '[');
+        if (text.data[name.len] == '[') tensor = sft_set_find(set, name, shard);
+    }
+    if (tensor) *rest = (sft_span){ text.data + name.len, text.len - name.len };
+    return tensor;
+}
+
+#define NEAR_TENSORS 20000
+
+static const sft_tensor *nearest_tensor(const sft_set *set, sft_span text) {
+    const sft_tensor *best = NULL;
+    size_t least = SIZE_MAX, count = sft_set_count(set);
+    for (size_t i = 0; i < count && i < NEAR_TENSORS; i++) {
+        const sft_tensor *tensor = sft_set_tensor(set, i);
+        size_t distance = cli_distance(tensor->name, text);
+        if (distance < least) {
+            least = distance;
+            best = tensor;
+        }
+    }
+    return best && cli_is_near(least, text.len) ? best : NULL;
+}
+
+static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
+    const char *bracket = memchr(text.data, '[', text.len);
+    sft_span name = { text.data, bracket ? (size_t)(bracket - text.data) : text.len };
+    const sft_tensor *near = nearest_tensor(set, name);
+    sft_code code = sfti_fail_tensor(
+        err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+        near ? "expected a tensor of this name, found none: did you mean \"%.*s\"?"
+             : "expected a tensor of this name, found none%.*s",
+        near ? (int)near->name.len : 0, near ? near->name.data : "");
+    if (near && err) err->hint = NULL;
+    return code;
+}
+
+static sft_code select_slice(selection *s, sft_span text, sft_error *err) {
+    sft_slice *slice = &s->slice;
+    sft_code code = text.len == 0
+        ? sft_slice_resolve(s->tensor->shape, s->tensor->rank, NULL, 0, slice, err)
+        : sft_slice_parse(s->tensor->shape, s->tensor->rank, text, slice, err);
+    if (code) return code;
+    s->rank = sft_slice_shape(slice, s->shape);
+    return sft_slice_size(slice, s->tensor->dtype, &s->elements, &s->bytes, err);
+}
+
+/* ── raw and npy ── */
+
+static sft_code put_raw(void *ctx, const void *bytes, size_t len, uint64_t elements,
+                        sft_error *err) {
+    selection *s = ctx;
+    (void)elements;
+    cli_put(&s->c->out, bytes, len);
+    if (cli_is_over(s->c)) return sfti_fail_cancelled(err);
+    return SFT_OK;
+}
+
+static sft_code cat_raw(selection *s, sft_error *err) {
+    return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_raw, s, err);
+}
+
+#define NPY_ROOM 2048
+
+/* The dictionary with its newline, padded so that the data begins at a multiple of 64. */
+static size_t npy_dictionary(const selection *s, char room[NPY_ROOM]) {
+    size_t n = (size_t)snprintf(room, NPY_ROOM,
+                                "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                                cli_numpy_code(s->tensor->dtype));
+    for (uint32_t d = 0; d < s->rank; d++) {
+        const char *comma = d + 1 < s->rank ? ", " : s->rank == 1 ? "," : "";
+        n += (size_t)snprintf(room + n, 26, "%" PRIu64 "%s", s->shape[d], comma);
+    }
+    n += (size_t)snprintf(room + n, 8, "), }");
+    while ((10 + n + 1) % 64) room[n++] = ' ';
+    room[n++] = '\n';
+    return n;
+}
+
+static sft_code cat_npy(selection *s, sft_error *err) {
+    char dictionary[NPY_ROOM];
+    size_t len = npy_dictionary(s, dictionary);
+    uint8_t magic[10] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)len,
+                          (uint8_t)(len >> 8) };
+    cli_put(&s->c->out, magic, sizeof magic);
+    cli_put(&s->c->out, dictionary, len);
+    return cat_raw(s, err);
+}
+
+/* ── text: a row a line, a blank line between matrices ── */
+
+/* Dimensions that are at their first place, from the last outwards. */
+static uint32_t opening_dims(const selection *s) {
+    uint32_t n = 0;
+    while (n < s->rank && s->at[s->rank - 1 - n] == 0) n++;
+    return n;
+}
+
+/* Step on; returns how many dimensions came to their end. */
+static uint32_t step_on(selection *s) {
+    uint32_t ended = 0;
+    for (uint32_t d = s->rank; d-- > 0; ended++) {
+        if (++s->at[d] < s->shape[d]) break;
+        s->at[d] = 0;
+    }
+    return ended;
+}
+
+static sft_code put_text(void *ctx, const void *bytes, size_t len, uint64_t elements,
+                         sft_error *err) {
+    selection *s = ctx;
+    cli_out *out = &s->c->out;
+    char room[CLI_VALUE_ROOM];
+    (void)len;
+    for (uint64_t i = 0; i < elements; i++) {
+        if (s->rank && s->at[s->rank - 1]) cli_text(out, " ");
+        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, false, room));
+        uint32_t ended = step_on(s);
+        if (ended || !s->rank) cli_text(out, "\n");
+        if (ended >= 2 && ended < s->rank) cli_text(out, "\n");
+        if (out->error) return sfti_fail_cancelled(err);
+    }
+    return put_raw(s, NULL, 0, 0, err);
+}
+
+static sft_code cat_text(selection *s, sft_error *err) {
+    return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_text, s, err);
+}
+
+/* ── json ── */
+
+/* The beginning of the result object, up to its values. */
+static sft_code begin_json(selection *s, sft_error *err) {
+    sft_sink sink = cli_result_sink(s->c);
+    sfti_json_writer w;
+    cli_result_begin(s->c);
+    s->begun = true;
+    sfti_json_write(&w, &sink, 0, err);
+    cli_result_head(&w, s->path);
+    sfti_json_put_text(&w, "tensor", s->tensor->name);
+    sfti_json_put_cstr(&w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
+    sfti_json_key(&w, "shape");
+    sfti_json_open(&w, '[');
+    for (uint32_t d = 0; d < s->rank; d++) sfti_json_uint(&w, s->shape[d]);
+    sfti_json_close(&w, ']');
+    sfti_json_key(&w, "values");
+    return sfti_json_done(&w);
+}
+
+/* The result begins with the first piece, so that one that cannot be read is an error's. */
+static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elements,
+                         sft_error *err) {
+    selection *s = ctx;
+    cli_out *out = &s->c->out;
+    char room[CLI_VALUE_ROOM];
+    sft_code code = s->begun ? SFT_OK : begin_json(s, err);
+    (void)len;
+    if (code) return code;
+    for (uint64_t i = 0; i < elements; i++) {
+        uint32_t opens = opening_dims(s);
+        bool first = true;
+        for (uint32_t d = 0; d < s->rank; d++) first = first && s->at[d] == 0;
+        if (!first) cli_text(out, ",");
+        for (uint32_t d = 0; d < opens; d++) cli_text(out, "[");
+        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, true, room));
+        for (uint32_t ended = step_on(s); ended > 0; ended--) cli_text(out, "]");
+        if (out->error) return sfti_fail_cancelled(err);
+    }
+    return put_raw(s, NULL, 0, 0, err);
+}
+
+static sft_code cat_json(selection *s, const char *path, sft_error *err) {
+    s->path = path;
+    sft_code code = s->elements == 0
+        ? begin_json(s, err)
+        : cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
+    if (!s->begun) return code;
+    cli_text(&s->c->out, s->elements == 0 ? "[]}" : "}");
+    cli_result_end(s->c);
+    return code;
+}
+
+/* ── The command ── */
+
+/* Whether the form asked for can show this dtype, here. */
+static sft_code check_form(const selection *s, sft_error *err) {
+    const cli_settings *set = &s->c->set;
+    const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
+    bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
+    const char *hint = NULL;
+    if (binary && !set->force && os_is_terminal(1)) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected a file or a pipe for binary output, found a terminal");
+        hint = "redirect it with > FILE, or use --force";
+    } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected a dtype that NumPy has, found %s", dtype);
+        hint = "--as raw gives its bytes";
+    } else {
+        return SFT_OK;
+    }
+    if (err) err->hint = hint;
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code show_selection(selection *s, const char *path, sft_error *err) {
+    sft_code code = check_form(s, err);
+    if (code) return code;
+    switch (s->c->set.as) {
+    case CLI_AS_RAW: return cat_raw(s, err);
+    case CLI_AS_NPY: return cat_npy(s, err);
+    case CLI_AS_JSON: return cat_json(s, path, err);
+    default: return cat_text(s, err);
+    }
+}
+
+static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const char *what,
+                           sft_error *err) {
+    selection s = { .c = c };
+    sft_span rest = { NULL, 0 };
+    size_t shard = 0;
+    s.tensor = find_tensor(set, sft_span_cstr(what), &shard, &rest);
+    if (!s.tensor) return no_tensor(set, sft_span_cstr(what), err);
+    s.file = sft_set_shard(set, shard);
+    sft_code code = select_slice(&s, rest, err);
+    if (code && err) err->offset = SFT_NO_OFFSET;
+    return code ? code : show_selection(&s, path, err);
+}
+
+static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *what, sft_error *err) {
+    sft_set *set = NULL;
+    const cli_input *input;
+    sft_code code = cli_inputs_one(inputs, &input, err);
+    if (!code) code = cli_open_model(c, input, &set, err);
+    if (!code) code = cat_tensor(c, set, input->path, what, err);
+    sft_set_close(set);
+    return code;
+}
+
+static int run_cat(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_inputs inputs;
+    size_t results;
+    (void)count;
+    if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
+    cli_results_begin(c);
+    results = c->results;
+    sft_code code = cli_inputs_expand(operands[0], false, &options, &inputs, &err);
+    if (!code) code = cat_input(c, &inputs, operands[1], &err);
+    bool begun = c->results != results;
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
+    else if (code && begun) cli_complain(c, operands[0], &err);
+    else if (code) cli_fail_input(c, operands[0], &err);
+    cli_results_end(c);
+    cli_inputs_free(&inputs);
+    return c->status;
+}
+
+static const cli_option cat_options[] = {
+    { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
+      "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
+    { 0, "force", NULL, CLI_FLAG, 1, offsetof(cli_settings, force),
+      "write binary output even to a terminal" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example cat_examples[] = {
+    { "safetensors cat model.safetensors lm_head.weight", "all values" },
+    { "safetensors cat model.safetensors 'w[0, :8]'", "eight values of the first row" },
+    { "safetensors cat model.safetensors 'w[::-1, ..., -1]'", "NumPy slice syntax" },
+    { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
+    { NULL, NULL },
+};
+
+const cli_command cli_cat_command = {
+    "cat", "FILE TENSOR[SLICE]", "print a tensor, or a slice of it",
+    "Reads only the bytes asked for. SLICE has the syntax of NumPy: integers, start:stop:step, "
+    "negative numbers from the end, an ellipsis. The longest exact tensor name wins before [ "
+    "begins a slice. FILE may be an index: the tensor is read from the shard that holds it.\n"
+    "Text prints the last dimension on one line and a blank line between matrices. JSON gives "
+    "nested arrays under \"values\" ([] if there are no elements), NaN and infinities as "
+    "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.",
+    cat_examples,
+    { cat_options, cli_reading_options, cli_common_options, NULL },
+    { "the values were written", "no tensor has this name",
+      "the model could not be read, or a usage error" },
+    2, 2, run_cat,
+};

@@ -1,0 +1,112 @@
+/* check: is it valid? Nothing is said when all is well. */
+#include "commands/check.h"
+#include "commands/commands.h"
+#include "support/cli.h"
+
+/* ── One file ── */
+
+static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_error *err) {
+    sft_source source;
+    if (input->kind != CLI_STDIN) return sft_scan_path(input->path, &c->open, scan, err);
+    sft_code code = sft_source_fd(0, &c->alloc, &source, err);
+    if (code) return code;
+    if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
+        sft_source_close(&source);
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file for --deep, which reads it twice, found a pipe");
+    }
+    return sft_scan_source(source, &c->open, scan, err);
+}
+
+static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,
+                      const sft_deep *deep) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    if (cli_is_json(c)) {
+        cli_result_begin(c);
+        if (sft_check_json(scan, path, deep, &sink, &err)) {
+            cli_complain(c, path, &err);
+        }
+        cli_result_end(c);
+        return;
+    }
+    if (c->set.explain) cli_explain(c, path, scan);
+    else if (sft_scan_error(scan)) cli_verdict_line(c, path, sft_scan_error(scan));
+    if (deep) cli_deep_line(c, path, set, deep, c->set.explain != 0);
+}
+
+static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set *set = NULL;
+    sft_deep deep;
+    bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
+    sft_code code = look ? cli_open_model(c, input, &set, &err) : SFT_OK;
+    if (look && !code) code = cli_check_values(c, input->path, set, &deep, &err);
+    if (code) cli_fail_input(c, input->path, &err);
+    else show_file(c, input->path, scan, set, look ? &deep : NULL);
+    if (!valid) cli_status(c, CLI_NO);
+    sft_set_close(set);
+}
+
+/* ── The command ── */
+
+static void check_input(cli *c, const cli_input *input) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_scan *scan = NULL;
+    if (input->kind == CLI_INDEX) {
+        cli_check_set(c, input);
+        return;
+    }
+    if (scan_input(c, input, &scan, &err)) {
+        cli_fail_input(c, input->path, &err);
+        return;
+    }
+    const sft_error *found = sft_scan_error(scan);
+    if (found && found->code == SFT_FOUND_INDEX && input->kind == CLI_FILE) {
+        cli_check_set(c, input);
+    } else {
+        judge_file(c, input, scan);
+    }
+    sft_scan_close(scan);
+}
+
+static int run_check(cli *c, char **operands, size_t count) {
+    return cli_each_input(c, operands, count, check_input);
+}
+
+static const cli_option check_options[] = {
+    { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
+      "also read every value and count NaN and infinities" },
+    { 0, "explain", NULL, CLI_FLAG, 1, offsetof(cli_settings, explain),
+      "print for each file every finding, the rule it breaks and what to do, with notes on "
+      "alignment, order and other formats hidden inside" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example check_examples[] = {
+    { "safetensors check model.safetensors", "silent if valid" },
+    { "safetensors check -r ~/models", "one line per invalid file in a tree" },
+    { "safetensors check --explain model.safetensors", "every finding, with its rule" },
+    { "safetensors check --level strict *.safetensors", "by the letter of the specification" },
+    { "safetensors check --deep model.safetensors", "NaN and infinities too" },
+    { NULL, NULL },
+};
+
+const cli_command cli_check_command = {
+    "check", "PATH...", "check that models are valid; silent if they are",
+    "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
+    "each tensor's dtype, shape and offsets, and that the data is complete and nothing follows "
+    "it. Prints one line per invalid file. A file in another format is identified: Git LFS or "
+    "Xet pointer, HTML page, ZIP or PyTorch checkpoint, pickle, GGUF, HDF5, gzip, zstd, npy, "
+    "truncated download.\n"
+    "A model with an index is checked shard by shard, then as a whole. - reads standard input to "
+    "its end.\n"
+    "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
+    "valid.",
+    check_examples,
+    { check_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_common_options },
+    { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
+      "a model could not be read, or a usage error" },
+    1, SIZE_MAX, run_check,
+};

@@ -1,0 +1,387 @@
+/* convert: the same model with other dtypes. */
+#include "commands/commands.h"
+#include "safetensors_convert.h"
+#include "support/fresh.h"
+#include "support/hash.h"
+#include "support/output.h"
+#include "support/parts.h"
+#include "support/progress.h"
+#include "support/words.h"
+#include "support/written.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DTYPE_ROOM 16
+
+typedef struct convert_run {
+    cli *c;
+    cli_parts parts;
+    sft_conversion *conversion;
+    sft_dtype to;
+    size_t matched;
+    uint32_t threads;
+    const char *input;
+} convert_run;
+
+/* ── What is asked for ── */
+
+static sft_code unknown_dtype(const char *found, sft_error *err) {
+    char names[256];
+    size_t len = 0;
+    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
+        const sft_dtype_info *row = sft_dtype_at((size_t)i);
+        const char *name = row->name;
+        size_t more = strlen(name);
+        if (row->dtype == SFT_C64 || len + more + 2 > sizeof names) continue;
+        if (len > 0) names[len++] = ' ';
+        memcpy(names + len, name, more);
+        len += more;
+    }
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
+              (int)len, names, found ? found : "none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+/* In any case. */
+static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
+    char name[DTYPE_ROOM];
+    size_t len = text ? strlen(text) : 0;
+    if (len == 0 || len > sizeof name) return unknown_dtype(text, err);
+    for (size_t i = 0; i < len; i++)
+        name[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - ('a' - 'A')) : text[i];
+    bool known = sft_dtype_parse((sft_span){ name, len }, out) && *out != SFT_C64;
+    return known ? SFT_OK : unknown_dtype(text, err);
+}
+
+static bool is_matched(void *ctx, const sft_tensor *tensor) {
+    convert_run *run = ctx;
+    if (!cli_glob_match(sft_span_cstr(run->c->set.match), tensor->name)) return false;
+    run->matched++;
+    return true;
+}
+
+static sft_code decide_fates(convert_run *run, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    options.saturate = set->saturate != 0;
+    options.scaled = set->force != 0;
+    options.alloc = &run->c->alloc;
+    if (set->match) options.match = is_matched;
+    options.match_ctx = run;
+    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
+                                       err);
+    if (code || !set->match || run->matched > 0) return code;
+    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+              "expected tensors that match \"%s\", found none", set->match);
+    if (err) err->hint = "safetensors ls shows the names";
+    return SFT_TENSOR_NOT_FOUND;
+}
+
+/* ── What is told ── */
+
+static bool is_special(const convert_run *run, size_t i, bool overruled) {
+    if (overruled) return sft_conversion_overrules(run->conversion, i);
+    return sft_conversion_fate(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
+}
+
+/* Of tensors that only mean something with the scale beside them. */
+static void warn_of_scales(const convert_run *run, bool overruled) {
+    const sft_set *set = run->parts.sets[0];
+    cli_out *err = &run->c->err;
+    size_t count = 0, first = 0;
+    for (size_t i = sft_set_count(set); i-- > 0;) {
+        if (!is_special(run, i, overruled)) continue;
+        first = i;
+        count++;
+    }
+    if (count == 0) return;
+    cli_flush(&run->c->out);
+    cli_text(err, "safetensors: ");
+    cli_escaped(err, sft_span_cstr(run->input));
+    cli_printf(err, ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
+    cli_quoted(err, sft_set_tensor(set, first)->name);
+    cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
+                                            : "not converted; --force converts them");
+    cli_flush(err);
+}
+
+static sft_code name_shards(convert_run *run, const char *folder, cli_written_file *files,
+                            size_t count, sft_error *err) {
+    char stem[CLI_STEM_ROOM];
+    const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
+    for (size_t i = 0; i < count; i++) {
+        files[i].path = cli_output_shard(&run->parts.arena, folder, begin, (uint32_t)i,
+                                         (uint32_t)count);
+        if (!files[i].path) return sfti_fail_memory(err, strlen(folder));
+    }
+    return SFT_OK;
+}
+
+/* Of a set the shards; tensors keep theirs, and those without any are not written. */
+static sft_code list_written(convert_run *run, bool folder, const char *path,
+                             cli_written *out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    sfti_arena *arena = &run->parts.arena;
+    size_t shards = folder ? sft_set_shard_count(set) : 1;
+    cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    memset(files, 0, shards * sizeof *files);
+    for (size_t i = 0; i < sft_set_count(set); i++) {
+        cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
+        file->tensors++;
+        file->bytes += sft_conversion_bytes(run->conversion, i);
+    }
+    out->files = files;
+    for (size_t s = 0; s < shards; s++)
+        if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
+    if (folder) return name_shards(run, path, files, out->file_count, err);
+    files[0].path = path;
+    return SFT_OK;
+}
+
+static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
+    cli_written written = CLI_WRITTEN_INIT;
+    sft_code code = list_written(run, folder, path, &written, err);
+    if (code) return code;
+    written.input = run->input;
+    written.output = path;
+    written.is_set = folder;
+    written.dtype = run->to;
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST);
+    written.bytes_before = sft_conversion_bytes_before(run->conversion);
+    cli_say_written(run->c, &written);
+    return SFT_OK;
+}
+
+/* ── Writing ── */
+
+static sft_code write_file(convert_run *run, const cli_output *out, const sft_job *job,
+                           sft_error *err) {
+    sft_sink sink;
+    sft_code code = cli_output_sink(out, &sink, err);
+    return code ? code : sft_conversion_save(run->conversion, sink, job, err);
+}
+
+/* Of the shards that have tensors, for the others are not written, and of the index. */
+static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
+    const sft_set *set = run->parts.sets[0];
+    size_t shards = sft_set_shard_count(set), count = 0;
+    int64_t *times = sfti_arena_array(&run->parts.arena, shards + 1, sizeof *times);
+    sft_code code = SFT_OK;
+    if (!times) return sfti_fail_memory(err, shards * sizeof *times);
+    for (size_t i = 0; !code && i < shards; i++)
+        if (sft_file_count(sft_set_shard(set, i)) > 0)
+            code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
+    if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
+    *out = times;
+    return code;
+}
+
+static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    const cli *c = run->c;
+    const sft_set *set = run->parts.sets[0];
+    char stem[CLI_STEM_ROOM];
+    sft_code code = SFT_OK;
+    options.stem = cli_index_stem(sft_set_index_path(set), stem);
+    options.no_sync = c->set.no_sync != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.mode = sft_set_output_mode(set, NULL);
+    options.index_metadata = sft_set_index_metadata(set);
+    if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
+    if (code) return code;
+    code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
+    if (code == SFT_EXISTS && err)
+        err->hint = "a model of several files is never overwritten file by file: name a new "
+                    "folder";
+    return code;
+}
+
+/* ── A set where it is ── */
+
+static sft_code save_converted_shard(void *ctx, size_t shard, sft_sink sink, const sft_job *job,
+                                     sft_error *err) {
+    convert_run *run = ctx;
+    sft_job own = *job;
+    own.threads = run->threads;
+    return sft_conversion_save_shard(run->conversion, shard, sink, &own, err);
+}
+
+static bool is_cast(const convert_run *run, size_t i) {
+    return sft_conversion_fate(run->conversion, i, NULL) == SFT_CONVERT_CAST;
+}
+
+/* What stands in the shards from now on, and in which of them anything changes. */
+static void list_converted(convert_run *run, bool *touched, cli_rewriting *how) {
+    const sft_set *set = run->parts.sets[0];
+    cli_parts *p = &run->parts;
+    memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
+    for (size_t i = 0; i < p->count; i++) {
+        p->parts[i] = sft_part_of(sft_set_tensor(set, i), NULL); /* the conversion has it */
+        p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
+        if (!is_cast(run, i)) continue;
+        p->parts[i].spec.dtype = run->to;
+        touched[p->shard[i]] = true;
+        how->cast++;
+    }
+    for (size_t s = 0; s < sft_set_shard_count(set); s++)
+        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard(set, s));
+}
+
+static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
+    cli_rewriting how = CLI_REWRITING_INIT;
+    size_t shards = sft_set_shard_count(run->parts.sets[0]);
+    bool *touched = sfti_arena_array(&run->parts.arena, shards, sizeof *touched);
+    if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
+    list_converted(run, touched, &how);
+    how.touched = touched;
+    how.save = save_converted_shard;
+    how.ctx = run;
+    how.same_elements = true;
+    how.dtype = run->to;
+    return cli_rewrite_set(run->c, &run->parts, &how, err);
+}
+
+/* ── All ways ── */
+
+/* out NULL: a set into a folder. */
+static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
+    cli_progress progress;
+    sft_job job = cli_progress_begin(&progress, run->c, out ? out->path : run->c->set.output);
+    job.threads = run->threads;
+    sft_code code = out ? write_file(run, out, &job, err) : write_set(run, &job, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+static bool is_folder_asked(const convert_run *run) {
+    return sft_set_index_path(run->parts.sets[0]) && run->c->set.output
+           && !cli_output_is_file(run->c);
+}
+
+static bool is_set_in_place(const convert_run *run) {
+    return sft_set_index_path(run->parts.sets[0]) && run->c->set.in_place
+           && !run->c->set.output;
+}
+
+/* The casts are decided upon, and nothing is written yet. */
+static sft_code decide_and_warn(convert_run *run, sft_error *err) {
+    sft_code code = decide_fates(run, err);
+    if (code) return code;
+    warn_of_scales(run, false);
+    warn_of_scales(run, true);
+    return SFT_OK;
+}
+
+static sft_code convert_here(convert_run *run, sft_error *err) {
+    sft_code code = cli_fresh_own_index(run->input, err);
+    if (!code) code = decide_and_warn(run, err);
+    return code ? code : convert_set_in_place(run, err);
+}
+
+static sft_code convert_opened(convert_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_output out;
+    bool folder = is_folder_asked(run);
+    sft_code code = folder ? SFT_OK
+                           : cli_output_begin(&out, c, run->input, CLI_TARGET_EITHER, err);
+    if (!folder && !code) code = cli_output_sources(c, &run->parts, &out, err);
+    const char *output = folder ? c->set.output : out.path;
+    if (code) {
+        run->parts.path = out.blame;
+        return code;
+    }
+    run->parts.path = run->input;
+    code = decide_and_warn(run, err);
+    if (code) return code;
+    if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
+    if (!code) return say_conversion(run, folder, output, err);
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_IO_READ || code == SFT_IO_SHRUNK;
+    if (!of_input) run->parts.path = output;
+    return code;
+}
+
+static sft_code convert_model(convert_run *run, char **operands, sft_error *err) {
+    run->input = operands[0];
+    sft_code code = parse_dtype(run->c->set.dtype, &run->to, err);
+    if (code) return code;
+    run->parts.path = run->input;
+    code = cli_output_agrees(run->c, err);
+    if (code) return code;
+    code = cli_parts_open_one(run->c, operands, run->c->set.in_place != 0, &run->parts, err);
+    if (code) return code;
+    run->input = run->parts.path; /* the model, not its folder */
+    if (is_set_in_place(run)) return convert_here(run, err);
+    cli_parts_drop(&run->parts); /* the conversion has them */
+    return convert_opened(run, err);
+}
+
+static int run_convert(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    convert_run run = { .c = c };
+    (void)count;
+    run.parts.arena.alloc = c->alloc;
+    if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!c->set.threads) run.threads = 1;
+    cli_results_begin(c);
+    sft_code code = convert_model(&run, operands, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
+    else if (code) cli_fail_input(c, run.parts.path, &err);
+    sft_conversion_free(run.conversion);
+    cli_parts_free(&run.parts);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_option convert_options[] = {
+    { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
+      "the new dtype, in upper or lower case: BF16, F16, F32, F8_E4M3, ..." },
+    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
+      "only tensors whose whole name matches GLOB, whatever their dtype: * any text, ? one "
+      "character, [a-z] [!a-z]" },
+    { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
+      "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
+    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
+      "one per processor" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example convert_examples[] = {
+    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
+    { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
+      "'*.mlp.*.weight'",
+      "some tensors only" },
+    { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
+      "a sharded model, into a new folder" },
+    { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
+      "how large would it be?" },
+    { NULL, NULL },
+};
+
+const cli_command cli_convert_command = {
+    "convert", "IN -o OUT|--in-place --dtype DTYPE",
+    "convert the tensors of a model to another dtype",
+    "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
+    "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
+    "rounded once, to the nearest; docs/convert.md has a table for every dtype. A value that "
+    "does not fit an integer dtype is an error unless --saturate is given; so is a NaN for F4 "
+    "and F6, always.\n"
+    "Tensors that come with a scale (weight_scale_inv, scale_weight, ...) and these scales are "
+    "not converted, with a warning: without the scale the values mean nothing. --force converts "
+    "them too, and says so (it also allows overwriting OUT).\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
+    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
+    "with tensors to convert are written under new names, then the index, then the old shards "
+    "are removed unless another index in the folder names them. Metadata is kept. Needs only a "
+    "few MiB of memory, whatever the size of the tensors; OUT is written atomically.",
+    convert_examples,
+    { convert_options, cli_in_place_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
+    { "OUT was written", "--match found no tensor; nothing was written",
+      "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
+      "error" },
+    1, 1, run_convert,
+};

@@ -1,0 +1,288 @@
+/* dataset: folders of shards with a manifest, looked at and looked after. */
+#include "base/sink.h"
+#include "commands/commands.h"
+#include "commands/dataset.h"
+#include "os/io.h"
+#include "support/output.h"
+#include "support/progress.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define GRACE_S (24 * 60 * 60)
+
+/* One folder and what is told of it. */
+typedef struct dataset_run {
+    cli *c;
+    const char *path;
+    sft_storage storage;
+    sft_job job;
+    sft_tree *tree; /* the result */
+    sft_error err;
+} dataset_run;
+
+typedef sft_code (*dataset_verb_fn)(dataset_run *run);
+typedef void (*dataset_print_fn)(cli *c, const char *path, const sft_node *result);
+
+/* ── The folder ── */
+
+static sft_code folder_there(const char *path, sft_error *err) {
+    os_info info;
+    int error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind == OS_DIR) return SFT_OK;
+    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                     "expected the folder of a dataset, found a file");
+}
+
+static void dataset_warn(void *ctx, const sft_error *what) {
+    dataset_run *run = ctx;
+    cli *c = run->c;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_escaped(&c->err, sft_span_cstr(run->path));
+    cli_text(&c->err, ": warning: ");
+    cli_error_text(&c->err, what);
+    cli_text(&c->err, "\n");
+    cli_flush(&c->err);
+}
+
+static sft_code folder_open(dataset_run *run, sft_dataset **out) {
+    return sft_dataset_open(&run->storage, &run->c->alloc, dataset_warn, run, out, &run->err);
+}
+
+/* ── Verbs that make a result object ── */
+
+static sft_code verb_info(dataset_run *run) {
+    sft_dataset *dataset = NULL;
+    sft_code code = folder_open(run, &dataset);
+    if (code == SFT_OK)
+        code = sft_dataset_info_tree(dataset, run->path, run->tree, &run->err);
+    sft_dataset_close(dataset);
+    return code;
+}
+
+static sft_code verb_verify(dataset_run *run) {
+    bool whole = false;
+    sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0, run->path,
+                                            run->tree, &whole, &run->job, &run->err);
+    if (code == SFT_OK && !whole) cli_status(run->c, CLI_NO);
+    return code;
+}
+
+/* "3600", "90s", "15m", "24h", "7d" */
+static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
+    static const char units[] = "smhd";
+    static const uint64_t seconds[] = { 1, 60, 60 * 60, 24 * 60 * 60 };
+    size_t len = strspn(text, "0123456789");
+    const char *unit = text[len] ? strchr(units, text[len]) : units;
+    *out = 0;
+    if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected an age such as 90s, 15m, 24h or 7d for --grace, found \"%s\"",
+                         text);
+    for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
+    *out *= seconds[unit - units];
+    return SFT_OK;
+}
+
+static sft_code verb_gc(dataset_run *run) {
+    uint64_t grace = GRACE_S;
+    const cli_settings *set = &run->c->set;
+    sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
+    if (code) return code;
+    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path, run->tree,
+                               &run->err);
+}
+
+static sft_code verb_compact(dataset_run *run) {
+    uint64_t target = 0;
+    const char *text = run->c->set.target;
+    sft_code code = text ? cli_parse_size(text, &target, &run->err) : SFT_OK;
+    if (code) return code;
+    return sft_dataset_compact_tree(&run->storage, target, run->path, run->tree, dataset_warn,
+                                    run, &run->job, &run->err);
+}
+
+/* ── Their results ── */
+
+/* What could not be read is a finding, and no answer: the status is 2. */
+static void tell_unread(dataset_run *run, const sft_node *result) {
+    const sft_node *findings = sft_node_get(result, "findings");
+    size_t unread = 0;
+    for (const sft_node *one = findings ? findings->first : NULL; one; one = one->next) {
+        sft_span code = sft_node_text(one, "code");
+        unread += code.len > 3 && memcmp(code.data, "io_", 3) == 0;
+    }
+    if (!unread) return;
+    sfti_fail(&run->err, SFT_IO_READ, SFT_NO_OFFSET,
+              "expected to read every shard, found %zu that cannot be read", unread);
+    cli_complain(run->c, run->path, &run->err);
+}
+
+static void show_result(dataset_run *run, dataset_print_fn print) {
+    cli *c = run->c;
+    const sft_node *result = sft_tree_root(run->tree);
+    if (cli_is_json(c)) {
+        sft_sink sink = cli_result_sink(c);
+        cli_result_begin(c);
+        if (sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err))
+            cli_complain(c, run->path, &run->err);
+        cli_result_end(c);
+    } else {
+        print(c, run->path, result);
+    }
+    if (print == dataset_print_verify) tell_unread(run, result);
+}
+
+static void run_result(dataset_run *run, dataset_verb_fn verb, dataset_print_fn print) {
+    cli_progress progress;
+    sft_code code = sft_tree_new(&run->c->alloc, &run->tree, &run->err);
+    if (code == SFT_OK) {
+        run->job = cli_progress_begin(&progress, run->c, run->path);
+        code = verb(run);
+        cli_progress_end(&progress);
+    }
+    if (code) cli_fail_input(run->c, run->path, &run->err);
+    else show_result(run, print);
+    sft_tree_free(run->tree);
+}
+
+static void run_info(dataset_run *run) { run_result(run, verb_info, dataset_print_info); }
+static void run_verify(dataset_run *run) { run_result(run, verb_verify, dataset_print_verify); }
+static void run_gc(dataset_run *run) { run_result(run, verb_gc, dataset_print_gc); }
+static void run_compact(dataset_run *run) { run_result(run, verb_compact, dataset_print_compact); }
+
+/* ── ls: as much as there is, so nothing is kept ── */
+
+static bool ls_match(void *ctx, const sft_tensor *tensor) {
+    cli *c = ctx;
+    if (c->set.match && !cli_glob_match(sft_span_cstr(c->set.match), tensor->name)) return false;
+    c->matched++;
+    return !cli_is_over(c);
+}
+
+static void ls_json(dataset_run *run, const sft_dataset *dataset) {
+    cli *c = run->c;
+    sft_sink sink = cli_result_sink(c);
+    cli_result_begin(c);
+    if (sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err))
+        cli_complain(c, run->path, &run->err);
+    cli_result_end(c);
+}
+
+static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
+    size_t count = sft_dataset_shard_count(dataset);
+    for (size_t i = 0; i < count && !cli_is_over(run->c); i++) {
+        sft_file *file = NULL;
+        sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, &run->err);
+        if (code) return code;
+        dataset_print_shard(run->c, sft_dataset_shard_at(dataset, i)->name, file);
+        sft_close(file);
+    }
+    return SFT_OK;
+}
+
+static void run_ls(dataset_run *run) {
+    sft_dataset *dataset = NULL;
+    sft_code code = folder_open(run, &dataset);
+    if (code == SFT_OK && cli_is_json(run->c)) ls_json(run, dataset);
+    else if (code == SFT_OK) code = ls_lines(run, dataset);
+    if (code) cli_fail_input(run->c, run->path, &run->err);
+    sft_dataset_close(dataset);
+}
+
+/* ── The command ── */
+
+static const struct dataset_verb {
+    const char *name;
+    void (*run)(dataset_run *run);
+} dataset_verbs[] = {
+    { "info", run_info }, { "verify", run_verify }, { "ls", run_ls },
+    { "gc", run_gc },     { "compact", run_compact },
+};
+
+static const struct dataset_verb *dataset_verb_named(const char *name) {
+    for (size_t i = 0; i < sizeof dataset_verbs / sizeof *dataset_verbs; i++)
+        if (strcmp(dataset_verbs[i].name, name) == 0) return &dataset_verbs[i];
+    return NULL;
+}
+
+static void run_folder(cli *c, const char *path, const struct dataset_verb *verb) {
+    dataset_run run = { .c = c, .path = path, .err = SFT_ERROR_INIT };
+    sft_code code = folder_there(path, &run.err);
+    if (code == SFT_OK)
+        code = sft_storage_local(path, c->set.no_sync != 0, &c->alloc, &run.storage, &run.err);
+    if (code) {
+        cli_fail_input(c, path, &run.err);
+        return;
+    }
+    verb->run(&run);
+    sft_storage_close(&run.storage);
+}
+
+static int run_dataset(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    const struct dataset_verb *verb = dataset_verb_named(operands[0]);
+    if (!verb || count < 2) {
+        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  verb ? "expected DIR, found none"
+                       : "expected info, verify, ls, gc or compact, found another word");
+        err.hint = "safetensors help dataset";
+        cli_complain(c, "dataset", &err);
+        return CLI_FAILED;
+    }
+    cli_results_begin(c);
+    for (size_t i = 1; i < count && !cli_is_over(c); i++) run_folder(c, operands[i], verb);
+    cli_results_end(c);
+    if (verb->run == run_ls && c->set.match && c->matched == 0) cli_status(c, CLI_NO);
+    return c->status;
+}
+
+static const cli_option dataset_options[] = {
+    { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
+      "verify: read every byte and compare the digests" },
+    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
+      "ls: only tensors whose whole name matches GLOB: * any text, ? one character, [a-z] "
+      "[!a-z]" },
+    { 0, "delete", NULL, CLI_FLAG, 1, offsetof(cli_settings, remove),
+      "gc: remove what is listed" },
+    { 0, "grace", "AGE", CLI_WORD, 0, offsetof(cli_settings, grace),
+      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
+    { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
+      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
+      "compact: do not fsync; a power failure may then lose the result" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example dataset_examples[] = {
+    { "safetensors dataset info out/", "samples, shards, columns" },
+    { "safetensors dataset verify --deep out/", "is every byte as written?" },
+    { "safetensors dataset ls --match 'user_42__*' out/", "which shard holds a tensor" },
+    { "safetensors dataset gc --delete out/", "remove what dead jobs left" },
+    { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
+    { NULL, NULL },
+};
+
+const cli_command cli_dataset_command = {
+    "dataset", "info|verify|ls|gc|compact DIR...",
+    "inspect and maintain a dataset: a folder of shards with a manifest",
+    "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
+    "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
+    "info prints what the manifest says. verify compares it with the files: sizes, headers, "
+    "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
+    "the tensors of all shards.\n"
+    "gc lists what no manifest names: folders of dead jobs, shards that were replaced or never "
+    "committed; --delete removes it. Files that were not written by libsafetensors are never "
+    "touched, and without a manifest only folders of jobs are.\n"
+    "compact rewrites shards that hold shadowed tensors (whose name a later shard has again), "
+    "and with --target merges small ones, as one more commit: batches as batches of batch_size "
+    "rows. The index is then left out.",
+    dataset_examples,
+    { dataset_options, cli_json_options, cli_common_options, NULL },
+    { "done; verify: the dataset is intact",
+      "verify found something wrong, or --match found nothing",
+      "a dataset could not be read or written, or a usage error" },
+    1, SIZE_MAX, run_dataset,
+};

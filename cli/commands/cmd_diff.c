@@ -1,0 +1,210 @@
+/* diff: what sets two models apart. */
+#include "base/checked.h"
+#include "commands/commands.h"
+#include "support/cli.h"
+#include "support/progress.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ── Usage ── */
+
+/* Digits, a point, digits, and a power of ten; nothing else that strtod takes. */
+static bool is_plain_number(const char *text) {
+    bool digit = false;
+    for (const char *p = text; *p; p++) {
+        if (*p >= '0' && *p <= '9') digit = true;
+        else if (!strchr(".eE+-", *p)) return false;
+    }
+    return digit && *text != '-' && *text != '+';
+}
+
+static sft_code parse_tolerance(const char *option, const char *text, sft_diff_options *options,
+                                double *out, sft_error *err) {
+    char *end;
+    if (!text) return SFT_OK;
+    options->has_tolerance = true;
+    *out = is_plain_number(text) ? strtod(text, &end) : -1;
+    if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a number such as 1e-5 for --%s, found \"%s\"", option, text);
+    err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
+    options->header_only = c->set.header_only != 0;
+    options->no_metadata = c->set.no_metadata != 0;
+    options->alloc = &c->alloc;
+    sft_code code = parse_tolerance("atol", c->set.atol, options, &options->atol, err);
+    return code ? code : parse_tolerance("rtol", c->set.rtol, options, &options->rtol, err);
+}
+
+/* ── For people ── */
+
+static void diff_form(cli_out *out, const sft_tensor *tensor) {
+    char shape[CLI_SHAPE_ROOM];
+    size_t len = cli_shape_text(tensor->shape, tensor->rank, shape);
+    cli_printf(out, " %s ", sft_dtype_describe(tensor->dtype)->name);
+    cli_put(out, shape, len);
+}
+
+static void diff_values(cli_out *out, const sft_diff_tensor *t, bool tolerance) {
+    if (!t->compared) return;
+    if (t->differing == 0) {
+        cli_text(out, t->what & SFT_DIFF_DTYPE ? ": values equal" : ": bytes differ, values equal");
+        return;
+    }
+    cli_printf(out, ": %" PRIu64 " of %" PRIu64 " values differ", t->differing, t->values);
+    if (tolerance) cli_printf(out, ", %" PRIu64 " beyond the tolerance", t->beyond);
+    if (t->nan) cli_printf(out, ", %" PRIu64 " by NaN", t->nan);
+    cli_printf(out, ", max abs %.6g, max rel %.6g", t->max_abs, t->max_rel);
+}
+
+static void print_tensor(cli *c, const sft_diff_tensor *t) {
+    cli_out *out = &c->out;
+    cli_style style = !t->a ? CLI_GREEN : !t->b ? CLI_RED : CLI_PLAIN;
+    cli_styled(out, style, !t->a ? "+ " : !t->b ? "- " : "~ ");
+    cli_escaped(out, t->name);
+    diff_form(out, t->a ? t->a : t->b);
+    if (t->a && t->b && t->what & (SFT_DIFF_DTYPE | SFT_DIFF_SHAPE)) {
+        cli_text(out, " ->");
+        diff_form(out, t->b);
+    }
+    if (t->a && t->b) {
+        diff_values(out, t, c->set.atol || c->set.rtol);
+        if (t->what & SFT_DIFF_DATA && !t->compared) cli_text(out, ": bytes differ");
+    }
+    cli_text(out, "\n");
+}
+
+#define DIFF_VALUE_COLUMNS 60
+
+static void print_pair(cli_out *out, sft_diff_pair pair) {
+    cli_styled(out, !pair.a.data ? CLI_GREEN : !pair.b.data ? CLI_RED : CLI_PLAIN,
+               !pair.a.data ? "+ " : !pair.b.data ? "- " : "~ ");
+    cli_text(out, "metadata ");
+    cli_escaped_cut(out, pair.key, DIFF_VALUE_COLUMNS);
+    cli_text(out, ": ");
+    cli_escaped_cut(out, pair.a.data ? pair.a : pair.b, DIFF_VALUE_COLUMNS);
+    if (pair.a.data && pair.b.data) {
+        cli_text(out, " -> ");
+        cli_escaped_cut(out, pair.b, DIFF_VALUE_COLUMNS);
+    }
+    cli_text(out, "\n");
+}
+
+static void print_diff(cli *c, const sft_diff *diff) {
+    for (size_t i = 0; i < sft_diff_count(diff); i++) print_tensor(c, sft_diff_at(diff, i));
+    for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
+        print_pair(&c->out, sft_diff_pair_at(diff, i));
+    if (sft_diff_close(diff) > 0 && c->set.verbose) {
+        cli_printf(&c->out, "%" PRIu64 " tensors are equal within the tolerance, max abs %.6g, "
+                            "max rel %.6g\n",
+                   sft_diff_close(diff), sft_diff_max_abs(diff), sft_diff_max_rel(diff));
+    }
+}
+
+/* ── The command ── */
+
+static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_set **out,
+                          sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_code code = cli_inputs_expand(operand, false, &options, inputs, err);
+    const cli_input *input;
+    if (!code) code = cli_inputs_one(inputs, &input, err);
+    return code ? code : cli_open_model(c, input, out, err);
+}
+
+static void show_diff(cli *c, char **operands, const sft_diff *diff) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
+    if (!cli_is_json(c)) {
+        print_diff(c, diff);
+        return;
+    }
+    cli_result_begin(c);
+    if (sft_diff_json(diff, operands[0], operands[1], &sink, &err)) {
+        cli_complain(c, operands[0], &err);
+    }
+    cli_result_end(c);
+}
+
+static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft_error *err) {
+    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+    cli_progress progress;
+    sft_diff *diff = NULL;
+    sft_code code = diff_usage(c, &options, err);
+    if (code) return code;
+    sft_job job = cli_progress_begin(&progress, c, operands[0]);
+    code = sft_diff_sets(sets[0], sets[1], &options, &job, &diff, err);
+    cli_progress_end(&progress);
+    if (!code) show_diff(c, operands, diff);
+    sft_diff_free(diff);
+    return code;
+}
+
+static int run_diff(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_inputs inputs[2];
+    sft_set *sets[2] = { NULL, NULL };
+    sft_code code = SFT_OK;
+    size_t at = 0;
+    (void)count;
+    memset(inputs, 0, sizeof inputs);
+    cli_results_begin(c);
+    for (; !code && at < 2; at += !code) {
+        code = open_side(c, operands[at], &inputs[at], &sets[at], &err);
+    }
+    if (!code) code = diff_models(c, operands, sets, &err);
+    if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);
+    cli_results_end(c);
+    for (size_t i = 0; i < 2; i++) {
+        sft_set_close(sets[i]);
+        cli_inputs_free(&inputs[i]);
+    }
+    return c->status;
+}
+
+static const cli_option diff_options[] = {
+    { 0, "atol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, atol),
+      "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes" },
+    { 0, "rtol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, rtol), "see --atol" },
+    { 0, "header", NULL, CLI_FLAG, 1, offsetof(cli_settings, header_only),
+      "names, dtypes, shapes and metadata only; reads no data" },
+    { 0, "no-metadata", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_metadata),
+      "ignore metadata" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+      "also report tensors that are equal within the tolerance" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example diff_examples[] = {
+    { "safetensors diff old.safetensors new.safetensors",
+      "silent, and exit status 0, if nothing differs" },
+    { "safetensors diff model.safetensors model.safetensors.index.json",
+      "is the merged file the same model as the shards?" },
+    { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
+      "ignore small differences" },
+    { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },
+    { NULL, NULL },
+};
+
+const cli_command cli_diff_command = {
+    "diff", "A B", "compare two models",
+    "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
+    "(~): another dtype, shape or other bytes, with the number of values that differ, the "
+    "greatest difference and the greatest relative to B. Then the metadata likewise. A and B are "
+    "files, indexes or folders with one model; a model in one file and the same model in shards "
+    "do not differ.\n"
+    "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
+    "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
+    "and equal shape are compared by value.",
+    diff_examples,
+    { diff_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { "nothing differs (beyond the tolerance)", "something differs",
+      "a model could not be read, or a usage error" },
+    2, 2, run_diff,
+};

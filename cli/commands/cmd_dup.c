@@ -1,0 +1,484 @@
+/* dup: which models are there more than once? Sizes, shapes and samples are compared first;
+ * only what is alike in all of these is hashed. */
+#include "base/endian.h"
+#include "base/order.h"
+#include "commands/commands.h"
+#include "os/io.h"
+#include "support/hash.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DUP_SAMPLE 4096
+#define DUP_SAMPLES 8
+
+/* In the order in which they are told. */
+typedef enum dup_by { DUP_FILE, DUP_WEIGHTS, DUP_CONTENT, DUP_KINDS } dup_by;
+
+static const char *const dup_names[DUP_KINDS] = { "file", "weights", "content" };
+static const sft_hash_algo dup_algos[DUP_KINDS] = { SFT_HASH_SHA256, SFT_HASH_SSHS_MODEL,
+                                                    SFT_HASH_CONTENT };
+
+/* key[k] 64 hex digits: what models that are alike by k must share. First of what can be had
+ * for nothing, then the digests themselves; empty: alike to none. */
+typedef struct dup_model {
+    const char *path;
+    uint64_t bytes;
+    char key[DUP_KINDS][SFT_HASH_ROOM];
+} dup_model;
+
+typedef struct dup_group {
+    dup_by by;
+    size_t first, count; /* in members */
+    uint64_t wasted;
+} dup_group;
+
+typedef struct dup_run {
+    cli *c;
+    cli_hashing hashing;
+    sfti_arena arena;
+    dup_model *models;
+    uint32_t *order; /* twice as long: scratch behind */
+    size_t count;
+    sft_hash_ask *asks;
+    uint32_t *asked; /* models of the asks */
+    size_t ask_count;
+    dup_group *groups;
+    uint32_t *members;
+    size_t group_count, member_count;
+    bool *beaten; /* another model of its group stands for it */
+    dup_by sorted_by;
+} dup_run;
+
+static void *dup_take(dup_run *run, size_t count, size_t size) {
+    sft_error err = SFT_ERROR_INIT;
+    void *at = count < SIZE_MAX / 4096 ? sfti_arena_take(&run->arena, count * size + 1) : NULL;
+    if (at) {
+        memset(at, 0, count * size + 1);
+        return at;
+    }
+    sfti_fail_memory(&err, count);
+    cli_complain(run->c, NULL, &err);
+    return NULL;
+}
+
+/* ── What can be had for nothing ── */
+
+static void put_number(sft_hasher *hasher, uint64_t value) {
+    uint8_t bytes[8];
+    sfti_put_u64(bytes, value);
+    sft_hasher_update(hasher, bytes, sizeof bytes);
+}
+
+/* The first failure stays in err. */
+static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, uint64_t len,
+                       sft_error *err) {
+    uint8_t bytes[DUP_SAMPLE];
+    size_t part = len < DUP_SAMPLE ? (size_t)len : DUP_SAMPLE;
+    if (err->code || sft_read_at(file, at, bytes, part, err)) return;
+    sft_hasher_update(hasher, bytes, part);
+}
+
+static void take_key(const sft_hasher *hasher, dup_model *model, dup_by by) {
+    sft_hashes hashes;
+    sft_hasher_result(hasher, &hashes);
+    memcpy(model->key[by], sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+}
+
+typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what, sft_error *err);
+
+/* Nothing after a failure. */
+static void make_key(dup_run *run, dup_model *model, dup_by by, dup_put_fn put,
+                     const void *what, sft_error *err) {
+    sft_hasher *hasher = NULL;
+    if (err->code) return;
+    if (sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &run->c->alloc, &hasher, err)) return;
+    put(hasher, what, err);
+    if (!err->code) take_key(hasher, model, by);
+    sft_hasher_free(hasher);
+}
+
+/* Length of the data and some of its bytes. */
+static void put_weights(sft_hasher *hasher, const void *what, sft_error *err) {
+    const sft_file *file = what;
+    uint64_t data = sft_file_data_offset(file), len = sft_file_data_bytes(file);
+    put_number(hasher, len);
+    for (uint64_t i = 0; i < DUP_SAMPLES; i++)
+        put_sample(hasher, file, data + len / DUP_SAMPLES * i, len / DUP_SAMPLES, err);
+}
+
+typedef struct dup_named {
+    const sft_set *set;
+    const uint32_t *order; /* by name */
+} dup_named;
+
+static void put_tensor_facts(sft_hasher *hasher, const sft_tensor *tensor) {
+    put_number(hasher, tensor->name.len);
+    sft_hasher_update(hasher, tensor->name.data, tensor->name.len);
+    put_number(hasher, tensor->dtype);
+    put_number(hasher, tensor->rank);
+    for (uint32_t d = 0; d < tensor->rank; d++) put_number(hasher, tensor->shape[d]);
+}
+
+/* Names, dtypes and shapes of all tensors and some bytes of some. */
+static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
+    const dup_named *named = what;
+    size_t count = sft_set_count(named->set), step = count / DUP_SAMPLES + 1;
+    for (size_t i = 0; i < count; i++) {
+        const sft_tensor *tensor = sft_set_tensor(named->set, named->order[i]);
+        const sft_file *file =
+            sft_set_shard(named->set, sft_set_tensor_shard(named->set, named->order[i]));
+        put_tensor_facts(hasher, tensor);
+        if (i % step == 0)
+            put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
+    }
+}
+
+static void make_content_key(dup_run *run, dup_model *model, const sft_set *set,
+                             sft_error *err) {
+    size_t bytes = (sft_set_count(set) + 1) * sizeof(uint32_t);
+    if (err->code) return;
+    uint32_t *order = sfti_take(&run->c->alloc, bytes);
+    sft_code code = order ? sft_set_order(set, SFT_ORDER_NAME, order, err)
+                          : sfti_fail_memory(err, bytes);
+    dup_named named = { set, order };
+    if (!code) make_key(run, model, DUP_CONTENT, put_content, &named, err);
+    sfti_release(&run->c->alloc, order, bytes);
+}
+
+static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
+    (void)err;
+    put_number(hasher, *(const uint64_t *)what);
+}
+
+/* A model that is none can be a copy of a file all the same. */
+static bool is_file_of_no_model(const cli_input *input, const sft_error *err, os_info *info) {
+    sft_class cls = sft_code_describe(err->code)->cls;
+    bool none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
+             || (cls == SFT_CLASS_LIMIT && err->code != SFT_OUT_OF_MEMORY);
+    return none && input->kind == CLI_FILE && os_info_path(input->path, true, info) == 0
+        && info->kind == OS_FILE;
+}
+
+static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_error *err) {
+    model->bytes = sft_set_file_bytes(set);
+    if (!sft_set_index_path(set)) {
+        make_key(run, model, DUP_FILE, put_size, &model->bytes, err);
+        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard(set, 0), err);
+    }
+    make_content_key(run, model, set, err);
+}
+
+/* False if it can't be read. */
+static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
+    sft_set_options options = cli_set_options(run->c);
+    sft_error err = SFT_ERROR_INIT;
+    sft_set *set = NULL;
+    os_info info;
+    model->path = input->path;
+    if (!sft_set_open(input->path, &options, &set, &err)) {
+        look_at_set(run, model, set, &err);
+    } else if (is_file_of_no_model(input, &err, &info)) {
+        err = (sft_error)SFT_ERROR_INIT;
+        model->bytes = info.size;
+        make_key(run, model, DUP_FILE, put_size, &info.size, &err);
+    }
+    sft_set_close(set);
+    if (err.code) cli_fail_input(run->c, input->path, &err);
+    return !err.code;
+}
+
+/* ── Groups of equal keys ── */
+
+static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
+    const dup_run *run = ctx;
+    return strcmp(run->models[a].key[run->sorted_by], run->models[b].key[run->sorted_by]);
+}
+
+static void sort_models(dup_run *run, dup_by by) {
+    for (size_t i = 0; i < run->count; i++) run->order[i] = (uint32_t)i;
+    run->sorted_by = by;
+    sfti_sort(run->order, run->order + run->count, run->count, compare_keys, run);
+}
+
+/* End of the run of equal keys that begins at order[first]. */
+static size_t run_end(const dup_run *run, size_t first) {
+    size_t end = first + 1;
+    while (end < run->count && compare_keys(run, run->order[first], run->order[end]) == 0) end++;
+    return end;
+}
+
+/* ── Hashing the candidates ── */
+
+/* Whether content says more than weights of these: they are not all one file each with the
+ * same data, as far as one can tell. */
+static bool content_matters(const dup_run *run, size_t first, size_t end) {
+    const char *key = run->models[run->order[first]].key[DUP_WEIGHTS];
+    for (size_t i = first; i < end; i++) {
+        const char *other = run->models[run->order[i]].key[DUP_WEIGHTS];
+        if (!*other || strcmp(other, key) != 0) return true;
+    }
+    return false;
+}
+
+/* Bits of the digests that are worth computing, by model. */
+static void mark_candidates(dup_run *run, uint32_t *algos) {
+    for (int by = 0; by < DUP_KINDS; by++) {
+        sort_models(run, (dup_by)by);
+        for (size_t first = 0, end; first < run->count; first = end) {
+            end = run_end(run, first);
+            if (!*run->models[run->order[first]].key[by] || end - first < 2) continue;
+            if (by == DUP_CONTENT && !content_matters(run, first, end)) continue;
+            for (size_t i = first; i < end; i++)
+                algos[run->order[i]] |= SFT_HASH_BIT(dup_algos[by]);
+        }
+    }
+}
+
+/* Files of equal length whose data differ are not equal. */
+static void drop_hopeless(dup_run *run, uint32_t *algos) {
+    uint32_t file = SFT_HASH_BIT(SFT_HASH_SHA256), weights = SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
+    for (size_t i = 0; i < run->count; i++)
+        if (*run->models[i].key[DUP_WEIGHTS] && !(algos[i] & weights)) algos[i] &= ~file;
+}
+
+static bool each_hashed(void *ctx, const sft_hash_result *result) {
+    dup_run *run = ctx;
+    dup_model *model = &run->models[run->asked[result->index]];
+    cli_hashing_quiet(&run->hashing);
+    if (result->error) cli_fail_input(run->c, result->path, result->error);
+    for (int by = 0; by < DUP_KINDS; by++) {
+        const char *digest = sft_hashes_get(&result->hashes, dup_algos[by]);
+        memcpy(model->key[by], digest ? digest : "", digest ? strlen(digest) + 1 : 1);
+    }
+    return !cli_is_over(run->c);
+}
+
+static void forget_keys(dup_model *model) {
+    for (int by = 0; by < DUP_KINDS; by++) model->key[by][0] = '\0';
+}
+
+static bool hash_candidates(dup_run *run) {
+    sft_error err = SFT_ERROR_INIT;
+    uint32_t *algos = dup_take(run, run->count, sizeof *algos);
+    run->asks = dup_take(run, run->count, sizeof *run->asks);
+    run->asked = dup_take(run, run->count, sizeof *run->asked);
+    if (!algos || !run->asks || !run->asked) return false;
+    mark_candidates(run, algos);
+    drop_hopeless(run, algos);
+    for (size_t i = 0; i < run->count; i++) {
+        forget_keys(&run->models[i]);
+        if (!algos[i]) continue;
+        run->asked[run->ask_count] = (uint32_t)i;
+        run->asks[run->ask_count++] = (sft_hash_ask){ run->models[i].path, algos[i] };
+    }
+    if (sft_hash_paths(run->asks, run->ask_count, &run->hashing.options, each_hashed, run,
+                       &run->hashing.job, &err) == SFT_OK)
+        return true;
+    cli_complain(run->c, NULL, &err);
+    return false;
+}
+
+/* ── The groups ── */
+
+/* One of each set of equals goes on, to be compared by what comes next. */
+static void add_group(dup_run *run, dup_by by, size_t first, size_t end) {
+    dup_group group = { by, run->member_count, 0, 0 };
+    uint64_t most = 0;
+    for (size_t i = first; i < end; i++) {
+        const dup_model *model = &run->models[run->order[i]];
+        if (run->beaten[run->order[i]]) continue;
+        run->members[run->member_count++] = run->order[i];
+        if (model->bytes > most) most = model->bytes;
+        group.wasted += model->bytes;
+        group.count++;
+    }
+    if (group.count < 2) {
+        run->member_count = group.first;
+        return;
+    }
+    for (size_t i = 1; i < group.count; i++) run->beaten[run->members[group.first + i]] = true;
+    group.wasted -= most;
+    run->groups[run->group_count++] = group;
+}
+
+static bool find_groups(dup_run *run) {
+    run->groups = dup_take(run, run->count, sizeof *run->groups);
+    run->members = dup_take(run, 2 * run->count, sizeof *run->members);
+    run->beaten = dup_take(run, run->count, sizeof *run->beaten);
+    if (!run->groups || !run->members || !run->beaten) return false;
+    for (int by = 0; by < DUP_KINDS; by++) {
+        sort_models(run, (dup_by)by);
+        for (size_t first = 0, end; first < run->count; first = end) {
+            end = run_end(run, first);
+            if (*run->models[run->order[first]].key[by]) add_group(run, (dup_by)by, first, end);
+        }
+    }
+    return true;
+}
+
+/* By kind, then as their first models were named. */
+static int compare_groups(const void *ctx, uint32_t a, uint32_t b) {
+    const dup_run *run = ctx;
+    const dup_group *x = &run->groups[a], *y = &run->groups[b];
+    uint32_t first = run->members[x->first], second = run->members[y->first];
+    if (x->by != y->by) return x->by < y->by ? -1 : 1;
+    return first < second ? -1 : first > second;
+}
+
+/* ── Telling ── */
+
+static void print_group(dup_run *run, const dup_group *group) {
+    static const char *const says[DUP_KINDS] = {
+        "the same file", "the same weights, different metadata",
+        "the same content, different files or order",
+    };
+    char room[CLI_NUMBER_ROOM];
+    cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
+    cli_printf(&run->c->out, ": %zu, %s wasted\n", group->count,
+               cli_size_text(group->wasted, room));
+    for (size_t i = 0; i < group->count; i++) {
+        cli_text(&run->c->out, "  ");
+        cli_escaped(&run->c->out,
+                    sft_span_cstr(run->models[run->members[group->first + i]].path));
+        cli_text(&run->c->out, "\n");
+    }
+}
+
+static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group *group) {
+    sfti_json_key(w, "paths");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < group->count; i++)
+        sfti_json_cstr(w, run->models[run->members[group->first + i]].path);
+    sfti_json_close(w, ']');
+}
+
+static void json_group(dup_run *run, const dup_group *group) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(run->c);
+    sfti_json_writer w;
+    sfti_json_write(&w, &sink, 0, &err);
+    sfti_json_open(&w, '{');
+    sfti_json_put_cstr(&w, "by", dup_names[group->by]);
+    json_paths(&w, run, group);
+    sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
+    sfti_json_close(&w, '}');
+    if (sfti_json_done(&w)) cli_complain(run->c, NULL, &err);
+}
+
+static void tell_groups(dup_run *run) {
+    cli_out *out = &run->c->out;
+    uint64_t wasted = 0;
+    if (run->c->set.format == CLI_JSON)
+        cli_printf(out, "%s],\"groups\":[", run->c->results ? "\n" : "");
+    for (size_t i = 0; i < run->group_count; i++) run->order[i] = (uint32_t)i;
+    if (run->group_count > 0)
+        sfti_sort(run->order, run->order + run->count, run->group_count, compare_groups, run);
+    for (size_t i = 0; i < run->group_count; i++) {
+        const dup_group *group = &run->groups[run->order[i]];
+        wasted += group->wasted;
+        if (run->c->set.format == CLI_JSON) cli_text(out, i ? ",\n" : "\n");
+        if (cli_is_json(run->c)) json_group(run, group);
+        else print_group(run, group);
+        if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
+    }
+    if (run->c->set.format == CLI_JSON)
+        cli_printf(out, "%s],\"bytes_wasted\":%" PRIu64 ",\"models\":%zu}\n",
+                   run->group_count ? "\n" : "", wasted, run->count);
+    if (run->group_count > 0) cli_status(run->c, CLI_NO);
+}
+
+/* ── The command ── */
+
+typedef struct dup_place {
+    uint64_t device, inode;
+    int error; /* 0: it is known */
+    bool again;
+} dup_place;
+
+static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
+    const dup_place *x = (const dup_place *)ctx + a, *y = (const dup_place *)ctx + b;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+/* The same file by another name wastes nothing: it is passed over. */
+static void mark_again(dup_place *places, uint32_t *order, const cli_gathered *inputs) {
+    os_info info;
+    for (size_t i = 0; i < inputs->count; i++) {
+        int error = os_info_path(inputs->items[i]->path, true, &info);
+        if (error) places[i].error = error;
+        else places[i] = (dup_place){ info.device, info.inode, 0, false };
+        order[i] = (uint32_t)i;
+    }
+    sfti_sort(order, order + inputs->count, inputs->count, compare_places, places);
+    for (size_t i = 1; i < inputs->count; i++)
+        places[order[i]].again = places[order[i]].error == 0
+                                 && compare_places(places, order[i - 1], order[i]) == 0;
+}
+
+static void look_at_input(dup_run *run, const cli_input *input, int error) {
+    sft_error err = SFT_ERROR_INIT;
+    if (error && cli_input_is_path(input)) {
+        sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
+        cli_fail_input(run->c, input->path, &err);
+    } else if (cli_input_is_path(input)) {
+        run->count += look_at(run, &run->models[run->count], input);
+    } else if (input->kind == CLI_STDIN) {
+        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found standard input");
+        cli_fail_input(run->c, input->path, &err);
+    } else {
+        cli_report_input(run->c, input);
+    }
+}
+
+static bool look_at_all(dup_run *run, const cli_gathered *inputs) {
+    dup_place *places = dup_take(run, inputs->count, sizeof *places);
+    run->models = dup_take(run, inputs->count, sizeof *run->models);
+    run->order = dup_take(run, 2 * inputs->count, sizeof *run->order);
+    if (!places || !run->models || !run->order || inputs->count > UINT32_MAX / 4) return false;
+    mark_again(places, run->order, inputs);
+    for (size_t i = 0; i < inputs->count && !cli_is_over(run->c); i++)
+        if (!places[i].again) look_at_input(run, inputs->items[i], places[i].error);
+    return !cli_is_over(run->c);
+}
+
+static int run_dup(cli *c, char **operands, size_t count) {
+    dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
+    sft_error err = SFT_ERROR_INIT;
+    cli_gathered inputs;
+    cli_hashing_begin(&run.hashing, c, "dup");
+    cli_results_begin(c);
+    if (cli_gather(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
+    else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
+        (void)find_groups(&run);
+    tell_groups(&run);
+    cli_hashing_end(&run.hashing);
+    cli_gathered_free(&inputs);
+    sfti_arena_free(&run.arena);
+    return c->status;
+}
+
+static const cli_example dup_examples[] = {
+    { "safetensors dup -r ~/models", "all duplicates in a tree" },
+    { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
+      "for programs; fast the second time" },
+    { NULL, NULL },
+};
+
+const cli_command cli_dup_command = {
+    "dup", "PATH...", "find duplicate models, even with different metadata",
+    "Lists groups of models that are the same file, that have the same weights with different "
+    "metadata, or the same content (names, shapes and values) in another order or split into "
+    "other files. One model of each group takes part in the next comparison, so that no model is "
+    "listed twice as a copy and the wasted bytes add up.\n"
+    "Sizes, shapes and a few samples are compared first; only models that agree in these are "
+    "read. A file with several names (links) counts once. A file that is not a valid model is "
+    "compared as a file. Nothing is changed.",
+    dup_examples,
+    { cli_hashing_options, cli_input_options, cli_json_options, cli_reading_options,
+      cli_common_options },
+    { "there are no duplicates", "there are duplicates",
+      "a model could not be read, or a usage error" },
+    1, SIZE_MAX, run_dup,
+};

@@ -1,0 +1,322 @@
+/* hash: digests of models, and whether they are what a list says. */
+#include "commands/commands.h"
+#include "commands/hash_sums.h"
+#include "os/io.h"
+#include "support/hash.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define STDIN_PIECE ((size_t)256 << 10)
+
+typedef struct hash_run {
+    cli *c;
+    cli_hashing hashing;
+    uint32_t algos;
+    bool is_all;   /* asked for by "all": what a file cannot have is not missed */
+    size_t offset; /* of this batch among the inputs */
+    const cli_sums *sums;
+    uint64_t differ;
+} hash_run;
+
+/* ── What a file has not ── */
+
+static const char *const no_digest[SFT_HASH_COUNT] = {
+    [SFT_HASH_AUTOV1_CIVITAI] = "CivitAI has none for files under 2 MiB",
+    [SFT_HASH_SSHS_LEGACY] = "the header without other metadata would pass 1 MiB, or the "
+                             "tensors are not in the order of the official writer",
+};
+
+static bool is_one(uint32_t bits) {
+    return (bits & (bits - 1)) == 0;
+}
+
+static void tell_missing(const hash_run *run, const char *path, const sft_hash_result *result,
+                         uint32_t missing) {
+    sft_error err = SFT_ERROR_INIT;
+    if (result->model_error && missing & SFT_HASH_OF_MODEL) {
+        cli_complain(run->c, path, result->model_error);
+        missing &= ~SFT_HASH_OF_MODEL;
+    }
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        if (!(missing & SFT_HASH_BIT(i))) continue;
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
+                  sft_hash_name((sft_hash_algo)i),
+                  no_digest[i] ? no_digest[i] : "not known for this file");
+        err.hint = NULL;
+        cli_refuse(run->c, path, &err);
+    }
+}
+
+/* ── Results ── */
+
+static void print_sums(const hash_run *run, const char *path, const sft_hashes *hashes) {
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        const char *digest = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (digest) cli_sum_line(run->c, path, (sft_hash_algo)i, digest, !is_one(run->algos));
+    }
+}
+
+static void print_result(const hash_run *run, const char *path, const sft_hash_result *result) {
+    uint32_t missing = sft_hashes_asked(&result->hashes) & ~sft_hashes_known(&result->hashes);
+    for (size_t i = 0; i < result->shard_count; i++)
+        print_sums(run, result->shard_paths[i], &result->shards[i]);
+    print_sums(run, path, &result->hashes);
+    if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
+    if (!run->is_all && missing) tell_missing(run, path, result, missing);
+}
+
+static void json_result(cli *c, const char *path, const sft_hash_result *result,
+                        const sft_hash_claim *claims, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    cli_result_begin(c);
+    if (sft_hash_json(result, path, claims, count, &sink, &err))
+        cli_complain(c, path, &err);
+    cli_result_end(c);
+}
+
+static void show_result(const hash_run *run, const char *path, const sft_hash_result *result) {
+    if (result->error) cli_fail_input(run->c, path, result->error);
+    else if (cli_is_json(run->c)) json_result(run->c, path, result, NULL, 0);
+    else print_result(run, path, result);
+}
+
+static bool each_file(void *ctx, const sft_hash_result *result) {
+    hash_run *run = ctx;
+    cli_hashing_quiet(&run->hashing);
+    show_result(run, result->path, result);
+    return !cli_is_over(run->c);
+}
+
+/* ── Standard input ── */
+
+static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_error *err) {
+    size_t got = 1;
+    char *room = sfti_take(&c->alloc, STDIN_PIECE);
+    if (!room) return sfti_fail_memory(err, STDIN_PIECE);
+    sft_code code = SFT_OK;
+    while (code == SFT_OK && got > 0) {
+        int error = os_read(0, room, STDIN_PIECE, &got);
+        if (error)
+            code = sfti_io_fail(err, os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
+                                "read standard input");
+        else sft_hasher_update(hasher, room, got);
+        *bytes += error ? 0 : got;
+    }
+    sfti_release(&c->alloc, room, STDIN_PIECE);
+    return code;
+}
+
+static void hash_stdin(hash_run *run) {
+    sft_error err = SFT_ERROR_INIT, no_model = SFT_ERROR_INIT;
+    sft_hash_result result = { .path = "-" };
+    sft_hasher *hasher = NULL;
+    sft_code code = sft_hasher_new(run->algos, &run->c->alloc, &hasher, &err);
+    if (!code) code = read_stdin(run->c, hasher, &result.bytes, &err);
+    if (!code) sft_hasher_result(hasher, &result.hashes);
+    if (code) result.error = &err;
+    if (run->algos & SFT_HASH_OF_MODEL) {
+        sfti_fail(&no_model, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                  "expected a file, found standard input");
+        result.model_error = &no_model;
+    }
+    show_result(run, "-", &result);
+    sft_hasher_free(hasher);
+}
+
+/* ── Files ── */
+
+/* The inputs from *at on that are files, up to one that is not. */
+static void hash_files(hash_run *run, const cli_gathered *inputs, sft_hash_ask *asks,
+                       size_t *at) {
+    sft_error err = SFT_ERROR_INIT;
+    size_t count = 0;
+    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at]); ++*at)
+        asks[count++] = (sft_hash_ask){ inputs->items[*at]->path, run->algos };
+    if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
+                       &err))
+        cli_complain(run->c, NULL, &err);
+}
+
+static void hash_inputs(hash_run *run, cli_gathered *inputs) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_hash_ask *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
+    if (!asks) {
+        sfti_fail_memory(&err, inputs->count);
+        cli_complain(run->c, NULL, &err);
+        return;
+    }
+    for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
+        const cli_input *input = inputs->items[i];
+        if (cli_input_is_path(input)) hash_files(run, inputs, asks, &i);
+        else if (input->kind == CLI_STDIN) hash_stdin(run);
+        else cli_report_input(run->c, input);
+        if (!cli_input_is_path(input)) i++;
+    }
+}
+
+static void hash_operands(hash_run *run, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_gathered inputs;
+    cli_results_begin(run->c);
+    if (cli_gather(run->c, operands, count, &inputs, &err))
+        cli_complain(run->c, NULL, &err);
+    else hash_inputs(run, &inputs);
+    cli_gathered_free(&inputs);
+    cli_results_end(run->c);
+}
+
+/* ── -c: what a list says ── */
+
+static void print_claim(hash_run *run, const sft_hash_result *result,
+                        const sft_hash_claim *claim, bool named) {
+    cli_out *out = &run->c->out;
+    bool agrees = sft_hash_agrees(&result->hashes, claim);
+    const char *found = sft_hashes_get(&result->hashes, claim->algo);
+    cli_escaped(out, sft_span_cstr(result->path));
+    cli_text(out, ": ");
+    if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
+    if (agrees) {
+        cli_text(out, "OK\n");
+        return;
+    }
+    cli_styled(out, CLI_RED, "FAILED");
+    cli_text(out, ", expected ");
+    cli_escaped(out, claim->text);
+    cli_printf(out, ", found %s\n", found ? found : "none");
+}
+
+static bool each_claimed(void *ctx, const sft_hash_result *result) {
+    hash_run *run = ctx;
+    const cli_sums_of *of = &run->sums->paths[result->index];
+    const sft_hash_claim *claims = run->sums->claims + of->first;
+    cli_hashing_quiet(&run->hashing);
+    if (result->error) {
+        cli_fail_input(run->c, result->path, result->error);
+        return !cli_is_over(run->c);
+    }
+    for (size_t i = 0; i < of->count; i++) {
+        if (!cli_is_json(run->c)) print_claim(run, result, &claims[i], of->count > 1);
+        run->differ += !sft_hash_agrees(&result->hashes, &claims[i]);
+    }
+    if (cli_is_json(run->c)) json_result(run->c, result->path, result, claims, of->count);
+    return !cli_is_over(run->c);
+}
+
+static void verify_sums(hash_run *run, cli_sums *sums) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_hash_ask *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
+    sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
+    for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;
+    run->sums = sums;
+    if (!code)
+        code = sft_hash_paths(asks, sums->path_count, &run->hashing.options, each_claimed, run,
+                              &run->hashing.job, &err);
+    if (code) cli_complain(run->c, NULL, &err);
+    if (run->differ == 0) return;
+    cli_status(run->c, CLI_NO);
+    cli_flush(&run->c->out);
+    cli_printf(&run->c->err, "safetensors: %" PRIu64 " of %zu digests differ\n", run->differ,
+               sums->claim_count);
+}
+
+/* A warning, as sha256sum has it: what the other lines say decides the exit status. */
+static void tell_bad_lines(cli *c, const cli_sums *sums) {
+    sft_error err = SFT_ERROR_INIT;
+    int status = c->status;
+    cli_flush(&c->out);
+    (void)cli_sums_bad(sums, &err);
+    cli_fail_input(c, c->set.sums, &err);
+    c->status = status;
+}
+
+static void hash_verify(hash_run *run) {
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    cli_sums sums;
+    unsigned algo = SFT_HASH_COUNT;
+    if (c->set.algo)
+        for (algo = 0; !(run->algos >> algo & 1);) algo++;
+    cli_results_begin(c);
+    if (cli_sums_read(c, c->set.sums, algo, &sums, &err))
+        cli_fail_input(c, c->set.sums, &err);
+    else verify_sums(run, &sums);
+    if (sums.bad_count > 0 && sums.claim_count > 0) tell_bad_lines(c, &sums);
+    cli_sums_free(&sums);
+    cli_results_end(c);
+}
+
+/* ── The command ── */
+
+static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err) {
+    const char *found = NULL;
+    if (!run->c->set.sums && operands == 0) found = "expected PATH..., found 0 operands";
+    if (run->c->set.sums && operands > 0)
+        found = "expected no PATH with -c FILE, whose lines name them, found one";
+    if (run->c->set.sums && run->c->set.algo && !is_one(run->algos))
+        found = "expected one algorithm for -c, that of a bare HEX, found several";
+    if (!found) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
+    err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static int run_hash(cli *c, char **operands, size_t count) {
+    hash_run run = { .c = c, .algos = SFT_HASH_BIT(SFT_HASH_SHA256) };
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    if (c->set.algo) code = sft_hash_parse(sft_span_cstr(c->set.algo), &run.algos, &err);
+    if (!code) code = check_usage(&run, count, &err);
+    if (code) {
+        cli_complain(c, "hash", &err);
+        return CLI_FAILED;
+    }
+    run.is_all = run.algos == SFT_HASH_ALL;
+    cli_hashing_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
+    if (run.hashing.usable && c->set.sums) hash_verify(&run);
+    else if (run.hashing.usable) hash_operands(&run, operands, count);
+    cli_hashing_end(&run.hashing);
+    return c->status;
+}
+
+static const cli_option hash_options[] = {
+    { 0, "algo", "LIST", CLI_WORD, 0, offsetof(cli_settings, algo),
+      "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
+      "crc32, crc32_civitai, blake3, content, separated by commas, or all" },
+    { 'c', "check", "FILE", CLI_WORD, 0, offsetof(cli_settings, sums),
+      "compare with the lines of this file, in the format of hash or sha256sum" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example hash_examples[] = {
+    { "safetensors hash model.safetensors", "the output of sha256sum" },
+    { "safetensors hash --algo sha256,autov3 *.safetensors", "the digests CivitAI uses" },
+    { "safetensors hash --algo content model.safetensors.index.json",
+      "independent of how the model is split into files" },
+    { "safetensors hash -r ~/models > sums; safetensors hash -c sums", "has anything changed?" },
+    { "safetensors hash --algo all --json --cache ~/.hashes ~/models",
+      "all digests, cached for the next run" },
+    { NULL, NULL },
+};
+
+const cli_command cli_hash_command = {
+    "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and others",
+    "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
+    "printed in the format of sha256sum, several as ALGO (PATH) = HEX. sha256, autov1, autov2, "
+    "crc32 and blake3 apply to any file; autov3, sshs_model and sshs_legacy cover the data of a "
+    "model, which metadata does not change; content covers names, shapes and values, whatever "
+    "their order or the number of files.\n"
+    "For a model with an index, content covers the whole model and the other digests are those "
+    "of its files. - is standard input.\n"
+    "With -c, the lines of a file are compared; a bare HEX of 64, 12 or 10 digits is sha256, "
+    "autov3 or autov2, any other is what --algo says. Unreadable lines are reported and change "
+    "the exit status only if there are no others. Files are read even if --cache knows them.",
+    hash_examples,
+    { hash_options, cli_hashing_options, cli_input_options, cli_json_options,
+      cli_reading_options, cli_common_options },
+    { "every digest was computed, and with -c matches",
+      "a digest differs (-c), or a file has none of that kind",
+      "a file could not be read or is not a model, or a usage error" },
+    0, SIZE_MAX, run_hash,
+};

@@ -1,0 +1,37 @@
+#include "commands/commands.h"
+#include "support/manual.h"
+
+static int run_help(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    if (count == 0) {
+        cli_overview(&c->out, c->commands);
+        return CLI_OK;
+    }
+    const cli_command *command = cli_command_named(c->commands, operands[0]);
+    if (command) {
+        cli_command_help(&c->out, command);
+        return CLI_OK;
+    }
+    const char *near = cli_command_near(c->commands, operands[0]);
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a command, found \"%s\"%s%s%s", operands[0],
+              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    err.hint = near ? NULL : "\"safetensors help\" lists the commands";
+    cli_complain(c, "help", &err);
+    return CLI_FAILED;
+}
+
+static const cli_example help_examples[] = {
+    { "safetensors help", "all commands" },
+    { "safetensors help ls", "one command: examples, options, exit status" },
+    { NULL, NULL },
+};
+
+const cli_command cli_help_command = {
+    "help", "[COMMAND]", "explain the commands",
+    "Without a command, lists all of them. Prints the same text as COMMAND --help.",
+    help_examples,
+    { cli_common_options, NULL },
+    { "the text was printed", NULL, "there is no such command" },
+    0, 1, run_help,
+};

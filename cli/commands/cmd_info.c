@@ -1,0 +1,362 @@
+/* info: what is this model? */
+#include "commands/commands.h"
+#include "commands/info_export.h"
+#include "commands/info_label.h"
+#include "commands/info_online.h"
+#include "os/os.h"
+#include "support/cli.h"
+#include "support/fields.h"
+#include "support/where.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct info_run {
+    cli *c;
+    size_t models;         /* how many there are */
+    size_t shown, known;   /* results shown; values of -f that were not null */
+    uint64_t bytes;        /* of those shown */
+    bool refused;          /* the usage was wrong */
+    cli_fields fields;
+    cli_where where[CLI_WORDS_MOST];
+    size_t where_count;
+    uint32_t algos;        /* of --hash */
+    cli_digests digests;
+    cli_online online;
+    uint64_t mismatches;   /* without a known cause */
+} info_run;
+
+/* ── One model ── */
+
+static bool is_wanted(const info_run *run, const sft_node *root) {
+    for (size_t i = 0; i < run->where_count; i++) {
+        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
+    }
+    return true;
+}
+
+static void show_json(info_run *run, cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    cli_result_begin(c);
+    if (run->fields.count == 0) cli_print_model_json(c, model);
+    else run->known += cli_fields_json(c, root, &run->fields);
+    cli_result_end(c);
+}
+
+static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    bool tsv = c->set.format == CLI_TSV;
+    if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
+    c->results++;
+    bool has_path = sft_span_equal(run->fields.names[0], sft_span_cstr("path"));
+    if (!tsv && run->models > 1 && !has_path) {
+        cli_field_text(&c->out, sft_span_cstr(model->path));
+        cli_text(&c->out, "\t");
+    }
+    run->known += cli_fields_line(c, root, &run->fields,
+                                  tsv && c->set.csv_safe);
+}
+
+static void show_model(info_run *run, cli_model *model, const sft_node *root) {
+    cli *c = run->c;
+    uint64_t bytes;
+    if (sft_node_uint(root, "file.bytes", &bytes)) run->bytes += bytes;
+    run->shown++;
+    if (cli_is_json(c)) show_json(run, model, root);
+    else if (run->fields.count > 0) show_fields(run, model, root);
+    else if (run->models == 1 || c->set.longer || c->set.verbose)
+        cli_label(c, model, root, run->models > 1);
+    else cli_label_line(c, model, root);
+}
+
+static void export_model(info_run *run, const cli_model *model) {
+    cli *c = run->c;
+    if (c->set.preview_folder) cli_export_previews(c, model, c->set.preview_folder);
+    if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
+}
+
+static void count_mismatches(info_run *run, const sft_node *root) {
+    const sft_node *list = sft_node_at(root, "hashes.mismatches");
+    const sft_node *parts = sft_node_get(root, "parts");
+    for (const sft_node *one = list ? list->first : NULL; one; one = one->next)
+        run->mismatches += sft_node_text(one, "known").len == 0;
+    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
+        count_mismatches(run, one);
+}
+
+static void each_info(void *ctx, cli_model *model) {
+    info_run *run = ctx;
+    cli *c = run->c;
+    if (run->digests.wanted && model->info && !model->err.code
+        && cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
+    if (!model->tree || model->err.code) {
+        cli_fail_model(c, model);
+        return;
+    }
+    if (c->set.dry_run) return;
+    const sft_node *root = sft_tree_root(model->tree);
+    if (!is_wanted(run, root)) return;
+    count_mismatches(run, root);
+    show_model(run, model, root);
+    export_model(run, model);
+}
+
+/* ── Digests ── */
+
+/* Whether nothing that digests may change says no: then they need not be computed. */
+static bool may_be_wanted(const info_run *run, const cli_model *model) {
+    const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
+    bool fits = true;
+    for (size_t i = 0; root && i < run->where_count; i++) {
+        sft_span field = run->where[i].field;
+        size_t len = 0;
+        while (len < field.len && field.data[len] != '.') len++;
+        field.len = len;
+        bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
+                    || sft_span_equal(field, sft_span_cstr("sidecars"))
+                    || sft_span_equal(field, sft_span_cstr("civitai"));
+        fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
+    }
+    return fits;
+}
+
+/* What --hash names, and what is recorded. */
+static uint32_t algos_of(const info_run *run, const sft_info *info) {
+    sft_info_claim claim;
+    uint32_t algos = run->algos, bit;
+    for (size_t i = 0; run->c->set.verify && sft_info_claim_at(info, i, &claim); i++)
+        if (sft_hash_parse(sft_span_cstr(claim.algo), &bit, NULL) == SFT_OK) algos |= bit;
+    return algos;
+}
+
+/* And what looking it up takes. */
+static uint32_t unit_algos(const info_run *run, const cli_model *model, const sft_info *info) {
+    uint32_t algos = algos_of(run, info);
+    return run->c->set.online ? cli_online_algos(&run->online, model, algos) : algos;
+}
+
+/* hashes NULL: nothing of it is known. model->err says what goes wrong. */
+static void tell_digests(cli_model *model, sft_info *info, uint32_t algos,
+                         const sft_hashes *hashes) {
+    sft_code code = sft_info_set_computed(info, algos, hashes, &model->err);
+    if (code) model->err.code = code;
+}
+
+static uint32_t wanted_digests(void *ctx, cli_model *model, size_t unit) {
+    info_run *run = ctx;
+    sft_info *info = cli_unit_info(model, unit);
+    if (!info || !may_be_wanted(run, model)) return 0;
+    if (run->c->set.online) cli_online_begin(&run->online, model);
+    uint32_t algos = unit_algos(run, model, info);
+    if (run->c->set.dry_run) {
+        cli_online_count(&run->online, model, cli_unit_path(model, unit), algos);
+        return 0;
+    }
+    if (!algos || !cli_unit_is_set(model, unit)) return algos;
+    tell_digests(model, info, algos, NULL);
+    return model->err.code ? 0 : algos & SFT_HASH_BIT(SFT_HASH_CONTENT);
+}
+
+static void take_digests(void *ctx, cli_model *model, size_t unit,
+                         const sft_hash_result *result) {
+    info_run *run = ctx;
+    sft_info *info = cli_unit_info(model, unit);
+    tell_digests(model, info, unit_algos(run, model, info), &result->hashes);
+    if (run->c->set.online) cli_online_learn(model, &result->hashes);
+}
+
+static void ask_batch(void *ctx, cli_model *models, size_t count) {
+    info_run *run = ctx;
+    cli_online_ask(&run->online, &run->digests, models, count);
+}
+
+/* A forgotten LIST takes the file for it. */
+static sft_code read_hash_list(info_run *run, sft_error *err) {
+    const char *list = run->c->set.hash;
+    os_info info;
+    if (!list) return SFT_OK;
+    sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
+    if (!code || os_info_path(list, true, &info) != 0) return code;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected --hash LIST of algorithms, found the file \"%s\": "
+              "try --hash all %s", list, list);
+    return SFT_BAD_ARGUMENT;
+}
+
+static sft_code read_digest_options(info_run *run, char **operands, size_t count,
+                                    sft_error *err) {
+    cli *c = run->c;
+    sft_code code = read_hash_list(run, err);
+    bool digests = c->set.hash || c->set.verify || c->set.online;
+    if (!code && !c->set.online && (c->set.save || c->set.dry_run))
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected --online with --%s", c->set.save ? "save" : "dry-run");
+    for (size_t i = 0; !code && digests && i < count; i++)
+        if (strcmp(operands[i], "-") == 0)
+            code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "expected files for --hash, --verify and --online, "
+                             "found standard input");
+    if (code) err->hint = NULL;
+    if (!digests) return code;
+    run->digests.wanted = wanted_digests;
+    run->digests.answer = take_digests;
+    run->digests.ctx = run;
+    if (c->set.online) {
+        run->digests.batch = ask_batch;
+        run->digests.batch_size = CLI_ONLINE_BATCH;
+    }
+    return code;
+}
+
+/* ── The command ── */
+
+static sft_code read_options(info_run *run, sft_error *err) {
+    cli *c = run->c;
+    const char *list = c->set.fields;
+    sft_code code = SFT_OK;
+    if (c->set.csv_safe && c->set.format != CLI_TSV) {
+        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", CLI_CSV_SAFE_ALONE);
+        err->hint = NULL;
+    }
+    if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
+    if (!code && list) code = cli_fields_parse(list, &run->fields, err);
+    for (size_t i = 0; !code && i < c->set.where.count; i++)
+        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    for (size_t i = 0; i < run->fields.count; i++)
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->fields.names[i]);
+    for (size_t i = 0; i < run->where_count; i++)
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
+    return code;
+}
+
+static void total_line(const info_run *run) {
+    char room[CLI_NUMBER_ROOM];
+    cli *c = run->c;
+    bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
+    if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
+    cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
+               cli_size_text(run->bytes, room));
+}
+
+static void check_info(void *ctx, cli_model *model) {
+    info_run *run = ctx;
+    if (run->c->set.workflow_file && run->models > 1) {
+        sft_error err = SFT_ERROR_INIT;
+        if (run->refused) return;
+        run->refused = true;
+        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected one model for --export-workflow, found %zu", run->models);
+        err.hint = NULL;
+        cli_complain(run->c, "info", &err);
+        return;
+    }
+    each_info(run, model);
+}
+
+/* Told after what is wrong with --hash, which may have taken the only PATH. */
+static int no_operand(cli *c) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected PATH..., found 0 operands");
+    err.hint = NULL;
+    return cli_refuse_usage(c, &err);
+}
+
+static int run_info(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    info_run run = { .c = c };
+    if (read_digest_options(&run, operands, count, &err) || read_options(&run, &err)) {
+        cli_complain(c, c->command->name, &err);
+        return CLI_FAILED;
+    }
+    if (count == 0) return no_operand(c);
+    cli_hashing_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
+    bool usable = run.digests.hashing.usable;
+    if (usable && c->set.online)
+        usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
+    if (usable) {
+        cli_results_begin(c);
+        cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
+        if (c->set.dry_run) cli_online_summary(&run.online);
+        else total_line(&run);
+        if (!c->set.dry_run) cli_results_end(c);
+    } else if (!c->set.dry_run) {
+        cli_results_begin(c);
+        cli_results_end(c);
+    }
+    cli_online_close(&run.online);
+    cli_hashing_end(&run.digests.hashing);
+    if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
+    if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
+    return c->status;
+}
+
+#define AT(member) offsetof(cli_settings, member)
+
+static const cli_option info_options[] = {
+    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
+      "also show sources, trust, other candidates, settings, exact numbers, metadata, shards" },
+    { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
+    { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
+      "only these facts, separated by commas: name,trigger_words,rank,training.epoch" },
+    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
+      "only models that match; also FIELD~PART, FIELD<VALUE, FIELD>VALUE" },
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
+    { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
+    { 0, "full", NULL, CLI_FLAG, 1, AT(full), "with --json: metadata values over 4096 bytes too" },
+    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not only eight" },
+    { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
+      "compute these digests in one pass: names as for hash --algo, separated by commas, or all" },
+    { 0, "verify", NULL, CLI_FLAG, 1, AT(verify),
+      "compute the digests that the header and sidecars record, and compare" },
+    { 0, "export-preview", "DIR", CLI_WORD, 0, AT(preview_folder),
+      "write the preview images of the models into a folder" },
+    { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
+      "write the workflow of the model to a file" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite existing files when exporting" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example info_examples[] = {
+    { "safetensors info model.safetensors", "name, kind, base model, trigger words, origin" },
+    { "safetensors info -r ~/models", "one line for every model in a tree" },
+    { "safetensors info -f prompt lora.safetensors", "trigger words, ready to paste" },
+    { "safetensors info -r --where architecture=sdxl --tsv ~/models",
+      "a table of matching models" },
+    { "safetensors info --json model.safetensors", "everything, for programs" },
+    { "safetensors info --verify model.safetensors", "do the recorded digests match?" },
+    { "curl -s URL | safetensors info -", "from a pipe: only the header is read" },
+    { NULL, NULL },
+};
+
+const cli_command cli_info_command = {
+    "info", "PATH...", "describe a model: name, kind, base model, trigger words",
+    "Shows what a model is, whoever made it: name, kind, architecture, base model, trigger "
+    "words, CivitAI ids, training, previews. The facts come from its header, from the names and "
+    "shapes of its tensors and from its sidecars, the small files next to it; each has a source "
+    "and a trust level (-v, --json). Uses the network only with --online and reads no tensor "
+    "data except up to eight alpha scalars, so it is as fast for 100 GB as for 1 MB.\n"
+    "One model gives a label, several give one line each; ! marks conflicting claims. -f selects "
+    "facts: docs/json.md lists them all. The name of a fact stands for its value; lists are "
+    "joined with \" | \".\n"
+    "--hash computes digests of the files. --verify computes those that the header and the "
+    "sidecars record, and compares; sidecars that describe another file are then ignored. A "
+    "digest that is known to be recorded differently (LyCORIS hashes in another order) is shown "
+    "but is not a failure. With --where, only matching models are hashed.\n"
+    "--online asks CivitAI: by SHA-256 (a hundred files per request), by AutoV3 for files it "
+    "does not know, then for their models. The answers are added to the other facts with the "
+    "source online:civitai. Digests are taken from the --cache, else from a sidecar that records "
+    "a matching size; otherwise the file is hashed. With --cache, unknown files are not looked "
+    "up again for a week. With --where, only models that match before are looked up. Nothing but "
+    "digests is sent.\n"
+    "A folder stands for the models in it. An index (model.safetensors.index.json) is one model "
+    "with all its shards; so are shards without an index, and a folder with a model_index.json "
+    "with all its components. - is standard input, of which only the header is read.",
+    info_examples,
+    { info_options, cli_online_options, cli_hashing_options, cli_input_options, cli_json_options,
+      cli_reading_options, cli_common_options },
+    { "every model was read",
+      "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
+      "differs from the recorded one without a known cause",
+      "a model could not be read, or a usage error" },
+    0, SIZE_MAX, run_info,
+};

@@ -1,0 +1,88 @@
+/* merge: several files, or a model in several files, become one. */
+#include "commands/commands.h"
+#include "support/group.h"
+#include "support/output.h"
+#include "support/parts.h"
+
+#include <inttypes.h>
+
+/* By their names; an index says itself what belongs to its model. */
+static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
+    sft_span base, other;
+    uint64_t shard, of, more, count = 0;
+    const char *path = parts->paths[first];
+    if (!cli_shard_of(path, &shard, &of, &base)) return;
+    for (size_t i = 0; i < parts->path_count; i++) {
+        if (!cli_shard_of(parts->paths[i], &shard, &more, &other)) continue;
+        if (more != of || !sft_span_equal(base, other)) continue;
+        if (i < first) return; /* it was told */
+        count++;
+    }
+    if (count >= of) return;
+    cli_text(&c->err, "safetensors: note: ");
+    cli_escaped(&c->err, sft_span_cstr(path));
+    cli_printf(&c->err, ": one of %" PRIu64 " shards by its name, but only %" PRIu64 " %s given\n",
+               of, count, count == 1 ? "is" : "are");
+}
+
+static void tell_all_missing(cli *c, const cli_parts *parts) {
+    size_t at = 0;
+    for (size_t i = 0; i < parts->set_count; i++) {
+        if (!sft_set_index_path(parts->sets[i])) tell_missing(c, parts, at);
+        at += sft_set_shard_count(parts->sets[i]);
+    }
+}
+
+static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *out,
+                             cli_parts *parts, sft_error *err) {
+    const char *input = count == 1 ? operands[0] : NULL;
+    parts->path = NULL;
+    sft_code code = cli_output_begin(out, c, input, CLI_TARGET_NEW, err);
+    if (code) {
+        parts->path = out->blame;
+        return code;
+    }
+    code = cli_parts_open(c, operands, count, parts, err);
+    if (!code) code = cli_output_sources(c, parts, out, err);
+    if (code) return code;
+    parts->path = out->path;
+    cli_parts_tell(c, parts);
+    tell_all_missing(c, parts);
+    code = cli_output_parts(out, c, parts, err);
+    if (code == SFT_TENSOR_DUPLICATE)
+        err->hint = "safetensors select --drop leaves one of them out";
+    return code;
+}
+
+static int run_merge(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_parts parts = { .arena = { .alloc = c->alloc } };
+    cli_output out;
+    cli_results_begin(c);
+    if (merge_models(c, operands, count, &out, &parts, &err)) cli_fail_input(c, parts.path, &err);
+    cli_parts_free(&parts);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_example merge_examples[] = {
+    { "safetensors merge model.safetensors.index.json -o model.safetensors",
+      "the shards of a model, in one file" },
+    { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
+      "the tensors of both" },
+    { NULL, NULL },
+};
+
+const cli_command cli_merge_command = {
+    "merge", "IN... -o OUT", "merge shards or several files into one file",
+    "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
+    "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
+    "of the same name are an error. The metadata of all files is combined; if several files have "
+    "a key, the value of the first is kept, and a note says so.\n"
+    "OUT is written atomically.",
+    merge_examples,
+    { cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    { "OUT was written", NULL,
+      "an input could not be read, OUT could not be written, or a usage error" },
+    1, SIZE_MAX, run_merge,
+};

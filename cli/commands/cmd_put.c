@@ -1,0 +1,135 @@
+/* put: other bytes for one tensor, from standard input. */
+#include "commands/commands.h"
+#include "os/os.h"
+#include "support/edit.h"
+
+#include <string.h>
+
+/* ── Standard input ── */
+
+/* A pipe that a signal ends. */
+typedef struct put_input {
+    sft_source inner;
+} put_input;
+
+static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    const put_input *in = ctx;
+    sft_code code = sft_source_read(&in->inner, offset, into, len, got, err);
+    if (code && os_stop_signal())
+        return sfti_fail_cancelled(err);
+    return code;
+}
+
+static const sft_source_vtable input_source_vtable = {
+    sizeof(sft_source_vtable), read_input, NULL
+};
+
+static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *err) {
+    sft_code code = sft_source_fd(0, &c->alloc, &in->inner, err);
+    if (code) return code;
+    *out = in->inner; /* a file: as any other */
+    if (in->inner.size == SFT_SIZE_UNKNOWN)
+        *out = (sft_source){ in, &input_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
+    return SFT_OK;
+}
+
+/* ── The command ── */
+
+static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *edit,
+                          sft_edit_report *report, sft_error *err) {
+    put_input in = { .inner = { .ctx = NULL } };
+    sft_source source;
+    sft_code code = open_input(c, &in, &source, err);
+    if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
+    if (!code) code = cli_edit_finish(c, path, edit, report, err);
+    if (code == SFT_BUFFER_SIZE) err->hint = "the bytes come from standard input";
+    sft_source_close(&in.inner);
+    return code;
+}
+
+static sft_code put_file(cli *c, const char *path, const char *name, sft_error *err) {
+    sft_edit *edit;
+    sft_edit_report report;
+    sft_code code = cli_edit_open(c, path, &edit, err);
+    if (code) return code;
+    code = put_bytes(c, path, name, edit, &report, err);
+    sft_edit_close(edit);
+    if (code) return code;
+    cli_edit_result result = { .path = path, .report = &report, .same_header = true,
+                               .changed = report.method != SFT_EDIT_NONE };
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+/* The file of a model in several that holds the tensor: *file is in set, which is to be
+ * closed. */
+static sft_code find_file(cli *c, const char *path, const char *name, sft_set **set,
+                          const char **file, sft_error *err) {
+    size_t shard;
+    sft_set_options options = cli_set_options(c);
+    sft_code code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, set, err);
+    if (code) return code;
+    if (!sft_set_find(*set, sft_span_cstr(name), &shard))
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, sft_span_cstr(name),
+                                "expected a tensor of this name, found none");
+    *file = sft_set_shard_path(*set, shard);
+    return SFT_OK;
+}
+
+static int run_put(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set *set = NULL;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *file = operands[0];
+    (void)count;
+    cli_results_begin(c);
+    sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
+    if (!code && sft_is_index_path(file))
+        code = find_file(c, file, operands[1], &set, &file, &err);
+    if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
+    if (!code) code = put_file(c, file, operands[1], &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
+    else if (code) cli_edit_fail(c, file, &err);
+    c->edit_open.beneath = NULL;
+    sft_set_close(set);
+    sfti_arena_free(&arena);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_example put_examples[] = {
+    { "safetensors put model.safetensors bias < bias.bin",
+      "the exact number of bytes of the tensor" },
+    { "safetensors put --safe model.safetensors bias < bias.bin",
+      "readers with the file open keep the old one" },
+    { "safetensors cat --as raw a.safetensors w | safetensors put b.safetensors w",
+      "copy a tensor from one model to another" },
+    { NULL, NULL },
+};
+
+static const cli_option put_options[] = {
+    { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
+      "write a new file and rename it over the old one, even if the bytes would fit in place" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+const cli_command cli_put_command = {
+    "put", "FILE TENSOR", "replace a tensor's bytes from standard input",
+    "Reads exactly as many bytes as the tensor has, as stored: packed, little-endian. Fewer or "
+    "more bytes are an error, and nothing is changed.\n"
+    "Up to 64 MiB are written in place under a journal next to the file, so that after a crash "
+    "\"meta recover\" restores the old bytes or completes the new ones. More than that, and "
+    "anything with --safe, is written to a new file that is renamed over the old one; it shares "
+    "the unchanged bytes if the file system can, and is a copy otherwise. The method used is "
+    "printed. With -o OUT the file stays as it is and a changed copy is written.\n"
+    "For a model with an index, only the file that holds the tensor is written. The header, mode "
+    "and all other bytes are kept.",
+    put_examples,
+    { put_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options, NULL },
+    { "the bytes were replaced", "no tensor has this name",
+      "FILE could not be read or written, or a usage error" },
+    2, 2, run_put,
+};

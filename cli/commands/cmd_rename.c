@@ -1,0 +1,344 @@
+/* rename: other names for tensors. */
+#include "commands/commands.h"
+#include "os/os.h"
+#include "support/edit.h"
+#include "support/words.h"
+
+#include <regex.h>
+#include <string.h>
+
+#define GROUPS 10
+
+/* One --regex: s/PATTERN/REPLACEMENT/ with g or without. */
+typedef struct rule {
+    regex_t regex;
+    bool compiled, everywhere;
+    const char *to;
+} rule;
+
+typedef struct renaming {
+    cli *c;
+    sfti_arena arena;
+    rule *rules;
+    size_t rule_count;
+    sft_pair *maps; /* of --map */
+    bool *used;
+    size_t map_count;
+    sfti_arena scratch; /* of one name */
+    sfti_arena named;
+    sft_pair *names; /* that change, of the model in hand; in `named` */
+    size_t count;
+} renaming;
+
+static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found \"%s\"", expected, found);
+    err->hint = "safetensors help rename";
+    return SFT_BAD_ARGUMENT;
+}
+
+/* ── Rules ── */
+
+static char *rename_copy(sfti_arena *arena, const char *text, size_t len) {
+    char *copy = sfti_arena_take(arena, len + 1);
+    if (!copy) return NULL;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* "\/" inside a rule with slashes is a slash. */
+static const char *rule_part(const char *at, char mark) {
+    while (*at && *at != mark) at += *at == '\\' && at[1] ? 2 : 1;
+    return *at ? at : NULL;
+}
+
+static void drop_escaped_mark(char *text, char mark) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        if (*at == '\\' && at[1] == mark) at++;
+        *to++ = *at;
+    }
+    *to = '\0';
+}
+
+static sft_code parse_rule(renaming *r, const char *text, rule *out, sft_error *err) {
+    static const char form[] = "--regex s/PATTERN/REPLACEMENT/, with g at its end or without";
+    char mark = text[0] == 's' ? text[1] : '\0';
+    const char *middle = mark ? rule_part(text + 2, mark) : NULL;
+    const char *end = middle ? rule_part(middle + 1, mark) : NULL;
+    if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
+    char *pattern = rename_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
+    char *to = rename_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
+    if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
+    drop_escaped_mark(pattern, mark);
+    drop_escaped_mark(to, mark);
+    out->to = to;
+    out->everywhere = end[1] == 'g';
+    int failed = regcomp(&out->regex, pattern, REG_EXTENDED);
+    if (failed == REG_ESPACE) return sfti_fail_memory(err, strlen(text));
+    if (failed) return rename_usage(err, "an extended regular expression", pattern);
+    out->compiled = true;
+    return SFT_OK;
+}
+
+static sft_code parse_map(const char *text, sft_pair *out, sft_error *err) {
+    const char *equals = strchr(text, '=');
+    if (!equals) return rename_usage(err, "--map OLD=NEW", text);
+    out->key = (sft_span){ text, (size_t)(equals - text) };
+    out->value = sft_span_cstr(equals + 1);
+    return SFT_OK;
+}
+
+static sft_code rename_begin(renaming *r, sft_error *err) {
+    const cli_settings *set = &r->c->set;
+    sft_code code = SFT_OK;
+    if (!set->map.count && !set->regex.count && !set->strip_prefix && !set->add_prefix)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected --map, --regex, --strip-prefix or --add-prefix, found none");
+    r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
+    r->maps = sfti_arena_array(&r->arena, set->map.count, sizeof *r->maps);
+    r->used = sfti_arena_array(&r->arena, set->map.count, sizeof *r->used);
+    if (!r->rules || !r->maps || !r->used) return sfti_fail_memory(err, sizeof *r->rules);
+    memset(r->rules, 0, set->regex.count * sizeof *r->rules);
+    memset(r->used, 0, set->map.count * sizeof *r->used);
+    for (; !code && r->rule_count < set->regex.count; r->rule_count++)
+        code = parse_rule(r, set->regex.items[r->rule_count], &r->rules[r->rule_count], err);
+    for (; !code && r->map_count < set->map.count; r->map_count++)
+        code = parse_map(set->map.items[r->map_count], &r->maps[r->map_count], err);
+    return code;
+}
+
+static void rename_end(renaming *r) {
+    for (size_t i = 0; i < r->rule_count; i++)
+        if (r->rules[i].compiled) regfree(&r->rules[i].regex);
+    sfti_arena_free(&r->named);
+    sfti_arena_free(&r->arena);
+}
+
+/* ── One name ── */
+
+/* REPLACEMENT with & and \1 to \9 put in. */
+static bool put_replacement(const rule *rule, const char *name, const regmatch_t *groups,
+                            sft_buffer *out) {
+    for (const char *at = rule->to; *at; at++) {
+        int group = *at == '&' ? 0 : -1;
+        if (*at == '\\' && at[1]) {
+            at++;
+            if (*at >= '0' && *at <= '9') group = *at - '0';
+        }
+        if (group < 0 && !sfti_buffer_put(out, at, 1)) return false;
+        if (group < 0 || groups[group].rm_so < 0) continue;
+        const regmatch_t *g = &groups[group];
+        if (!sfti_buffer_put(out, name + g->rm_so, (size_t)(g->rm_eo - g->rm_so))) return false;
+    }
+    return true;
+}
+
+/* One match replaced, *at behind it; an empty one right behind another is none (as sed has
+ * it), and takes the character it stands before. */
+static bool replace_once(const rule *rule, const char **at, const regmatch_t *groups,
+                         bool *behind, sft_buffer *out) {
+    size_t before = (size_t)groups[0].rm_so, end = (size_t)groups[0].rm_eo;
+    bool empty = end == before, none = empty && before == 0 && *behind;
+    const char *from = *at;
+    if (!sfti_buffer_put(out, from, before)) return false;
+    if (!none && !put_replacement(rule, from, groups, out)) return false;
+    *behind = !empty;
+    *at += end;
+    if (!empty || !**at) return true;
+    if (!sfti_buffer_put(out, *at, 1)) return false;
+    ++*at;
+    return true;
+}
+
+/* *name becomes what the rule makes of it; false when out of memory. */
+static bool apply_rule(renaming *r, const rule *rule, char **name) {
+    regmatch_t groups[GROUPS];
+    sft_buffer out = { NULL, 0, 0, r->c->alloc };
+    const char *at = *name;
+    bool ok = true, any = false, behind = false, more = true;
+    while (ok && more && regexec(&rule->regex, at, GROUPS, groups, any ? REG_NOTBOL : 0) == 0) {
+        more = rule->everywhere && at[groups[0].rm_eo];
+        any = true;
+        ok = replace_once(rule, &at, groups, &behind, &out);
+    }
+    ok = ok && sfti_buffer_put(&out, at, strlen(at));
+    if (ok && any) *name = rename_copy(&r->scratch, out.data ? out.data : "", out.len);
+    sft_buffer_free(&out);
+    return ok && *name;
+}
+
+static bool add_prefix(renaming *r, char **name) {
+    const char *prefix = r->c->set.add_prefix;
+    size_t more = strlen(prefix), len = strlen(*name);
+    char *whole = sfti_arena_take(&r->scratch, more + len + 1);
+    if (!whole) return false;
+    memcpy(whole, prefix, more);
+    memcpy(whole + more, *name, len + 1);
+    *name = whole;
+    return true;
+}
+
+static bool apply_rules(renaming *r, char **name) {
+    const cli_settings *set = &r->c->set;
+    if (set->strip_prefix) {
+        size_t len = strlen(set->strip_prefix);
+        if (strncmp(*name, set->strip_prefix, len) == 0) *name += len;
+    }
+    for (size_t i = 0; i < r->rule_count; i++)
+        if (!apply_rule(r, &r->rules[i], name)) return false;
+    return !set->add_prefix || add_prefix(r, name);
+}
+
+static const sft_pair *mapped(renaming *r, sft_span name) {
+    for (size_t i = 0; i < r->map_count; i++) {
+        if (!sft_span_equal(r->maps[i].key, name)) continue;
+        r->used[i] = true;
+        return &r->maps[i];
+    }
+    return NULL;
+}
+
+/* What --map names goes by it alone; a name with NUL in it goes by --map or not at all. */
+static sft_code new_name(renaming *r, sft_span old, sft_span *out, sft_error *err) {
+    const sft_pair *map = mapped(r, old);
+    const char *match = r->c->set.match;
+    *out = map ? map->value : old;
+    if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
+    if (match && !cli_glob_match(sft_span_cstr(match), old)) return SFT_OK;
+    char *name = rename_copy(&r->scratch, old.data, old.len);
+    bool fine = name && apply_rules(r, &name);
+    sft_span made = sft_span_cstr(fine ? name : "");
+    if (fine && !sft_span_equal(made, old)) {
+        out->data = rename_copy(&r->named, made.data, made.len);
+        out->len = made.len;
+    }
+    sfti_arena_free(&r->scratch);
+    return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
+}
+
+/* All names of a model, which is a set or one file, that change. */
+static sft_code new_names(renaming *r, const sft_set *set, const sft_file *file,
+                          sft_error *err) {
+    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    r->count = 0;
+    r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
+    if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
+    for (size_t i = 0; i < count; i++) {
+        sft_pair *pair = &r->names[r->count];
+        pair->key = (set ? sft_set_tensor(set, i) : sft_file_tensor(file, i))->name;
+        sft_code code = new_name(r, pair->key, &pair->value, err);
+        if (code) return code;
+        r->count += !sft_span_equal(pair->key, pair->value);
+    }
+    for (size_t i = 0; i < r->map_count; i++) {
+        if (r->used[i]) continue;
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps[i].key,
+                                "expected a tensor of this name, found none");
+    }
+    return SFT_OK;
+}
+
+/* ── The command ── */
+
+static void say_names(cli *c, const renaming *r) {
+    if (!c->set.dry_run || cli_is_json(c)) return;
+    for (size_t i = 0; i < r->count; i++) {
+        cli_escaped(&c->out, r->names[i].key);
+        cli_text(&c->out, " -> ");
+        cli_escaped(&c->out, r->names[i].value);
+        cli_text(&c->out, "\n");
+    }
+}
+
+static sft_code rename_file(cli *c, const char *path, renaming *r, sft_error *err) {
+    sft_edit *edit;
+    sft_edit_report report;
+    sft_code code = cli_edit_open(c, path, &edit, err);
+    if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
+    if (!code) say_names(c, r);
+    for (size_t i = 0; !code && i < r->count; i++)
+        code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    sfti_arena_free(&r->named); /* the edit has copies */
+    if (!code) code = cli_edit_finish(c, path, edit, &report, err);
+    sft_edit_close(edit);
+    if (code) return code;
+    cli_edit_result result = { .path = path, .report = &report,
+                               .changed = report.method != SFT_EDIT_NONE };
+    cli_edit_say(c, &result);
+    return SFT_OK;
+}
+
+static sft_code rename_model(cli *c, const char *path, renaming *r, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_set *set = NULL;
+    sft_code code = rename_begin(r, err);
+    if (!code) code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, &set, err);
+    if (!code && !sft_set_index_path(set)) {
+        sft_set_close(set); /* the edit opens the file, too */
+        return rename_file(c, path, r, err);
+    }
+    if (!code) code = new_names(r, set, NULL, err);
+    if (!code) say_names(c, r);
+    if (!code) code = cli_edit_rename_set(c, path, set, r->names, r->count, err);
+    sft_set_close(set);
+    return code;
+}
+
+static int run_rename(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    renaming r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
+                   .named.alloc = c->alloc };
+    const char *path;
+    (void)count;
+    cli_results_begin(c);
+    sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+    if (!code) code = rename_model(c, path, &r, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
+    else if (code) cli_edit_fail(c, path, &err);
+    rename_end(&r);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_option rename_options[] = {
+    { 0, "map", "OLD=NEW", CLI_MANY, 0, offsetof(cli_settings, map),
+      "rename this tensor; may be repeated, also to swap two names" },
+    { 0, "regex", "s/RE/TO/", CLI_MANY, 0, offsetof(cli_settings, regex),
+      "replace matches of an extended regular expression; in TO, & is the match and a "
+      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated" },
+    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
+      "remove this prefix from names that have it" },
+    { 0, "add-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, add_prefix),
+      "prepend this to names" },
+    { 0, "match", "GLOB", CLI_WORD, 0, offsetof(cli_settings, match),
+      "only tensors whose name matches; does not affect --map" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example rename_examples[] = {
+    { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
+      "the names another program expects" },
+    { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
+    { "safetensors rename model.safetensors --regex 's/^layers\\.([0-9]+)/blocks.\\1/' --dry-run",
+      "which names would change" },
+    { NULL, NULL },
+};
+
+const cli_command cli_rename_command = {
+    "rename", "FILE", "rename tensors in place",
+    "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
+    "atomically. A tensor named by --map gets that name; every other name goes through "
+    "--strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
+    "together. If two tensors would get one name, nothing is done.\n"
+    "For a model with an index, the shards whose tensors are renamed are written under new "
+    "names, then the index, then the old shards are removed unless another index in the folder "
+    "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
+    rename_examples,
+    { rename_options, cli_editing_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
+    { "done, also if no name changes", "no tensor has a name given with --map",
+      "the model could not be read or written, two tensors would get one name, or a usage error" },
+    1, 1, run_rename,
+};

@@ -1,0 +1,188 @@
+/* repair: a bad file written anew as a valid one; and what interrupted writers left. */
+#include "commands/commands.h"
+#include "commands/repair.h"
+#include "support/edit.h"
+#include "support/progress.h"
+
+#include <string.h>
+
+/* ── One file ── */
+
+typedef struct repaired {
+    const char *input;
+    const sft_repair *repair;
+} repaired;
+
+static void put_repaired(void *ctx, sfti_json_writer *w) {
+    const repaired *r = ctx;
+    sfti_json_key(w, "fixes");
+    sfti_json_open(w, '[');
+    cli_put_fixes(w, r->input, r->repair);
+    sfti_json_close(w, ']');
+}
+
+static void say_repaired(cli *c, const cli_output *out, const char *input,
+                         const sft_repair *repair) {
+    repaired r = { input, repair };
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_repaired_file(out->path, repair);
+    bool none = sft_repair_count(repair) == 0;
+    if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
+        cli_escaped(&c->out, sft_span_cstr(input));
+        cli_text(&c->out, ": nothing to repair\n");
+    }
+    if (none && out->in_place && !cli_is_json(c)) return;
+    written.input = input;
+    written.output = out->path;
+    written.files = &file;
+    written.file_count = 1;
+    written.more = put_repaired;
+    written.ctx = &r;
+    cli_say_written(c, &written);
+}
+
+static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *repair,
+                               sft_error *err) {
+    cli_progress progress;
+    sft_sink sink;
+    if (c->set.dry_run || (out->in_place && sft_repair_count(repair) == 0)) return SFT_OK;
+    sft_code code = cli_output_sink(out, &sink, err);
+    if (code) return code;
+    sft_job job = cli_progress_begin(&progress, c, out->path);
+    code = sft_repair_write(repair, sink, &job, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
+    sft_repair *repair = NULL;
+    cli_output out;
+    sft_code code = cli_output_begin(&out, c, input, CLI_TARGET_EITHER, err);
+    *path = out.blame;
+    if (code) return code;
+    *path = input;
+    if (out.in_place) code = cli_edit_mend(c, input, err);
+    if (!code) code = sft_repair_open(input, &c->open, &repair, err);
+    if (code) return code;
+    *path = out.path;
+    code = write_repaired(c, &out, repair, err);
+    if (!code) say_repaired(c, &out, input, repair);
+    sft_repair_close(repair);
+    return code;
+}
+
+static bool is_answer(sft_code code) {
+    sft_class cls = sft_code_describe(code)->cls;
+    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
+           code == SFT_HEADER_TOO_LARGE;
+}
+
+/* ── --clean ── */
+
+typedef struct cleaning {
+    cli *c;
+    const char *folder;
+} cleaning;
+
+static bool put_litter(cli *c, const char *name) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    sfti_json_writer w;
+    cli_result_begin(c);
+    sfti_json_write(&w, &sink, 0, &err);
+    cli_result_head(&w, c->set.clean);
+    sfti_json_put_bool(&w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_cstr(&w, "removed", name);
+    sfti_json_close(&w, '}');
+    if (sfti_json_done(&w)) cli_complain(c, name, &err);
+    cli_result_end(c);
+    return !cli_is_over(c);
+}
+
+static bool print_litter(void *ctx, const char *name) {
+    const cleaning *clean = ctx;
+    cli *c = clean->c;
+    size_t len = strlen(clean->folder);
+    if (cli_is_json(c)) return put_litter(c, name);
+    cli_escaped(&c->out, sft_span_cstr(clean->folder));
+    if (len > 0 && clean->folder[len - 1] != '/') cli_text(&c->out, "/");
+    cli_escaped(&c->out, sft_span_cstr(name));
+    cli_text(&c->out, c->set.dry_run ? ": would be removed\n" : ": removed\n");
+    return !cli_is_over(c);
+}
+
+static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
+    cleaning clean = { c, folder };
+    return sft_sweep(folder, c->set.dry_run != 0, print_litter, &clean, NULL, err);
+}
+
+/* ── The command ── */
+
+static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
+    if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
+    if (!c->set.clean && operands == 1) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              c->set.clean ? "expected --clean DIR alone, found more"
+                           : "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
+    err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static int run_repair(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *path = c->set.clean;
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = repair_usage(c, count, &err);
+    if (code) {
+        cli_complain(c, "repair", &err);
+        return CLI_FAILED;
+    }
+    cli_results_begin(c);
+    if (c->set.clean) code = clean_folder(c, c->set.clean, &err);
+    else if (cli_repairs_set(operands[0]))
+        code = cli_repair_set(c, operands[0], &arena, &path, &err);
+    else code = repair_file(c, operands[0], &path, &err);
+    if (code && is_answer(code)) cli_refuse(c, path, &err);
+    else if (code) cli_fail_input(c, path, &err);
+    cli_results_end(c);
+    sfti_arena_free(&arena);
+    return c->status;
+}
+
+static const cli_option repair_options[] = {
+    { 0, "clean", "DIR", CLI_WORD, 0, offsetof(cli_settings, clean),
+      "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
+      "this folder, to which nothing may be writing" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose), "report every finding" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example repair_examples[] = {
+    { "safetensors repair broken.safetensors -o fixed.safetensors",
+      "report what is wrong and write a valid file" },
+    { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
+      "can it be repaired?" },
+    { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
+    { "safetensors repair --clean ~/models", "remove what a crash left" },
+    { NULL, NULL },
+};
+
+const cli_command cli_repair_command = {
+    "repair", "IN -o OUT|--in-place", "rewrite a damaged file as a valid one",
+    "Repairs damage that has only one interpretation: bytes after the last tensor, NULs or no "
+    "padding after the header, bytes that belong to no tensor or to two, names and metadata keys "
+    "given twice (the last counts, as in the official reader), metadata values that are not "
+    "strings, oddly spelled entries, the 2022 layout. Prints a line for each finding and its "
+    "repair. The bytes of the tensors are copied unchanged.\n"
+    "A file that is truncated, whose shapes do not fit its bytes or whose header is not JSON "
+    "cannot be repaired: nothing is written, and the message is that of check.\n"
+    "For a model in several files (an index, or a folder with one), each file is rewritten into "
+    "the folder OUT, new or empty, and the index names every tensor in the shard that has it and "
+    "the right total_size. A folder with all shards of a model and no index gets one.",
+    repair_examples,
+    { repair_options, cli_in_place_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
+    { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
+      "IN could not be read, OUT could not be written, or a usage error" },
+    0, 1, run_repair,
+};

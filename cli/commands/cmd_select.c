@@ -1,0 +1,190 @@
+/* select: a model with fewer tensors. */
+#include "commands/commands.h"
+#include "commands/select.h"
+#include "support/fresh.h"
+#include "support/output.h"
+#include "support/words.h"
+
+#include <string.h>
+
+/* By --keep and --drop, or by names. */
+typedef struct selection {
+    cli *c;
+    char **names; /* that go, or NULL */
+    size_t name_count;
+} selection;
+
+static bool matches_any(const cli_words *globs, sft_span name) {
+    for (size_t i = 0; i < globs->count; i++) {
+        if (cli_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
+    }
+    return false;
+}
+
+static bool is_named(const selection *s, sft_span name) {
+    for (size_t i = 0; i < s->name_count; i++)
+        if (sft_span_equal(sft_span_cstr(s->names[i]), name)) return true;
+    return false;
+}
+
+static bool is_selected(const selection *s, sft_span name) {
+    const cli *c = s->c;
+    if (s->names) return !is_named(s, name);
+    if (c->set.keep.count > 0 && !matches_any(&c->set.keep, name)) return false;
+    return !matches_any(&c->set.drop, name);
+}
+
+static sft_code check_named(const selection *s, const cli_parts *parts, sft_error *err) {
+    size_t shard;
+    for (size_t i = 0; i < s->name_count; i++) {
+        sft_span name = sft_span_cstr(s->names[i]);
+        if (sft_set_find(parts->sets[0], name, &shard)) continue;
+        sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                         "expected a tensor of this name, found none");
+        err->hint = "safetensors ls shows the names";
+        return SFT_TENSOR_NOT_FOUND;
+    }
+    return SFT_OK;
+}
+
+/* What is left, in place. */
+static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *err) {
+    size_t kept = 0;
+    sft_code code = check_named(s, parts, err);
+    if (code) return code;
+    for (size_t i = 0; i < parts->count; i++) {
+        if (!is_selected(s, parts->parts[i].spec.name)) continue;
+        parts->shard[kept] = parts->shard[i];
+        parts->file[kept] = parts->file[i];
+        parts->parts[kept++] = parts->parts[i];
+    }
+    size_t all = parts->count;
+    parts->count = kept;
+    if (kept > 0) return SFT_OK;
+    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+              "expected tensors to be left of %zu, found none", all);
+    err->hint = "safetensors ls shows the names";
+    return SFT_TENSOR_NOT_FOUND;
+}
+
+/* ── A model in several files stays one ── */
+
+/* Shards without tensors are gone; the others count from 0. Returns how many. */
+static uint32_t renumber(cli_parts *parts, uint32_t *fresh, size_t shards) {
+    uint32_t used = 0;
+    for (size_t i = 0; i < shards; i++) fresh[i] = UINT32_MAX;
+    for (size_t i = 0; i < parts->count; i++) fresh[parts->shard[i]] = 0;
+    for (size_t i = 0; i < shards; i++) {
+        if (fresh[i] == 0) fresh[i] = used++;
+    }
+    for (size_t i = 0; i < parts->count; i++) parts->shard[i] = fresh[parts->shard[i]];
+    return used;
+}
+
+static sft_code select_set(cli *c, cli_parts *parts, sft_error *err) {
+    size_t shards = sft_set_shard_count(parts->sets[0]);
+    uint32_t *fresh = sfti_arena_array(&parts->arena, shards, sizeof *fresh);
+    if (!fresh) return sfti_fail_memory(err, shards * sizeof *fresh);
+    return cli_output_set(c, parts, renumber(parts, fresh, shards), err);
+}
+
+/* The shards that have lost some are written anew. */
+static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
+    const sft_set *set = parts->sets[0];
+    size_t shards = sft_set_shard_count(set);
+    size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
+    bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
+    if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
+    for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
+    for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
+    for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
+    cli_rewriting how = CLI_REWRITING_INIT;
+    how.touched = touched;
+    return cli_rewrite_set(c, parts, &how, err);
+}
+
+/* ── The command ── */
+
+static sft_code select_file(cli *c, const char *input, cli_target target, cli_parts *parts,
+                            sft_error *err) {
+    cli_output out;
+    sft_code code = cli_output_begin(&out, c, input, target, err);
+    if (!code) code = cli_output_sources(c, parts, &out, err);
+    if (code) return code;
+    return cli_output_parts(&out, c, parts, err);
+}
+
+static sft_code select_model(const selection *s, char **operands, cli_parts *parts,
+                             sft_error *err) {
+    cli *c = s->c;
+    bool here = !c->set.output && (s->names || c->set.in_place);
+    sft_code code = cli_output_agrees(c, err);
+    if (!code) code = cli_parts_open_one(c, operands, here, parts, err);
+    const char *input = parts->path; /* the model, not its folder */
+    if (!code) code = select_parts(s, parts, err);
+    if (code) return code;
+    bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    if (several && here) return select_in_place(c, parts, err);
+    parts->path = c->set.output ? c->set.output : input;
+    if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
+    cli_parts_tell(c, parts);
+    return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
+}
+
+static int run_selection(const selection *s, char **operands) {
+    cli *c = s->c;
+    sft_error err = SFT_ERROR_INIT;
+    cli_parts parts = { .arena = { .alloc = c->alloc }, .path = operands[0] };
+    cli_results_begin(c);
+    sft_code code = select_model(s, operands, &parts, &err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
+    else if (code) cli_fail_input(c, parts.path, &err);
+    cli_parts_free(&parts);
+    cli_results_end(c);
+    return c->status;
+}
+
+static int run_select(cli *c, char **operands, size_t count) {
+    selection s = { .c = c };
+    (void)count;
+    return run_selection(&s, operands);
+}
+
+int cli_select_without(cli *c, char **operands, size_t count) {
+    selection s = { c, operands + 1, count - 1 };
+    return run_selection(&s, operands);
+}
+
+static const cli_option select_options[] = {
+    { 'k', "keep", "GLOB", CLI_MANY, 0, offsetof(cli_settings, keep),
+      "only tensors whose name matches; may be repeated" },
+    { 'd', "drop", "GLOB", CLI_MANY, 0, offsetof(cli_settings, drop),
+      "no tensors whose name matches; may be repeated" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example select_examples[] = {
+    { "safetensors select model.safetensors -o text.safetensors --keep 'text_model.*'",
+      "only the text encoder" },
+    { "safetensors select model.safetensors --in-place --drop 'vae.*'", "remove the VAE" },
+    { "safetensors select model.safetensors -o lean.safetensors --drop '*.ema' --drop '*_ema'",
+      "without weights that only training needs" },
+    { NULL, NULL },
+};
+
+const cli_command cli_select_command = {
+    "select", "IN -o OUT|--in-place", "keep or drop some of the tensors of a model",
+    "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
+    "--drop. In a GLOB, * stands for any bytes, ? for one character, [a-z] for a set. Bytes and "
+    "metadata are kept.\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise "
+    "OUT is a new or empty folder for its shards and their index. With --in-place, the shards "
+    "that lose tensors are written under new names, then the index, then the old shards are "
+    "removed unless another index in the folder names them.",
+    select_examples,
+    { select_options, cli_in_place_options, cli_writing_options, cli_json_options,
+      cli_reading_options, cli_common_options, NULL },
+    { "OUT was written", "no tensor is left; nothing was written",
+      "IN could not be read, OUT could not be written, or a usage error" },
+    1, 1, run_select,
+};

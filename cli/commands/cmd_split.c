@@ -1,0 +1,98 @@
+/* split: one model becomes several files and their index. */
+#include "commands/commands.h"
+#include "support/output.h"
+#include "support/parts.h"
+
+#define SPLIT_SIZE "5GB" /* as transformers */
+
+static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards, sft_error *err) {
+    const char *found = NULL;
+    *max_bytes = 0;
+    *shards = 0;
+    if (!c->set.output) found = "expected -o DIR, found none";
+    if (c->set.max_size && c->set.count) found = "expected --max-size or --count, found both";
+    if (found) {
+        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
+        err->hint = NULL;
+        return SFT_BAD_ARGUMENT;
+    }
+    if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);
+    return cli_parse_size(c->set.max_size ? c->set.max_size : SPLIT_SIZE, max_bytes, err);
+}
+
+static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
+    uint64_t max_bytes;
+    uint32_t shards;
+    parts->path = NULL;
+    sft_code code = split_usage(c, &max_bytes, &shards, err);
+    if (code) return code;
+    code = cli_parts_open_one(c, operands, false, parts, err);
+    if (code) return code;
+    code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);
+    if (code) return code;
+    parts->path = c->set.output;
+    cli_parts_tell(c, parts);
+    return cli_output_set(c, parts, shards, err);
+}
+
+static int run_split(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_parts parts = { .arena = { .alloc = c->alloc } };
+    (void)count;
+    cli_results_begin(c);
+    if (split_model(c, operands, &parts, &err)) cli_fail_input(c, parts.path, &err);
+    cli_parts_free(&parts);
+    cli_results_end(c);
+    return c->status;
+}
+
+static const cli_option split_options[] = {
+    { 0, "max-size", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_size),
+      "maximum bytes of tensors in a shard: 5GB (the default), 500MiB; a larger tensor gets a "
+      "shard of its own" },
+    { 0, "count", "N", CLI_WORD, 0, offsetof(cli_settings, count),
+      "write this many shards of about equal size instead" },
+    { 0, "name", "STEM", CLI_WORD, 0, offsetof(cli_settings, stem),
+      "how the file names begin (default: model)" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_option split_writing[] = {
+    { 'o', "output", "DIR", CLI_WORD, 0, offsetof(cli_settings, output),
+      "the folder for shards and index, new or empty" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
+      "print what would be done; write nothing" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
+      "do not fsync; a power failure may then lose the result" },
+    { 0, "keep-mtime", NULL, CLI_FLAG, 1, offsetof(cli_settings, keep_mtime),
+      "give each file the modification time of the file its tensors come from" },
+    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, offsetof(cli_settings, in_place_unsafe),
+      "for file systems that cannot rename (mounted object stores): write each file under its "
+      "final name; a crash may leave a partial one" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+static const cli_example split_examples[] = {
+    { "safetensors split model.safetensors -o model", "shards of at most 5 GB" },
+    { "safetensors split model.safetensors -o model --count 4", "four shards" },
+    { "safetensors split model.safetensors -o model --max-size 500MB --dry-run",
+      "which files would be written?" },
+    { NULL, NULL },
+};
+
+const cli_command cli_split_command = {
+    "split", "IN -o DIR", "split a model into shards with an index",
+    "Writes shards and their index into DIR, with the names that transformers uses: "
+    "model-00001-of-00003.safetensors and model.safetensors.index.json. Tensors are taken in "
+    "natural order of their names (layer 2 before layer 10), are never split, and keep every "
+    "byte; each shard has the metadata of the model. If one shard is enough, it is "
+    "model.safetensors without an index. IN may itself be an index.\n"
+    "DIR must be new or empty. The index is written last: if it exists, all shards do. After a "
+    "failure or an interruption nothing is left.",
+    split_examples,
+    { split_options, split_writing, cli_json_options, cli_reading_options, cli_common_options,
+      NULL },
+    { "shards and index were written", NULL,
+      "IN could not be read, DIR could not be written, or a usage error" },
+    1, 1, run_split,
+};

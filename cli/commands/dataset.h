@@ -1,0 +1,15 @@
+/* What the verbs of `dataset` say to people, from the results of the library. */
+#ifndef CLI_DATASET_H
+#define CLI_DATASET_H
+
+#include "safetensors_dataset.h"
+#include "support/cli.h"
+
+void dataset_print_info(cli *c, const char *path, const sft_node *result);
+void dataset_print_verify(cli *c, const char *path, const sft_node *result);
+void dataset_print_gc(cli *c, const char *path, const sft_node *result);
+void dataset_print_compact(cli *c, const char *path, const sft_node *result);
+/* The tensors of one shard that --match takes, a line each. */
+void dataset_print_shard(cli *c, const char *name, const sft_file *file);
+
+#endif

@@ -1,0 +1,263 @@
+#include "commands/hash_sums.h"
+
+#include "base/checked.h"
+#include "base/utf8.h"
+#include "support/files.h"
+#include "support/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SUMS_MOST ((uint64_t)256 << 20)
+
+/* ── Writing ── */
+
+static bool needs_escapes(const char *path) {
+    char room[512];
+    size_t len = strlen(path), used;
+    for (size_t at = 0; at < len; at += used) {
+        size_t put = sfti_escape(path + at, len - at, room, sizeof room, &used);
+        if (put != used || memcmp(room, path + at, used) != 0) return true;
+        if (used == 0) break;
+    }
+    return false;
+}
+
+void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex, bool named) {
+    if (needs_escapes(path)) cli_text(&c->out, "\\");
+    if (named) {
+        cli_printf(&c->out, "%s (", sft_hash_name(algo));
+        cli_escaped(&c->out, sft_span_cstr(path));
+        cli_printf(&c->out, ") = %s\n", hex);
+    } else {
+        cli_printf(&c->out, "%s  ", hex);
+        cli_escaped(&c->out, sft_span_cstr(path));
+        cli_text(&c->out, "\n");
+    }
+}
+
+/* ── Reading ── */
+
+static int sum_hex_value(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Digits from *at on, at most `most`; how many, and what they say. */
+static size_t sum_hex(sft_span text, size_t at, size_t most, uint32_t *value) {
+    size_t n = 0;
+    for (*value = 0; n < most && at + n < text.len; n++) {
+        int digit = sum_hex_value(text.data[at + n]);
+        if (digit < 0) break;
+        *value = *value << 4 | (uint32_t)digit;
+    }
+    return n;
+}
+
+/* \\, \n, \r, \t, \xHH or \u{H...} at text[at]; the length of the escape, 0 if it is none. */
+static size_t unescape(sft_span text, size_t at, char *out, size_t *put) {
+    static const char letters[] = "\\nrt", meant[] = "\\\n\r\t";
+    char kind = at + 1 < text.len ? text.data[at + 1] : '\0';
+    const char *letter = kind ? strchr(letters, kind) : NULL;
+    uint32_t value;
+    *put = 1;
+    if (letter) {
+        *out = meant[letter - letters];
+        return 2;
+    }
+    if (kind == 'x' && sum_hex(text, at + 2, 2, &value) == 2) {
+        *out = (char)value;
+        return 4;
+    }
+    if (kind != 'u' || at + 2 >= text.len || text.data[at + 2] != '{') return 0;
+    size_t digits = sum_hex(text, at + 3, 6, &value);
+    bool ends = at + 3 + digits < text.len && text.data[at + 3 + digits] == '}';
+    if (digits == 0 || !ends || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return 0;
+    *put = sfti_utf8_encode(value, out);
+    return digits + 4;
+}
+
+/* The path with a NUL into copy[text.len + 1]; false when an escape is none, or it can be no
+ * path. */
+static bool path_copy(char *copy, sft_span text, bool escaped) {
+    size_t len = 0;
+    for (size_t at = 0; at < text.len;) {
+        size_t put = 1, used = 1;
+        if (escaped && text.data[at] == '\\') used = unescape(text, at, copy + len, &put);
+        else copy[len] = text.data[at];
+        if (used == 0) return false;
+        at += used;
+        len += put;
+    }
+    copy[len] = '\0';
+    return strlen(copy) == len && len > 0;
+}
+
+typedef struct sum_line {
+    sft_span hex, path;
+    unsigned algo;
+    bool escaped;
+} sum_line;
+
+static bool is_sum(sft_span hex, size_t digits) {
+    uint32_t value;
+    for (size_t at = 0; at < hex.len; at++)
+        if (sum_hex(hex, at, 1, &value) != 1) return false;
+    return hex.len == digits;
+}
+
+static unsigned algo_of_digits(size_t digits) {
+    return digits == 64 ? SFT_HASH_SHA256 : digits == 12 ? SFT_HASH_AUTOV3
+           : digits == 10 ? SFT_HASH_AUTOV2 : SFT_HASH_COUNT;
+}
+
+/* "HEX  PATH", or "HEX *PATH" */
+static bool parse_plain(sft_span text, unsigned algo, sum_line *out) {
+    const char *space = memchr(text.data, ' ', text.len);
+    size_t digits = space ? (size_t)(space - text.data) : 0;
+    if (digits == 0 || digits + 2 >= text.len) return false;
+    if (text.data[digits + 1] != ' ' && text.data[digits + 1] != '*') return false;
+    out->hex = (sft_span){ text.data, digits };
+    out->path = (sft_span){ text.data + digits + 2, text.len - digits - 2 };
+    out->algo = algo < SFT_HASH_COUNT ? algo : algo_of_digits(digits);
+    return is_sum(out->hex, sft_hash_digits((sft_hash_algo)out->algo));
+}
+
+/* "ALGO (PATH) = HEX"; the path may hold what looks alike. */
+static bool parse_named(sft_span text, sum_line *out) {
+    const char *open = memchr(text.data, ' ', text.len);
+    size_t name = open ? (size_t)(open - text.data) : 0, end = text.len;
+    while (end > 0 && sum_hex_value(text.data[end - 1]) >= 0) end--;
+    if (name == 0 || end < name + 6 || text.data[name + 1] != '(') return false;
+    if (memcmp(text.data + end - 4, ") = ", 4) != 0) return false;
+    out->hex = (sft_span){ text.data + end, text.len - end };
+    out->path = (sft_span){ text.data + name + 2, end - 4 - (name + 2) };
+    out->algo = cli_algo_named((sft_span){ text.data, name });
+    return is_sum(out->hex, sft_hash_digits((sft_hash_algo)out->algo));
+}
+
+static bool parse_sum(sft_span text, unsigned algo, sum_line *out) {
+    if (text.len > 0 && text.data[text.len - 1] == '\r') text.len--;
+    out->escaped = text.len > 0 && text.data[0] == '\\';
+    if (out->escaped) {
+        text.data++;
+        text.len--;
+    }
+    bool found = text.len > 0 && (parse_named(text, out) || parse_plain(text, algo, out));
+    return found && out->algo < SFT_HASH_COUNT;
+}
+
+/* ── All lines ── */
+
+static void add_sum(cli_sums *sums, const sum_line *line, const char *path) {
+    cli_sums_of *last = sums->path_count ? &sums->paths[sums->path_count - 1] : NULL;
+    if (!last || strcmp(last->ask.path, path) != 0) {
+        last = &sums->paths[sums->path_count++];
+        *last = (cli_sums_of){ { path, 0 }, sums->claim_count, 0 };
+    }
+    last->ask.algos |= SFT_HASH_BIT(line->algo);
+    last->count++;
+    sums->claims[sums->claim_count++] =
+        (sft_hash_claim){ (sft_hash_algo)line->algo, line->hex };
+}
+
+static void add_bad(cli_sums *sums, sft_span line, size_t number) {
+    if (sums->bad_count == 0) sums->bad = line;
+    if (sums->bad_count < CLI_SUMS_TOLD) sums->bad_lines[sums->bad_count] = number;
+    sums->bad_count++;
+}
+
+/* False only when memory runs out. */
+static bool read_line(cli_sums *sums, sft_span line, size_t number, unsigned algo) {
+    sum_line found;
+    bool is_blank = line.len == 0 || (line.len == 1 && line.data[0] == '\r');
+    if (is_blank || line.data[0] == '#') return true;
+    sums->line_count++;
+    if (!parse_sum(line, algo, &found)) {
+        add_bad(sums, line, number);
+        return true;
+    }
+    char *path = sfti_arena_take(&sums->arena, found.path.len + 1);
+    if (!path) return false;
+    if (path_copy(path, found.path, found.escaped)) add_sum(sums, &found, path);
+    else add_bad(sums, line, number);
+    return true;
+}
+
+/* "3, 7, ...": numbers of the first bad lines, into room. */
+static void list_bad(const cli_sums *sums, char room[CLI_SUMS_TOLD * 24]) {
+    size_t told = sums->bad_count < CLI_SUMS_TOLD ? sums->bad_count : CLI_SUMS_TOLD, len = 0;
+    for (size_t i = 0; i < told; i++)
+        len += (size_t)snprintf(room + len, 24, "%s%zu", i ? ", " : "", sums->bad_lines[i]);
+    if (told < sums->bad_count) (void)snprintf(room + len, 8, ", ...");
+}
+
+static bool begins_with_hex(sft_span line) {
+    uint32_t value;
+    size_t digits = 0;
+    while (sum_hex(line, digits, 1, &value) == 1) digits++;
+    return digits >= 6 && digits < line.len && line.data[digits] == ' ';
+}
+
+sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
+    char numbers[CLI_SUMS_TOLD * 24 + 8];
+    list_bad(sums, numbers);
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
+              "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
+              sums->bad_count == 1 ? "" : "s", numbers,
+              sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
+    bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
+    if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static size_t line_length(sft_span text, size_t at) {
+    const char *end = memchr(text.data + at, '\n', text.len - at);
+    return end ? (size_t)(end - text.data) - at : text.len - at;
+}
+
+static size_t count_lines(sft_span text) {
+    size_t count = 0;
+    for (size_t at = 0; at < text.len; at += line_length(text, at) + 1) count++;
+    return count;
+}
+
+static sft_span without_mark(sft_span text) {
+    if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
+    return (sft_span){ text.data + 3, text.len - 3 };
+}
+
+static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_error *err) {
+    size_t lines = count_lines(text), number = 0;
+    sums->claims = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->claims);
+    sums->paths = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->paths);
+    if (!sums->claims || !sums->paths) return sfti_fail_memory(err, lines);
+    sums->is_algo_known = algo != SFT_HASH_COUNT;
+    for (size_t at = 0; at < text.len;) {
+        sft_span line = { text.data + at, line_length(text, at) };
+        at += line.len + 1;
+        if (!read_line(sums, line, ++number, algo)) return sfti_fail_memory(err, line.len);
+    }
+    if (sums->claim_count > 0) return SFT_OK;
+    if (sums->bad_count > 0) return cli_sums_bad(sums, err);
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {
+    memset(out, 0, sizeof *out);
+    out->arena.alloc = c->alloc;
+    sft_code code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
+    if (code) return code;
+    sft_span text = { out->text.data ? out->text.data : "", out->text.len };
+    return read_sums(out, without_mark(text), algo, err);
+}
+
+void cli_sums_free(cli_sums *sums) {
+    sft_buffer_free(&sums->text);
+    sfti_arena_free(&sums->arena);
+}

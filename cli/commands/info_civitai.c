@@ -1,0 +1,354 @@
+#include "commands/info_civitai.h"
+
+#include "os/os.h"
+#include "support/raw.h"
+#include "support/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_MOST ((uint64_t)64 << 20)
+#define VERSION_MOST ((uint64_t)16 << 20) /* one file's */
+#define PICTURE_MOST ((uint64_t)32 << 20)
+#define FAILURES_MOST 3
+#define SECONDS_MOST 86400
+
+/* ── Options ── */
+
+static bool tell_usage(cli *c, sft_error *err) {
+    err->hint = NULL;
+    cli_complain(c, NULL, err);
+    return false;
+}
+
+/* text NULL: what stands in *out. */
+static bool number_option(cli *c, const char *option, const char *text, uint64_t least,
+                          uint64_t most, uint64_t *out) {
+    sft_error err = SFT_ERROR_INIT;
+    if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"", least,
+              most, option, text);
+    return tell_usage(c, &err);
+}
+
+static bool site_url(cli_civitai *site) {
+    const char *url = site->c->set.civitai_url ? site->c->set.civitai_url : CLI_CIVITAI_URL;
+    sft_error err = SFT_ERROR_INIT;
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/') len--;
+    bool fits = cli_url_is_http(url) && len < CLI_URL_ROOM / 2 && !strpbrk(url, "?#");
+    if (!fits) {
+        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                  "expected an http or https URL without a user for --civitai-url, found \"%s\"",
+                  url);
+        return tell_usage(site->c, &err);
+    }
+    char *copy = sfti_take(&site->c->alloc, CLI_URL_ROOM);
+    if (!copy) {
+        sfti_fail_memory(&err, CLI_URL_ROOM);
+        return tell_usage(site->c, &err);
+    }
+    memcpy(copy, url, len);
+    copy[len] = 0;
+    site->url = copy;
+    return true;
+}
+
+bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
+    uint64_t connect = 10, total = 60, retries = 3;
+    sft_error err = SFT_ERROR_INIT;
+    memset(site, 0, sizeof *site);
+    site->c = c;
+    site->arena.alloc = c->alloc;
+    if (!number_option(c, "connect-timeout", c->set.connect_timeout, 1, SECONDS_MOST, &connect)
+        || !number_option(c, "timeout", c->set.timeout, 1, SECONDS_MOST, &total)
+        || !number_option(c, "retries", c->set.retries, 0, 10, &retries) || !site_url(site))
+        return false;
+    site->manners = (cli_http_manners){ c->set.proxy, connect * 1000, total * 1000,
+                                        (unsigned)retries, 0 };
+    if (only_count || cli_http_open(&c->alloc, &site->http, &err) == SFT_OK) return true;
+    cli_complain(c, NULL, &err);
+    return false;
+}
+
+void cli_civitai_forget(cli_civitai *site) {
+    sft_allocator alloc = site->arena.alloc;
+    sfti_arena_free(&site->arena);
+    site->arena = (sfti_arena){ .alloc = alloc };
+}
+
+void cli_civitai_close(cli_civitai *site) {
+    cli_civitai_forget(site);
+    if (site->http.close) site->http.close(site->http.ctx);
+    sfti_release(&site->c->alloc, (char *)site->url, CLI_URL_ROOM);
+}
+
+/* ── Requests ── */
+
+static void tell_failure(cli_civitai *site, const char *url, long status, sft_error *err) {
+    site->failures++;
+    if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
+    if (err->code == SFT_CANCELLED) return;
+    err->hint = site->is_over ? "nothing more is asked online" : NULL;
+    if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
+    cli_complain(site->c, url, err);
+}
+
+/* False, after a complaint, without an answer. */
+static bool exchange(cli_civitai *site, const cli_http_request *request,
+                     cli_http_reply *reply) {
+    sft_error err = SFT_ERROR_INIT;
+    if (site->is_over || os_stop_signal()) return false;
+    reply->status = 0;
+    if (cli_http_fetch(&site->http, &site->manners, request, reply, &err) == SFT_OK) return true;
+    tell_failure(site, request->url, reply->status, &err);
+    return false;
+}
+
+/* A copy of the answer if it begins with that bracket and is JSON; *text is empty where the
+ * server knows nothing of it (404). False, after a complaint, without an answer. */
+static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bracket,
+                     uint64_t most, sft_span *text) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_http_request request = { .url = url, .body = body, .accept = "application/json",
+                                 .most = most };
+    cli_http_reply reply = { .body = { .alloc = site->c->alloc } };
+    bool done = exchange(site, &request, &reply);
+    *text = (sft_span){ "", 0 };
+    sft_span found = { reply.body.data, reply.body.len };
+    while (found.len > 0 && strchr(" \t\r\n", *found.data) && *found.data) {
+        found.data++;
+        found.len--;
+    }
+    if (done && reply.status != 404) {
+        char *copy = NULL;
+        done = found.len > 0 && *found.data == bracket && cli_raw_check(found);
+        if (!done)
+            sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
+                      "expected a JSON answer that begins with %c, found something else",
+                      bracket);
+        else if (!(copy = sfti_arena_take(&site->arena, found.len + 1)))
+            done = false, sfti_fail_memory(&err, found.len);
+        if (done) {
+            memcpy(copy, found.data, found.len);
+            *text = (sft_span){ copy, found.len };
+        } else {
+            tell_failure(site, url, reply.status, &err);
+        }
+    }
+    if (done) site->failures = 0;
+    sft_buffer_free(&reply.body);
+    return done;
+}
+
+/* ── By hash ── */
+
+static bool is_hex(sft_span text) {
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
+    }
+    return text.len > 0;
+}
+
+/* Hashes go out in capitals, as the server keeps them. */
+static char *put_hash(char *at, sft_span hash) {
+    for (size_t i = 0; i < hash.len; i++)
+        *at++ = hash.data[i] >= 'a' ? (char)(hash.data[i] - 'a' + 'A') : hash.data[i];
+    return at;
+}
+
+static void take_version(cli_ask *ask, sft_span version) {
+    uint64_t id;
+    if (version.len > VERSION_MOST || !cli_raw_uint(version, "id", &id) || id == 0) return;
+    ask->state = CLI_ASK_KNOWN;
+    ask->version = version;
+    ask->model_id = 0;
+    (void)cli_raw_uint(version, "modelId", &ask->model_id);
+}
+
+/* Give a version to the files one of whose SHA-256 it has. */
+static void hand_out(sft_span version, cli_ask *const *asks, size_t count) {
+    sft_span files, hashes, sha256;
+    cli_raw file;
+    if (!cli_raw_member(version, "files", &files)) return;
+    for (cli_raw_begin(&file, files); cli_raw_next(&file);) {
+        if (!cli_raw_member(file.value, "hashes", &hashes)
+            || !cli_raw_string(hashes, "SHA256", &sha256))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (asks[i]->state != CLI_ASK_KNOWN && sha256.len > 0
+                && cli_same_letters(asks[i]->sha256, sha256))
+                take_version(asks[i], version);
+    }
+}
+
+static size_t hashes_body(cli_ask *const *asks, size_t count, char *body) {
+    char *at = body;
+    for (size_t i = 0; i < count; i++) {
+        bool before = false;
+        for (size_t j = 0; j < i && !before; j++)
+            before = sft_span_equal(asks[j]->sha256, asks[i]->sha256);
+        if (before) continue;
+        *at = at == body ? '[' : ',';
+        *++at = '"';
+        at++;
+        at = put_hash(at, asks[i]->sha256);
+        *at++ = '"';
+    }
+    *at++ = ']';
+    return (size_t)(at - body);
+}
+
+static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
+    char url[CLI_URL_ROOM], body[CLI_CIVITAI_HASHES * 68 + 2];
+    sft_span text;
+    cli_raw version;
+    snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash", site->url);
+    size_t len = hashes_body(asks, count, body);
+    if (!ask_json(site, url, (sft_span){ body, len }, '[', ANSWER_MOST, &text)) return;
+    for (size_t i = 0; i < count; i++) asks[i]->state = CLI_ASK_UNKNOWN;
+    if (text.len == 0) return;
+    for (cli_raw_begin(&version, text); cli_raw_next(&version);)
+        hand_out(version.value, asks, count);
+}
+
+void cli_civitai_by_sha256(cli_civitai *site, cli_ask *asks, size_t count) {
+    cli_ask *batch[CLI_CIVITAI_HASHES];
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = asks[i].state == CLI_ASK_OPEN && asks[i].sha256.len == 64
+                   && is_hex(asks[i].sha256);
+        if (wanted) batch[n++] = &asks[i];
+        if (n == 0 || (n < CLI_CIVITAI_HASHES && i + 1 < count)) continue;
+        ask_hashes(site, batch, n);
+        n = 0;
+    }
+}
+
+void cli_civitai_by_hash(cli_civitai *site, cli_ask *ask, sft_span hash) {
+    char url[CLI_URL_ROOM], hex[80];
+    sft_span text;
+    if (hash.len >= sizeof hex || !is_hex(hash)) return;
+    *put_hash(hex, hash) = 0;
+    snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash/%s", site->url, hex);
+    ask->state = CLI_ASK_OPEN;
+    if (!ask_json(site, url, (sft_span){ NULL, 0 }, '{', VERSION_MOST, &text)) return;
+    if (text.len == 0) ask->state = CLI_ASK_UNKNOWN;
+    else take_version(ask, text);
+}
+
+/* ── What the model says ── */
+
+static const char *const model_keys[] = {
+    "name", "type", "nsfw", "poi", "description", "tags", "allowNoCredit",
+    "allowCommercialUse", "allowDerivatives", "allowDifferentLicense",
+};
+
+static void write_model(sfti_json_writer *w, sft_span own, sft_span model) {
+    cli_raw member;
+    sft_span value;
+    sfti_json_open(w, '{');
+    for (cli_raw_begin(&member, own); own.len > 0 && cli_raw_next(&member);)
+        cli_raw_write(w, member.key, member.value);
+    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++)
+        if (!cli_raw_member(own, model_keys[i], &value)
+            && cli_raw_member(model, model_keys[i], &value))
+            cli_raw_write(w, sft_span_cstr(model_keys[i]), value);
+    sfti_json_close(w, '}');
+}
+
+/* The version with the model's words in its "model", and its "creator". */
+static void write_answer(sfti_json_writer *w, sft_span version, sft_span model) {
+    sft_span own = { "", 0 }, key = { "model", 5 }, value;
+    cli_raw member;
+    bool is_object = cli_raw_member(version, "model", &own) && *own.data == '{';
+    if (!is_object) own.len = 0;
+    sfti_json_open(w, '{');
+    for (cli_raw_begin(&member, version); cli_raw_next(&member);)
+        if (!sft_span_equal(member.key, key)) cli_raw_write(w, member.key, member.value);
+    sfti_json_key(w, "model");
+    write_model(w, own, model);
+    if (!cli_raw_member(version, "creator", &value) && cli_raw_member(model, "creator", &value))
+        cli_raw_write(w, sft_span_cstr("creator"), value);
+    sfti_json_close(w, '}');
+}
+
+static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
+    sft_buffer text = { .alloc = site->c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sfti_json_writer w;
+    sfti_json_write(&w, &sink, 0, NULL);
+    write_answer(&w, ask->version, model);
+    sft_code code = sfti_json_done(&w);
+    bool fits = code == SFT_OK && text.len <= VERSION_MOST;
+    char *copy = fits ? sfti_arena_take(&site->arena, text.len + 1) : NULL;
+    if (copy) {
+        memcpy(copy, text.data, text.len);
+        ask->answer = (sft_span){ copy, text.len };
+    }
+    sft_buffer_free(&text);
+}
+
+/* ── Models ── */
+
+static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli_ask *asks,
+                       size_t ask_count) {
+    char url[CLI_URL_ROOM];
+    sft_span text, items = { "", 0 };
+    cli_raw item;
+    size_t len = (size_t)snprintf(url, sizeof url, "%s/api/v1/models?nsfw=true&limit=100&ids=",
+                                  site->url);
+    for (size_t i = 0; i < count; i++)
+        len += (size_t)snprintf(url + len, sizeof url - len, "%s%llu", i ? "," : "",
+                                (unsigned long long)ids[i]);
+    sft_span get = { NULL, 0 };
+    if (!ask_json(site, url, get, '{', ANSWER_MOST, &text) || text.len == 0) return;
+    if (!cli_raw_member(text, "items", &items)) return;
+    for (cli_raw_begin(&item, items); cli_raw_next(&item);) {
+        uint64_t id;
+        if (!cli_raw_uint(item.value, "id", &id)) continue;
+        for (size_t i = 0; i < ask_count; i++)
+            if (asks[i].state == CLI_ASK_KNOWN && asks[i].model_id == id
+                && asks[i].answer.len == 0)
+                compose(site, &asks[i], item.value);
+    }
+}
+
+void cli_civitai_complete(cli_civitai *site, cli_ask *asks, size_t count) {
+    uint64_t ids[CLI_CIVITAI_MODELS];
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = asks[i].state == CLI_ASK_KNOWN && asks[i].model_id > 0;
+        for (size_t j = 0; j < i && wanted; j++)
+            wanted = asks[j].state != CLI_ASK_KNOWN || asks[j].model_id != asks[i].model_id;
+        if (wanted) ids[n++] = asks[i].model_id;
+        if (n == 0 || (n < CLI_CIVITAI_MODELS && i + 1 < count)) continue;
+        ask_models(site, ids, n, asks, count);
+        n = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (asks[i].state == CLI_ASK_KNOWN && asks[i].answer.len == 0)
+            asks[i].answer = asks[i].version;
+}
+
+/* ── Pictures ── */
+
+bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_http_request request = { .url = url, .accept = "image/*", .most = PICTURE_MOST };
+    cli_http_reply reply = { .body = { .alloc = site->c->alloc } };
+    if (!cli_url_same_site(site->url, url)) {
+        sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
+                  "expected an image on the site's hosts, found another host: not fetched");
+        err.hint = NULL;
+        cli_complain(site->c, url, &err);
+        return false;
+    }
+    bool done = exchange(site, &request, &reply) && reply.status != 404 && reply.body.len > 0;
+    if (done) *out = reply.body;
+    else sft_buffer_free(&reply.body);
+    return done;
+}

@@ -1,0 +1,142 @@
+#include "commands/info_label.h"
+#include "support/group.h"
+
+#include <string.h>
+
+static const sft_node *first_of(const sft_node *root, const char *list) {
+    const sft_node *node = sft_node_at(root, list);
+    return node ? node->first : NULL;
+}
+
+static const sft_node *next_part(const sft_node *root, const sft_node *part) {
+    return part ? part->next : first_of(root, "parts");
+}
+
+/* ── What there is ── */
+
+static bool is_hashed(const sft_node *root) {
+    const sft_node *part = NULL;
+    if (first_of(root, "hashes.computed")) return true;
+    while ((part = next_part(root, part)) != NULL)
+        if (first_of(part, "hashes.computed")) return true;
+    return false;
+}
+
+const char *cli_not_hashed(const cli *c, const sft_node *root) {
+    if (is_hashed(root)) return "";
+    if (c->set.verify) return ", no hash recorded";
+    return ", not hashed (--verify, --hash sha256)";
+}
+
+static bool has_own_mismatch(const sft_node *root) {
+    const sft_node *one = first_of(root, "hashes.mismatches");
+    while (one && sft_node_text(one, "known").len > 0) one = one->next;
+    return one != NULL;
+}
+
+bool cli_has_mismatch(const sft_node *root) {
+    const sft_node *part = NULL;
+    bool wrong = has_own_mismatch(root);
+    while ((part = next_part(root, part)) != NULL) wrong = wrong || has_own_mismatch(part);
+    return wrong;
+}
+
+/* ── Lines ── */
+
+static bool is_recorded(const sft_node *root, const sft_node *digest) {
+    const sft_node *one = first_of(root, "hashes.recorded");
+    for (; one; one = one->next)
+        if (sft_span_equal(sft_node_text(one, "algo"), digest->key)
+            && sft_span_equal(sft_node_text(one, "value"), digest->text))
+            return true;
+    return false;
+}
+
+static void key_of(cli *c, const char *before, sft_span algo) {
+    char room[32];
+    size_t len = strlen(before);
+    memcpy(room, before, len);
+    if (algo.len > sizeof room - len - 1) algo.len = sizeof room - len - 1;
+    memcpy(room + len, algo.data, algo.len);
+    room[len + algo.len] = 0;
+    cli_label_key(c, room);
+}
+
+/* part: path of a component, or NULL. */
+static void digest_line(cli *c, const sft_node *root, const sft_node *digest,
+                        const char *part) {
+    bool many = sft_node_get(root, "shards") != NULL;
+    key_of(c, "", digest->key);
+    if (digest->type != SFT_NODE_NULL) cli_escaped(&c->out, digest->text);
+    else cli_text(&c->out, many ? "of each file: safetensors hash" : "none");
+    if (part) cli_text(&c->out, "  ");
+    if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+    if (is_recorded(root, digest)) cli_styled(&c->out, CLI_DIM, "  as recorded");
+    cli_text(&c->out, "\n");
+}
+
+/* Whether a source is a sidecar that is of the same weights. */
+static bool has_same_weights(const sft_node *root, sft_span source) {
+    static const char sidecar[] = "sidecar:";
+    size_t skip = sizeof sidecar - 1;
+    if (source.len < skip || memcmp(source.data, sidecar, skip) != 0) return false;
+    for (const sft_node *one = first_of(root, "sidecars"); one; one = one->next) {
+        sft_span path = sft_node_text(one, "path");
+        size_t at = path.len;
+        while (at > 0 && path.data[at - 1] != '/') at--;
+        size_t len = path.len - at;
+        if (source.len > skip + len && memcmp(source.data + skip, path.data + at, len) == 0
+            && source.data[skip + len] == ':')
+            return sft_span_equal(sft_node_text(one, "match"), sft_span_cstr("weights"));
+    }
+    return false;
+}
+
+static const char *cause_of(const sft_node *root, const sft_node *mismatch) {
+    return has_same_weights(root, sft_node_text(mismatch, "source"))
+               ? ": the same weights, different metadata"
+               : ": another file, or changed since";
+}
+
+static void mismatch_line(cli *c, const sft_node *root, const sft_node *one,
+                          const char *part) {
+    sft_span known = sft_node_text(one, "known");
+    key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
+    cli_escaped(&c->out, sft_node_text(one, "recorded"));
+    cli_text(&c->out, " by ");
+    cli_source_words(&c->out, sft_node_text(one, "source"));
+    if (part) cli_text(&c->out, " of ");
+    if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+    cli_text(&c->out, known.len ? ": " : cause_of(root, one));
+    cli_escaped(&c->out, known);
+    cli_text(&c->out, "\n");
+}
+
+static void digest_lines(cli *c, const sft_node *root, bool in_list, const char *part) {
+    bool shown = !in_list || c->set.hash;
+    const sft_node *one = shown ? first_of(root, "hashes.computed") : NULL;
+    for (; one; one = one->next) {
+        cli_pad(&c->out, in_list ? 2 : 0);
+        digest_line(c, root, one, part);
+    }
+    for (one = first_of(root, "hashes.mismatches"); one; one = one->next) {
+        cli_pad(&c->out, in_list ? 2 : 0);
+        mismatch_line(c, root, one, part);
+    }
+}
+
+static const char *part_path(const sft_node *part, char *room, size_t size) {
+    sft_span path = sft_node_text(part, "path");
+    size_t len = path.len < size - 1 ? path.len : size - 1, from = path.len - len;
+    if (len) memcpy(room, path.data + from, len);
+    room[len] = 0;
+    return room;
+}
+
+void cli_label_digests(cli *c, const sft_node *root, bool in_list) {
+    char room[512];
+    const sft_node *part = NULL;
+    digest_lines(c, root, in_list, NULL);
+    while ((part = next_part(root, part)) != NULL)
+        digest_lines(c, part, in_list, part_path(part, room, sizeof room));
+}

@@ -1,0 +1,183 @@
+#include "commands/info_export.h"
+
+#include "base/error.h"
+#include "base/sink.h"
+#include "base/utf8.h"
+#include "os/io.h"
+#include "support/files.h"
+#include "support/group.h"
+#include "support/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STEM_MOST 120
+
+/* ── Names ── */
+
+static bool safe_byte(char ch) {
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+           (ch && strchr("-_.+ ()", ch));
+}
+
+/* Bytes of a character of more than one byte that can be shown as it is, or 0. */
+static size_t safe_character(const char *at, size_t len) {
+    char shown[16];
+    uint32_t code;
+    const uint8_t *p = (const uint8_t *)at;
+    size_t step = sfti_utf8_decode(p, p + len, &code), used = 0;
+    if (step < 2 || sfti_escape(at, step, shown, sizeof shown, &used) != step) return 0;
+    return memcmp(shown, at, step) == 0 ? step : 0;
+}
+
+/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
+static void copy_safe(const char *from, size_t len, char *into) {
+    for (size_t i = 0, step; i < len; i += step) {
+        step = safe_character(from + i, len - i);
+        if (step) memcpy(into + i, from + i, step);
+        else into[i] = safe_byte(from[i]) ? from[i] : '_';
+        step = step ? step : 1;
+    }
+}
+
+static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
+    sft_span name = cli_name_of(path);
+    size_t len = name.len;
+    for (size_t i = name.len; i > 0; i--) {
+        if (name.data[i - 1] != '.') continue;
+        len = i - 1;
+        break;
+    }
+    if (len > STEM_MOST) len = STEM_MOST;
+    while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
+    copy_safe(name.data, len, room);
+    if (len == 0 || room[0] == '.' || room[0] == '-' || room[0] == ' ') {
+        memmove(room + 1, room, len < STEM_MOST ? len : --len);
+        room[0] = '_';
+        len++;
+    }
+    room[len] = 0;
+}
+
+const char *cli_picture_suffix(const char *media_type) {
+    static const struct media_suffix { const char *type, *suffix; } rows[] = {
+        { "image/png", "png" }, { "image/jpeg", "jpg" }, { "image/webp", "webp" },
+        { "image/gif", "gif" }, { "image/avif", "avif" }, { "image/jxl", "jxl" },
+        { "image/bmp", "bmp" }, { "video/mp4", "mp4" }, { "video/webm", "webm" },
+    };
+    for (size_t i = 0; media_type && i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(media_type, rows[i].type) == 0) return rows[i].suffix;
+    }
+    return NULL;
+}
+
+/* ── Files ── */
+
+/* What all that it comes from, and what it replaces, may do; 0: by umask. */
+static uint32_t export_mode(const cli_model *model, const char *beside, const char *path) {
+    uint32_t mode = model->set ? sft_set_output_mode(model->set, NULL) : 0;
+    for (size_t i = 0; model->is_pipeline && i < model->count; i++)
+        cli_output_restrict(&mode, cli_output_mode_of(model->inputs[i]->path));
+    cli_output_restrict(&mode, cli_output_mode_of(beside));
+    if (mode) cli_output_restrict(&mode, cli_output_mode_of(path));
+    return mode;
+}
+
+bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,
+                    sft_span bytes) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink;
+    options.no_clobber = c->set.force == 0;
+    options.link = SFT_LINK_REFUSE;
+    options.mode = export_mode(model, beside, path);
+    options.alloc = &c->alloc;
+    sft_code code = sft_sink_path(path, &options, &sink, &err);
+    if (!code) code = sfti_sink_fill(&sink, bytes, &err);
+    if (code == SFT_EXISTS) err.hint = "--force replaces it";
+    if (code) cli_complain(c, path, &err);
+    return code == SFT_OK;
+}
+
+static void complain_memory(cli *c, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail_memory(&err, strlen(path) + STEM_MOST);
+    cli_complain(c, path, &err);
+}
+
+static bool write_preview(cli *c, const cli_model *model, const char *folder, size_t number,
+                          const char *beside, const sft_preview *preview) {
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *suffix = cli_picture_suffix(preview->media_type);
+    char stem[STEM_MOST + 1], name[STEM_MOST + 32];
+    bool ok = false;
+    if (!suffix) return false;
+    safe_stem(model->path, stem);
+    if (number > 1) snprintf(name, sizeof name, "%s.%zu.%s", stem, number, suffix);
+    else snprintf(name, sizeof name, "%s.%s", stem, suffix);
+    char *path = cli_join_path(&arena, sft_span_cstr(folder), name);
+    if (path) ok = cli_write_file(c, model, beside, path, preview->data);
+    else complain_memory(c, folder);
+    sfti_arena_free(&arena);
+    return ok;
+}
+
+/* The whole of a file; false when it cannot be read, which was told. */
+static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    int fd, error = cli_open_beside(path, &fd);
+    sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
+                          : cli_read_fd(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
+    if (!error) os_close(fd);
+    if (code) cli_complain(c, path, &err);
+    return code == SFT_OK;
+}
+
+/* A picture beside the model is a file already; it is copied only if none is embedded. */
+static bool copy_preview(cli *c, const cli_model *model, const char *folder,
+                         const sft_preview *preview) {
+    sft_buffer bytes = { .alloc = c->alloc };
+    sft_preview copy = *preview;
+    char path[4096];
+    bool ok = false;
+    if (preview->path.len == 0 || preview->path.len >= sizeof path) return false;
+    memcpy(path, preview->path.data, preview->path.len);
+    path[preview->path.len] = 0;
+    if (read_picture(c, path, &bytes)) {
+        copy.data = (sft_span){ bytes.data, bytes.len };
+        ok = write_preview(c, model, folder, 1, path, &copy);
+    }
+    sft_buffer_free(&bytes);
+    return ok;
+}
+
+size_t cli_export_previews(cli *c, const cli_model *model, const char *folder) {
+    size_t count = sft_info_preview_count(model->info), embedded = 0, written = 0;
+    sft_preview preview;
+    for (size_t i = 0; i < count; i++) {
+        if (!sft_info_preview_at(model->info, i, &preview) || preview.data.len == 0) continue;
+        written += write_preview(c, model, folder, ++embedded, NULL, &preview);
+    }
+    for (size_t i = 0; i < count && embedded == 0 && written == 0; i++) {
+        if (sft_info_preview_at(model->info, i, &preview))
+            written += copy_preview(c, model, folder, &preview);
+    }
+    return written;
+}
+
+bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
+    static const char *const keys[] = { "workflow", "prompt" };
+    sft_error err = SFT_ERROR_INIT;
+    sft_span text;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
+            if (sft_file_metadata_get_cstr(sft_set_shard(model->set, i), keys[k], &text))
+                return cli_write_file(c, model, NULL, path, text);
+        }
+    }
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected a workflow or prompt in the metadata, found none");
+    err.hint = NULL;
+    cli_refuse(c, model->path, &err);
+    return false;
+}

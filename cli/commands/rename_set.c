@@ -1,0 +1,181 @@
+#include "os/os.h"
+#include "support/edit.h"
+#include "support/files.h"
+#include "support/fresh.h"
+#include "support/output.h"
+
+#include <string.h>
+
+/* A model with an index, getting other names for its tensors. */
+typedef struct set_renaming {
+    cli *c;
+    const char *index;
+    const sft_set *set;
+    const sft_pair *names;
+    size_t count;
+    cli_fresh fresh;
+    uint32_t *shard_of; /* of each name */
+    cli_progress progress;
+} set_renaming;
+
+/* ── Shards ── */
+
+static bool is_touched(const set_renaming *r, size_t shard) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->shard_of[i] == shard) return true;
+    return false;
+}
+
+static sft_code ask_shard(const set_renaming *r, size_t shard, sft_edit *edit,
+                          sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < r->count; i++) {
+        if (r->shard_of[i] != shard) continue;
+        code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    }
+    return code;
+}
+
+static sft_code save_shard(set_renaming *r, size_t shard, char *path, const sft_job *job,
+                           sft_error *err) {
+    const char *old = sft_set_shard_path(r->set, shard);
+    sft_edit_options options = cli_edit_options(r->c);
+    sft_open_options open = r->c->open;
+    sft_path_options to;
+    sft_edit *edit = NULL;
+    options.link = SFT_LINK_REPLACE; /* it is only read */
+    options.force = true;
+    open.beneath = r->fresh.folder;
+    options.open = &open;
+    sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
+    if (!code) code = sft_edit_open(old, &options, &edit, err);
+    if (!code) code = ask_shard(r, shard, edit, err);
+    if (!code) code = sft_edit_save(edit, path, &to, job, NULL, err);
+    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    r->progress.before += sft_file_data_bytes(sft_set_shard(r->set, shard));
+    sft_edit_close(edit);
+    return code;
+}
+
+/* Those that are to be written. */
+static sft_job begin_shards(set_renaming *r, const char *shown, bool all) {
+    sft_job job = cli_progress_begin(&r->progress, r->c, shown);
+    for (size_t i = 0; i < sft_set_shard_count(r->set); i++)
+        if (all || is_touched(r, i))
+            r->progress.all += sft_file_data_bytes(sft_set_shard(r->set, i));
+    return job;
+}
+
+/* ── In place ── */
+
+static sft_code take_shards(set_renaming *r, sft_error *err) {
+    size_t at = 0;
+    sft_code code = cli_fresh_begin(&r->fresh, r->c, r->index, sft_set_shard_count(r->set), err);
+    if (code) return code;
+    r->shard_of = sfti_arena_array(&r->fresh.arena, r->count, sizeof *r->shard_of);
+    if (!r->shard_of) return sfti_fail_memory(err, r->count * sizeof *r->shard_of);
+    for (size_t i = 0; i < r->count; i++) {
+        (void)sft_set_find(r->set, r->names[i].key, &at);
+        r->shard_of[i] = (uint32_t)at;
+    }
+    return SFT_OK;
+}
+
+static sft_code rewrite_index(const set_renaming *r, const char *to, bool only_look,
+                              bool *changed, sft_error *err) {
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    sft_path_options options;
+    sft_code code = cli_fresh_options(&r->fresh, r->index, &options, err);
+    if (code) return code;
+    changes.tensors = r->names;
+    changes.tensor_count = r->count;
+    changes.shards = to ? NULL : r->fresh.names;
+    changes.shard_count = to ? 0 : r->fresh.count;
+    changes.only_look = only_look;
+    options.no_clobber = to != NULL;
+    options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
+}
+
+static sft_code write_fresh(set_renaming *r, sft_error *err) {
+    sft_code code = SFT_OK;
+    sft_job job = begin_shards(r, r->index, false);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
+        if (!is_touched(r, i)) continue;
+        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
+        char *path = cli_fresh_next(&r->fresh, name);
+        code = path ? cli_fresh_check(&r->fresh, path, err) : sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, &job, err);
+    }
+    cli_progress_end(&r->progress);
+    return code;
+}
+
+static sft_code rename_here(set_renaming *r, bool *changed, sft_error *err) {
+    cli_output out;
+    sft_code code = SFT_OK;
+    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
+    if (!code && !r->c->set.output)
+        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
+    if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
+    if (code || r->c->set.dry_run || !*changed) return code;
+    code = write_fresh(r, err);
+    if (code) {
+        cli_fresh_undo(&r->fresh);
+        return code;
+    }
+    code = rewrite_index(r, NULL, false, changed, err);
+    cli_fresh_settle(&r->fresh, code);
+    return code;
+}
+
+/* ── To a new folder ── */
+
+static sft_code write_folder(set_renaming *r, const char *folder, const char *index,
+                             sft_error *err) {
+    bool changed;
+    sft_code code = SFT_OK;
+    sft_job job = begin_shards(r, folder, true);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
+        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
+        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
+        code = cli_fresh_folders(&r->fresh, folder, name, err);
+        if (code) break;
+        code = path ? save_shard(r, i, path, &job, err) : sfti_fail_memory(err, strlen(name));
+    }
+    cli_progress_end(&r->progress);
+    return code ? code : rewrite_index(r, index, false, &changed, err);
+}
+
+static sft_code rename_to_folder(set_renaming *r, const char *folder, sft_error *err) {
+    bool made;
+    char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
+                                cli_fresh_name(&r->fresh, r->index));
+    if (!index) return sfti_fail_memory(err, strlen(folder));
+    sft_code code = cli_make_folder(folder, &made, err);
+    if (code) return code;
+    code = write_folder(r, folder, index, err);
+    if (!code) code = cli_settle_folder(r->c, folder, made, err);
+    if (!code) return code;
+    (void)os_unlink(index);
+    cli_fresh_undo(&r->fresh);
+    if (made) (void)os_remove_folder(folder);
+    return code;
+}
+
+sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
+                             const sft_pair *names, size_t count, sft_error *err) {
+    set_renaming r = { .c = c, .index = index, .set = set, .names = names, .count = count };
+    bool changed = count > 0;
+    sft_code code = take_shards(&r, err);
+    if (!code && c->set.output && !c->set.dry_run)
+        code = rename_to_folder(&r, c->set.output, err);
+    else if (!code)
+        code = rename_here(&r, &changed, err);
+    if (!code) {
+        cli_edit_result result = { .path = index, .changed = changed };
+        cli_edit_say(c, &result);
+    }
+    cli_fresh_end(&r.fresh);
+    return code;
+}

@@ -1,0 +1,24 @@
+/* repair of one file, and of a model in several. */
+#ifndef CLI_REPAIR_H
+#define CLI_REPAIR_H
+
+#include "support/output.h"
+#include "support/written.h"
+
+/* Tell of each thing found; how many there were. */
+size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair);
+/* The same as objects into an array; tensor.data NULL: none. */
+void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repair);
+void cli_put_fix(sfti_json_writer *w, const char *path, const char *fix, const sft_error *found,
+                 const char *done);
+cli_written_file cli_repaired_file(const char *path, const sft_repair *repair);
+
+/* Whether it is a model in several files: an index, or a folder. */
+bool cli_repairs_set(const char *operand);
+/* Write each of its files anew into the folder -o names, and then the index, with every tensor in
+ * the shard it is in and the right total_size. *path: what a failure is about; it may be the
+ * arena's. */
+sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const char **path,
+                        sft_error *err);
+
+#endif

@@ -1,0 +1,164 @@
+#include "support/cli.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+void cli_status(cli *c, int status) {
+    if (status > c->status) c->status = status;
+}
+
+bool cli_is_over(const cli *c) {
+    return c->out.error != 0 || os_stop_signal() != 0;
+}
+
+/* ── Messages ── */
+
+/* Nobody wants to hear about a job that was stopped; lost output is told once, at the
+ * end. */
+static bool is_quiet(const cli *c, const sft_error *err) {
+    return err->code == SFT_CANCELLED || c->out.error != 0;
+}
+
+static void print_error(cli *c, const char *path, const sft_error *err) {
+    cli_flush(&c->out);
+    cli_styled(&c->err, CLI_RED, "safetensors:");
+    cli_text(&c->err, " ");
+    if (path) {
+        cli_escaped(&c->err, sft_span_cstr(path));
+        cli_text(&c->err, ": ");
+    }
+    cli_error_text(&c->err, err);
+    cli_text(&c->err, "\n");
+    cli_flush(&c->err);
+}
+
+void cli_complain(cli *c, const char *path, const sft_error *err) {
+    if (is_quiet(c, err)) return;
+    cli_status(c, CLI_FAILED);
+    print_error(c, path, err);
+}
+
+static void error_object(cli *c, const char *path, const sft_error *err) {
+    sft_error failed = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    if (is_quiet(c, err)) return;
+    if (sft_error_json(err, path, &sink, &failed)) {
+        cli_complain(c, path, &failed);
+    }
+}
+
+static void error_result(cli *c, const char *path, const sft_error *err) {
+    if (!cli_is_json(c) || is_quiet(c, err)) return;
+    cli_result_begin(c);
+    error_object(c, path, err);
+    cli_result_end(c);
+}
+
+void cli_fail_result(cli *c, const char *path, const sft_error *err) {
+    cli_complain(c, path, err);
+    error_object(c, path, err);
+}
+
+void cli_fail_input(cli *c, const char *path, const sft_error *err) {
+    cli_complain(c, path, err);
+    error_result(c, path, err);
+}
+
+void cli_refuse(cli *c, const char *path, const sft_error *err) {
+    if (is_quiet(c, err)) return;
+    cli_status(c, CLI_NO);
+    print_error(c, path, err);
+    error_result(c, path, err);
+}
+
+int cli_refuse_usage(cli *c, const sft_error *err) {
+    cli_complain(c, c->command ? c->command->name : NULL, err);
+    cli_printf(&c->err, "try: safetensors help%s%s\n", c->command ? " " : "",
+               c->command ? c->command->name : "");
+    return CLI_FAILED;
+}
+
+/* ── Results as JSON ── */
+
+bool cli_is_json(const cli *c) {
+    return c->set.format == CLI_JSON || c->set.format == CLI_JSONL;
+}
+
+static sft_code result_write_at(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                                sft_error *err) {
+    cli *c = ctx;
+    sft_sink out = cli_out_sink(&c->out);
+    bool begins = offset == 0 && len > 0 && c->set.format == CLI_JSONL;
+    if (begins) cli_printf(&c->out, "{\"schema\":1,\"command\":\"%s\",", c->command->name);
+    return sft_sink_write(&out, offset, (const char *)bytes + begins, len - begins, err);
+}
+
+static const sft_sink_vtable result_sink_vtable = { .size = sizeof(sft_sink_vtable),
+                                                    .write_at = result_write_at };
+
+sft_sink cli_result_sink(cli *c) { return (sft_sink){ c, &result_sink_vtable, false }; }
+
+void cli_result_head(sfti_json_writer *w, const char *path) {
+    sfti_json_open(w, '{');
+    sfti_json_path(w, path);
+    sfti_json_put_bool(w, "ok", true);
+}
+
+void cli_results_begin(cli *c) {
+    if (c->set.format != CLI_JSON) return;
+    cli_printf(&c->out, "{\"schema\":1,\"command\":\"%s\",\"results\":[", c->command->name);
+}
+
+void cli_result_begin(cli *c) {
+    if (c->set.format == CLI_JSON && c->results) cli_text(&c->out, ",");
+    if (c->set.format == CLI_JSON) cli_text(&c->out, "\n");
+    c->results++;
+}
+
+void cli_result_end(cli *c) {
+    if (c->set.format != CLI_JSONL) return;
+    cli_text(&c->out, "\n");
+    cli_flush(&c->out);
+}
+
+void cli_results_end(cli *c) {
+    if (c->set.format == CLI_JSON) cli_text(&c->out, c->results ? "\n]}\n" : "]}\n");
+}
+
+/* ── Inputs ── */
+
+void cli_report_input(cli *c, const cli_input *input) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+              "expected models (*.safetensors, *.sft or an index) in this folder, found none");
+    err.hint = c->set.recursive ? NULL : "-r looks into its folders too";
+    cli_fail_input(c, input->path, input->err ? input->err : &err);
+}
+
+static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_inputs inputs;
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
+    if (cli_inputs_expand(operand, depth, &options, &inputs, &err)) {
+        cli_fail_input(c, operand, &err);
+    } else {
+        for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
+            const cli_input *input = inputs.items[i];
+            bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;
+            (is_model ? each : cli_report_input)(c, input);
+        }
+    }
+    cli_inputs_free(&inputs);
+}
+
+int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
+    cli_results_begin(c);
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) {
+        each_of_operand(c, operands[i], each);
+    }
+    cli_results_end(c);
+    return c->status;
+}

@@ -1,0 +1,86 @@
+/* The command: what its files share. One `cli` lives for one call of sft_cli_main; there
+ * are no globals. Memory comes from os_resize, output goes through print.h. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "base/json.h"
+#include "safetensors_set.h"
+#include "support/input.h"
+#include "support/options.h"
+#include "support/print.h"
+
+enum { CLI_OK = 0, CLI_NO = 1, CLI_FAILED = 2 };
+
+typedef struct cli {
+    const cli_command *const *commands; /* all there are, NULL after the last */
+    const cli_command *command;         /* this one */
+    cli_settings set;
+    sft_open_options open; /* by the settings */
+    sft_allocator alloc;
+    cli_out out, err;
+    int status;     /* the worst so far */
+    size_t results; /* results begun */
+    uint64_t matched; /* tensors that ls listed */
+    bool wants_metadata; /* trees of facts have the pairs of the header too */
+    sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
+                                   are changed now, or NULL */
+} cli;
+
+/* The whole command. Returns the exit status; never exits. argv is permuted. */
+int sft_cli_main(int argc, char **argv);
+
+/* Keep the worse of the status so far and this one. */
+void cli_status(cli *c, int status);
+
+/* ── Messages ── */
+
+/* "safetensors: PATH: ...": one line on stderr, after what stdout has waiting. The status
+ * becomes 2. path may be NULL. */
+void cli_complain(cli *c, const char *path, const sft_error *err);
+/* The same, with status 1: the answer is no. */
+void cli_refuse(cli *c, const char *path, const sft_error *err);
+/* Complain, and the result object of a model that could not be read. */
+void cli_fail_input(cli *c, const char *path, const sft_error *err);
+/* The same for a result that was begun and of which nothing is written yet. */
+void cli_fail_result(cli *c, const char *path, const sft_error *err);
+
+/* Complain about how the command was called, and tell where its help is. Returns the status. */
+int cli_refuse_usage(cli *c, const sft_error *err);
+
+/* ── Results as JSON ── */
+
+bool cli_is_json(const cli *c);
+/* Before the first, before each, after each, after the last result; nothing when the
+ * format is not JSON. */
+void cli_results_begin(cli *c);
+void cli_result_begin(cli *c);
+void cli_result_end(cli *c);
+void cli_results_end(cli *c);
+/* The beginning of a result object that the command writes, up to "ok":true. */
+void cli_result_head(sfti_json_writer *w, const char *path);
+/* Where one result goes, from offset 0 and opening brace on. With --jsonl "schema" and "command"
+ * come first in it. */
+sft_sink cli_result_sink(cli *c);
+
+/* ── Inputs ── */
+
+/* Their shards are opened with c->open, which they point to. */
+sft_set_options cli_set_options(const cli *c);
+
+/* Open what an input names; standard input is read no further than its header. On a
+ * failure that the first bytes explain (another format, a cut download) err says so. */
+sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err);
+
+/* Call each() for every model the operands name, in order; those that cannot be are
+ * reported. Stops when output is lost or a signal came. Wraps the JSON results.
+ * Returns the status. */
+typedef void (*cli_each_fn)(cli *c, const cli_input *input);
+int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
+
+/* What there is to say of an input that is no model: CLI_EMPTY, CLI_BLOCKED. */
+void cli_report_input(cli *c, const cli_input *input);
+
+/* Whether there is no point in going on. */
+bool cli_is_over(const cli *c);
+
+#endif

@@ -1,0 +1,166 @@
+#include "os/os.h"
+#include "support/models.h"
+
+#include <string.h>
+
+/* ── Units ── */
+
+static bool is_list(const cli_model *model) {
+    return model->inputs && !model->is_pipeline;
+}
+
+size_t cli_unit_count(const cli_model *model) {
+    if (model->input->kind > CLI_INDEX) return 0;
+    return model->count + is_list(model);
+}
+
+const char *cli_unit_path(const cli_model *model, size_t unit) {
+    if (!model->inputs) return model->input->path;
+    return unit < model->count ? model->inputs[unit]->path : NULL;
+}
+
+sft_info *cli_unit_info(const cli_model *model, size_t unit) {
+    if (model->is_pipeline) return model->members[unit].info;
+    return is_list(model) && unit < model->count ? NULL : model->info;
+}
+
+bool cli_unit_is_set(const cli_model *model, size_t unit) {
+    const char *path = cli_unit_path(model, unit);
+    return !path || sft_is_index_path(path);
+}
+
+/* ── Progress ── */
+
+static uint64_t unit_bytes(const cli_model *model) {
+    uint64_t bytes = 0;
+    os_info info;
+    for (size_t i = 0; i < cli_unit_count(model); i++) {
+        const char *path = cli_unit_path(model, i);
+        if (path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE)
+            bytes += info.size;
+    }
+    return bytes;
+}
+
+void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count) {
+    if (!os_is_terminal(2)) return;
+    for (size_t i = 0; i < count; i++) digests->after += unit_bytes(&models[i]);
+}
+
+/* Of all batches, as far as it is known. */
+static bool tick_batch(void *ctx, uint64_t done, uint64_t total) {
+    cli_digests *digests = ctx;
+    const sft_job *job = &digests->hashing.job;
+    if (total != SFT_SIZE_UNKNOWN) {
+        digests->total = total;
+        total += digests->before + digests->after;
+    }
+    return job->tick(job->ctx, done + digests->before, total);
+}
+
+/* ── One batch ── */
+
+typedef struct digest_owner {
+    size_t model, unit;
+} digest_owner;
+
+typedef struct digest_batch {
+    cli *c;
+    cli_digests *digests;
+    sft_job job;
+    cli_model *models;
+    size_t count;
+    sft_hash_ask *asks;
+    digest_owner *owners;
+    size_t ask_count;
+    cli_model_fn each;
+    void *ctx;
+    size_t handed; /* models */
+} digest_batch;
+
+/* The set of a model without an index has no path: it is read where it is open. */
+static void digest_set(digest_batch *b, cli_model *model, size_t unit) {
+    uint32_t algos = b->digests->wanted(b->digests->ctx, model, unit);
+    sft_hash_result result = { .path = model->path };
+    if (algos == 0) return;
+    sft_code code = sft_hash_set(model->set, algos & SFT_HASH_BIT(SFT_HASH_CONTENT),
+                                 &result.hashes, &b->digests->hashing.job, &model->err);
+    if (!code) b->digests->answer(b->digests->ctx, model, unit, &result);
+}
+
+static bool is_readable(const cli_model *model) {
+    return model->info && model->err.code == SFT_OK;
+}
+
+/* All models up to this one. */
+static void hand_up_to(digest_batch *b, size_t end) {
+    for (; b->handed < end; b->handed++) {
+        cli_model *model = &b->models[b->handed];
+        if (is_list(model) && is_readable(model) && !cli_is_over(b->c))
+            digest_set(b, model, model->count);
+        cli_hashing_quiet(&b->digests->hashing);
+        b->each(b->ctx, model);
+    }
+}
+
+static bool take_answer(void *ctx, const sft_hash_result *result) {
+    digest_batch *b = ctx;
+    const digest_owner *owner = &b->owners[result->index];
+    cli_model *model = &b->models[owner->model];
+    bool last = result->index + 1 == b->ask_count
+             || b->owners[result->index + 1].model != owner->model;
+    if (result->error && model->err.code == SFT_OK) model->err = *result->error;
+    if (!result->error) b->digests->answer(b->digests->ctx, model, owner->unit, result);
+    if (last) hand_up_to(b, owner->model + 1);
+    return !cli_is_over(b->c);
+}
+
+static void ask_for(digest_batch *b, size_t i) {
+    cli_model *model = &b->models[i];
+    for (size_t unit = 0; is_readable(model) && unit < model->count; unit++) {
+        if (unit >= cli_unit_count(model)) break;
+        uint32_t algos = b->digests->wanted(b->digests->ctx, model, unit);
+        if (algos == 0) continue;
+        b->asks[b->ask_count] = (sft_hash_ask){ cli_unit_path(model, unit), algos };
+        b->owners[b->ask_count++] = (digest_owner){ i, unit };
+    }
+}
+
+static bool list_asks(digest_batch *b, sfti_arena *arena) {
+    size_t most = 0;
+    for (size_t i = 0; i < b->count; i++) most += b->models[i].count;
+    b->asks = sfti_arena_take(arena, (most + 1) * sizeof *b->asks);
+    b->owners = sfti_arena_take(arena, (most + 1) * sizeof *b->owners);
+    if (!b->asks || !b->owners) return false;
+    for (size_t i = 0; i < b->count; i++) ask_for(b, i);
+    return true;
+}
+
+/* What could not be computed for lack of memory is no answer. */
+static void fail_rest(digest_batch *b, const sft_error *err) {
+    for (size_t i = b->handed; i < b->count; i++)
+        if (is_readable(&b->models[i])) b->models[i].err = *err;
+}
+
+void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t count,
+                       cli_model_fn each, void *ctx) {
+    digest_batch b = { .c = c, .digests = digests, .models = models, .count = count,
+                       .each = each, .ctx = ctx, .job = digests->hashing.job };
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_error err = SFT_ERROR_INIT;
+    b.job.tick = tick_batch;
+    b.job.ctx = digests;
+    for (size_t i = 0; i < count && digests->after; i++) {
+        uint64_t bytes = unit_bytes(&models[i]);
+        digests->after -= bytes < digests->after ? bytes : digests->after;
+    }
+    sft_code code = list_asks(&b, &arena) ? SFT_OK : sfti_fail_memory(&err, count);
+    if (!code)
+        code = sft_hash_paths(b.asks, b.ask_count, &digests->hashing.options, take_answer, &b,
+                              &b.job, &err);
+    if (code) fail_rest(&b, &err);
+    digests->before += digests->total;
+    digests->total = 0;
+    hand_up_to(&b, count);
+    sfti_arena_free(&arena);
+}

@@ -1,0 +1,310 @@
+#include "support/edit.h"
+
+#include "os/os.h"
+#include "support/files.h"
+#include "support/output.h"
+#include "support/progress.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+const cli_option cli_editing_options[] = {
+    { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
+      "write a new file and rename it over the old one, even if the change would fit in place" },
+    { 0, "each-shard", NULL, CLI_FLAG, 1, offsetof(cli_settings, each_shard),
+      "for a model with an index, change its files instead: each atomically, but not all "
+      "together" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+/* ── One file ── */
+
+sft_edit_options cli_edit_options(const cli *c) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    options.safe = c->set.safe != 0;
+    options.no_sync = c->set.no_sync != 0;
+    options.keep_mtime = c->set.keep_mtime != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.force = c->set.force != 0 || c->set.output != NULL;
+    options.no_recover = c->set.dry_run != 0 || c->set.output != NULL;
+    options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    options.open = &c->edit_open;
+    return options;
+}
+
+sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    return sft_edit_open(path, &options, out, err);
+}
+
+static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                          sft_error *err) {
+    cli_output out;
+    cli_progress progress;
+    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    if (code) return code;
+    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
+    sft_job job = cli_progress_begin(&progress, c, out.path);
+    code = sft_edit_save(edit, out.path, &out.options, &job, report, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                         sft_error *err) {
+    cli_progress progress;
+    if (c->set.output) return save_edit(c, path, edit, report, err);
+    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
+    sft_job job = cli_progress_begin(&progress, c, path);
+    sft_code code = sft_edit_apply(edit, &job, report, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* ── Telling ── */
+
+static void say_list(cli *c, const char *what, const sft_span *keys, size_t count,
+                     const char *const *reasons) {
+    for (size_t i = 0; i < count; i++) {
+        cli_printf(&c->out, "%s ", what);
+        cli_escaped(&c->out, keys[i]);
+        if (reasons) cli_printf(&c->out, ": %s", reasons[i]);
+        cli_text(&c->out, "\n");
+    }
+}
+
+static const char *method_words(const cli_edit_result *r) {
+    if (!r->report) return " (index rewritten)";
+    switch (r->report->method) {
+    case SFT_EDIT_REFLINK: return " (file rewritten, data shared by reflink)";
+    case SFT_EDIT_INSERT: return " in place (header grown)";
+    case SFT_EDIT_COPY: return " (file rewritten)";
+    default: return " in place";
+    }
+}
+
+static void say_result(cli *c, const cli_edit_result *r) {
+    const char *path = c->set.output ? c->set.output : r->path;
+    cli_escaped(&c->out, sft_span_cstr(path));
+    if (c->set.output)
+        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
+    else if (!r->changed)
+        cli_text(&c->out, ": nothing to change");
+    else
+        cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
+                   method_words(r));
+    if (r->report && !r->same_header && (r->changed || c->set.output))
+        cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
+                   r->report->spare == 1 ? "" : "s");
+    cli_text(&c->out, "\n");
+    if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
+}
+
+static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
+    sfti_json_put_cstr(w, "method", sft_edit_method_name(report->method));
+    sfti_json_put_uint(w, "header_bytes_before", report->header_before);
+    sfti_json_put_uint(w, "header_bytes", report->header_after);
+    sfti_json_put_uint(w, "spare", report->spare);
+    sfti_json_put_uint(w, "bytes", report->file_after);
+}
+
+static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
+                       size_t count) {
+    sfti_json_key(w, name);
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < count; i++) sfti_json_span(w, keys[i]);
+    sfti_json_close(w, ']');
+}
+
+static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
+    cli_result_head(w, r->path);
+    sfti_json_put_cstr(w, "output", c->set.output);
+    sfti_json_put_bool(w, "changed", r->changed);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    if (r->report) write_report(w, r->report);
+    if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
+    if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
+    if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
+    sfti_json_close(w, '}');
+}
+
+void cli_edit_say(cli *c, const cli_edit_result *result) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_json_writer w;
+    sft_sink sink = cli_result_sink(c);
+    if (!cli_is_json(c)) {
+        say_list(c, result->what, result->listed, result->listed_count, result->reasons);
+        say_list(c, "rewritten", result->rewritten, result->rewritten_count,
+                 result->rewritten_reasons);
+        say_result(c, result);
+        return;
+    }
+    cli_result_begin(c);
+    sfti_json_write(&w, &sink, 0, &err);
+    write_result(c, &w, result);
+    if (sfti_json_done(&w)) cli_complain(c, result->path, &err);
+    cli_result_end(c);
+}
+
+/* ── Which model ── */
+
+static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const char **path,
+                               sft_error *err) {
+    const cli_input *one;
+    sft_code code = cli_inputs_one(in, &one, err);
+    if (code) return code;
+    size_t len = strlen(one->path) + 1;
+    char *copy = sfti_arena_take(arena, len);
+    if (!copy) return sfti_fail_memory(err, len);
+    *path = memcpy(copy, one->path, len);
+    return SFT_OK;
+}
+
+sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
+                          sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    cli_inputs in;
+    os_info info;
+    *path = operand;
+    if (os_info_path(operand, true, &info) || info.kind != OS_DIR) return SFT_OK;
+    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
+    if (!code) code = folder_operand(&in, arena, path, err);
+    cli_inputs_free(&in);
+    return code;
+}
+
+/* ── What was interrupted ── */
+
+static sft_code mend_file(cli *c, const char *path, void *ctx, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    (void)ctx;
+    /* A shard is never edited through a link. */
+    options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
+    sft_code code = sft_edit_recover(path, &options, NULL, err);
+    return code == SFT_NOT_FOUND ? SFT_OK : code; /* who opens it tells */
+}
+
+/* Of a model in several files it is told which; the message is escaped already. */
+static sft_code mend_shard(cli *c, const char *path, void *ctx, sft_error *err) {
+    char text[sizeof err->message / 2 + 1];
+    size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
+    sft_code code = mend_file(c, path, ctx, err);
+    if (!code || !err) return code;
+    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t len = strlen(err->message);
+    if (len > kept) len = kept;
+    while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;
+    memmove(err->message + at + 2, err->message, len);
+    memcpy(err->message, text, at);
+    memcpy(err->message + at, ": ", 2);
+    err->message[at + 2 + len] = '\0';
+    return code;
+}
+
+sft_code cli_edit_mend(cli *c, const char *path, sft_error *err) {
+    if (c->set.dry_run || c->set.output) return SFT_OK;
+    if (!sft_is_index_path(path)) return mend_file(c, path, NULL, err);
+    return cli_edit_each_named(c, path, mend_shard, NULL, err);
+}
+
+/* ── Indexes ── */
+
+sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
+                             sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_index_names *names = NULL;
+    sft_code code = sft_index_read(index, &options, &names, err);
+    size_t count = code ? 0 : sft_index_shard_count(names);
+    sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
+    c->edit_open.beneath = folder.data;
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *name = sft_index_shard(names, i);
+        char *path = cli_join_path(&arena, folder, name);
+        code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
+    }
+    c->edit_open.beneath = NULL;
+    sft_index_free(names);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err) {
+    sft_span folder = { index, cli_folder_length(index) };
+    c->edit_open.beneath = cli_join_path(arena, folder, "");
+    return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
+}
+
+bool cli_edits_index(const cli *c, const char *path) {
+    return sft_is_index_path(path) && !c->set.each_shard;
+}
+
+sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
+                        bool *changed, sft_error *err) {
+    cli_output out;
+    sft_code code = cli_output_begin(&out, c, path, CLI_TARGET_EDIT, err);
+    if (code) return code;
+    return sft_index_rewrite(path, changes, out.in_place ? NULL : out.path, &out.options, changed,
+                             err);
+}
+
+/* Of a failure with -o: the result's path, where it is about that. */
+static const char *blamed(const cli *c, const char *path, sft_code code) {
+    bool output = code == SFT_EXISTS || code == SFT_IS_LINK || code == SFT_HARD_LINKS ||
+                  code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH;
+    return c->set.output && output ? c->set.output : path;
+}
+
+void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
+    cli_fail_input(c, blamed(c, path, err->code), err);
+}
+
+/* Each file is whole, whatever happens; the model of them is not. */
+static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
+    if (done == 0 || c->set.dry_run) return;
+    cli_text(&c->err, "safetensors: note: ");
+    cli_escaped(&c->err, sft_span_cstr(index));
+    cli_printf(&c->err, ": %zu of %zu files were updated before the failure; each is intact, but "
+                        "they no longer match\n", done, all);
+}
+
+/* Fails as long as no file was begun; afterwards it tells of that file itself. */
+static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
+                           sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_set *set = NULL;
+    sfti_arena arena = { .alloc = c->alloc };
+    size_t done = 0;
+    sft_code code = cli_edit_mend(c, path, err);
+    if (!code) code = sft_set_open(path, &options, &set, err);
+    if (!code) code = cli_edit_beneath(c, &arena, path, err);
+    if (code) {
+        sft_set_close(set);
+        return code;
+    }
+    while (!code && done < sft_set_shard_count(set)) {
+        code = each(c, sft_set_shard_path(set, done), ctx, err);
+        done += code == SFT_OK;
+    }
+    if (code) {
+        cli_edit_fail(c, sft_set_shard_path(set, done), err);
+        tell_half_done(c, path, done, sft_set_shard_count(set));
+    }
+    c->edit_open.beneath = NULL;
+    sfti_arena_free(&arena);
+    sft_set_close(set);
+    return SFT_OK;
+}
+
+void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
+    sft_error err = SFT_ERROR_INIT;
+    bool shards = sft_is_index_path(path) && c->set.each_shard;
+    sft_code code;
+    if (shards && c->set.output)
+        code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected --each-shard without -o, found both");
+    else
+        code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
+    if (code) cli_edit_fail(c, path, &err);
+}

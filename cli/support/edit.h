@@ -1,0 +1,71 @@
+/* What meta and rename share: opening a file to change it, changing it in place or writing a
+ * changed copy with -o, and telling how. */
+#ifndef CLI_EDIT_H
+#define CLI_EDIT_H
+
+#include "support/cli.h"
+
+extern const cli_option cli_editing_options[]; /* --safe --each-shard */
+
+/* By the options. With --dry-run nothing is mended either. */
+sft_edit_options cli_edit_options(const cli *c);
+sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err);
+
+/* Apply it, or write it to -o, or with --dry-run only plan it. */
+sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
+                         sft_error *err);
+
+/* What a change came to. */
+typedef struct cli_edit_result {
+    const char *path;
+    const sft_edit_report *report; /* NULL: of an index, which changed or did not */
+    bool changed;
+    bool same_header;       /* its spare bytes are not told */
+    const char *what;       /* "removed", for the list; NULL: no list */
+    const sft_span *listed; /* keys or names */
+    size_t listed_count;
+    const char *const *reasons; /* of each, or NULL */
+    const sft_span *rewritten;  /* keys whose values have lost something; NULL: no list */
+    size_t rewritten_count;
+    const char *const *rewritten_reasons;
+    const char *sha256; /* of the file, NULL when it was not computed */
+} cli_edit_result;
+
+/* "PATH: updated in place; ...", or the result object of --json. */
+void cli_edit_say(cli *c, const cli_edit_result *result);
+
+/* From here on files are opened to be changed as shards of this index: beneath its folder,
+ * through no link. Until c->edit_open.beneath is NULL again; memory from the arena. */
+sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err);
+
+/* An index among the operands, unless --each-shard goes to its files. */
+bool cli_edits_index(const cli *c, const char *path);
+/* Write the index, in place or to -o. changes->only_look: with --dry-run. */
+sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
+                        bool *changed, sft_error *err);
+
+/* cli_fail_input, of the input or of -o. */
+void cli_edit_fail(cli *c, const char *path, const sft_error *err);
+
+/* Of a folder the one model in it, else the operand itself; the path is in the arena. */
+sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
+                          sft_error *err);
+/* Before a command changes a model where it is: bring an edit of one of its files that was
+ * interrupted to its end. Not with --dry-run or -o. */
+sft_code cli_edit_mend(cli *c, const char *path, sft_error *err);
+
+/* For each file of a model: the path itself, or with --each-shard the shards of the index. The
+ * first failure ends it; those before are changed. */
+typedef sft_code (*cli_edit_fn)(cli *c, const char *path, void *ctx, sft_error *err);
+void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx);
+/* For each file an index names, which need not be there. */
+sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
+                             sft_error *err);
+
+/* Give tensors of a model with an index other names (from, to): the shards that have them are
+ * written under fresh names, then the index, then the old shards go. With -o DIR all of the
+ * model is written to a new folder. */
+sft_code cli_edit_rename_set(cli *c, const char *index, const sft_set *set,
+                             const sft_pair *names, size_t count, sft_error *err);
+
+#endif

@@ -1,0 +1,70 @@
+#include "support/files.h"
+
+#include "os/io.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── Paths ── */
+
+sft_span cli_folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return (sft_span){ path, slash ? (size_t)(slash - path) : 0 };
+}
+
+size_t cli_folder_length(const char *path) {
+    return (size_t)(cli_name_of(path).data - path);
+}
+
+sft_span cli_name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return sft_span_cstr(slash ? slash + 1 : path);
+}
+
+char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
+    size_t len = strlen(name);
+    bool slash = dir.len && dir.data[dir.len - 1] != '/';
+    char *path = sfti_arena_take(arena, dir.len + slash + len + 1);
+    if (!path) return NULL;
+    if (dir.len) memcpy(path, dir.data, dir.len);
+    if (slash) path[dir.len] = '/';
+    memcpy(path + dir.len + slash, name, len + 1);
+    return path;
+}
+
+/* ── Whole files ── */
+
+int cli_open_beside(const char *path, int *fd) {
+    char folder[4096];
+    const char *name = cli_name_of(path).data;
+    size_t len = (size_t)(name - path);
+    if (len >= sizeof folder) return ENAMETOOLONG;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    return os_open_beneath(folder, name, OS_BENEATH_READ, fd);
+}
+
+sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
+    sft_source source;
+    sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
+    if (code) return code;
+    bool longer = source.size != SFT_SIZE_UNKNOWN && source.size > most;
+    if (!longer) code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
+    if (!code && (longer || out->len > most))
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected at most %llu bytes, found more", (unsigned long long)most);
+    sft_source_close(&source);
+    return code;
+}
+
+sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
+                       sft_error *err) {
+    int fd;
+    *out = (sft_buffer){ NULL, 0, 0, c->alloc };
+    if (strcmp(path, "-") == 0) return cli_read_fd(c, 0, most, out, err);
+    int error = os_open_read(path, &fd);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    sft_code code = cli_read_fd(c, fd, most, out, err);
+    (void)os_close(fd);
+    return code;
+}

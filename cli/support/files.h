@@ -1,0 +1,24 @@
+/* Paths in parts, and small files read whole. */
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include "support/cli.h"
+
+/* Folder of a path without its slash, empty for none. */
+sft_span cli_folder_of(const char *path);
+/* Its length with the slash. */
+size_t cli_folder_length(const char *path);
+sft_span cli_name_of(const char *path);
+/* dir/name in the arena; NULL when memory ran out. */
+char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
+
+/* Open for reading what lies beside a model: through no link that leaves the path's folder, but
+ * to the blobs of a Hub cache. An errno. */
+int cli_open_beside(const char *path, int *fd);
+/* All bytes of a descriptor into *out; at most `most`. */
+sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err);
+/* The same of a file; "-": of standard input. *out need not be set before. */
+sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
+                       sft_error *err);
+
+#endif

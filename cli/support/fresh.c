@@ -1,0 +1,278 @@
+#include "support/fresh.h"
+
+#include "os/io.h"
+#include "support/files.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct fresh_folder {
+    struct fresh_folder *before;
+    char path[];
+} fresh_folder;
+
+/* The index's folder, with its slash. */
+static sft_span fresh_folder_of(const cli_fresh *fresh) {
+    return (sft_span){ fresh->index, cli_folder_length(fresh->index) };
+}
+
+sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t most,
+                         sft_error *err) {
+    memset(fresh, 0, sizeof *fresh);
+    fresh->c = c;
+    fresh->index = index;
+    fresh->arena.alloc = c->alloc;
+    fresh->most = most;
+    fresh->folder = cli_join_path(&fresh->arena, fresh_folder_of(fresh), "");
+    fresh->names = sfti_arena_array(&fresh->arena, most, sizeof *fresh->names);
+    fresh->written = sfti_arena_array(&fresh->arena, most, sizeof *fresh->written);
+    if (fresh->folder && fresh->names && fresh->written) return SFT_OK;
+    return sfti_fail_memory(err, most * sizeof *fresh->names);
+}
+
+sft_code cli_fresh_own_index(const char *index, sft_error *err) {
+    char real[4096], beside[4096] = ".", folder[4096];
+    size_t len = cli_folder_length(index);
+    os_info info;
+    if (os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
+    if (len >= sizeof beside) return SFT_OK;
+    if (len > 0) memcpy(beside, index, len), beside[len] = '\0';
+    int error = os_real_path(index, real, sizeof real);
+    if (!error) error = os_real_path(beside, folder, sizeof folder);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    size_t where = cli_folder_length(real);
+    if (where > 1) where--; /* its slash */
+    if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected an index in the folder of its shards, found a symbolic link to %s", real);
+    if (err) err->hint = "give the path it leads to, or a new folder with -o";
+    return SFT_IS_LINK;
+}
+
+void cli_fresh_end(cli_fresh *fresh) { sfti_arena_free(&fresh->arena); }
+
+/* ── Names ── */
+
+const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
+    return shard_path + cli_folder_length(fresh->index);
+}
+
+static bool is_hex_tail(const char *at) {
+    return at[0] == '-' && strspn(at + 1, "0123456789abcdef") == 8;
+}
+
+static char *concatenated(sfti_arena *arena, sft_span a, const char *b) {
+    char *text = sfti_arena_take(arena, a.len + strlen(b) + 1);
+    if (!text) return NULL;
+    memcpy(text, a.data, a.len);
+    memcpy(text + a.len, b, strlen(b) + 1);
+    return text;
+}
+
+/* NAME-<8 hex>.safetensors; the digits of an earlier time are replaced. */
+static char *fresh_shard_name(cli_fresh *f, const char *name) {
+    static const char hex[] = "0123456789abcdef";
+    uint8_t bits[4];
+    char tail[24];
+    const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
+    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
+    if (os_random(bits, sizeof bits)) return NULL;
+    if (stem > 9 && is_hex_tail(name + stem - 9)) stem -= 9;
+    tail[0] = '-';
+    for (size_t i = 0; i < 4; i++) {
+        tail[1 + 2 * i] = hex[bits[i] >> 4];
+        tail[2 + 2 * i] = hex[bits[i] & 15];
+    }
+    memcpy(tail + 9, ".safetensors", 13);
+    return concatenated(&f->arena, (sft_span){ name, stem }, tail);
+}
+
+char *cli_fresh_next(cli_fresh *fresh, const char *name) {
+    char *made = fresh_shard_name(fresh, name);
+    char *path = made ? cli_join_path(&fresh->arena, fresh_folder_of(fresh), made) : NULL;
+    if (!path) return NULL;
+    fresh->names[fresh->count++] = (sft_pair){ sft_span_cstr(name), sft_span_cstr(made) };
+    return path;
+}
+
+sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *err) {
+    char above[4096];
+    const char *name = path + strlen(fresh->folder), *slash = strrchr(name, '/');
+    size_t len = slash ? (size_t)(slash - name) : 0;
+    int fd;
+    if (len == 0) return SFT_OK;
+    if (len >= sizeof above)
+        return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open the folder of a shard");
+    memcpy(above, name, len);
+    above[len] = '\0';
+    int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fd);
+    if (!error) os_close(fd);
+    if (!error || (error != ELOOP && error != EXDEV))
+        return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard") : SFT_OK;
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected a folder for the shard, found a symbolic link in its path");
+    if (err) err->hint = "nothing is written through a link that a model's index names";
+    return SFT_IS_LINK;
+}
+
+void cli_fresh_written(cli_fresh *fresh, char *path) {
+    fresh->written[fresh->written_count++] = path;
+}
+
+void cli_fresh_drop(cli_fresh *fresh, const char *name) {
+    fresh->names[fresh->count++] = (sft_pair){ sft_span_cstr(name), { NULL, 0 } };
+}
+
+sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_options *out,
+                           sft_error *err) {
+    const cli_settings *set = &fresh->c->set;
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    os_info info;
+    int error = os_info_path(old, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    options.no_sync = set->no_sync != 0;
+    options.in_place_unsafe = set->in_place_unsafe != 0;
+    options.no_clobber = true;
+    options.mode = info.mode & 0777;
+    options.has_mtime = set->keep_mtime != 0;
+    options.mtime_ns = info.mtime_ns;
+    options.alloc = &fresh->c->alloc;
+    *out = options;
+    return SFT_OK;
+}
+
+/* ── What is no longer named ── */
+
+/* Is a shard named by some index of the folder? */
+typedef struct naming {
+    cli_fresh *f;
+    const char *shard;
+    bool named;
+    sft_code code;
+    sft_error *err;
+} naming;
+
+static sft_code index_names_shard(cli_fresh *f, const char *path, const char *shard, bool *named,
+                                  sft_error *err) {
+    sft_set_options options = cli_set_options(f->c);
+    sft_index_names *names = NULL;
+    sft_code code = sft_index_read(path, &options, &names, err);
+    if (code) return code;
+    for (size_t i = 0; i < sft_index_shard_count(names); i++)
+        *named = *named || strcmp(sft_index_shard(names, i), shard) == 0;
+    sft_index_free(names);
+    return SFT_OK;
+}
+
+static int look_at_index(void *ctx, const char *name, os_kind kind) {
+    naming *n = ctx;
+    if (!sft_is_index_path(name) || kind == OS_DIR) return 0;
+    char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
+    n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
+                   : sfti_fail_memory(n->err, strlen(name));
+    return n->code ? EIO : 0;
+}
+
+static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *shard,
+                                 sft_error *err) {
+    naming n = { f, shard, false, SFT_OK, err };
+    int error = os_list(folder, look_at_index, &n);
+    if (n.code || n.named) return n.code;
+    if (error)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
+    error = os_unlink_beneath(f->folder, shard);
+    return error ? sfti_io_fail(err, SFT_IO_WRITE, error, "remove the old shard")
+                 : SFT_OK;
+}
+
+static void remove_old(cli_fresh *f) {
+    const char *folder = *f->folder ? f->folder : "./";
+    for (size_t i = 0; i < f->count; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        const char *shard = f->names[i].key.data;
+        sft_code code = remove_old_shard(f, folder, shard, &err);
+        if (code) cli_complain(f->c, shard, &err);
+    }
+}
+
+void cli_fresh_undo(const cli_fresh *fresh) {
+    for (size_t i = 0; i < fresh->written_count; i++) (void)os_unlink(fresh->written[i]);
+    for (fresh_folder *f = fresh->made; f; f = f->before) (void)os_remove_folder(f->path);
+}
+
+/* After a failure: whether the new index is there, only not synced. It may be the old one
+ * tomorrow, so that all shards stay. */
+static bool is_published(cli_fresh *f, sft_code code) {
+    bool named = false;
+    const char *after = NULL;
+    for (size_t i = 0; !after && i < f->count; i++) after = f->names[i].value.data;
+    if (code != SFT_IO_SYNC || !after) return false;
+    return index_names_shard(f, f->index, after, &named, NULL) || named;
+}
+
+void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
+    if (!code) remove_old(fresh);
+    else if (!is_published(fresh, code)) cli_fresh_undo(fresh);
+}
+
+/* ── A new folder ── */
+
+static int any_entry(void *ctx, const char *name, os_kind kind) {
+    (void)name, (void)kind;
+    *(bool *)ctx = true;
+    return 1;
+}
+
+sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
+    bool taken = false;
+    int error = os_make_folder(path, 0777);
+    *made = error == 0;
+    if (error == EEXIST) error = os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
+    if (!error) return SFT_OK;
+    if (error == EEXIST) {
+        sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+                  "expected a new or empty folder, found files in it");
+        err->hint = "a model of several files is never overwritten file by file: name a new "
+                    "folder";
+        return SFT_EXISTS;
+    }
+    return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");
+}
+
+/* Some file systems know no syncing of folders, and say so. */
+sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err) {
+    char parent[4096] = ".";
+    size_t len = strlen(path);
+    if (!made || c->set.no_sync || len >= sizeof parent) return SFT_OK;
+    while (len > 0 && path[len - 1] == '/') len--;
+    while (len > 0 && path[len - 1] != '/') len--;
+    if (len > 0) memcpy(parent, path, len);
+    parent[len > 0 ? len : 1] = '\0';
+    int error = os_sync_folder(parent);
+    if (!error || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS) return SFT_OK;
+    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder");
+}
+
+static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, sft_error *err) {
+    fresh_folder *folder = sfti_arena_take(&fresh->arena, sizeof *folder + len + 1);
+    if (!folder) return sfti_fail_memory(err, len);
+    memcpy(folder->path, path, len);
+    folder->path[len] = '\0';
+    int error = os_make_folder(folder->path, 0777);
+    if (error == EEXIST) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder of a shard");
+    folder->before = fresh->made;
+    fresh->made = folder;
+    return cli_settle_folder(fresh->c, folder->path, true, err);
+}
+
+sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
+                           sft_error *err) {
+    sft_code code = SFT_OK;
+    const char *path = cli_join_path(&fresh->arena, sft_span_cstr(folder), name);
+    if (!path) return sfti_fail_memory(err, strlen(name));
+    const char *at = path + strlen(path) - strlen(name);
+    for (const char *slash = strchr(at, '/'); !code && slash; slash = strchr(slash + 1, '/'))
+        code = make_one_folder(fresh, path, (size_t)(slash - path), err);
+    return code;
+}

@@ -1,0 +1,236 @@
+#include "support/group.h"
+
+#include "os/os.h"
+#include "support/files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ── Shards by their names ── */
+
+typedef struct shard_name {
+    sft_span base; /* with the folder: all before "-00001-of-00003" */
+    sft_span end;  /* all after it */
+    uint64_t shard, of;
+    int digits;
+} shard_name;
+
+static size_t digits_back(const char *text, size_t end) {
+    size_t n = 0;
+    while (n < end && text[end - 1 - n] >= '0' && text[end - 1 - n] <= '9') n++;
+    return n;
+}
+
+static uint64_t number_at(const char *text, size_t len) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < len; i++) value = value * 10 + (uint64_t)(text[i] - '0');
+    return value;
+}
+
+static bool parse_shard(const char *path, shard_name *out) {
+    const char *dot = strrchr(path, '.');
+    size_t end = dot ? (size_t)(dot - path) : 0, second = digits_back(path, end);
+    if (second == 0 || second > 6 || end < second + 4) return false;
+    size_t middle = end - second - 4;
+    if (memcmp(path + middle, "-of-", 4) != 0) return false;
+    size_t first = digits_back(path, middle);
+    if (first != second || middle < first + 2 || path[middle - first - 1] != '-') return false;
+    out->base = (sft_span){ path, middle - first - 1 };
+    out->end = sft_span_cstr(dot);
+    out->shard = number_at(path + middle - first, first);
+    out->of = number_at(path + end - second, second);
+    out->digits = (int)first;
+    return out->shard > 0 && out->shard <= out->of && out->of <= SFT_MAX_SHARDS;
+}
+
+bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base) {
+    shard_name name;
+    if (!parse_shard(path, &name)) return false;
+    *shard = name.shard;
+    *of = name.of;
+    *base = name.base;
+    return true;
+}
+
+static bool same_shards(const shard_name *a, const shard_name *b) {
+    return a->of == b->of && sft_span_equal(a->base, b->base) && sft_span_equal(a->end, b->end);
+}
+
+/* Shards of the model that input i is one of, from i on, in order; list has room for all
+ * that follow. Names that only begin alike may lie between. */
+static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
+                          const cli_input **list) {
+    shard_name first, next;
+    size_t n = 0;
+    if (inputs->items[i]->kind != CLI_FILE || !parse_shard(inputs->items[i]->path, &first))
+        return 0;
+    for (size_t k = i; k < inputs->count; k++) {
+        const cli_input *input = inputs->items[k];
+        if (strncmp(input->path, first.base.data, first.base.len) != 0) break;
+        if (taken[k] || input->kind != CLI_FILE || !parse_shard(input->path, &next)) continue;
+        if (!same_shards(&first, &next)) continue;
+        taken[k] = true;
+        list[n++] = input;
+    }
+    return n;
+}
+
+/* ── Components ── */
+
+/* Folder of the pipeline that an input is a component of; len 0 for none. The answer for
+ * the folder asked before is kept. */
+typedef struct pipeline_memory {
+    sft_span folder;
+    bool known, yes;
+} pipeline_memory;
+
+static bool pipeline_of(const char *path, pipeline_memory *memory, sfti_arena *arena,
+                        sft_span *out) {
+    sft_span folder = cli_folder_of(path);
+    size_t len = folder.len;
+    while (len > 0 && folder.data[len - 1] != '/') len--;
+    if (folder.len == 0) return false;
+    *out = (sft_span){ folder.data, len > 1 ? len - 1 : len };
+    if (!memory->known || !sft_span_equal(memory->folder, *out)) {
+        *memory = (pipeline_memory){ *out, true, cli_is_pipeline(*out, arena) };
+    }
+    return memory->yes;
+}
+
+/* ── Models ── */
+
+static cli_model *add_model(cli_models *models, const cli_input *input) {
+    if (models->count == models->room) {
+        size_t room = models->room ? models->room * 2 : 16;
+        cli_model *items = sfti_arena_take(&models->arena, room * sizeof *items);
+        if (!items) return NULL;
+        if (models->count) memcpy(items, models->items, models->count * sizeof *items);
+        models->items = items;
+        models->room = room;
+    }
+    cli_model *model = &models->items[models->count++];
+    memset(model, 0, sizeof *model);
+    model->input = input;
+    model->path = input->path;
+    model->count = 1;
+    return model;
+}
+
+static bool add_shards(cli_models *models, const cli_input *const *shards, size_t n) {
+    cli_model *model = add_model(models, shards[0]);
+    const cli_input **list = sfti_arena_take(&models->arena, n * sizeof *list);
+    if (!model || !list) return false;
+    memcpy(list, shards, n * sizeof *list);
+    model->inputs = list;
+    model->count = n;
+    return true;
+}
+
+static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
+                         sft_span folder) {
+    pipeline_memory memory = { { NULL, 0 }, false, false };
+    cli_model *model = add_model(models, inputs->items[i]);
+    const cli_input **list = sfti_arena_take(&models->arena, inputs->count * sizeof *list);
+    char *path = sfti_arena_take(&models->arena, folder.len + 2);
+    sft_span of;
+    size_t n = 0;
+    if (!model || !list || !path) return false;
+    for (size_t k = i; k < inputs->count; k++) {
+        if (strncmp(inputs->items[k]->path, folder.data, folder.len) != 0) break;
+        if (taken[k] || inputs->items[k]->kind > CLI_INDEX) continue;
+        if (!pipeline_of(inputs->items[k]->path, &memory, &models->arena, &of)) continue;
+        if (!sft_span_equal(of, folder)) continue;
+        taken[k] = true;
+        list[n++] = inputs->items[k];
+    }
+    memcpy(path, folder.len ? folder.data : ".", folder.len ? folder.len : 1);
+    path[folder.len ? folder.len : 1] = 0;
+    model->path = path;
+    model->inputs = list;
+    model->count = n;
+    model->is_pipeline = true;
+    return true;
+}
+
+bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) {
+    pipeline_memory memory = { { NULL, 0 }, false, false };
+    bool *taken = sfti_arena_take(&models->arena, inputs->count + 1);
+    const cli_input **list = sfti_arena_take(&models->arena, (inputs->count + 1) * sizeof *list);
+    sft_span folder;
+    if (!taken || !list) return false;
+    memset(taken, 0, inputs->count + 1);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const cli_input *input = inputs->items[i];
+        size_t shards;
+        bool ok;
+        if (taken[i]) continue;
+        if (found && input->kind <= CLI_INDEX
+            && pipeline_of(input->path, &memory, &models->arena, &folder)) {
+            ok = add_pipeline(models, inputs, i, taken, folder);
+        } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
+            ok = add_shards(models, list, shards);
+        } else {
+            ok = add_model(models, input) != NULL;
+        }
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* ── What is not there ── */
+
+/* A file that may not be read is there. */
+static bool is_shard_there(const char *folder, const char *name) {
+    int fd, error = os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
+    if (!error) os_close(fd);
+    return !error || error == EACCES;
+}
+
+static bool missing_of_index(cli_model *model, const sft_set_options *options,
+                             const char **names, sfti_arena *arena) {
+    sft_index_names *index = NULL;
+    bool ok = true;
+    if (sft_index_read(model->input->path, options, &index, NULL)) return true;
+    for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
+        const char *name = sft_index_shard(index, i);
+        if (is_shard_there(sft_index_folder(index), name)) continue;
+        char *kept = cli_join_path(arena, sft_span_cstr(""), cli_name_of(name).data);
+        ok = kept != NULL;
+        if (ok) names[model->missing_count++] = kept;
+    }
+    sft_index_free(index);
+    return ok;
+}
+
+static bool missing_of_names(cli_model *model, const char **names, const shard_name *first,
+                             sfti_arena *arena) {
+    size_t at = 0, room = first->base.len + first->end.len + 32;
+    for (uint64_t n = 1; n <= first->of; n++) {
+        shard_name have = { .shard = 0 };
+        if (at < model->count) parse_shard(model->inputs[at]->path, &have);
+        if (have.shard == n) {
+            at++;
+            continue;
+        }
+        char *path = sfti_arena_take(arena, room);
+        if (!path) return false;
+        snprintf(path, room, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first->base.len,
+                 first->base.data, first->digits, n, first->digits, first->of, first->end.data);
+        names[model->missing_count++] = cli_name_of(path).data;
+    }
+    return true;
+}
+
+bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena) {
+    shard_name first;
+    bool by_name = model->inputs && !model->is_pipeline && parse_shard(model->path, &first);
+    if (!by_name && model->input->kind != CLI_INDEX) return true;
+    size_t most = by_name ? (size_t)first.of : SFT_MAX_SHARDS;
+    const char **names = sfti_arena_take(arena, most * sizeof *names);
+    if (!names) return false;
+    model->missing = names;
+    if (by_name) return missing_of_names(model, names, &first, arena);
+    return missing_of_index(model, options, names, arena);
+}

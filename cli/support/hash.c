@@ -1,0 +1,114 @@
+#include "support/hash.h"
+
+#include "base/checked.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define THREADS_MOST 1000000
+
+/* ── Inputs ── */
+
+static sft_code gather_counts(cli_gathered *g, sft_error *err) {
+    size_t at = 0;
+    for (size_t i = 0; i < g->expanded_count; i++) g->count += g->expanded[i].count;
+    g->items = sfti_arena_take(&g->arena, (g->count + 1) * sizeof *g->items);
+    if (!g->items) return sfti_fail_memory(err, g->count);
+    for (size_t i = 0; i < g->expanded_count; i++)
+        for (size_t j = 0; j < g->expanded[i].count; j++)
+            g->items[at++] = g->expanded[i].items[j];
+    return SFT_OK;
+}
+
+sft_code cli_gather(cli *c, char **operands, size_t count, cli_gathered *out, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    memset(out, 0, sizeof *out);
+    out->arena.alloc = c->alloc;
+    out->expanded = sfti_arena_take(&out->arena, (count + 1) * sizeof *out->expanded);
+    if (!out->expanded) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) {
+        sft_code code = cli_inputs_expand(operands[i], (cli_depth)c->set.recursive, &options,
+                                          &out->expanded[out->expanded_count++], err);
+        if (code) return code;
+    }
+    return gather_counts(out, err);
+}
+
+void cli_gathered_free(cli_gathered *gathered) {
+    for (size_t i = 0; i < gathered->expanded_count; i++)
+        cli_inputs_free(&gathered->expanded[i]);
+    sfti_arena_free(&gathered->arena);
+}
+
+/* ── Options ── */
+
+const cli_option cli_hashing_options[] = {
+    { 0, "cache", "FILE", CLI_WORD, 0, offsetof(cli_settings, cache),
+      "cache digests in this file, keyed by device, inode, size and modification times; cached "
+      "files are not read again unless they are verified" },
+    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "at most this many threads; 0 (the default): one per processor" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+bool cli_parse_threads(cli *c, uint32_t *out) {
+    sft_error err = SFT_ERROR_INIT;
+    const char *text = c->set.threads ? c->set.threads : "0";
+    uint64_t value;
+    bool fine = cli_parse_number(text, THREADS_MOST, &value);
+    *out = fine ? (uint32_t)value : 0;
+    if (fine) return true;
+    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a number for --threads, found \"%s\"", text);
+    err.hint = NULL;
+    cli_complain(c, NULL, &err);
+    return false;
+}
+
+unsigned cli_algo_named(sft_span name) {
+    unsigned algo = 0;
+    while (algo < SFT_HASH_COUNT
+           && !cli_same_letters(name, sft_span_cstr(sft_hash_name((sft_hash_algo)algo))))
+        algo++;
+    return algo;
+}
+
+static bool open_cache(cli *c, sft_hash_cache **out) {
+    sft_error err = SFT_ERROR_INIT;
+    if (!c->set.cache) return true;
+    if (sft_hash_cache_open(c->set.cache, &c->alloc, out, &err)) {
+        cli_complain(c, c->set.cache, &err);
+        return false;
+    }
+    const sft_error *note = sft_hash_cache_note(*out);
+    if (!note) return true;
+    int status = c->status; /* told, but nothing is lost */
+    cli_complain(c, c->set.cache, note);
+    c->status = status;
+    return true;
+}
+
+void cli_hashing_begin(cli_hashing *h, cli *c, const char *path) {
+    static const sft_hash_options defaults = SFT_HASH_OPTIONS_INIT;
+    h->c = c;
+    h->cache = NULL;
+    h->options = defaults;
+    h->options.open = &c->open;
+    h->job = cli_progress_begin(&h->progress, c, path);
+    h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->cache);
+    bool verifies = c->set.sums || c->set.verify;
+    h->options.cache = verifies ? NULL : h->cache;
+}
+
+void cli_hashing_quiet(cli_hashing *h) {
+    cli_progress_end(&h->progress);
+    h->progress.shown = 0;
+}
+
+void cli_hashing_end(cli_hashing *h) {
+    sft_error err = SFT_ERROR_INIT;
+    cli_hashing_quiet(h);
+    if (h->cache && sft_hash_cache_save(h->cache, &err))
+        cli_complain(h->c, h->c->set.cache, &err);
+    sft_hash_cache_close(h->cache);
+}

@@ -1,0 +1,272 @@
+#include "support/input.h"
+
+#include "base/error.h"
+#include "base/order.h"
+#include "os/io.h"
+#include "support/files.h"
+#include "support/words.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct found {
+    struct found *next;
+    cli_input input;
+    bool is_shard;
+} found;
+
+/* A folder still to be entered, or entered; parents are kept to see loops. */
+typedef struct folder {
+    struct folder *next, *parent;
+    const char *path;
+    uint64_t device, inode;
+} folder;
+
+typedef struct walk {
+    sfti_arena *arena;
+    cli_depth depth;
+    bool enter; /* folders of the folder now walked */
+    found *first;
+    size_t count;
+    folder *waiting;
+    folder *now;
+} walk;
+
+/* ── Names ── */
+
+static bool is_model_name(const char *name) {
+    sft_span text = sft_span_cstr(name);
+    if (strncmp(name, "._", 2) == 0) return false;
+    return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
+           sft_is_index_path(name);
+}
+
+/* ── The walk ── */
+
+static bool add_found(walk *w, cli_input_kind kind, const char *path) {
+    found *f = sfti_arena_take(w->arena, sizeof *f);
+    if (!f || !path) return false;
+    *f = (found){ w->first, { kind, path, NULL }, false };
+    w->first = f;
+    w->count++;
+    return true;
+}
+
+static bool block_input(walk *w, cli_input *input, const sft_error *err) {
+    sft_error *kept = sfti_arena_take(w->arena, sizeof *kept);
+    if (!kept) return false;
+    *kept = *err;
+    input->kind = CLI_BLOCKED;
+    input->err = kept;
+    return true;
+}
+
+static bool add_blocked_folder(walk *w, const char *path, int os_errno) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_io_fail(&err, SFT_IO_OPEN, os_errno, "list the folder");
+    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+}
+
+static bool add_folder(walk *w, folder *parent, const char *path) {
+    folder *f = sfti_arena_take(w->arena, sizeof *f);
+    if (!f || !path) return false;
+    *f = (folder){ w->waiting, parent, path, 0, 0 };
+    w->waiting = f;
+    return true;
+}
+
+/* What is no file is told, never opened: a pipe would be waited for. */
+static bool add_no_file(walk *w, const char *path, os_kind kind) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a %s",
+              kind == OS_PIPE ? "pipe" : "device or socket");
+    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+}
+
+/* A link counts as what it leads to; one that leads nowhere is kept, to be told. */
+static os_kind kind_behind(const char *path, os_kind kind) {
+    os_info info;
+    if (kind != OS_LINK || os_info_path(path, true, &info) != 0) return kind;
+    return info.kind;
+}
+
+static int visit_entry(void *ctx, const char *name, os_kind kind) {
+    walk *w = ctx;
+    char *path;
+    if (kind == OS_DIR) {
+        if (!w->enter || name[0] == '.') return 0;
+        path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
+        return add_folder(w, w->now, path) ? 0 : ENOMEM;
+    }
+    if (!is_model_name(name)) return 0;
+    path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
+    if (!path) return ENOMEM;
+    kind = kind_behind(path, kind);
+    if (kind == OS_DIR) return 0;
+    if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
+    return add_found(w, sft_is_index_path(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
+}
+
+/* Whether the folder is one of those it lies in. */
+static bool is_loop(folder *f) {
+    os_info info;
+    if (os_info_path(f->path, true, &info) != 0) return false;
+    f->device = info.device;
+    f->inode = info.inode;
+    for (folder *up = f->parent; up; up = up->parent) {
+        if (up->device == f->device && up->inode == f->inode) return true;
+    }
+    return false;
+}
+
+bool cli_is_pipeline(sft_span folder, sfti_arena *arena) {
+    os_info info;
+    char *path = cli_join_path(arena, folder, "model_index.json");
+    return path && os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
+}
+
+static bool is_entered(walk *w) {
+    if (w->depth != CLI_WITH_PARTS) return w->depth == CLI_ALL_LEVELS;
+    return !w->now->parent && cli_is_pipeline(sft_span_cstr(w->now->path), w->arena);
+}
+
+static bool walk_folders(walk *w) {
+    while (w->waiting) {
+        w->now = w->waiting;
+        w->waiting = w->now->next;
+        if (is_loop(w->now)) continue;
+        w->enter = is_entered(w);
+        int error = os_list(w->now->path, visit_entry, w);
+        if (error == ENOMEM) return false;
+        if (error && !add_blocked_folder(w, w->now->path, error)) return false;
+    }
+    return true;
+}
+
+/* ── Order, and shards that their index speaks for ── */
+
+typedef struct sorting {
+    found **items;
+} sorting;
+
+static int compare_paths(const void *ctx, uint32_t a, uint32_t b) {
+    const sorting *s = ctx;
+    return sfti_natural_compare(sft_span_cstr(s->items[a]->input.path),
+                                sft_span_cstr(s->items[b]->input.path));
+}
+
+static found **sorted_found(walk *w) {
+    size_t n = w->count;
+    if (n > UINT32_MAX / 32) return NULL;
+    found **listed = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
+    found **sorted = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
+    uint32_t *order = sfti_arena_take(w->arena, (2 * n + 1) * sizeof(uint32_t));
+    sorting s = { listed };
+    size_t i = 0;
+    if (!listed || !sorted || !order) return NULL;
+    for (found *f = w->first; f; f = f->next) listed[i++] = f;
+    for (i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + n, n, compare_paths, &s);
+    for (i = 0; i < n; i++) sorted[i] = listed[order[i]];
+    return sorted;
+}
+
+static found *find_path(found **sorted, size_t count, const char *path) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int way = sfti_natural_compare(sft_span_cstr(sorted[middle]->input.path),
+                                       sft_span_cstr(path));
+        if (way == 0) return sorted[middle];
+        if (way < 0) low = middle + 1;
+        else high = middle;
+    }
+    return NULL;
+}
+
+/* An index that breaks a rule names nothing: its own opening will say why. */
+static bool mark_shards(walk *w, found **sorted, cli_input *input,
+                        const sft_set_options *options) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_index_names *names = NULL;
+    const char *index = input->path;
+    bool ok = true;
+    if (sft_index_read(index, options, &names, &err)) {
+        return err.code < 300 || block_input(w, input, &err);
+    }
+    for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
+        char *path = cli_join_path(w->arena, (sft_span){ index, cli_folder_length(index) },
+                                   sft_index_shard(names, i));
+        found *f = path ? find_path(sorted, w->count, path) : NULL;
+        if (f) f->is_shard = true;
+        ok = path != NULL;
+    }
+    sft_index_free(names);
+    return ok;
+}
+
+static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out) {
+    found **sorted = sorted_found(w);
+    out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
+    if (!sorted || !out->items) return false;
+    for (size_t i = 0; i < w->count; i++) {
+        if (sorted[i]->input.kind != CLI_INDEX) continue;
+        if (!mark_shards(w, sorted, &sorted[i]->input, options)) return false;
+    }
+    for (size_t i = 0; i < w->count; i++) {
+        if (!sorted[i]->is_shard) out->items[out->count++] = &sorted[i]->input;
+    }
+    return true;
+}
+
+static bool expand_operand(const char *operand, const sft_set_options *options, walk *w,
+                           cli_inputs *out) {
+    os_info info;
+    bool ok;
+    if (strcmp(operand, "-") == 0) {
+        ok = add_found(w, CLI_STDIN, operand);
+    } else if (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR) {
+        ok = add_folder(w, NULL, operand) && walk_folders(w);
+        if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
+    } else {
+        ok = add_found(w, sft_is_index_path(operand) ? CLI_INDEX : CLI_FILE, operand);
+    }
+    return ok && keep_models(w, options, out);
+}
+
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
+                           cli_inputs *out, sft_error *err) {
+    walk w = { .depth = depth };
+    memset(out, 0, sizeof *out);
+    out->arena.alloc = sfti_allocator(options->open->alloc);
+    w.arena = &out->arena;
+    if (expand_operand(operand, options, &w, out)) return SFT_OK;
+    return sfti_fail_memory(err, sizeof(found));
+}
+
+void cli_inputs_free(cli_inputs *inputs) {
+    sfti_arena_free(&inputs->arena);
+}
+
+sft_code cli_not_one(size_t count, sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one model, found a folder with %s",
+              count ? "several" : "none");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err) {
+    const cli_input *first = inputs->items[0];
+    for (size_t i = 0; i < inputs->count; i++) {
+        const sft_error *why = inputs->items[i]->err;
+        if (why && err) *err = *why;
+        if (why) return why->code;
+    }
+    if (inputs->count > 1 || first->kind == CLI_EMPTY)
+        return cli_not_one(inputs->count > 1 ? inputs->count : 0, err);
+    *out = first;
+    if (first->kind != CLI_STDIN) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a file, found standard input");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}

@@ -1,0 +1,57 @@
+/* What PATH... names: files, folders, indexes, standard input; one input per model. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include "base/mem.h"
+#include "safetensors_set.h"
+
+typedef enum cli_input_kind {
+    CLI_FILE,
+    CLI_INDEX,   /* an index by its name; its shards are not listed again */
+    CLI_STDIN,   /* "-" */
+    CLI_EMPTY,   /* a folder without models */
+    CLI_BLOCKED  /* a folder or index that could not be read: err says why */
+} cli_input_kind;
+
+typedef struct cli_input {
+    cli_input_kind kind;
+    const char *path;
+    const sft_error *err; /* CLI_BLOCKED only, else NULL */
+} cli_input;
+
+/* Whether it is a path that was not looked into yet. */
+static inline bool cli_input_is_path(const cli_input *input) {
+    return input->kind == CLI_FILE || input->kind == CLI_INDEX;
+}
+
+typedef struct cli_inputs {
+    sfti_arena arena;
+    cli_input **items; /* natural order */
+    size_t count;
+} cli_inputs;
+
+/* How deep a folder is entered: itself, all of it, itself and the components of a pipeline (a
+ * folder with a model_index.json). */
+typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
+
+/* Expand one operand. A folder gives the models in it (and, by depth, below it): files
+ * *.safetensors and *.sft in any case, *.safetensors.index*.json; not `._*`, not hidden
+ * folders; links to files are followed, links to folders are not; a pipe or device of such a
+ * name is CLI_BLOCKED. A shard that an index
+ * found on the way names is left out. Any other path is an input as it is; whether it
+ * can be opened is found out later. options serve reading the indexes. Fails only when
+ * memory runs out. Free with cli_inputs_free, also after a failure. */
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
+                           cli_inputs *out, sft_error *err);
+void cli_inputs_free(cli_inputs *inputs);
+
+/* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number or standard
+ * input; what made an input CLI_BLOCKED. */
+sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err);
+/* Fails for a folder that does not hold one model but `count`. */
+sft_code cli_not_one(size_t count, sft_error *err);
+
+/* Whether the folder (without a slash at its end; empty: here) is a pipeline's. */
+bool cli_is_pipeline(sft_span folder, sfti_arena *arena);
+
+#endif

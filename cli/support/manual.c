@@ -1,0 +1,166 @@
+#include "support/manual.h"
+
+#include <string.h>
+
+/* ── roff ── */
+
+/* Text for roff: a backslash and a hyphen are spelled out, a line never begins with a
+ * control character. */
+static void roff(cli_out *out, const char *text) {
+    if (*text == '.' || *text == '\'') cli_text(out, "\\&");
+    for (; *text; text++) {
+        if (*text == '\\') cli_text(out, "\\e");
+        else if (*text == '-') cli_text(out, "\\-");
+        else cli_put(out, text, 1);
+    }
+}
+
+static void roff_line(cli_out *out, const char *text) {
+    roff(out, text);
+    cli_text(out, "\n");
+}
+
+static void roff_title(cli_out *out, const char *name, const char *summary) {
+    cli_text(out, ".TH \"");
+    for (const char *at = name; *at; at++) {
+        char upper = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+        cli_put(out, &upper, 1);
+    }
+    cli_printf(out, "\" \"1\" \"\" \"safetensors %s\" \"User Commands\"\n", sft_version());
+    cli_text(out, ".SH NAME\n");
+    roff(out, name);
+    cli_text(out, " \\- ");
+    roff_line(out, summary);
+}
+
+static void roff_examples(cli_out *out, const cli_example *examples) {
+    cli_text(out, ".SH EXAMPLES\n");
+    for (; examples->line; examples++) {
+        cli_text(out, ".TP\n.B ");
+        roff_line(out, examples->line);
+        roff_line(out, examples->says);
+    }
+}
+
+static void roff_option(cli_out *out, const cli_option *row) {
+    cli_text(out, ".TP\n");
+    if (row->letter) cli_printf(out, "\\fB\\-%c\\fR, ", row->letter);
+    cli_text(out, "\\fB\\-\\-");
+    roff(out, row->name);
+    cli_text(out, "\\fR");
+    if (row->value) {
+        cli_text(out, " \\fI");
+        roff(out, row->value);
+        cli_text(out, "\\fR");
+    }
+    cli_text(out, "\n");
+    roff_line(out, row->help);
+}
+
+static void roff_exits(cli_out *out, const cli_command *command) {
+    cli_text(out, ".SH EXIT STATUS\n");
+    for (int i = 0; i < 3; i++) {
+        if (!command->exits[i]) continue;
+        cli_printf(out, ".TP\n.B %d\n", i);
+        roff_line(out, command->exits[i]);
+    }
+    cli_text(out, ".TP\n.B 128+\\fIn\\fR\n");
+    cli_text(out, "signal\n.I n\nended the command.\n");
+}
+
+static void roff_environment(cli_out *out) {
+    cli_text(out, ".SH ENVIRONMENT\n");
+    cli_text(out, ".TP\n.B NO_COLOR\nnot empty: no colour.\n");
+    cli_text(out, ".TP\n.B CLICOLOR_FORCE\nnot empty and not 0: colour even without a "
+                  "terminal.\n");
+    cli_text(out, ".TP\n.B TERM\n\"dumb\": no colour.\n");
+}
+
+static void roff_paragraphs(cli_out *out, const char *text) {
+    for (bool first = true; *text; first = false) {
+        size_t len = strcspn(text, "\n");
+        if (!first) cli_text(out, ".PP\n");
+        if (*text == '.' || *text == '\'') cli_text(out, "\\&");
+        for (size_t i = 0; i < len; i++) {
+            char one[2] = { text[i], 0 };
+            cli_text(out, *one == '\\' ? "\\e" : *one == '-' ? "\\-" : one);
+        }
+        cli_text(out, "\n");
+        text += len + (text[len] != 0);
+    }
+}
+
+static void command_page(cli_out *out, const cli_command *command) {
+    const cli_option *row;
+    char name[32] = "safetensors-";
+    size_t len = strlen(command->name);
+    memcpy(name + 12, command->name, len + 1);
+    roff_title(out, name, command->summary);
+    cli_text(out, ".SH SYNOPSIS\n.B safetensors ");
+    roff(out, command->name);
+    cli_text(out, "\n[\\fIOPTION\\fR]... ");
+    roff_line(out, command->operands);
+    cli_text(out, ".SH DESCRIPTION\n");
+    roff_paragraphs(out, command->about);
+    roff_examples(out, command->examples);
+    cli_text(out, ".SH OPTIONS\n");
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) roff_option(out, row);
+    roff_exits(out, command);
+    roff_environment(out);
+    cli_text(out, ".SH SEE ALSO\n.BR safetensors (1),\n.BR safetensors (5)\n");
+}
+
+static const char overview_about[] =
+    "Inspects .safetensors models: what they hold, whether they are valid, and the values of "
+    "their tensors; edits, converts, splits and merges them. Reads only the header and the bytes "
+    "asked for; nothing in a file is ever executed.\n"
+    "PATH is a file; a folder, which stands for the models in it (with -r also those of its "
+    "folders); an index (model.safetensors.index.json), which stands for one model with all its "
+    "shards; or - for standard input. Several paths are processed in turn, those of a folder in "
+    "natural order (2 before 10), and a bad one does not stop the rest.\n"
+    "Results go to standard output, messages to standard error. Text from files is escaped "
+    "wherever people read it.\n"
+    "A first word that is not a command but names a file is passed to info.";
+
+static const cli_example overview_exits[] = {
+    { "0", "fine" },
+    { "1", "the answer is no: invalid, not found, findings" },
+    { "2", "an error: usage, unreadable, failed for some of many" },
+    { NULL, NULL },
+};
+
+static void overview_page(cli_out *out, const cli_command *const *commands) {
+    roff_title(out, "safetensors", cli_overview_summary);
+    cli_text(out, ".SH SYNOPSIS\n.B safetensors\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
+                  "[\\fIPATH\\fR]...\n.br\n.B safetensors\n\\fIPATH\\fR\n");
+    cli_text(out, ".SH DESCRIPTION\n");
+    roff_paragraphs(out, overview_about);
+    cli_text(out, ".SH COMMANDS\n");
+    for (; *commands; commands++) {
+        cli_text(out, ".TP\n.BR safetensors\\-");
+        cli_printf(out, "%s (1)\n", (*commands)->name);
+        roff_line(out, (*commands)->summary);
+    }
+    cli_text(out, ".SH OPTIONS\n");
+    cli_text(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow an overview\n");
+    cli_text(out, ".TP\n\\fB\\-\\-version\\fR\nlibrary, build options and limits\n");
+    cli_text(out, ".SH EXIT STATUS\n");
+    for (const cli_example *e = overview_exits; e->line; e++) {
+        cli_printf(out, ".TP\n.B %s\n", e->line);
+        roff_line(out, e->says);
+    }
+    roff_environment(out);
+    cli_text(out, ".SH SEE ALSO\n.BR safetensors (5)\n");
+}
+
+bool cli_man_page(cli_out *out, const cli_command *const *commands, const char *name) {
+    const cli_command *command = NULL;
+    if (strcmp(name, "safetensors") == 0) {
+        overview_page(out, commands);
+        return true;
+    }
+    if (strncmp(name, "safetensors-", 12) == 0)
+        command = cli_command_named(commands, name + 12);
+    if (command) command_page(out, command);
+    return command != NULL;
+}

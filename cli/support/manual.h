@@ -1,0 +1,23 @@
+/* Help, man pages and completions: all walk the tables of options.h. */
+#ifndef CLI_MANUAL_H
+#define CLI_MANUAL_H
+
+#include "support/cli.h"
+
+/* Tables of commands end with NULL. */
+const cli_command *cli_command_named(const cli_command *const *commands, const char *name);
+/* The likely meaning of a mistyped name, or NULL. */
+const char *cli_command_near(const cli_command *const *commands, const char *name);
+
+extern const char cli_overview_summary[];
+/* The overview of all commands, and the help of one. */
+void cli_overview(cli_out *out, const cli_command *const *commands);
+void cli_command_help(cli_out *out, const cli_command *command);
+
+/* roff of safetensors(1) (name "safetensors") or of safetensors-CMD(1); false when there
+ * is no such page. */
+bool cli_man_page(cli_out *out, const cli_command *const *commands, const char *name);
+/* Script for "bash", "zsh" or "fish"; false for another shell. */
+bool cli_completion(cli_out *out, const cli_command *const *commands, const char *shell);
+
+#endif

@@ -1,0 +1,436 @@
+#include "support/models.h"
+
+#include "os/os.h"
+#include "support/files.h"
+#include "support/group.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define METADATA_CUT 4096 /* bytes of a metadata value */
+#define THREADS_MOST 16
+#define EACH_MOST 64 /* models of a thread before they are handed on */
+/* Each holds a file open; what is hashed is opened once more. */
+#define BATCH_MOST 256
+#define BATCH_HASHED_MOST 64
+
+/* ── One model ── */
+
+static sft_code open_members(cli *c, cli_model *model) {
+    size_t n = model->count;
+    model->members = sfti_take(&c->alloc, n * sizeof *model->members);
+    model->parts = sfti_take(&c->alloc, n * sizeof *model->parts);
+    if (!model->members || !model->parts) {
+        sfti_release(&c->alloc, model->members, n * sizeof *model->members);
+        sfti_release(&c->alloc, model->parts, n * sizeof *model->parts);
+        model->members = NULL;
+        model->parts = NULL;
+        return sfti_fail_memory(&model->err, n * sizeof *model->members);
+    }
+    memset(model->members, 0, n * sizeof *model->members);
+    for (size_t i = 0; i < n; i++) {
+        cli_member *member = &model->members[i];
+        sft_info_options options = SFT_INFO_OPTIONS_INIT;
+        options.deep = c->set.deep != 0;
+        options.alloc = &c->alloc;
+        member->path = model->inputs[i]->path;
+        sft_code code = cli_open_model(c, model->inputs[i], &member->set, &model->err);
+        if (!code)
+            code = sft_info_open(member->set, member->path, NULL, &options, &member->info,
+                                 &model->err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* The name of the folder a member lies in; it lives in the member's own path. */
+static sft_code name_members(cli *c, cli_model *model) {
+    for (size_t i = 0; i < model->count; i++) {
+        cli_member *member = &model->members[i];
+        sft_span folder = cli_folder_of(member->path);
+        size_t at = folder.len;
+        while (at > 0 && folder.data[at - 1] != '/') at--;
+        char *name = sfti_take(&c->alloc, folder.len - at + 1);
+        if (!name) return sfti_fail_memory(&model->err, folder.len);
+        memcpy(name, folder.data + at, folder.len - at);
+        name[folder.len - at] = 0;
+        member->name = name;
+        model->parts[i] = (sft_info_part){ name, member->set, member->info, member->path };
+    }
+    return SFT_OK;
+}
+
+static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *options) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = open_members(c, model);
+    if (!code) code = name_members(c, model);
+    if (!code) {
+        char *path = cli_join_path(&arena, sft_span_cstr(model->path), "model_index.json");
+        code = path ? sft_info_open_parts(model->parts, model->count, path, NULL, options,
+                                          &model->info, &model->err)
+                    : sfti_fail_memory(&model->err, 1);
+    }
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code open_shards(cli *c, cli_model *model) {
+    sft_set_options options = cli_set_options(c);
+    const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
+    if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
+    for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
+    sft_code code = sft_set_open_list(paths, model->count, &options, &model->set, &model->err);
+    sfti_release(&c->alloc, paths, model->count * sizeof *paths);
+    return code;
+}
+
+/* The listing of its folder spares a look for the journal of an edit. */
+static sft_code open_single(cli *c, cli_model *model) {
+    sft_set_options options = cli_set_options(c);
+    sft_open_options open = c->open;
+    if (model->input->kind != CLI_FILE || !model->folder)
+        return cli_open_model(c, model->input, &model->set, &model->err);
+    open.listed_at = sft_info_folder_listed(model->folder, model->input->path);
+    options.open = &open;
+    return sft_set_open(model->input->path, &options, &model->set, &model->err);
+}
+
+static sft_code open_model(cli *c, cli_model *model) {
+    sft_info_options options = SFT_INFO_OPTIONS_INIT;
+    bool piped = model->input->kind == CLI_STDIN;
+    options.deep = c->set.deep != 0;
+    options.header_only = piped;
+    options.alloc = &c->alloc;
+    if (model->is_pipeline) return open_pipeline(c, model, &options);
+    sft_code code = model->inputs ? open_shards(c, model)
+                                  : open_single(c, model);
+    if (code) return code;
+    return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
+                         &model->info, &model->err);
+}
+
+static void shards_missing(cli_model *model) {
+    sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+              "expected %zu shards, found %zu: %s is missing%s",
+              model->count + model->missing_count, model->count, model->missing[0],
+              model->missing_count > 1 ? ", and others" : "");
+}
+
+sft_code cli_render_model(cli *c, cli_model *model) {
+    uint64_t cut = !c->wants_metadata ? SFT_NO_METADATA : c->set.full ? SFT_SIZE_UNKNOWN
+                                                                      : METADATA_CUT;
+    sft_tree_free(model->tree);
+    sft_code code = sft_tree_new(&c->alloc, &model->tree, &model->err);
+    if (!code)
+        code = sft_info_tree(model->info, model->path, cut, model->tree, &model->err);
+    if (!code) return SFT_OK;
+    sft_tree_free(model->tree);
+    model->tree = NULL;
+    return code;
+}
+
+static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
+    return sft_info_label_json(model->info, model->path, c->set.full != 0, sink, &model->err);
+}
+
+/* A pipeline has little metadata, and may run out of memory with half of it written. */
+static sft_code pipeline_json(cli *c, cli_model *model) {
+    sft_buffer text = { .alloc = c->alloc };
+    sft_sink sink = sft_sink_memory(&text);
+    sft_code code = label_json(c, model, &sink);
+    if (!code) cli_put(&c->out, text.data, text.len);
+    sft_buffer_free(&text);
+    return code;
+}
+
+/* Memory is taken before the first byte is written: what fails has printed nothing. */
+void cli_print_model_json(cli *c, cli_model *model) {
+    sft_sink out = cli_result_sink(c);
+    sft_code code = model->is_pipeline ? pipeline_json(c, model) : label_json(c, model, &out);
+    if (code) cli_fail_result(c, model->path, &model->err);
+}
+
+size_t cli_pair_count(const cli_model *model) {
+    size_t count = 0;
+    sft_tree *tree = NULL;
+    const sft_set *set = model->set;
+    if (!set) return 0;
+    if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard(set, 0));
+    if (sft_tree_new(NULL, &tree, NULL) == SFT_OK
+        && sft_sets_tree(&set, 1, NULL, 1, tree, NULL) == SFT_OK)
+        count = sft_node_count(sft_node_get(sft_tree_root(tree), "metadata"));
+    sft_tree_free(tree);
+    return count;
+}
+
+static void prepare_model(cli *c, cli_model *model) {
+    bool is_model = model->input->kind <= CLI_STDIN;
+    model->arena.alloc = c->alloc;
+    if (!is_model || os_stop_signal()) return;
+    if (model->missing_count > 0) {
+        shards_missing(model);
+        return;
+    }
+    if (open_model(c, model)) return;
+    if (cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
+}
+
+static void release_model(cli *c, cli_model *model) {
+    sft_info_close(model->info);
+    for (size_t i = 0; model->members && i < model->count; i++) {
+        cli_member *member = &model->members[i];
+        sft_info_close(member->info);
+        sft_set_close(member->set);
+        if (member->name)
+            sfti_release(&c->alloc, (char *)member->name, strlen(member->name) + 1);
+    }
+    if (model->members) {
+        sfti_release(&c->alloc, model->members, model->count * sizeof *model->members);
+        sfti_release(&c->alloc, model->parts, model->count * sizeof *model->parts);
+    }
+    sft_set_close(model->set);
+    sft_tree_free(model->tree);
+    model->tree = NULL;
+    sfti_arena_free(&model->arena);
+    model->info = NULL;
+    model->set = NULL;
+    model->members = NULL;
+    model->parts = NULL;
+}
+
+/* ── Several at once ── */
+
+typedef struct crew {
+    cli *c;
+    cli_model *models;
+    size_t next, count;
+    os_mutex mutex;
+} crew;
+
+static void work(void *ctx) {
+    crew *all = ctx;
+    for (;;) {
+        os_mutex_lock(&all->mutex);
+        size_t i = all->next < all->count ? all->next++ : all->count;
+        os_mutex_unlock(&all->mutex);
+        if (i == all->count) return;
+        prepare_model(all->c, &all->models[i]);
+    }
+}
+
+/* Threads that cannot be started are done without. */
+static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
+    os_thread started[THREADS_MOST];
+    size_t running = 0;
+    crew all = { .c = c, .models = models, .count = count };
+    if (threads > count) threads = count;
+    if (threads < 2 || os_mutex_init(&all.mutex)) {
+        for (size_t i = 0; i < count; i++) prepare_model(c, &models[i]);
+        return;
+    }
+    while (running + 1 < threads && os_thread_start(&started[running], work, &all) == 0)
+        running++;
+    work(&all);
+    for (size_t i = 0; i < running; i++) os_thread_join(&started[i]);
+    os_mutex_free(&all.mutex);
+}
+
+/* ── All ── */
+
+/* A folder's models have longer paths than it has. */
+static bool was_folder(const char *operand, const cli_inputs *inputs) {
+    return inputs->count > 0 && strcmp(inputs->items[0]->path, operand) != 0;
+}
+
+typedef struct listed_folder {
+    struct listed_folder *next;
+    sft_span path;
+    sft_info_folder *folder;
+} listed_folder;
+
+typedef struct gathering {
+    cli_models models;
+    cli_inputs *inputs; /* of each operand */
+    size_t operand_count;
+    listed_folder *folders;
+} gathering;
+
+/* The listing of a model's folder, made once; NULL when there is none. */
+static const sft_info_folder *folder_of_model(cli *c, gathering *all, const cli_model *model) {
+    sft_span path = cli_folder_of(model->path);
+    if (model->input->kind > CLI_INDEX || model->is_pipeline) return NULL;
+    for (listed_folder *f = all->folders; f; f = f->next) {
+        if (sft_span_equal(f->path, path)) return f->folder;
+    }
+    listed_folder *f = sfti_arena_take(&all->models.arena, sizeof *f);
+    char *name = sfti_arena_take(&all->models.arena, path.len + 2);
+    if (!f || !name) return NULL;
+    bool root = path.len == 0 && model->path[0] == '/';
+    memcpy(name, path.len ? path.data : root ? "/" : ".", path.len ? path.len : 1);
+    name[path.len ? path.len : 1] = 0;
+    *f = (listed_folder){ all->folders, path, NULL };
+    all->folders = f;
+    if (sft_info_folder_open(name, &c->alloc, &f->folder, NULL)) f->folder = NULL;
+    return f->folder;
+}
+
+static bool gather_operand(cli *c, gathering *all, const char *operand) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
+    cli_inputs *inputs = &all->inputs[all->operand_count++];
+    if (cli_inputs_expand(operand, depth, &options, inputs, &err)) return false;
+    return cli_group_inputs(&all->models, inputs, was_folder(operand, inputs));
+}
+
+static bool gather_models(cli *c, gathering *all, char **operands, size_t count) {
+    sft_set_options options = cli_set_options(c);
+    all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
+    if (!all->inputs) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!gather_operand(c, all, operands[i])) return false;
+    for (size_t i = 0; i < all->models.count; i++) {
+        cli_model *model = &all->models.items[i];
+        model->err = (sft_error)SFT_ERROR_INIT;
+        if (model->inputs && !model->is_pipeline
+            && !cli_find_missing(model, &options, &all->models.arena))
+            return false;
+    }
+    return true;
+}
+
+static void end_gathering(gathering *all) {
+    for (listed_folder *f = all->folders; f; f = f->next) sft_info_folder_close(f->folder);
+    for (size_t i = 0; i < all->operand_count; i++) cli_inputs_free(&all->inputs[i]);
+    sfti_arena_free(&all->models.arena);
+}
+
+static void list_folders(cli *c, gathering *all, size_t from, size_t count) {
+    for (size_t i = from; i < from + count; i++)
+        all->models.items[i].folder = folder_of_model(c, all, &all->models.items[i]);
+}
+
+typedef struct handing {
+    cli *c;
+    gathering *all;
+    cli_model_fn each;
+    void *ctx;
+} handing;
+
+static void hand_model(void *ctx, cli_model *model) {
+    const handing *hand = ctx;
+    sft_set_options options = cli_set_options(hand->c);
+    if (model->err.code == SFT_INDEX_SHARD_MISSING && !model->missing)
+        (void)cli_find_missing(model, &options, &hand->all->models.arena);
+    if (!cli_is_over(hand->c)) hand->each(hand->ctx, model);
+    release_model(hand->c, model);
+}
+
+static void hold_model(void *ctx, cli_model *model) {
+    (void)ctx, (void)model;
+}
+
+static size_t threads_of(const cli_digests *digests) {
+    size_t asked = digests ? digests->hashing.job.threads : 0;
+    size_t threads = asked ? asked : os_cpu_count();
+    return threads < THREADS_MOST ? threads : THREADS_MOST;
+}
+
+/* Models of a batch that can be open together, with room for as many files more: the others
+ * are closed, to be opened again. */
+static size_t fit_batch(cli *c, cli_model *models, size_t count) {
+    size_t fit = 0;
+    while (fit < count && models[fit].err.os_errno != EMFILE
+           && models[fit].err.os_errno != ENFILE)
+        fit++;
+    if (fit == count) return count;
+    fit /= 2;
+    for (size_t i = fit; i < count; i++) {
+        release_model(c, &models[i]);
+        models[i].err = (sft_error)SFT_ERROR_INIT;
+    }
+    if (fit > 0) return fit;
+    prepare_model(c, &models[0]);
+    return 1;
+}
+
+static size_t batch_most(const cli_digests *digests, size_t threads) {
+    size_t most = digests && digests->wanted ? BATCH_HASHED_MOST : BATCH_MOST;
+    return threads * EACH_MOST < most ? threads * EACH_MOST : most;
+}
+
+/* By batches that grow: the first answers come at once. */
+static void hand_on(cli *c, gathering *all, cli_digests *digests, cli_model_fn each,
+                    void *ctx) {
+    handing hand = { c, all, each, ctx };
+    bool together = digests && digests->batch;
+    size_t threads = threads_of(digests), done = 0;
+    size_t batch = together ? digests->batch_size : threads, most = batch_most(digests, threads);
+    while (done < all->models.count && !cli_is_over(c)) {
+        size_t left = all->models.count - done, count = batch < left ? batch : left;
+        cli_model *models = &all->models.items[done];
+        list_folders(c, all, done, count);
+        prepare_models(c, models, count, threads);
+        size_t fit = fit_batch(c, models, count);
+        if (fit < count) most = batch = count = fit;
+        if (together) {
+            cli_digest_models(c, digests, models, count, hold_model, NULL);
+            if (!cli_is_over(c)) digests->batch(digests->ctx, models, count);
+        }
+        if (digests && digests->wanted && !together)
+            cli_digest_models(c, digests, models, count, hand_model, &hand);
+        else
+            for (size_t i = 0; i < count; i++) hand_model(&hand, &models[i]);
+        done += count;
+        if (batch < most && !together) batch *= 2;
+    }
+}
+
+void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
+                    cli_digests *digests, cli_model_fn each, void *ctx) {
+    gathering all = { .folders = NULL };
+    sft_error err = SFT_ERROR_INIT;
+    all.models.arena.alloc = c->alloc;
+    if (gather_models(c, &all, operands, operand_count)) {
+        *count = all.models.count;
+        if (digests && digests->wanted)
+            cli_digests_count(digests, all.models.items, all.models.count);
+        hand_on(c, &all, digests, each, ctx);
+    } else {
+        sfti_fail_memory(&err, sizeof(cli_model));
+        cli_complain(c, NULL, &err);
+    }
+    end_gathering(&all);
+}
+
+/* ── Failures ── */
+
+static void error_with_missing(cli *c, const cli_model *model) {
+    sft_buffer buffer = { .alloc = c->alloc };
+    sft_sink memory = sft_sink_memory(&buffer), out = cli_result_sink(c);
+    sfti_json_writer w;
+    if (sft_error_json(&model->err, model->path, &memory, NULL)) return;
+    (void)!sft_sink_write(&out, 0, buffer.data, buffer.len - 1, NULL);
+    sfti_json_write(&w, &out, buffer.len - 1, NULL);
+    w.comma = true;
+    sfti_json_key(&w, "missing");
+    sfti_json_open(&w, '[');
+    for (size_t i = 0; i < model->missing_count; i++) sfti_json_cstr(&w, model->missing[i]);
+    sfti_json_close(&w, ']');
+    (void)sfti_json_done(&w);
+    cli_text(&c->out, "}");
+    sft_buffer_free(&buffer);
+}
+
+void cli_fail_model(cli *c, const cli_model *model) {
+    if (model->input->kind == CLI_EMPTY || model->input->kind == CLI_BLOCKED) {
+        cli_report_input(c, model->input);
+    } else if (!cli_is_json(c) || model->missing_count == 0) {
+        cli_fail_input(c, model->path, &model->err);
+    } else {
+        cli_complain(c, model->path, &model->err);
+        cli_result_begin(c);
+        error_with_missing(c, model);
+        cli_result_end(c);
+    }
+}

@@ -1,0 +1,86 @@
+/* Models as info and find see them: each with its facts, read by several threads, handed
+ * on in the order of the inputs. */
+#ifndef CLI_MODELS_H
+#define CLI_MODELS_H
+
+#include "safetensors_info.h"
+#include "support/hash.h"
+
+typedef struct cli_member {
+    const char *path, *name; /* name: of the component's folder */
+    sft_set *set;
+    sft_info *info;
+} cli_member;
+
+/* One result to be. */
+typedef struct cli_model {
+    const cli_input *input; /* the first, of several */
+    const char *path;       /* as it is shown */
+    const cli_input *const *inputs; /* shards without an index, or components */
+    size_t count;
+    bool is_pipeline;
+    const sft_info_folder *folder;  /* NULL: standard input */
+    /* filled while it is at hand: */
+    sft_set *set;           /* NULL of a pipeline */
+    sft_info *info;
+    cli_member *members;    /* of a pipeline, count of them */
+    sft_info_part *parts;
+    sft_tree *tree;         /* its result object; NULL: none */
+    sft_error err;          /* code not 0: what went wrong */
+    const char *const *missing; /* shards that are not there */
+    size_t missing_count;
+    sfti_arena arena;       /* for what lives as long as it is at hand */
+    void *found;            /* the command's own */
+} cli_model;
+
+/* What digests are of: a file, an index, each component of a pipeline, each shard of a set
+ * without an index and the set itself. */
+size_t cli_unit_count(const cli_model *model);
+/* NULL: the set itself. */
+const char *cli_unit_path(const cli_model *model, size_t unit);
+/* The facts of a unit; NULL for one shard of several. */
+sft_info *cli_unit_info(const cli_model *model, size_t unit);
+/* Whether the unit is more than one file. */
+bool cli_unit_is_set(const cli_model *model, size_t unit);
+
+/* Digests that are computed while models go by. */
+typedef struct cli_digests {
+    cli_hashing hashing;
+    /* Algorithms to be computed of a unit (bits) of a model whose facts are there; NULL: no
+     * digest is wanted of any. */
+    uint32_t (*wanted)(void *ctx, cli_model *model, size_t unit);
+    /* An answer; where there is none, model->err says why. */
+    void (*answer)(void *ctx, cli_model *model, size_t unit, const sft_hash_result *result);
+    void *ctx;
+    /* Called when the digests of so many models are there, before any of them is handed on;
+     * NULL: each is handed on as soon as it can be. */
+    void (*batch)(void *ctx, cli_model *models, size_t count);
+    size_t batch_size;
+    uint64_t before, after, total; /* bytes: of batches done, to come; of this one */
+} cli_digests;
+
+/* Call each() for every model the operands name; those that cannot be read too (err says
+ * why). count is told before the first: how many models there are. digests may be NULL.
+ * Wraps nothing. */
+typedef void (*cli_model_fn)(void *ctx, cli_model *model);
+void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
+                    cli_digests *digests, cli_model_fn each, void *ctx);
+
+/* All models that will be handed on, for the progress. */
+void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count);
+/* Compute what is wanted of these models, then call each() for all of them, in order
+ * (digests.c). */
+void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t count,
+                       cli_model_fn each, void *ctx);
+
+/* Its result object again, after its info has learned something. */
+sft_code cli_render_model(cli *c, cli_model *model);
+/* Pairs of the header's metadata; of several shards each key once. */
+size_t cli_pair_count(const cli_model *model);
+/* All of the result object as JSON, metadata included, to the output. */
+void cli_print_model_json(cli *c, cli_model *model);
+
+/* The result object of a model that could not be read, after a complaint. */
+void cli_fail_model(cli *c, const cli_model *model);
+
+#endif

@@ -1,0 +1,112 @@
+#include "base/mem.h"
+#include "support/cli.h"
+
+#include <string.h>
+
+sft_set_options cli_set_options(const cli *c) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
+    options.open = &c->open;
+    return options;
+}
+
+/* ── Standard input: the first bytes stay readable, to be diagnosed ── */
+
+#define KEPT_HEAD 4096
+
+/* Lives as long as the file over it, and until opening has been judged. */
+typedef struct kept_input {
+    sft_allocator alloc;
+    sft_source inner;
+    uint32_t users;
+    size_t have;
+    bool ended;
+    char head[KEPT_HEAD];
+} kept_input;
+
+static void kept_close(void *ctx) {
+    kept_input *k = ctx;
+    sft_allocator alloc = k->alloc;
+    if (--k->users) return;
+    sft_source_close(&k->inner);
+    sfti_release(&alloc, k, sizeof *k);
+}
+
+/* Read on until `want` bytes of the head are there, or the pipe ends. */
+static sft_code fill_head(kept_input *k, size_t want, sft_error *err) {
+    while (k->have < want && !k->ended) {
+        size_t got = 0;
+        sft_code code = sft_source_read(&k->inner, k->have, k->head + k->have,
+                                        want - k->have, &got, err);
+        if (code) return code;
+        k->have += got;
+        k->ended = got == 0;
+    }
+    return SFT_OK;
+}
+
+static sft_code head_read(kept_input *k, size_t at, void *into, size_t len, size_t *got,
+                          sft_error *err) {
+    size_t end = len < KEPT_HEAD - at ? at + len : KEPT_HEAD;
+    sft_code code = fill_head(k, end, err);
+    if (code) return code;
+    if (end > k->have) end = k->have;
+    *got = end > at ? end - at : 0;
+    if (*got) memcpy(into, k->head + at, *got);
+    return SFT_OK;
+}
+
+static sft_code kept_read_at(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                             sft_error *err) {
+    kept_input *k = ctx;
+    size_t first = 0, more = 0;
+    *got = 0;
+    if (offset < KEPT_HEAD) {
+        sft_code code = head_read(k, (size_t)offset, into, len, &first, err);
+        if (code) return code;
+    }
+    *got = first;
+    if (first == len || k->ended) return SFT_OK;
+    sft_code code = sft_source_read(&k->inner, offset + first, (char *)into + first,
+                                    len - first, &more, err);
+    *got += more;
+    return code;
+}
+
+static const sft_source_vtable kept_source_vtable = {
+    sizeof(sft_source_vtable), kept_read_at, kept_close
+};
+
+/* A source over standard input with one user; the caller is the second. */
+static sft_code stdin_source(cli *c, sft_source *out, sft_error *err) {
+    kept_input *k = sfti_take(&c->alloc, sizeof *k);
+    if (!k) return sfti_fail_memory(err, sizeof *k);
+    memset(k, 0, sizeof *k);
+    k->alloc = c->alloc;
+    k->users = 2;
+    sft_code code = sft_source_fd(0, &c->alloc, &k->inner, err);
+    if (code) {
+        sfti_release(&c->alloc, k, sizeof *k);
+        return code;
+    }
+    *out = (sft_source){ k, &kept_source_vtable, k->inner.size, NULL, false };
+    return SFT_OK;
+}
+
+static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
+    sft_source source;
+    sft_file *file = NULL;
+    sft_code code = stdin_source(c, &source, err);
+    if (code) return code;
+    code = sft_open_source(source, &c->open, &file, err);
+    if (code >= 100 && code < 180) sft_diagnose(&source, err);
+    kept_close(source.ctx);
+    return file ? sft_set_from_file(file, "-", out, err) : err->code;
+}
+
+/* ── Any input ── */
+
+sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    if (input->kind == CLI_STDIN) return open_stdin(c, out, err);
+    return sft_set_open(input->path, &options, out, err);
+}

@@ -1,0 +1,226 @@
+#include "support/options.h"
+
+#include "base/error.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define AT(member) offsetof(cli_settings, member)
+#define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
+
+const cli_option cli_common_options[] = {
+    { 'h', "help", NULL, CLI_FLAG, 1, AT(help), "show this help" },
+    { 0, "color", "auto|always|never", CLI_CHOICE, 0, AT(color),
+      "when to use colour; auto: only on a terminal" },
+    END,
+};
+
+const cli_option cli_reading_options[] = {
+    { 0, "level", "compat|default|strict", CLI_CHOICE, 0, AT(level),
+      "what to accept: what the official package does, that without ambiguous headers, or only "
+      "what the specification allows" },
+    { 0, "legacy", NULL, CLI_FLAG, 1, AT(legacy), "also read the 2022 layout (offsets, float16)" },
+    END,
+};
+
+const cli_option cli_input_options[] = {
+    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive), "search folders recursively" },
+    END,
+};
+
+const cli_option cli_json_options[] = {
+    { 0, "json", NULL, CLI_FLAG, CLI_JSON, AT(format), "one JSON object with all results" },
+    { 0, "jsonl", NULL, CLI_FLAG, CLI_JSONL, AT(format),
+      "one JSON object per model, each on a line" },
+    END,
+};
+
+const cli_option cli_writing_options[] = {
+    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to OUT" },
+    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "overwrite an existing file, even one with several hard links" },
+    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
+    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run), "print what would be done; write nothing" },
+    { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
+      "do not fsync; a power failure may then lose the result" },
+    { 0, "keep-mtime", NULL, CLI_FLAG, 1, AT(keep_mtime),
+      "give the result the modification time of its input" },
+    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, AT(in_place_unsafe),
+      "for file systems that cannot rename (mounted object stores): remove the old file, then "
+      "write the new one; after a crash in between the only whole copy is a hidden temporary "
+      "file" },
+    END,
+};
+
+const cli_option cli_in_place_options[] = {
+    { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "replace IN itself instead of writing OUT" },
+    END,
+};
+
+const cli_option *cli_option_at(const cli_command *command, size_t i) {
+    for (size_t t = 0; t < CLI_TABLES_MOST && command->tables[t]; t++) {
+        for (const cli_option *row = command->tables[t]; row->name; row++) {
+            if (i-- == 0) return row;
+        }
+    }
+    return NULL;
+}
+
+bool cli_choice_at(const cli_option *option, size_t i, sft_span *word) {
+    const char *at = option->value;
+    for (;;) {
+        const char *bar = strchr(at, '|');
+        *word = (sft_span){ at, bar ? (size_t)(bar - at) : strlen(at) };
+        if (i-- == 0) return true;
+        if (!bar) return false;
+        at = bar + 1;
+    }
+}
+
+/* ── Parsing ── */
+
+typedef struct parse {
+    const cli_command *command;
+    int argc;
+    char **argv;
+    int at; /* the argument being read */
+    cli_settings *settings;
+    sft_error *err;
+} parse;
+
+static sft_code parse_fail(parse *p, const char *text, sft_span word, const char *rest) {
+    sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s%.*s%s", text, (int)word.len,
+              word.data, rest);
+    if (p->err) p->err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static const cli_option *option_named(const cli_command *command, sft_span name) {
+    const cli_option *row;
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        if (sft_span_equal(sft_span_cstr(row->name), name)) return row;
+    }
+    return NULL;
+}
+
+static const cli_option *option_lettered(const cli_command *command, char letter) {
+    const cli_option *row;
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        if (row->letter == letter) return row;
+    }
+    return NULL;
+}
+
+static const char *nearest_option(const cli_command *command, sft_span name) {
+    const cli_option *row;
+    const char *best = NULL;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        size_t distance = cli_distance(sft_span_cstr(row->name), name);
+        if (distance < least) {
+            least = distance;
+            best = row->name;
+        }
+    }
+    return cli_is_near(least, name.len) ? best : NULL;
+}
+
+static sft_code unknown_option(parse *p, sft_span name) {
+    const char *near = nearest_option(p->command, name);
+    sft_code code = sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                              "unknown option --%.*s%s%s%s", (int)name.len, name.data,
+                              near ? ": did you mean --" : "", near ? near : "",
+                              near ? "?" : "");
+    if (p->err) p->err->hint = NULL;
+    return code;
+}
+
+static sft_code bad_choice(parse *p, const cli_option *row, sft_span word) {
+    sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected --%s %s, found \"%.*s\"", row->name, row->value, (int)word.len,
+              word.data);
+    if (p->err) p->err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+static int *int_field(cli_settings *settings, const cli_option *row) {
+    return (int *)(void *)((char *)settings + row->field);
+}
+
+static sft_code store_one_more(parse *p, const cli_option *row, cli_words *words,
+                               const char *value) {
+    if (words->count == CLI_WORDS_MOST) {
+        return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 64 times");
+    }
+    words->items[words->count++] = value;
+    return SFT_OK;
+}
+
+static sft_code store_value(parse *p, const cli_option *row, char *value) {
+    sft_span word, given = sft_span_cstr(value);
+    void *field = (char *)p->settings + row->field;
+    if (row->kind == CLI_WORD) {
+        *(const char **)field = value;
+        return SFT_OK;
+    }
+    if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
+    for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
+        if (!sft_span_equal(word, given)) continue;
+        *int_field(p->settings, row) = (int)i;
+        return SFT_OK;
+    }
+    return bad_choice(p, row, given);
+}
+
+/* The value stands behind `=` (or the letter), or is the next argument. */
+static sft_code take_value(parse *p, const cli_option *row, char *attached) {
+    if (attached) return store_value(p, row, attached);
+    if (p->at + 1 >= p->argc) {
+        return parse_fail(p, "expected a value after --", sft_span_cstr(row->name),
+                          ", found none");
+    }
+    return store_value(p, row, p->argv[++p->at]);
+}
+
+static sft_code parse_long(parse *p, char *text) {
+    char *equals = strchr(text, '=');
+    sft_span name = { text, equals ? (size_t)(equals - text) : strlen(text) };
+    const cli_option *row = option_named(p->command, name);
+    if (!row) return unknown_option(p, name);
+    if (row->kind != CLI_FLAG) return take_value(p, row, equals ? equals + 1 : NULL);
+    if (equals) return parse_fail(p, "expected no value after --", name, "");
+    *int_field(p->settings, row) = row->set;
+    return SFT_OK;
+}
+
+static sft_code parse_letters(parse *p, char *text) {
+    for (; *text; text++) {
+        const cli_option *row = option_lettered(p->command, *text);
+        if (!row) return parse_fail(p, "unknown option -", (sft_span){ text, 1 }, "");
+        if (row->kind != CLI_FLAG) return take_value(p, row, text[1] ? text + 1 : NULL);
+        *int_field(p->settings, row) = row->set;
+    }
+    return SFT_OK;
+}
+
+sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
+                           cli_settings *settings, size_t *operands, sft_error *err) {
+    parse p = { command, argc, argv, 0, settings, err };
+    bool only_operands = false;
+    *operands = 0;
+    for (; p.at < argc; p.at++) {
+        char *arg = argv[p.at];
+        sft_code code = SFT_OK;
+        if (only_operands || arg[0] != '-' || arg[1] == 0) {
+            argv[(*operands)++] = arg;
+        } else if (strcmp(arg, "--") == 0) {
+            only_operands = true;
+        } else if (arg[1] == '-') {
+            code = parse_long(&p, arg + 2);
+        } else {
+            code = parse_letters(&p, arg + 1);
+        }
+        if (code) return code;
+    }
+    return SFT_OK;
+}

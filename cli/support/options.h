@@ -1,0 +1,115 @@
+/* Options: one table per command, spliced from shared tables and its own. Parsing, help,
+ * man page and completions all walk the same rows. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "safetensors.h"
+
+typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_format;
+typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
+typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
+
+/* Of an option that may be given again and again. */
+#define CLI_WORDS_MOST 64
+typedef struct cli_words {
+    size_t count;
+    const char *items[CLI_WORDS_MOST];
+} cli_words;
+
+/* What the options said; all zero but level is the default. */
+typedef struct cli_settings {
+    int help, version, color, verbose;
+    int level, legacy, recursive, format;
+    int sort, tree, csv_safe;
+    int deep, explain;
+    int as, force;
+    int full, longer, paths_only, nul;
+    const char *match, *fields, *preview_folder, *workflow_file;
+    cli_words where;
+    const char *algo, *cache, *sums, *threads;
+    const char *dtype; /* of convert */
+    int saturate;
+    /* of commands that write, see cli_writing_options */
+    int no_sync, keep_mtime, follow, in_place, in_place_unsafe;
+    const char *output;
+    cli_words keep, drop;
+    const char *max_size, *count, *stem, *atol, *rtol, *clean;
+    int header_only, no_metadata;
+    int online, dry_run, save;
+    const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
+    const char *hash;
+    int verify, compute;
+    /* of meta and rename */
+    int safe, each_shard, to_json;
+    const char *from_json, *thumbnail, *strip_prefix, *add_prefix;
+    cli_words map, regex;
+    /* of dataset */
+    int remove;
+    const char *grace, *target;
+} cli_settings;
+
+#define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }
+
+typedef enum cli_option_kind {
+    CLI_FLAG,   /* sets the int at `field` to `set` */
+    CLI_CHOICE, /* the int becomes the place of the word in `value`, "a|b|c" */
+    CLI_WORD,   /* the const char * becomes the word; `value` names it */
+    CLI_MANY    /* the cli_words gets one word more */
+} cli_option_kind;
+
+typedef struct cli_option {
+    char letter;       /* -x, or 0 */
+    const char *name;  /* --name; NULL ends a table */
+    const char *value; /* see kind; NULL for flags */
+    cli_option_kind kind;
+    int set;
+    size_t field; /* offset in cli_settings */
+    const char *help;
+} cli_option;
+
+#define CLI_TABLES_MOST 8
+
+typedef struct cli_example {
+    const char *line, *says; /* line NULL ends a table */
+} cli_example;
+
+struct cli;
+
+typedef struct cli_command {
+    const char *name;     /* "ls" */
+    const char *operands; /* "PATH..." */
+    const char *summary;  /* no full stop */
+    const char *about;    /* paragraphs, each one line, for the man page */
+    const cli_example *examples;
+    const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
+    const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
+    size_t least, most;          /* operands */
+    int (*run)(struct cli *cli, char **operands, size_t count);
+} cli_command;
+
+#define CLI_CSV_SAFE_HELP                                                                   \
+    "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \
+    "that begin with = + - @ or a double quote)"
+
+#define CLI_CSV_SAFE_ALONE "expected --tsv with --csv-safe, found none"
+
+/* Shared tables, each ended by a row without name. */
+extern const cli_option cli_common_options[];  /* --help --color */
+extern const cli_option cli_reading_options[]; /* --level --legacy */
+extern const cli_option cli_input_options[];   /* -r */
+extern const cli_option cli_json_options[];    /* --json --jsonl */
+extern const cli_option cli_writing_options[]; /* -o --force --dry-run --no-sync ...: output.h */
+extern const cli_option cli_in_place_options[]; /* --in-place */
+
+/* Row i over all tables of a command; NULL past the last. */
+const cli_option *cli_option_at(const cli_command *command, size_t i);
+
+/* Words of a CHOICE: the i-th into *word; false past the last. */
+bool cli_choice_at(const cli_option *option, size_t i, sft_span *word);
+
+/* Read argv into settings; operands are moved to the front of argv and counted. On a
+ * mistake SFT_BAD_ARGUMENT with a message that names the nearest option. */
+sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
+                           cli_settings *settings, size_t *operands, sft_error *err);
+
+#endif

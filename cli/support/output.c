@@ -1,0 +1,256 @@
+#include "support/output.h"
+
+#include "base/checked.h"
+#include "os/io.h"
+#include "support/progress.h"
+#include "support/words.h"
+#include "support/written.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── What stands there ── */
+
+/* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
+ * digest: changing one makes its name a lie. */
+static bool is_hub_blob(const char *real) {
+    const char *slash = strrchr(real, '/');
+    return slash && slash - real >= 6 && memcmp(slash - 6, "/blobs", 6) == 0;
+}
+
+static sft_code refuse_link(const char *path, sft_error *err) {
+    char real[CLI_REAL_ROOM];
+    int error = os_real_path(path, real, sizeof real);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected a file, found a symbolic link to %s", real);
+    if (err) {
+        err->hint = is_hub_blob(real)
+                        ? "this is the cache of the Hugging Face hub, whose files are named by "
+                          "their digest: write a copy with -o"
+                        : "give the path it leads to, or --follow";
+    }
+    return SFT_IS_LINK;
+}
+
+static sft_code refuse_names(uint32_t links, sft_error *err) {
+    sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
+              "expected a file with one name, found %u hard links", (unsigned)links);
+    if (err) err->hint = "--force changes this name only; the others keep the old file";
+    return SFT_HARD_LINKS;
+}
+
+static sft_code refuse_existing(sft_error *err) {
+    sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
+    if (err) err->hint = "--force replaces it";
+    return SFT_EXISTS;
+}
+
+/* Whether what is there may be replaced; *there says whether there is anything, *mode what a
+ * file has. */
+static sft_code check_target(const cli *c, const char *path, bool in_place, bool *there,
+                             uint32_t *mode, sft_error *err) {
+    os_info info;
+    int error = os_info_path(path, false, &info);
+    *there = error != ENOENT;
+    if (error == ENOENT && !in_place) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind == OS_DIR) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file, found a folder");
+    }
+    if (info.kind != OS_FILE && info.kind != OS_LINK) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file, found a pipe, device or socket");
+    }
+    if (!in_place && !c->set.force) return refuse_existing(err);
+    if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
+    if (info.kind == OS_LINK) error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    if (info.kind == OS_FILE) *mode = info.mode & 0777;
+    bool shared = info.kind == OS_FILE && info.links > 1;
+    return shared && !c->set.force ? refuse_names(info.links, err) : SFT_OK;
+}
+
+/* ── A file ── */
+
+void cli_output_restrict(uint32_t *mode, uint32_t other) {
+    if (other == 0) return;
+    *mode = *mode ? *mode & other : other;
+    if (*mode == 0) *mode = 0600;
+}
+
+uint32_t cli_output_mode_of(const char *path) {
+    os_info info;
+    if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return 0;
+    return info.mode & 0777;
+}
+
+static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
+                                 sft_path_options *options, sft_error *err) {
+    os_info info;
+    if (!input || strcmp(input, "-") == 0) return SFT_OK;
+    int error = os_info_path(input, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind != OS_FILE) return SFT_OK;
+    if (!in_place) cli_output_restrict(&options->mode, info.mode & 0777);
+    options->has_mtime = c->set.keep_mtime != 0;
+    options->mtime_ns = info.mtime_ns;
+    return SFT_OK;
+}
+
+static sft_code no_output(cli_target target, sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT%s, found none",
+              target == CLI_TARGET_EITHER ? " or --in-place" : "");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+/* What is written appears whole, or not at all. */
+static sft_code no_stream(sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a path for -o, found - (standard output)");
+    if (err) err->hint = "./- names a file";
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_output_agrees(const cli *c, sft_error *err) {
+    if (!c->set.in_place || !c->set.output) return SFT_OK;
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
+                          sft_error *err) {
+    bool there;
+    uint32_t old_mode = 0;
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    out->in_place = !c->set.output;
+    out->input = input;
+    out->path = out->blame = out->in_place ? input : c->set.output;
+    sft_code code = cli_output_agrees(c, err);
+    if (code) return code;
+    bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
+    if (!out->path || (out->in_place && !asked)) return no_output(target, err);
+    if (!out->in_place && strcmp(out->path, "-") == 0) return no_stream(err);
+    code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
+    if (code) return code;
+    options.alloc = &c->alloc;
+    options.no_sync = c->set.no_sync != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.no_clobber = !there;
+    options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    if (!out->in_place) options.mode = old_mode;
+    code = take_input_facts(c, input, out->in_place, &options, err);
+    if (code) out->blame = input;
+    out->options = options;
+    return code;
+}
+
+sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) {
+    return sft_sink_path(out->path, &out->options, sink, err);
+}
+
+static void say_file(cli *c, const cli_output *out, const cli_parts *parts) {
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_written_parts(out->path, parts->parts, parts->count, NULL, 0);
+    written.input = out->input;
+    written.output = out->path;
+    written.files = &file;
+    written.file_count = 1;
+    cli_say_written(c, &written);
+}
+
+sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts, sft_error *err) {
+    sft_plan_options options = cli_parts_plan(c, parts);
+    cli_progress progress;
+    sft_sink sink;
+    sft_code code = SFT_OK;
+    if (!c->set.dry_run) {
+        code = cli_output_sink(out, &sink, err);
+        if (code) return code;
+        sft_job job = cli_progress_begin(&progress, c, out->path);
+        code = sft_save_parts(parts->parts, parts->count, NULL, parts->metadata_count, &options,
+                              sink, &job, err);
+        cli_progress_end(&progress);
+    }
+    if (!code) say_file(c, out, parts);
+    return code;
+}
+
+/* ── Sizes ── */
+
+static sft_code bad_size(const char *text, sft_error *err) {
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+              "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}
+
+/* Digits at *at, which moves past them; false when there are none or too many. */
+static bool take_digits(const char **at, uint64_t *out) {
+    const char *begin = *at;
+    *out = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(**at - '0'), out)) return false;
+    }
+    return *at > begin;
+}
+
+static const struct {
+    const char *unit;
+    uint64_t bytes;
+} size_units[] = {
+    { "", 1 },
+    { "B", 1 },
+    { "K", 1000 },
+    { "KB", 1000 },
+    { "KiB", UINT64_C(1) << 10 },
+    { "M", 1000000 },
+    { "MB", 1000000 },
+    { "MiB", UINT64_C(1) << 20 },
+    { "G", 1000000000 },
+    { "GB", 1000000000 },
+    { "GiB", UINT64_C(1) << 30 },
+    { "T", UINT64_C(1000000000000) },
+    { "TB", UINT64_C(1000000000000) },
+    { "TiB", UINT64_C(1) << 40 },
+};
+
+/* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
+static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
+    uint64_t bytes, more;
+    if (!sfti_mul(whole, unit, &bytes) || !sfti_mul(part, unit, &more)) return 0;
+    return sfti_add(bytes, more / scale, &bytes) ? bytes : 0;
+}
+
+sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
+    const char *at = text;
+    uint64_t whole, part = 0, scale = 1;
+    if (!take_digits(&at, &whole)) return bad_size(text, err);
+    if (*at == '.') {
+        const char *begin = ++at;
+        if (!take_digits(&at, &part) || at - begin > 6) return bad_size(text, err);
+        for (ptrdiff_t i = at - begin; i > 0; i--) scale *= 10;
+    }
+    if (*at == ' ') at++;
+    for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
+        if (!cli_same_letters(sft_span_cstr(at), sft_span_cstr(size_units[i].unit))) continue;
+        *out = size_of(whole, part, scale, size_units[i].bytes);
+        return *out > 0 ? SFT_OK : bad_size(text, err);
+    }
+    return bad_size(text, err);
+}
+
+sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err) {
+    uint64_t value;
+    if (cli_parse_number(text, UINT32_MAX, &value) && value > 0) {
+        *out = (uint32_t)value;
+        return SFT_OK;
+    }
+    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a number of %s, found \"%s\"", what,
+              text);
+    if (err) err->hint = NULL;
+    return SFT_BAD_ARGUMENT;
+}

@@ -1,0 +1,70 @@
+/* Where the result of a command that writes goes, by the rules they share: -o OUT or the
+ * input itself, --force, --follow, --dry-run, --no-sync, --keep-mtime; mode kept, links and
+ * files of several names (hard links) not touched unasked. Their options are
+ * cli_writing_options. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "support/parts.h"
+
+typedef enum cli_target {
+    CLI_TARGET_NEW,    /* -o must be given */
+    CLI_TARGET_EITHER, /* or --in-place */
+    CLI_TARGET_EDIT    /* the input itself, unless -o is given */
+} cli_target;
+
+#define CLI_REAL_ROOM 4096
+
+typedef struct cli_output {
+    const char *path;  /* as given: to be shown */
+    const char *input; /* likewise; NULL: several */
+    const char *blame; /* of a failed beginning: the path it is about */
+    bool in_place;     /* no -o: the input is replaced */
+    sft_path_options options; /* for sft_sink_path(path): all the rules above */
+} cli_output;
+
+/* Decide, and refuse before anything is read. input: path of the file whose mode and time
+ * the result takes, NULL or "-" when there is none. A file that is replaced with --force keeps
+ * of its own mode what the input has as well. */
+sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
+                          sft_error *err);
+/* -o and --in-place are not given both; cli_output_begin sees to that itself. */
+sft_code cli_output_agrees(const cli *c, sft_error *err);
+/* The sink; nothing is there until it is finished. */
+sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err);
+
+/* Write parts there, with progress, and say so; with --dry-run only that. */
+sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts, sft_error *err);
+
+/* Write parts, by parts->shard, as the shards of one model to the folder -o names, which is new
+ * or empty; with --dry-run tell the files. Their names begin with --name. An index keeps the
+ * metadata of the one that the parts came from. */
+sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err);
+
+/* -o names a file, by how it ends, and no folder for the shards of a model. */
+bool cli_output_is_file(const cli *c);
+/* With --keep-mtime *out becomes the time of the last change of that file. */
+sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
+/* The result, unless it replaces the input, is readable and writable by those who may read and
+ * write all files that the models are in; with --keep-mtime it gets the time of the youngest. */
+sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+                            sft_error *err);
+/* Take away from *mode (0: not known yet) what a further source does not have (0: unknown). Never
+ * becomes 0 again: 0600 is left where they have nothing in common. */
+void cli_output_restrict(uint32_t *mode, uint32_t other);
+/* Permission bits of a file, for that; 0 when path is none, or NULL. */
+uint32_t cli_output_mode_of(const char *path);
+/* Of an index by its path: how its name begins, or NULL. */
+#define CLI_STEM_ROOM 256
+const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);
+/* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
+char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
+                       uint32_t count);
+
+/* "5GB", "4.5 GiB", "1000": bytes, K M G T as powers of 1000, Ki Mi Gi Ti of 1024; at most six
+ * digits after the point. */
+sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err);
+/* Digits only. what: "shards", for the message. */
+sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err);
+
+#endif

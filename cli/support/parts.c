@@ -1,0 +1,255 @@
+#include "support/parts.h"
+
+#include "base/order.h"
+#include "support/edit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ── Models ── */
+
+static sft_code no_model(const cli_input *input, sft_error *err) {
+    if (input->err) {
+        *err = *input->err;
+        return err->code;
+    }
+    if (input->kind == CLI_STDIN) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a file, found standard input");
+    }
+    return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected models (*.safetensors, *.sft or an index) in this folder, found "
+                     "none");
+}
+
+static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
+    if (p->set_count == p->set_room) {
+        size_t room = 2 * p->set_room + 8;
+        sft_set **sets = sfti_arena_array(&p->arena, room, sizeof *sets);
+        if (!sets) {
+            sft_set_close(set);
+            return sfti_fail_memory(err, room * sizeof *sets);
+        }
+        if (p->set_count > 0) memcpy(sets, p->sets, p->set_count * sizeof *sets);
+        p->sets = sets;
+        p->set_room = room;
+    }
+    p->sets[p->set_count++] = set;
+    return SFT_OK;
+}
+
+/* The paths of errors must outlive the inputs they come from. */
+static const char *keep_path(cli_parts *p, const char *path) {
+    size_t len = strlen(path) + 1;
+    char *kept = sfti_arena_take(&p->arena, len);
+    if (kept) memcpy(kept, path, len);
+    return kept;
+}
+
+static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
+    sft_set *set;
+    p->path = keep_path(p, input->path);
+    if (!p->path) return sfti_fail_memory(err, strlen(input->path));
+    bool model = cli_input_is_path(input);
+    if (!model) return no_model(input, err);
+    sft_code code = cli_open_model(c, input, &set, err);
+    return code ? code : take_set(p, set, err);
+}
+
+static sft_code open_operand(cli *c, cli_parts *p, const char *operand, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    p->path = operand;
+    sft_code code = cli_inputs_expand(operand, false, &options, &p->inputs, err);
+    for (size_t i = 0; !code && i < p->inputs.count; i++) {
+        code = open_input(c, p, p->inputs.items[i], err);
+    }
+    cli_inputs_free(&p->inputs);
+    memset(&p->inputs, 0, sizeof p->inputs);
+    return code;
+}
+
+/* ── Tensors ── */
+
+static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, sft_error *err) {
+    size_t count = sft_set_shard_count(set);
+    *out = sfti_arena_array(&p->arena, count, sizeof **out);
+    if (!*out) return sfti_fail_memory(err, count * sizeof **out);
+    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard(set, i));
+    return SFT_OK;
+}
+
+/* file: how many files the models before it have. */
+static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
+    size_t count = sft_set_count(set);
+    sft_source *sources;
+    sfti_arena work = { .alloc = p->arena.alloc };
+    uint32_t *order = sfti_arena_array(&work, count, sizeof *order);
+    if (!order) return sfti_fail_memory(err, count * sizeof *order);
+    sft_code code = list_shards(p, set, &sources, err);
+    if (!code) code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
+    for (size_t i = 0; !code && i < count; i++) {
+        const sft_tensor *tensor = sft_set_tensor(set, order[i]);
+        size_t shard = sft_set_tensor_shard(set, order[i]);
+        p->shard[p->count] = (uint32_t)shard;
+        p->file[p->count] = (uint32_t)(file + shard);
+        p->parts[p->count++] = sft_part_of(tensor, &sources[shard]);
+    }
+    sfti_arena_free(&work);
+    return code;
+}
+
+static sft_code list_tensors(cli_parts *p, sft_error *err) {
+    uint64_t count = 0, files = 0;
+    sft_code code = SFT_OK;
+    for (size_t i = 0; i < p->set_count; i++) count += sft_set_count(p->sets[i]);
+    for (size_t i = 0; i < p->set_count; i++) files += sft_set_shard_count(p->sets[i]);
+    p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
+    p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
+    p->file = sfti_arena_array(&p->lists, count, sizeof *p->file);
+    p->paths = sfti_arena_array(&p->arena, files, sizeof *p->paths);
+    p->files = sfti_arena_array(&p->arena, files, sizeof *p->files);
+    if (!p->parts || !p->shard || !p->file || !p->paths || !p->files)
+        return sfti_fail_memory(err, count * sizeof *p->parts);
+    for (size_t i = 0; !code && i < p->set_count; i++) {
+        code = list_set(p, p->sets[i], p->path_count, err);
+        for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
+            p->files[p->path_count] = sft_set_shard(p->sets[i], s);
+            p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
+        }
+    }
+    return code;
+}
+
+/* ── Metadata ── */
+
+static sft_pair picked_pair(const cli_parts *p, cli_pick pick) {
+    return sft_file_metadata_at(p->files[pick.file], pick.pair);
+}
+
+static sft_pair part_pair(const void *parts, size_t i) {
+    const cli_parts *p = parts;
+    return p->picks ? picked_pair(p, p->picks[i]) : sft_file_metadata_at(p->files[p->only], i);
+}
+
+static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
+    return sfti_bytes_compare(part_pair(parts, a).key, part_pair(parts, b).key);
+}
+
+/* Of each key the first pick. */
+static sft_code settle_picks(cli_parts *p, sft_error *err) {
+    size_t count = p->metadata_count;
+    sfti_arena work = { .alloc = p->arena.alloc };
+    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    bool *again = sfti_arena_array(&work, count, sizeof *again);
+    if (order && again) {
+        memset(again, 0, count * sizeof *again);
+        for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+        sfti_sort(order, order + count, count, compare_pick_keys, p);
+        for (size_t i = 1, first = 0; i < count; i++) {
+            sft_pair one = part_pair(p, order[first]), other = part_pair(p, order[i]);
+            again[order[i]] = sft_span_equal(one.key, other.key);
+            if (!again[order[i]]) first = i;
+            else p->conflicts += !sft_span_equal(one.value, other.value);
+        }
+        p->metadata_count = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!again[i]) p->picks[p->metadata_count++] = p->picks[i];
+    }
+    bool fine = order && again;
+    sfti_arena_free(&work);
+    return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
+}
+
+static sft_code list_metadata(cli_parts *p, sft_error *err) {
+    uint64_t count = 0;
+    size_t some = 0;
+    for (size_t f = 0; f < p->path_count; f++) {
+        size_t pairs = sft_file_metadata_count(p->files[f]);
+        p->has_metadata = p->has_metadata || sft_file_has_metadata(p->files[f]);
+        count += pairs;
+        if (pairs == 0) continue;
+        p->only = f;
+        some++;
+    }
+    p->metadata_count = (size_t)count;
+    if (some <= 1) return SFT_OK;
+    if (count < UINT32_MAX) p->picks = sfti_arena_array(&p->lists, count, sizeof *p->picks);
+    if (!p->picks) return sfti_fail_memory(err, count * sizeof *p->picks);
+    size_t at = 0;
+    for (size_t f = 0; f < p->path_count; f++)
+        for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
+            p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
+    return settle_picks(p, err);
+}
+
+sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = parts->has_metadata;
+    plan.level = (sft_level)c->set.level;
+    plan.alloc = &c->alloc;
+    plan.pair_at = part_pair;
+    plan.pair_ctx = parts;
+    return plan;
+}
+
+/* ── All together ── */
+
+sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err) {
+    sft_code code = SFT_OK;
+    memset(out, 0, sizeof *out);
+    out->arena.alloc = out->lists.alloc = c->alloc;
+    for (size_t i = 0; !code && i < count; i++) code = open_operand(c, out, operands[i], err);
+    if (code) return code;
+    if (out->set_count > 1) out->path = NULL;
+    code = list_tensors(out, err);
+    return code ? code : list_metadata(out, err);
+}
+
+/* What cannot be found fails when it is opened. */
+static sft_code mend_operand(cli *c, const char *operand, sft_error *err) {
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path;
+    sft_code code = cli_edit_operand(c, &arena, operand, &path, NULL);
+    if (!code) code = cli_edit_mend(c, path, err);
+    else code = SFT_OK;
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+                            sft_error *err) {
+    memset(out, 0, sizeof *out);
+    out->path = operands[0];
+    sft_code code = in_place ? mend_operand(c, operands[0], err) : SFT_OK;
+    if (!code) code = cli_parts_open(c, operands, 1, out, err);
+    if (code || out->set_count == 1) return code;
+    out->path = operands[0];
+    return cli_not_one(out->set_count, err);
+}
+
+void cli_parts_drop(cli_parts *parts) {
+    sfti_arena_free(&parts->lists);
+    parts->parts = NULL;
+    parts->shard = parts->file = NULL;
+    parts->picks = NULL;
+    parts->count = parts->metadata_count = 0;
+}
+
+void cli_parts_free(cli_parts *parts) {
+    sfti_arena_free(&parts->lists);
+    for (size_t i = 0; i < parts->set_count; i++) sft_set_close(parts->sets[i]);
+    cli_inputs_free(&parts->inputs);
+    sfti_arena_free(&parts->arena);
+}
+
+uint64_t cli_spec_bytes(const sft_spec *spec) {
+    uint64_t bytes = 0;
+    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
+}
+
+void cli_parts_tell(cli *c, const cli_parts *parts) {
+    if (parts->conflicts == 0) return;
+    cli_printf(&c->err, "safetensors: note: %zu metadata value%s ignored: an earlier file has "
+                        "another value for the key\n",
+               parts->conflicts, parts->conflicts == 1 ? "" : "s");
+}

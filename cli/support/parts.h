@@ -1,0 +1,55 @@
+/* The tensors of models on the command line, as parts to be written: what split, merge,
+ * select and add share. */
+#ifndef CLI_PARTS_H
+#define CLI_PARTS_H
+
+#include "support/cli.h"
+
+/* Metadata pair `pair` of file `file`. */
+typedef struct cli_pick {
+    uint32_t file, pair;
+} cli_pick;
+
+typedef struct cli_parts {
+    sfti_arena arena;
+    sfti_arena lists; /* of parts, shards, files and picks */
+    cli_inputs inputs; /* of the operand read last */
+    sft_set **sets;
+    size_t set_count, set_room;
+    sft_part *parts;   /* model by model, each in natural order of names */
+    uint32_t *shard;   /* which file of its model each stands in */
+    uint32_t *file;    /* and which of all files */
+    const char **paths; /* of all files, model by model */
+    const sft_file **files;
+    size_t path_count;
+    size_t count;
+    /* Of all files; of a key in several the first counts. NULL: those of the only file that
+     * has any, number `only`. */
+    cli_pick *picks;
+    size_t only;
+    size_t metadata_count;
+    bool has_metadata;  /* even if there are no pairs */
+    size_t conflicts;   /* keys of which a later value was not taken */
+    const char *path;   /* of the model that failed, or NULL */
+} cli_parts;
+
+/* Open all models the operands name and list their tensors. NULL-safe to free afterwards
+ * with cli_parts_free, also after a failure. */
+sft_code cli_parts_open(cli *c, char **operands, size_t count, cli_parts *out, sft_error *err);
+/* The same of one operand that must be one model. Where the command changes that where it is
+ * (in_place), an edit of it that was interrupted is mended first. */
+sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *out,
+                            sft_error *err);
+void cli_parts_free(cli_parts *parts);
+/* For who takes tensors and metadata from elsewhere: only models and files are left. */
+void cli_parts_drop(cli_parts *parts);
+/* How the parts are written: at the level asked for, with the metadata. */
+sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
+/* Bytes of the tensors. */
+uint64_t cli_parts_bytes(const cli_parts *parts);
+/* Bytes of a tensor; 0 where its shape asks for more than there can be. */
+uint64_t cli_spec_bytes(const sft_spec *spec);
+/* Tell on stderr of metadata that were not taken. */
+void cli_parts_tell(cli *c, const cli_parts *parts);
+
+#endif

@@ -1,0 +1,318 @@
+#include "support/print.h"
+
+#include "base/utf8.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ── Bytes out ── */
+
+void cli_out_begin(cli_out *out, int fd) {
+    out->fd = fd;
+    out->error = 0;
+    out->color = false;
+    out->used = 0;
+}
+
+static bool env_is_set(const char *name) {
+    const char *value = os_env(name);
+    return value && value[0];
+}
+
+static bool color_wanted(int fd) {
+    const char *force = os_env("CLICOLOR_FORCE"), *term = os_env("TERM");
+    if (env_is_set("NO_COLOR")) return false;
+    if (force && force[0] && strcmp(force, "0") != 0) return true;
+    if (term && strcmp(term, "dumb") == 0) return false;
+    return os_is_terminal(fd);
+}
+
+void cli_out_color(cli_out *out, int when) {
+    out->color = when == 0 ? color_wanted(out->fd) : when == 1;
+}
+
+static void write_all(cli_out *out, const char *bytes, size_t len) {
+    while (len && !out->error) {
+        size_t put = 0;
+        out->error = os_write(out->fd, bytes, len, &put);
+        if (!out->error && put == 0) out->error = EIO;
+        if (out->error) return;
+        bytes += put;
+        len -= put;
+    }
+}
+
+int cli_flush(cli_out *out) {
+    write_all(out, out->room, out->used);
+    out->used = 0;
+    return out->error;
+}
+
+void cli_put(cli_out *out, const void *bytes, size_t len) {
+    if (len > sizeof out->room - out->used) cli_flush(out);
+    if (len > sizeof out->room) {
+        write_all(out, bytes, len);
+    } else if (len) {
+        memcpy(out->room + out->used, bytes, len);
+        out->used += len;
+    }
+}
+
+void cli_text(cli_out *out, const char *text) {
+    cli_put(out, text, strlen(text));
+}
+
+void cli_printf(cli_out *out, const char *format, ...) {
+    char room[512];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(room, sizeof room, format, args);
+    va_end(args);
+    if (len > 0) cli_put(out, room, (size_t)len < sizeof room ? (size_t)len : sizeof room - 1);
+}
+
+void cli_pad(cli_out *out, size_t spaces) {
+    static const char blank[] = "                                ";
+    while (spaces) {
+        size_t n = spaces < sizeof blank - 1 ? spaces : sizeof blank - 1;
+        cli_put(out, blank, n);
+        spaces -= n;
+    }
+}
+
+static sft_code out_write_at(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                             sft_error *err) {
+    cli_out *out = ctx;
+    (void)offset;
+    cli_put(out, bytes, len);
+    if (!out->error) return SFT_OK;
+    return sft_error_set(err, SFT_IO_WRITE, out->error, "cannot write the result");
+}
+
+static sft_code out_finish(void *ctx, sft_error *err) {
+    (void)ctx;
+    (void)err;
+    return SFT_OK;
+}
+
+static void out_abandon(void *ctx) {
+    (void)ctx;
+}
+
+static const sft_sink_vtable out_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, out_write_at, out_finish, out_abandon
+};
+
+sft_sink cli_out_sink(cli_out *out) {
+    return (sft_sink){ out, &out_sink_vtable, false };
+}
+
+/* ── Escaped text ── */
+
+/* Printable ASCII without a backslash, as nearly all names are: nothing to escape. */
+static bool is_plain(sft_span text) {
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '\\') return false;
+    }
+    return true;
+}
+
+void cli_escaped(cli_out *out, sft_span text) {
+    char room[512];
+    if (is_plain(text)) {
+        cli_put(out, text.data, text.len);
+        return;
+    }
+    while (text.len) {
+        size_t used = 0;
+        size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
+        if (!used) return;
+        cli_put(out, room, len);
+        text.data += used;
+        text.len -= used;
+    }
+}
+
+typedef struct code_range {
+    uint32_t first, last;
+} code_range;
+
+/* Characters two columns wide, by blocks. */
+static const code_range wide_blocks[] = {
+    { 0x1100, 0x115F },   { 0x2E80, 0xA4CF },   { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },
+    { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },   { 0xFFE0, 0xFFE6 },   { 0x1F300, 0x1F64F },
+    { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
+};
+/* And without a width of their own. */
+static const code_range zero_blocks[] = {
+    { 0x300, 0x36F }, { 0xFE20, 0xFE2F },
+};
+
+static bool in_blocks(const code_range *blocks, size_t count, uint32_t code) {
+    for (size_t i = 0; i < count; i++) {
+        if (code >= blocks[i].first && code <= blocks[i].last) return true;
+    }
+    return false;
+}
+
+static size_t code_width(uint32_t code) {
+    if (code < 0x300) return 1;
+    if (in_blocks(zero_blocks, sizeof zero_blocks / sizeof *zero_blocks, code)) return 0;
+    return in_blocks(wide_blocks, sizeof wide_blocks / sizeof *wide_blocks, code) ? 2 : 1;
+}
+
+/* Columns of text that is already escaped (valid UTF-8, nothing that moves a cursor). */
+static size_t shown_width(const char *text, size_t len) {
+    const uint8_t *p = (const uint8_t *)text, *end = p + len;
+    size_t width = 0;
+    while (p < end) {
+        uint32_t code = '?';
+        size_t step = sfti_utf8_decode(p, end, &code);
+        p += step ? step : 1;
+        width += code_width(code);
+    }
+    return width;
+}
+
+size_t cli_escaped_width(sft_span text) {
+    char room[512];
+    size_t width = 0;
+    if (is_plain(text)) return text.len;
+    while (text.len) {
+        size_t used = 0;
+        size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
+        if (!used) break;
+        width += shown_width(room, len);
+        text.data += used;
+        text.len -= used;
+    }
+    return width;
+}
+
+static size_t character_bytes(sft_span text) {
+    uint32_t code;
+    const uint8_t *p = (const uint8_t *)text.data;
+    size_t len = sfti_utf8_decode(p, p + text.len, &code);
+    return len ? len : 1;
+}
+
+/* Bytes of the longest beginning that fits into columns; marks without a width of their
+ * own can't make it endless. */
+static size_t fitting_bytes(sft_span text, size_t columns, size_t *width) {
+    sft_span rest = text;
+    for (*width = 0; rest.len;) {
+        sft_span one = { rest.data, character_bytes(rest) };
+        size_t w = cli_escaped_width(one);
+        if (*width + w > columns || text.len - rest.len > 16 * columns) break;
+        *width += w;
+        rest.data += one.len;
+        rest.len -= one.len;
+    }
+    return text.len - rest.len;
+}
+
+size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns) {
+    size_t width, whole = fitting_bytes(text, columns, &width);
+    if (whole == text.len) {
+        cli_escaped(out, text);
+        return width;
+    }
+    text.len = fitting_bytes(text, columns - 1, &width);
+    cli_escaped(out, text);
+    cli_text(out, "\xE2\x80\xA6");
+    return width + 1;
+}
+
+void cli_cell_guard(cli_out *out, sft_span text) {
+    if (text.len > 0 && text.data[0] && strchr("=+-@\"\t\r", text.data[0])) cli_text(out, "'");
+}
+
+void cli_quoted(cli_out *out, sft_span text) {
+    cli_text(out, "\"");
+    cli_escaped(out, text);
+    cli_text(out, "\"");
+}
+
+static const char *const style_codes[] = { "", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[32m" };
+
+void cli_style_on(cli_out *out, cli_style style) {
+    if (out->color && style) cli_text(out, style_codes[style]);
+}
+
+void cli_style_off(cli_out *out, cli_style style) {
+    if (out->color && style) cli_text(out, "\x1b[0m");
+}
+
+void cli_styled(cli_out *out, cli_style style, const char *text) {
+    cli_style_on(out, style);
+    cli_escaped(out, sft_span_cstr(text));
+    cli_style_off(out, style);
+}
+
+/* ── Numbers ── */
+
+/* Three significant digits of value in the largest fitting power of 1000. */
+static char *scaled_text(uint64_t value, const char *const units[], size_t unit_count,
+                         const char *plain, char room[CLI_NUMBER_ROOM]) {
+    uint64_t unit = 1000, q = 0;
+    size_t u = 0;
+    unsigned decimals = 2;
+    if (value < 1000) {
+        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 "%s", value, plain);
+        return room;
+    }
+    while (u + 1 < unit_count && value / unit >= 1000) unit *= 1000, u++;
+    for (uint64_t step = unit / 100;; step *= 10, decimals--) {
+        q = value / step + (value % step >= step / 2);
+        if (q < 1000 || decimals == 0) break;
+    }
+    if (q >= 1000 && u + 1 < unit_count) q = 100, decimals = 2, u++;
+    if (decimals == 0) {
+        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 " %s", q, units[u]);
+    } else {
+        uint64_t base = decimals == 2 ? 100 : 10;
+        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 ".%0*" PRIu64 " %s", q / base,
+                 (int)decimals, q % base, units[u]);
+    }
+    return room;
+}
+
+char *cli_size_text(uint64_t bytes, char room[CLI_NUMBER_ROOM]) {
+    static const char *const units[] = { "KB", "MB", "GB", "TB", "PB", "EB" };
+    return scaled_text(bytes, units, 6, " B", room);
+}
+
+char *cli_count_text(uint64_t count, char room[CLI_NUMBER_ROOM]) {
+    static const char *const units[] = { "K", "M", "B", "T" };
+    return scaled_text(count, units, 4, "", room);
+}
+
+size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char room[CLI_SHAPE_ROOM]) {
+    size_t used = 0;
+    room[used++] = '[';
+    for (uint32_t d = 0; d < rank; d++) {
+        const char *comma = d ? "," : "";
+        if (used + 32 > CLI_SHAPE_ROOM) {
+            used += (size_t)snprintf(room + used, 8, ",...");
+            break;
+        }
+        used += (size_t)snprintf(room + used, 24, "%s%" PRIu64, comma, shape[d]);
+    }
+    room[used++] = ']';
+    room[used] = 0;
+    return used;
+}
+
+void cli_error_text(cli_out *out, const sft_error *err) {
+    if (err->offset != SFT_NO_OFFSET) cli_printf(out, "byte %" PRIu64 ": ", err->offset);
+    if (err->tensor_len != SFT_NO_TENSOR) {
+        cli_text(out, "tensor ");
+        cli_quoted(out, (sft_span){ err->tensor, err->tensor_len });
+        cli_text(out, ": ");
+    }
+    cli_text(out, err->message);
+    if (err->hint) cli_printf(out, "; %s", err->hint);
+}

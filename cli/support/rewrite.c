@@ -1,0 +1,189 @@
+#include "support/fresh.h"
+#include "support/output.h"
+#include "support/written.h"
+
+#include <string.h>
+
+/* A model with an index whose tensors change. */
+typedef struct set_rewriting {
+    cli *c;
+    const cli_parts *parts;
+    const sft_set *set;
+    const cli_rewriting *how;
+    cli_fresh fresh;
+    sft_part *some;   /* of the shard in hand */
+    sft_pair *places; /* what changes in the index */
+    size_t place_count;
+    char **written;   /* by shard: its fresh path, or NULL */
+    cli_progress progress;
+} set_rewriting;
+
+static uint64_t parts_bytes(const set_rewriting *r, bool all) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < r->parts->count; i++)
+        if (all || r->how->touched[r->parts->shard[i]])
+            total += cli_spec_bytes(&r->parts->parts[i].spec);
+    return total;
+}
+
+/* ── Shards ── */
+
+static size_t gather_shard(const set_rewriting *r, size_t shard) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->parts->count; i++)
+        if (r->parts->shard[i] == shard) r->some[count++] = r->parts->parts[i];
+    return count;
+}
+
+static sft_pair shard_pair(const void *file, size_t i) {
+    return sft_file_metadata_at(file, i);
+}
+
+/* The parts gathered, with the shard's metadata. */
+static sft_code save_gathered(set_rewriting *r, size_t shard, size_t count, sft_sink sink,
+                              const sft_job *job, sft_error *err) {
+    const sft_file *file = sft_set_shard(r->set, shard);
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = sft_file_has_metadata(file);
+    plan.level = (sft_level)r->c->set.level;
+    plan.alloc = &r->c->alloc;
+    plan.pair_at = shard_pair;
+    plan.pair_ctx = file;
+    return sft_save_parts(r->some, count, NULL, sft_file_metadata_count(file), &plan, sink, job,
+                          err);
+}
+
+static sft_code write_shard(set_rewriting *r, size_t shard, char *path, size_t count,
+                            const sft_job *job, sft_error *err) {
+    sft_path_options options;
+    sft_sink sink;
+    sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
+                                      err);
+    if (!code) code = cli_fresh_check(&r->fresh, path, err);
+    if (!code) code = sft_sink_path(path, &options, &sink, err);
+    if (code) return code;
+    code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
+                        : save_gathered(r, shard, count, sink, job, err);
+    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
+    return code;
+}
+
+static sft_code rewrite_shard(set_rewriting *r, size_t shard, const sft_job *job,
+                              sft_error *err) {
+    const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, shard));
+    size_t count = gather_shard(r, shard);
+    if (count == 0) {
+        cli_fresh_drop(&r->fresh, name);
+        return SFT_OK;
+    }
+    char *path = cli_fresh_next(&r->fresh, name);
+    if (!path) return sfti_fail_memory(err, strlen(name));
+    r->written[shard] = path;
+    sft_span after = r->fresh.names[r->fresh.count - 1].value;
+    for (size_t i = 0; i < count; i++)
+        r->places[r->place_count++] = (sft_pair){ r->some[i].spec.name, after };
+    return write_shard(r, shard, path, count, job, err);
+}
+
+static sft_code rewrite_shards(set_rewriting *r, sft_error *err) {
+    sft_code code = SFT_OK;
+    sft_job job = cli_progress_begin(&r->progress, r->c, r->fresh.index);
+    r->progress.all = parts_bytes(r, false);
+    for (size_t s = 0; !code && s < sft_set_shard_count(r->set); s++)
+        if (r->how->touched[s]) code = rewrite_shard(r, s, &job, err);
+    cli_progress_end(&r->progress);
+    return code;
+}
+
+/* ── The index ── */
+
+/* What a touched shard had goes, unless a later place says where it is. */
+static sft_code take_places(set_rewriting *r, sft_error *err) {
+    static const sft_span gone = { NULL, 0 };
+    uint64_t most = (uint64_t)sft_set_count(r->set) + r->parts->count;
+    r->places = sfti_arena_array(&r->fresh.arena, most, sizeof *r->places);
+    r->some = sfti_arena_array(&r->fresh.arena, r->parts->count, sizeof *r->some);
+    r->written = sfti_arena_array(&r->fresh.arena, sft_set_shard_count(r->set), sizeof(char *));
+    if (!r->places || !r->some || !r->written)
+        return sfti_fail_memory(err, most * sizeof *r->places);
+    for (size_t s = 0; s < sft_set_shard_count(r->set); s++) r->written[s] = NULL;
+    for (size_t i = 0; i < sft_set_count(r->set); i++) {
+        if (!r->how->touched[sft_set_tensor_shard(r->set, i)]) continue;
+        r->places[r->place_count++] = (sft_pair){ sft_set_tensor(r->set, i)->name, gone };
+    }
+    return SFT_OK;
+}
+
+static sft_code rewrite_index_of(set_rewriting *r, sft_error *err) {
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    sft_pair parameters = { { "total_parameters", 16 }, { NULL, 0 } };
+    sft_path_options options;
+    bool changed;
+    sft_code code = cli_fresh_options(&r->fresh, r->fresh.index, &options, err);
+    if (code) return code;
+    options.no_clobber = false;
+    options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    changes.places = r->places;
+    changes.place_count = r->place_count;
+    changes.has_total_size = true;
+    changes.total_size = parts_bytes(r, true);
+    changes.metadata = &parameters;
+    changes.metadata_count = r->how->same_elements ? 0 : 1; /* it would be wrong now */
+    return sft_index_rewrite(r->fresh.index, &changes, NULL, &options, &changed, err);
+}
+
+/* ── Whole ── */
+
+static sft_code say_rewriting(set_rewriting *r, sft_error *err) {
+    size_t shards = sft_set_shard_count(r->set), count = 0;
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file *files = sfti_arena_array(&r->fresh.arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    for (size_t s = 0; s < shards; s++) {
+        const char *path = sft_set_shard_path(r->set, s);
+        if (!r->how->touched[s]) continue;
+        files[count] = cli_written_parts(path, r->parts->parts, r->parts->count, r->parts->shard,
+                                         (uint32_t)s);
+        if (r->written[s]) files[count].path = r->written[s];
+        count++;
+    }
+    written.input = written.output = r->fresh.index;
+    written.files = files;
+    written.file_count = count;
+    written.is_set = written.fresh = true;
+    written.dtype = r->how->dtype;
+    written.cast = r->how->cast;
+    written.bytes_before = r->how->bytes_before;
+    cli_say_written(r->c, &written);
+    return SFT_OK;
+}
+
+static sft_code run_rewriting(set_rewriting *r, sft_error *err) {
+    bool any = false;
+    for (size_t s = 0; s < sft_set_shard_count(r->set); s++) any = any || r->how->touched[s];
+    sft_code code = take_places(r, err);
+    if (code) return code;
+    if (!any || r->c->set.dry_run) return say_rewriting(r, err);
+    code = rewrite_shards(r, err);
+    if (code) {
+        cli_fresh_undo(&r->fresh);
+        return code;
+    }
+    code = rewrite_index_of(r, err);
+    cli_fresh_settle(&r->fresh, code);
+    return code ? code : say_rewriting(r, err);
+}
+
+sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewriting *how, sft_error *err) {
+    const sft_set *set = parts->sets[0];
+    set_rewriting r = { .c = c, .parts = parts, .set = set, .how = how };
+    cli_output out;
+    sft_code code = cli_fresh_own_index(sft_set_index_path(set), err);
+    if (!code) code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
+    if (code) return code; /* before anything is written */
+    code = cli_fresh_begin(&r.fresh, c, sft_set_index_path(set), sft_set_shard_count(set), err);
+    if (!code) code = run_rewriting(&r, err);
+    cli_fresh_end(&r.fresh);
+    return code;
+}

@@ -1,0 +1,102 @@
+#include "support/values.h"
+
+#include "base/number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ── Numbers to text ── */
+
+static size_t special_text(double value, bool json, char *room) {
+    const char *text = value != value ? "nan" : value > 0 ? "inf" : "-inf";
+    if (json) {
+        text = value != value ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    }
+    return (size_t)snprintf(room, CLI_VALUE_ROOM, "%s", text);
+}
+
+static bool is_finite(double value) {
+    return value - value == 0;
+}
+
+static size_t float_text(double value, bool single, bool json, char *room) {
+    double least = single ? 0x1p-126 : 0x1p-1022;
+    bool subnormal = value < least && value > -least;
+    int digits = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
+    if (!is_finite(value)) return special_text(value, json, room);
+    for (;; digits++) {
+        int len = snprintf(room, CLI_VALUE_ROOM / 2, "%.*g", digits, value);
+        bool same = single ? (double)strtof(room, NULL) == value : strtod(room, NULL) == value;
+        if (same || digits == most) return (size_t)len;
+    }
+}
+
+static size_t complex_text(double real, double imaginary, bool json, char *room) {
+    size_t n = 0;
+    if (json) room[n++] = '[';
+    n += float_text(real, true, json, room + n);
+    if (json) room[n++] = ',';
+    char *sign = room + n;
+    n += float_text(imaginary, true, json, room + n);
+    if (!json && *sign != '-') {
+        memmove(sign + 1, sign, n - (size_t)(sign - room));
+        *sign = '+';
+        n++;
+    }
+    room[n++] = json ? ']' : 'j';
+    return n;
+}
+
+static uint64_t sign_extended(uint64_t value, uint32_t bits) {
+    uint64_t sign = UINT64_C(1) << (bits - 1);
+    return (value ^ sign) - sign;
+}
+
+static size_t integer_text(const sft_dtype_info *info, uint64_t value, char *room) {
+    if (info->kind == SFT_KIND_UINT) {
+        return (size_t)snprintf(room, CLI_VALUE_ROOM, "%" PRIu64, value);
+    }
+    value = sign_extended(value, info->bits);
+    bool minus = value >> 63;
+    return (size_t)snprintf(room, CLI_VALUE_ROOM, "%s%" PRIu64, minus ? "-" : "",
+                            minus ? 0 - value : value);
+}
+
+size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
+                      char room[CLI_VALUE_ROOM]) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
+    const sfti_float_form *form = sfti_float_form_of(dtype);
+    uint64_t bits = sfti_element_bits(dtype, bytes, i);
+    if (info->kind == SFT_KIND_COMPLEX) {
+        return complex_text(sfti_float_value(form, bits & UINT32_MAX),
+                            sfti_float_value(form, bits >> 32), json, room);
+    }
+    if (info->kind == SFT_KIND_FLOAT) {
+        return float_text(sfti_float_value(form, bits), dtype != SFT_F64, json, room);
+    }
+    if (info->kind == SFT_KIND_BOOL) {
+        return (size_t)snprintf(room, CLI_VALUE_ROOM, "%s", bits ? "true" : "false");
+    }
+    return integer_text(info, bits, room);
+}
+
+const char *cli_numpy_code(sft_dtype dtype) {
+    switch (dtype) {
+    case SFT_BOOL: return "|b1";
+    case SFT_U8: return "|u1";
+    case SFT_I8: return "|i1";
+    case SFT_I16: return "<i2";
+    case SFT_U16: return "<u2";
+    case SFT_F16: return "<f2";
+    case SFT_I32: return "<i4";
+    case SFT_U32: return "<u4";
+    case SFT_F32: return "<f4";
+    case SFT_C64: return "<c8";
+    case SFT_F64: return "<f8";
+    case SFT_I64: return "<i8";
+    case SFT_U64: return "<u8";
+    default: return NULL;
+    }
+}

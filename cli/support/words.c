@@ -1,0 +1,152 @@
+#include "support/words.h"
+
+#include "base/checked.h"
+#include "base/order.h"
+
+#include <string.h>
+
+#define WORD_MAX 63
+
+/* ── Parts between dots ── */
+
+static sft_span next_part(sft_span *rest) {
+    const char *dot = rest->len ? memchr(rest->data, '.', rest->len) : NULL;
+    sft_span part = { rest->data, dot ? (size_t)(dot - rest->data) : rest->len };
+    size_t step = dot ? part.len + 1 : part.len;
+    if (step) rest->data += step;
+    rest->len -= step;
+    return part;
+}
+
+int cli_dotted_compare(sft_span a, sft_span b) {
+    sft_span whole_a = a, whole_b = b;
+    while (a.len && b.len) {
+        int way = sfti_natural_compare(next_part(&a), next_part(&b));
+        if (way) return way;
+    }
+    if (a.len != b.len) return a.len ? 1 : -1;
+    return sfti_bytes_compare(whole_a, whole_b);
+}
+
+/* ── Letters and digits ── */
+
+char cli_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool cli_same_letters(sft_span a, sft_span b) {
+    for (size_t i = 0; a.len == b.len && i < a.len; i++)
+        if (cli_lower(a.data[i]) != cli_lower(b.data[i])) return false;
+    return a.len == b.len;
+}
+
+bool cli_ends_with(sft_span text, const char *suffix) {
+    sft_span want = sft_span_cstr(suffix), end = { text.data, want.len };
+    if (text.len <= want.len) return false;
+    end.data += text.len - want.len;
+    return cli_same_letters(end, want);
+}
+
+bool cli_parse_number(const char *text, uint64_t most, uint64_t *out) {
+    const char *at = text;
+    for (*out = 0; *at >= '0' && *at <= '9' && *out <= most; at++)
+        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(*at - '0'), out)) return false;
+    return at > text && !*at && *out <= most;
+}
+
+/* ── Globs ── */
+
+/* Position behind the `]` of the set that begins at pattern[at], or 0 if none closes it. */
+static size_t set_end(sft_span pattern, size_t at) {
+    size_t i = at + 1;
+    if (i < pattern.len && (pattern.data[i] == '!' || pattern.data[i] == '^')) i++;
+    if (i < pattern.len && pattern.data[i] == ']') i++;
+    while (i < pattern.len && pattern.data[i] != ']') i++;
+    return i < pattern.len ? i + 1 : 0;
+}
+
+static bool set_holds(sft_span pattern, size_t at, size_t end, unsigned char c) {
+    size_t i = at + 1;
+    bool negated = pattern.data[i] == '!' || pattern.data[i] == '^', found = false;
+    for (i += negated; i < end - 1; i++) {
+        unsigned char low = (unsigned char)pattern.data[i], high = low;
+        if (i + 2 < end - 1 && pattern.data[i + 1] == '-') {
+            high = (unsigned char)pattern.data[i + 2];
+            i += 2;
+        }
+        found |= c >= low && c <= high;
+    }
+    return found != negated;
+}
+
+static size_t character_end(sft_span text, size_t at) {
+    for (at++; at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80;) at++;
+    return at;
+}
+
+/* One step of the pattern that is not `*`; moves both cursors when it fits. */
+static bool glob_step(sft_span pattern, size_t *p, sft_span text, size_t *t) {
+    if (*p >= pattern.len || *t >= text.len) return false;
+    char c = pattern.data[*p];
+    size_t end = c == '[' ? set_end(pattern, *p) : 0;
+    if (c == '?') {
+        *t = character_end(text, *t);
+        *p += 1;
+        return true;
+    }
+    if (end) {
+        if (!set_holds(pattern, *p, end, (unsigned char)text.data[*t])) return false;
+        *p = end;
+    } else {
+        if (c != text.data[*t]) return false;
+        *p += 1;
+    }
+    *t += 1;
+    return true;
+}
+
+/* Only the last star ever needs to take more: an earlier one can't help. */
+bool cli_glob_match(sft_span pattern, sft_span text) {
+    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
+    for (;;) {
+        if (p < pattern.len && pattern.data[p] == '*') {
+            star = ++p;
+            taken = t;
+        } else if (p == pattern.len && t == text.len) {
+            return true;
+        } else if (!glob_step(pattern, &p, text, &t)) {
+            if (star == SIZE_MAX || taken >= text.len) return false;
+            t = ++taken;
+            p = star;
+        }
+    }
+}
+
+/* ── Nearest spelling ── */
+
+static size_t least_of(size_t a, size_t b, size_t c) {
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+size_t cli_distance(sft_span a, sft_span b) {
+    size_t row[3][WORD_MAX + 1];
+    if (a.len > WORD_MAX || b.len > WORD_MAX) return SIZE_MAX;
+    for (size_t j = 0; j <= b.len; j++) row[0][j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t differs = a.data[i - 1] != b.data[j - 1];
+            now[j] = least_of(before[j] + 1, now[j - 1] + 1, before[j - 1] + differs);
+            bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
+                           a.data[i - 2] == b.data[j - 1];
+            if (swapped && earlier[j - 2] + 1 < now[j]) now[j] = earlier[j - 2] + 1;
+        }
+    }
+    return row[a.len % 3][b.len];
+}
+
+bool cli_is_near(size_t distance, size_t len) {
+    return distance <= (len < 3 ? 1 : len < 8 ? 2 : len / 3);
+}

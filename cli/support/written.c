@@ -1,0 +1,146 @@
+#include "support/written.h"
+
+#include <inttypes.h>
+
+cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
+                                   const uint32_t *shard_of, uint32_t shard) {
+    cli_written_file file = { path, 0, 0 };
+    for (size_t i = 0; i < count; i++) {
+        if (shard_of && shard_of[i] != shard) continue;
+        file.tensors++;
+        file.bytes += cli_spec_bytes(&parts[i].spec);
+    }
+    return file;
+}
+
+static cli_written_file sum_files(const cli_written *w) {
+    cli_written_file sum = { w->output, 0, 0 };
+    for (size_t i = 0; i < w->file_count; i++) {
+        sum.tensors += w->files[i].tensors;
+        sum.bytes += w->files[i].bytes;
+    }
+    return sum;
+}
+
+/* ── A line ── */
+
+static void say_line(cli *c, const char *path, const char *what) {
+    cli_escaped(&c->out, sft_span_cstr(path));
+    cli_printf(&c->out, ": %s, ", what);
+}
+
+static void say_size(cli *c, const cli_written_file *file) {
+    char room[CLI_NUMBER_ROOM];
+    cli_printf(&c->out, "%zu tensor%s, %s\n", file->tensors, file->tensors == 1 ? "" : "s",
+               cli_size_text(file->bytes, room));
+}
+
+static void say_cast(cli *c, const cli_written *w, const cli_written_file *sum) {
+    char before[CLI_NUMBER_ROOM], after[CLI_NUMBER_ROOM];
+    cli_printf(&c->out, "%" PRIu64 " of %zu tensor%s cast to %s, %s instead of %s\n", w->cast,
+               sum->tensors, sum->tensors == 1 ? "" : "s",
+               sft_dtype_describe((sft_dtype)w->dtype)->name, cli_size_text(sum->bytes, after),
+               cli_size_text(w->bytes_before, before));
+}
+
+/* What would become of each file. */
+static void say_files(cli *c, const cli_written *w) {
+    for (size_t i = 0; i < w->file_count; i++) {
+        const cli_written_file *file = &w->files[i];
+        if (w->fresh && file->tensors == 0) {
+            say_line(c, file->path, "would be removed");
+            cli_text(&c->out, "no tensors left\n");
+            continue;
+        }
+        say_line(c, file->path, w->fresh ? "would be rewritten under a new name"
+                                         : "would be written");
+        say_size(c, file);
+    }
+}
+
+/* False when there are no tensors to tell of. */
+static bool say_fresh(cli *c, const cli_written *w) {
+    size_t gone = 0;
+    for (size_t i = 0; i < w->file_count; i++) gone += w->files[i].tensors == 0;
+    size_t kept = w->file_count - gone;
+    if (kept > 0) cli_printf(&c->out, "%zu file%s rewritten, ", kept, kept == 1 ? "" : "s");
+    if (gone > 0 && kept > 0) cli_printf(&c->out, "%zu removed, ", gone);
+    if (kept == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
+    return kept > 0;
+}
+
+static void say_human(cli *c, const cli_written *w) {
+    cli_written_file sum = sum_files(w);
+    bool dry = c->set.dry_run != 0, converts = w->dtype < SFT_DTYPE_COUNT;
+    if (dry && w->is_set && !converts) {
+        say_files(c, w);
+        return;
+    }
+    if (w->file_count == 0) {
+        cli_escaped(&c->out, sft_span_cstr(w->output));
+        cli_text(&c->out, ": nothing to change\n");
+        return;
+    }
+    if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
+    else say_line(c, w->output, w->fresh ? "updated" : "written");
+    if (w->fresh && !say_fresh(c, w)) return;
+    if (w->is_set && !w->fresh)
+        cli_printf(&c->out, "%zu file%s and an index, ", w->file_count,
+                   w->file_count == 1 ? "" : "s");
+    if (converts) say_cast(c, w, &sum);
+    else say_size(c, &sum);
+}
+
+/* ── A result object ── */
+
+static void put_files(sfti_json_writer *w, const cli_written *written) {
+    sfti_json_key(w, "files");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < written->file_count; i++) {
+        if (written->fresh && written->files[i].tensors == 0) continue;
+        sfti_json_open(w, '{');
+        sfti_json_path(w, written->files[i].path);
+        sfti_json_put_uint(w, "tensors", written->files[i].tensors);
+        sfti_json_put_uint(w, "bytes", written->files[i].bytes);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    if (!written->fresh) return;
+    sfti_json_key(w, "removed");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < written->file_count; i++)
+        if (written->files[i].tensors == 0) sfti_json_cstr(w, written->files[i].path);
+    sfti_json_close(w, ']');
+}
+
+static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
+    cli_written_file sum = sum_files(written);
+    cli_result_head(w, written->input);
+    sfti_json_put_cstr(w, "output", written->output);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_uint(w, "tensors", sum.tensors);
+    sfti_json_put_uint(w, "bytes", sum.bytes);
+    put_files(w, written);
+    if (written->dtype < SFT_DTYPE_COUNT) {
+        sfti_json_put_cstr(w, "dtype", sft_dtype_describe((sft_dtype)written->dtype)->name);
+        sfti_json_put_uint(w, "cast", written->cast);
+        sfti_json_put_uint(w, "bytes_before", written->bytes_before);
+    }
+    if (written->more) written->more(written->ctx, w);
+    sfti_json_close(w, '}');
+}
+
+void cli_say_written(cli *c, const cli_written *written) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_sink sink = cli_result_sink(c);
+    sfti_json_writer w;
+    if (!cli_is_json(c)) {
+        say_human(c, written);
+        return;
+    }
+    cli_result_begin(c);
+    sfti_json_write(&w, &sink, 0, &err);
+    put_result(c, &w, written);
+    if (sfti_json_done(&w)) cli_complain(c, written->input, &err);
+    cli_result_end(c);
+}

@@ -1,0 +1,32 @@
+#include "base/crc32.h"
+
+#include "base/endian.h"
+
+#define CRC_POLYNOMIAL UINT32_C(0xedb88320)
+
+void sfti_crc32_begin(sfti_crc32_table *table) {
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t crc = b;
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (CRC_POLYNOMIAL & (0 - (crc & 1)));
+        table->at[0][b] = crc;
+    }
+    for (int k = 1; k < 8; k++)
+        for (uint32_t b = 0; b < 256; b++)
+            table->at[k][b] =
+                table->at[k - 1][b] >> 8 ^ table->at[0][table->at[k - 1][b] & 0xff];
+}
+
+uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
+                        size_t len) {
+    const uint32_t(*t)[256] = table->at;
+    const uint8_t *p = bytes;
+    crc = ~crc;
+    for (; len >= 8; len -= 8, p += 8) {
+        uint32_t low = sfti_get_u32(p) ^ crc, high = sfti_get_u32(p + 4);
+        crc = t[7][low & 0xff] ^ t[6][low >> 8 & 0xff] ^ t[5][low >> 16 & 0xff] ^ t[4][low >> 24]
+              ^ t[3][high & 0xff] ^ t[2][high >> 8 & 0xff] ^ t[1][high >> 16 & 0xff]
+              ^ t[0][high >> 24];
+    }
+    for (; len > 0; len--) crc = t[0][(crc ^ *p++) & 0xff] ^ crc >> 8;
+    return ~crc;
+}

@@ -1,0 +1,18 @@
+/* CRC-32 as of gzip and zlib, eight bytes at a step. */
+#ifndef SFTI_CRC32_H
+#define SFTI_CRC32_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* table[k][b]: the remainder of byte b and k zero bytes after it. */
+typedef struct sfti_crc32_table {
+    uint32_t at[8][256];
+} sfti_crc32_table;
+
+void sfti_crc32_begin(sfti_crc32_table *table);
+/* The sum of what crc is the sum of (0: of nothing) and these bytes. */
+uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
+                        size_t len);
+
+#endif

@@ -1,0 +1,429 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/arrow/arrow.h"
+
+#include <string.h>
+
+/* Positions below are logical: element i of an array stands at offset + i of its buffers. */
+
+static uint64_t rows_place(const struct ArrowArray *array, uint64_t i) {
+    return (uint64_t)array->offset + i;
+}
+
+static sft_code rows_broken(sft_error *err, const char *what) {
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected an array that keeps Arrow's rules, found %s", what);
+}
+
+static sft_code rows_null(sft_error *err) {
+    return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET, "expected a value, found null");
+}
+
+/* ── Nulls ── */
+
+static const uint8_t *rows_valid(const struct ArrowArray *array) {
+    return array->null_count == 0 || array->n_buffers < 1 ? NULL : array->buffers[0];
+}
+
+bool sfti_arrow_null(const struct ArrowArray *array, uint64_t i) {
+    const uint8_t *bits = rows_valid(array);
+    uint64_t at = rows_place(array, i);
+    return bits && !(bits[at / 8] >> (at % 8) & 1);
+}
+
+static bool rows_any_null(const struct ArrowArray *array, uint64_t begin, uint64_t end) {
+    const uint8_t *bits = rows_valid(array);
+    uint64_t word, at = rows_place(array, begin), last = rows_place(array, end);
+    for (; bits && at < last; at++) {
+        for (; at % 8 == 0 && last - at >= 64; at += 64) {
+            memcpy(&word, bits + at / 8, sizeof word);
+            if (~word) break;
+        }
+        if (at < last && !(bits[at / 8] >> (at % 8) & 1)) return true;
+    }
+    return false;
+}
+
+/* ── Whether an array is one of the type ── */
+
+static bool check_node(const struct ArrowArray *array, int64_t buffers, int64_t children) {
+    if (!array || array->length < 0 || array->offset < 0 ||
+        array->offset > INT64_MAX - array->length || array->n_buffers < buffers ||
+        array->n_children < children || (buffers && !array->buffers) ||
+        (children && !array->children))
+        return false;
+    for (int64_t i = 1; i < buffers && i < 2 && array->length; i++)
+        if (!array->buffers[i]) return false;
+    return true;
+}
+
+static bool check_leaf(const sfti_arrow_type *type, const struct ArrowArray *array) {
+    if (type->leaf == SFTI_LEAF_BYTES) return check_node(array, 3, 0);
+    return check_node(array, type->leaf == SFTI_LEAF_STRUCT ? 1 : 2, 0);
+}
+
+sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
+                          sft_error *err) {
+    for (uint32_t level = 0; level < type->depth; level++) {
+        const sfti_arrow_list *list = &type->list[level];
+        if (!check_node(array, list->fixed ? 1 : list->view ? 3 : 2, 1) ||
+            (list->view && array->length && !array->buffers[2]))
+            return rows_broken(err, "a list without its buffers");
+        array = array->children[0];
+    }
+    if (type->dictionary && (!check_node(array, 2, 0) || !array->dictionary))
+        return rows_broken(err, "a dictionary's array without its buffers");
+    if (check_leaf(type, type->dictionary ? array->dictionary : array)) return SFT_OK;
+    return rows_broken(err, "an array without its buffers");
+}
+
+/* ── Numbers of 32 or 64 bits in a buffer ── */
+
+static int64_t rows_offset(const void *buffer, bool large, uint64_t at) {
+    int32_t narrow;
+    int64_t wide;
+    if (large) memcpy(&wide, (const char *)buffer + at * 8, 8);
+    else memcpy(&narrow, (const char *)buffer + at * 4, 4), wide = narrow;
+    return wide;
+}
+
+static uint64_t rows_key(const void *buffer, uint32_t bytes, uint64_t at) {
+    uint64_t key = 0;
+    const uint8_t *from = (const uint8_t *)buffer + at * bytes;
+    uint16_t b2;
+    uint32_t b4;
+    switch (bytes) {
+    case 1: key = *from; break;
+    case 2: memcpy(&b2, from, 2), key = b2; break;
+    case 4: memcpy(&b4, from, 4), key = b4; break;
+    default: memcpy(&key, from, 8); break;
+    }
+    return key;
+}
+
+/* ── Text and bytes ── */
+
+/* A view is 16 bytes: int32 length, then 12 bytes inlined, or 4 of them, int32 number of a
+ * buffer and int32 place in it. Buffers: validity, views, data…, int64 lengths of the data. */
+static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *out) {
+    const char *view = (const char *)array->buffers[1] + 16 * at;
+    int64_t len = rows_offset(view, false, 0), number, place, room;
+    if (len < 0) return false;
+    *out = (sft_span){ view + 4, (size_t)len };
+    if (len <= 12) return true;
+    number = rows_offset(view, false, 2);
+    place = rows_offset(view, false, 3);
+    const void *rooms = array->buffers[array->n_buffers - 1];
+    if (number < 0 || number >= array->n_buffers - 3 || place < 0 || !rooms) return false;
+    room = rows_offset(rooms, true, (uint64_t)number);
+    const char *base = array->buffers[2 + number];
+    out->data = base ? base + place : NULL;
+    return base && place <= room && len <= room - place;
+}
+
+static bool bytes_plain(sfti_arrow_width width, const struct ArrowArray *array, uint64_t i,
+                        sft_span *out) {
+    uint64_t at = rows_place(array, i);
+    if (i >= (uint64_t)array->length) return false;
+    if (width == SFTI_ARROW_VIEW) return bytes_viewed(array, at, out);
+    int64_t begin = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at);
+    int64_t end = rows_offset(array->buffers[1], width == SFTI_ARROW_64, at + 1);
+    if (begin < 0 || end < begin) return false;
+    const char *base = array->buffers[2];
+    *out = (sft_span){ base ? base + begin : "", (size_t)(end - begin) };
+    return base || begin == end;
+}
+
+bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
+                      sft_span *out) {
+    if (i >= (uint64_t)array->length || sfti_arrow_null(array, i)) return false;
+    if (!type->dictionary) return bytes_plain(type->width, array, i, out);
+    const struct ArrowArray *values = array->dictionary;
+    uint64_t key = rows_key(array->buffers[1], type->key_bytes, rows_place(array, i));
+    return key < (uint64_t)values->length && !sfti_arrow_null(values, key) &&
+           bytes_plain(type->width, values, key, out);
+}
+
+/* ── Lists ── */
+
+/* Elements of list i: [*begin, *end) of the child. */
+static sft_code list_range(const sfti_arrow_list *list, const struct ArrowArray *array,
+                           uint64_t i, uint64_t *begin, uint64_t *end, sft_error *err) {
+    uint64_t at = rows_place(array, i);
+    if (i >= (uint64_t)array->length) return rows_broken(err, "a list beyond its array");
+    if (sfti_arrow_null(array, i)) return rows_null(err);
+    if (list->fixed) {
+        if (!sfti_mul(at, list->length, begin) || !sfti_add(*begin, list->length, end))
+            return rows_broken(err, "lists beyond 64 bits");
+    } else {
+        int64_t from = rows_offset(array->buffers[1], list->large, at);
+        int64_t to = rows_offset(array->buffers[list->view ? 2 : 1], list->large,
+                                 list->view ? at : at + 1);
+        if (from < 0 || to < (list->view ? 0 : from))
+            return rows_broken(err, "offsets that do not ascend");
+        *begin = (uint64_t)from;
+        *end = (uint64_t)to + (list->view ? *begin : 0);
+    }
+    if (*end <= (uint64_t)array->children[0]->length) return SFT_OK;
+    return rows_broken(err, "offsets beyond the elements");
+}
+
+/* Lists of one level, all of one length: their elements. */
+typedef struct list_run {
+    uint64_t begin, end, length;
+    bool apart; /* they do not lie one behind the other: begin is that of the first */
+} list_run;
+
+/* All at once where nothing has to be looked at: lists of a fixed length without nulls. */
+static bool list_quick(const sfti_arrow_list *list, const struct ArrowArray *array,
+                       uint64_t begin, uint64_t end, list_run *out) {
+    if (!list->fixed || begin == end || end > (uint64_t)array->length ||
+        rows_any_null(array, begin, end))
+        return false;
+    *out = (list_run){ 0, 0, list->length, false };
+    return sfti_mul(rows_place(array, begin), list->length, &out->begin) &&
+           sfti_mul(rows_place(array, end), list->length, &out->end) &&
+           out->end <= (uint64_t)array->children[0]->length;
+}
+
+/* As many of *rows lists as are of one length and together; fails as the first does. */
+static sft_code list_first(const sfti_arrow_list *list, const struct ArrowArray *array,
+                           uint64_t first, uint64_t *rows, list_run *out, sft_error *err) {
+    uint64_t from, to, i = 0;
+    if (list_quick(list, array, first, first + *rows, out)) return SFT_OK;
+    for (; i < *rows; i++) {
+        sft_code code = list_range(list, array, first + i, &from, &to, i ? NULL : err);
+        if (code && i == 0) return code;
+        if (i == 0) *out = (list_run){ from, from, to - from, false };
+        if (code || to - from != out->length || (out->length && from != out->end)) break;
+        if (out->length) out->end = to;
+    }
+    *rows = i;
+    return SFT_OK;
+}
+
+static sft_code list_ragged(uint64_t expected, uint64_t found, sft_error *err) {
+    return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
+                     "expected lists of one length (%llu), found %llu",
+                     (unsigned long long)expected, (unsigned long long)found);
+}
+
+/* All of them. */
+static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *array,
+                          uint64_t begin, uint64_t end, list_run *out, sft_error *err) {
+    uint64_t from = 0, to = 0;
+    *out = (list_run){ 0, 0, list->fixed ? list->length : 0, false };
+    if (list_quick(list, array, begin, end, out)) return SFT_OK;
+    for (uint64_t i = begin; i < end; i++) {
+        sft_code code = list_range(list, array, i, &from, &to, err);
+        if (code) return code;
+        if (i == begin) *out = (list_run){ from, from, to - from, false };
+        if (to - from != out->length) return list_ragged(out->length, to - from, err);
+        out->apart = out->apart || (out->length && from != out->end);
+        if (out->length) out->end = to;
+    }
+    return SFT_OK;
+}
+
+/* ── Leaves ── */
+
+/* Files are little-endian, Arrow's memory is of the host's order. */
+static bool rows_big_endian(void) {
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+static void leaf_turn(char *bytes, uint64_t count, uint32_t each) {
+    for (; count && rows_big_endian(); count--, bytes += each)
+        for (uint32_t i = 0; i < each / 2; i++) {
+            char kept = bytes[i];
+            bytes[i] = bytes[each - 1 - i];
+            bytes[each - 1 - i] = kept;
+        }
+}
+
+static sft_code leaf_check(const struct ArrowArray *array, uint64_t begin, uint64_t end,
+                           sft_error *err) {
+    if (end > (uint64_t)array->length) return rows_broken(err, "elements beyond their array");
+    return rows_any_null(array, begin, end) ? rows_null(err) : SFT_OK;
+}
+
+/* Element i of an array of values to `to`. A bool8 holds any byte; a BOOL holds 0 or 1. */
+static void leaf_one(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
+                     char *to) {
+    uint64_t at = rows_place(array, i);
+    const uint8_t *from = array->buffers[1];
+    if (type->leaf == SFTI_LEAF_BITS) *to = (char)(from[at / 8] >> (at % 8) & 1);
+    else if (type->dtype == SFT_BOOL) *to = from[at] != 0;
+    else memcpy(to, from + at * type->bytes, type->bytes);
+}
+
+static sft_code leaf_lookup(const sfti_arrow_type *type, const struct ArrowArray *array,
+                            uint64_t i, char *to, sft_error *err) {
+    const struct ArrowArray *values = array->dictionary;
+    uint64_t key = rows_key(array->buffers[1], type->key_bytes, rows_place(array, i));
+    if (key >= (uint64_t)values->length)
+        return rows_broken(err, "a number beyond its dictionary");
+    if (sfti_arrow_null(values, key)) return rows_null(err);
+    leaf_one(type, values, key, to);
+    return SFT_OK;
+}
+
+/* Whether elements lie in Arrow's memory one behind the other, each as many bytes as in a file. */
+static bool leaf_dense(const sfti_arrow_type *type) {
+    return type->leaf == SFTI_LEAF_NUMBER && !type->dictionary && type->dtype != SFT_BOOL;
+}
+
+static const char *leaf_base(const sfti_arrow_type *type, const struct ArrowArray *array,
+                             uint64_t i) {
+    const char *base = array->buffers[1];
+    return base ? base + rows_place(array, i) * type->bytes : ""; /* NULL: no element */
+}
+
+static sft_code leaf_copy(const sfti_arrow_type *type, const struct ArrowArray *array,
+                          uint64_t begin, uint64_t end, char *to, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (leaf_dense(type)) {
+        if (end > begin)
+            memcpy(to, leaf_base(type, array, begin), (size_t)(end - begin) * type->bytes);
+        return SFT_OK;
+    }
+    for (uint64_t i = begin; code == SFT_OK && i < end; i++, to += type->bytes) {
+        if (type->dictionary) code = leaf_lookup(type, array, i, to, err);
+        else leaf_one(type, array, i, to);
+    }
+    return code;
+}
+
+static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray *array,
+                            uint64_t begin, uint64_t end, sft_buffer *buffer, sft_error *err) {
+    uint64_t bytes;
+    sft_code code = leaf_check(array, begin, end, err);
+    if (code) return code;
+    if (!sfti_mul(end - begin, type->bytes, &bytes) || !sfti_fits_size(bytes) ||
+        !sfti_buffer_room(buffer, (size_t)bytes))
+        return sfti_fail_memory(err, (end - begin) * type->bytes);
+    char *to = buffer->data + buffer->len;
+    code = leaf_copy(type, array, begin, end, to, err);
+    if (code) return code;
+    leaf_turn(to, end - begin, type->bytes);
+    buffer->len += (size_t)bytes;
+    return SFT_OK;
+}
+
+static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *array,
+                          uint64_t begin, uint64_t end, sft_buffer *buffer,
+                          sfti_arrow_rows *out, sft_error *err) {
+    out->elements = end - begin;
+    if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
+        sft_code code = leaf_check(array, begin, end, err);
+        if (code == SFT_OK) out->bytes = leaf_base(type, array, begin);
+        return code;
+    }
+    out->bytes = NULL;
+    out->at = buffer->len;
+    return leaf_gather(type, array, begin, end, buffer, err);
+}
+
+/* ── A row whose inner lists do not lie one behind the other ── */
+
+/* Walks the lists to each innermost one, or to those without elements; lengths are those of the
+ * shape, or the row is ragged. */
+static sft_code rows_scattered(const sfti_arrow_type *type, const struct ArrowArray *top,
+                               uint64_t row, const uint64_t *shape, sft_buffer *buffer,
+                               sft_error *err) {
+    uint64_t place[SFT_MAX_RANK] = { 0 };
+    uint32_t deep = 1;
+    while (deep < type->depth && shape[deep - 1]) deep++;
+    for (;;) {
+        const struct ArrowArray *array = top;
+        uint64_t i = row, begin = 0, end = 0;
+        for (uint32_t level = 0; level < deep; level++) {
+            sft_code code = list_range(&type->list[level], array, i, &begin, &end, err);
+            if (code) return code;
+            if (end - begin != shape[level]) return list_ragged(shape[level], end - begin, err);
+            array = array->children[0];
+            i = begin + place[level];
+        }
+        sft_code code = SFT_OK;
+        if (deep == type->depth) code = leaf_gather(type, array, begin, end, buffer, err);
+        if (code) return code;
+        uint32_t level = deep - 1; /* the innermost list was taken whole */
+        while (level > 0 && ++place[level - 1] == shape[level - 1]) place[--level] = 0;
+        if (level == 0) return SFT_OK;
+    }
+}
+
+/* Lengths of the first list at each level from `level` on; `array` holds those of that level,
+ * from begin on. */
+static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct ArrowArray *array,
+                                   uint32_t level, uint64_t begin, uint64_t *shape,
+                                   sft_error *err) {
+    uint64_t end;
+    for (; level < type->depth; level++) {
+        sft_code code = list_range(&type->list[level], array, begin, &begin, &end, err);
+        if (code) return code;
+        shape[level] = end - begin;
+        array = array->children[0];
+        if (begin == end) break;
+    }
+    for (level++; level < type->depth; level++)
+        shape[level] = type->list[level].fixed ? type->list[level].length : 0;
+    return SFT_OK;
+}
+
+static sft_code rows_take_scattered(const sfti_arrow_type *type, const struct ArrowArray *array,
+                                    uint64_t row, sft_buffer *buffer, sfti_arrow_rows *out,
+                                    sft_error *err) {
+    out->bytes = NULL;
+    out->at = buffer->len;
+    sft_code code = rows_scattered(type, array, row, out->shape, buffer, err);
+    out->elements = (buffer->len - out->at) / type->bytes;
+    return code;
+}
+
+/* ── Rows ── */
+
+/* The rows' elements, given those of the outermost lists. */
+static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray *top,
+                           uint64_t first, list_run run, sft_buffer *buffer,
+                           sfti_arrow_rows *out, sft_error *err) {
+    const struct ArrowArray *array = type->depth ? top->children[0] : top;
+    for (uint32_t level = 1; level < type->depth; level++) {
+        uint64_t begin = run.begin;
+        sft_code code = list_span(&type->list[level], array, begin, run.end, &run, err);
+        if (code) return code;
+        out->shape[level] = run.length;
+        if (run.apart && out->rows > 1) return SFT_ROW_SHAPE;
+        if (run.apart) {
+            code = rows_first_lengths(type, array, level, begin, out->shape, err);
+            return code ? code : rows_take_scattered(type, top, first, buffer, out, err);
+        }
+        array = array->children[0];
+    }
+    return leaf_take(type, array, run.begin, run.end, buffer, out, err);
+}
+
+/* Half as many rows until they are as they should be, or one is left. */
+sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArray *array,
+                             uint64_t first, uint64_t most, sft_buffer *buffer,
+                             sfti_arrow_rows *out, sft_error *err) {
+    list_run run = { first, first + most, 1, false };
+    size_t mark = buffer->len;
+    sft_code code = SFT_OK;
+    out->rows = most;
+    out->rank = type->depth;
+    if (first >= (uint64_t)array->length || most > (uint64_t)array->length - first)
+        return rows_broken(err, "a row beyond its array");
+    if (type->depth) code = list_first(&type->list[0], array, first, &out->rows, &run, err);
+    if (code) return code;
+    if (type->depth) out->shape[0] = run.length;
+    for (;; out->rows /= 2) {
+        run.end = run.begin + out->rows * run.length;
+        code = rows_inner(type, array, first, run, buffer, out, out->rows > 1 ? NULL : err);
+        if (code) buffer->len = mark;
+        if (code == SFT_OK || out->rows == 1) return code;
+    }
+}

@@ -1,0 +1,281 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "dataset/arrow/arrow.h"
+
+#include <string.h>
+
+/* ── Metadata: int32 count, then pairs of texts with int32 lengths, in the host's order ── */
+
+static sft_span arrow_metadata(const struct ArrowSchema *schema, const char *wanted) {
+    const char *at = schema->metadata;
+    int32_t count = 0, len;
+    if (at) memcpy(&count, at, sizeof count), at += sizeof count;
+    for (int32_t i = 0; i < count; i++) {
+        sft_span pair[2];
+        for (int k = 0; k < 2; k++) {
+            memcpy(&len, at, sizeof len);
+            if (len < 0) return (sft_span){ NULL, 0 };
+            pair[k] = (sft_span){ at + sizeof len, (size_t)len };
+            at += sizeof len + (size_t)len;
+        }
+        if (sft_span_equal(pair[0], sft_span_cstr(wanted))) return pair[1];
+    }
+    return (sft_span){ NULL, 0 };
+}
+
+bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name) {
+    return sft_span_equal(arrow_metadata(schema, "ARROW:extension:name"), sft_span_cstr(name));
+}
+
+/* ── Formats ── */
+
+static const struct format_leaf {
+    const char *format;
+    sfti_arrow_leaf leaf;
+    sft_dtype dtype;
+    uint32_t bytes;
+    sfti_arrow_width width;
+} format_leaves[] = {
+    { "b", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
+    { "c", SFTI_LEAF_NUMBER, SFT_I8, 1, SFTI_ARROW_32 },
+    { "C", SFTI_LEAF_NUMBER, SFT_U8, 1, SFTI_ARROW_32 },
+    { "s", SFTI_LEAF_NUMBER, SFT_I16, 2, SFTI_ARROW_32 },
+    { "S", SFTI_LEAF_NUMBER, SFT_U16, 2, SFTI_ARROW_32 },
+    { "i", SFTI_LEAF_NUMBER, SFT_I32, 4, SFTI_ARROW_32 },
+    { "I", SFTI_LEAF_NUMBER, SFT_U32, 4, SFTI_ARROW_32 },
+    { "l", SFTI_LEAF_NUMBER, SFT_I64, 8, SFTI_ARROW_32 },
+    { "L", SFTI_LEAF_NUMBER, SFT_U64, 8, SFTI_ARROW_32 },
+    { "e", SFTI_LEAF_NUMBER, SFT_F16, 2, SFTI_ARROW_32 },
+    { "f", SFTI_LEAF_NUMBER, SFT_F32, 4, SFTI_ARROW_32 },
+    { "g", SFTI_LEAF_NUMBER, SFT_F64, 8, SFTI_ARROW_32 },
+    { "u", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
+    { "z", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
+    { "U", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
+    { "Z", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
+    { "vu", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
+    { "vz", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
+    { "+s", SFTI_LEAF_STRUCT, SFT_U8, 1, SFTI_ARROW_32 },
+};
+
+static const struct format_leaf *leaf_find(const char *format) {
+    for (size_t i = 0; i < sizeof format_leaves / sizeof *format_leaves; i++)
+        if (strcmp(format_leaves[i].format, format) == 0) return &format_leaves[i];
+    return NULL;
+}
+
+static sft_code type_refused(const struct ArrowSchema *schema, const char *why, sft_error *err) {
+    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "%s (Arrow format \"%s\")", why,
+                     schema->format ? schema->format : "");
+}
+
+static bool list_fixed_length(const char *digits, uint64_t *out) {
+    *out = 0;
+    if (!*digits) return false;
+    for (; *digits >= '0' && *digits <= '9'; digits++)
+        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(*digits - '0'), out))
+            return false;
+    return *digits == '\0' && *out <= INT32_MAX;
+}
+
+static bool list_read(const char *format, sfti_arrow_list *out) {
+    *out = (sfti_arrow_list){ false, false, false, 0 };
+    if (strncmp(format, "+w:", 3) == 0) {
+        out->fixed = true;
+        return list_fixed_length(format + 3, &out->length);
+    }
+    out->view = format[0] == '+' && format[1] == 'v';
+    const char *last = format + (out->view ? 2 : 1);
+    if (format[0] != '+' || (*last != 'l' && *last != 'L') || last[1]) return false;
+    out->large = *last == 'L';
+    return true;
+}
+
+/* ── Types for people ── */
+
+static const char *text_leaf(const char *format) {
+    static const char *const rows[][2] = {
+        { "n", "null" },          { "b", "bool" },
+        { "c", "int8" },          { "C", "uint8" },
+        { "s", "int16" },         { "S", "uint16" },
+        { "i", "int32" },         { "I", "uint32" },
+        { "l", "int64" },         { "L", "uint64" },
+        { "e", "halffloat" },     { "f", "float" },
+        { "g", "double" },        { "u", "string" },
+        { "z", "binary" },        { "U", "large_string" },
+        { "Z", "large_binary" },  { "vu", "string_view" },
+        { "vz", "binary_view" },  { "+s", "struct" },
+        { "+m", "map" },          { "+r", "run_end_encoded" },
+        { "w:", "fixed_size_binary" }, { "d:", "decimal" },
+        { "td", "date" },         { "tt", "time" },
+        { "ts", "timestamp" },    { "tD", "duration" },
+        { "ti", "interval" },     { "+u", "union" },
+    };
+    for (size_t i = 0; format && i < sizeof rows / sizeof *rows; i++) {
+        bool whole = i < 22; /* the rest have parameters behind them */
+        size_t len = strlen(rows[i][0]);
+        if (whole ? strcmp(rows[i][0], format) == 0 : strncmp(rows[i][0], format, len) == 0)
+            return rows[i][1];
+    }
+    return "unknown";
+}
+
+typedef struct text_run {
+    char *at, *end;
+} text_run;
+
+static void text_put(text_run *t, const char *text) {
+    while (*text && t->at < t->end) *t->at++ = *text++;
+    *t->at = '\0';
+}
+
+static void text_number(text_run *t, uint64_t value) {
+    char digits[21];
+    size_t at = sizeof digits - 1;
+    digits[at] = '\0';
+    do digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    text_put(t, digits + at);
+}
+
+static const char *text_list(const sfti_arrow_list *list) {
+    if (list->fixed) return "fixed_size_list<";
+    if (list->view) return list->large ? "large_list_view<" : "list_view<";
+    return list->large ? "large_list<" : "list<";
+}
+
+static bool text_inside(const struct ArrowSchema *at, sfti_arrow_list *list) {
+    return at->format && !at->dictionary && list_read(at->format, list) && at->n_children == 1 &&
+           at->children && at->children[0];
+}
+
+/* Lists and what they hold; a struct without its fields. Returns the innermost type. */
+static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
+    sfti_arrow_list list[SFT_MAX_RANK];
+    uint32_t depth = 0;
+    while (depth < SFT_MAX_RANK && text_inside(at, &list[depth])) {
+        text_put(t, text_list(&list[depth++]));
+        at = at->children[0];
+    }
+    if (at->dictionary) text_put(t, "dictionary of ");
+    text_put(t, text_leaf(at->dictionary ? at->dictionary->format : at->format));
+    while (depth > 0) {
+        text_put(t, ">");
+        if (!list[--depth].fixed) continue;
+        text_put(t, "[");
+        text_number(t, list[depth].length);
+        text_put(t, "]");
+    }
+    return at;
+}
+
+void sfti_arrow_type_text(const struct ArrowSchema *schema, char room[SFTI_ARROW_TEXT]) {
+    text_run t = { room, room + SFTI_ARROW_TEXT - 1 };
+    *room = '\0';
+    if (text_flat(&t, schema) != schema || !schema->format || strcmp(schema->format, "+s") != 0)
+        return;
+    text_put(&t, "<");
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        const struct ArrowSchema *child = schema->children[i];
+        if (i > 0) text_put(&t, ", ");
+        text_put(&t, child->name ? child->name : "");
+        text_put(&t, ": ");
+        (void)text_flat(&t, child);
+    }
+    text_put(&t, ">");
+}
+
+/* ── fixed_shape_tensor ── */
+
+static bool shape_dims(sfti_json *json, uint64_t *dims, uint32_t *rank) {
+    *rank = 0;
+    if (sfti_json_next(json) != SFTI_JSON_ARRAY) return false;
+    while (sfti_json_next(json) == SFTI_JSON_UINT && *rank < SFT_MAX_RANK - 1)
+        dims[(*rank)++] = json->value;
+    return json->type == SFTI_JSON_ARRAY_END;
+}
+
+/* A permutation other than none changes how elements lie; it is refused. */
+static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
+    sfti_json json;
+    bool found = false;
+    uint64_t order[SFT_MAX_RANK];
+    uint32_t ordered = 0;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        if (sft_span_equal(json.text, sft_span_cstr("shape"))) {
+            found = shape_dims(&json, dims, rank);
+        } else if (sft_span_equal(json.text, sft_span_cstr("permutation"))) {
+            if (!shape_dims(&json, order, &ordered)) return false;
+        } else {
+            sfti_json_next(&json);
+            sfti_json_skip(&json);
+        }
+    }
+    for (uint32_t i = 0; i < ordered; i++)
+        if (order[i] != i) return false;
+    return found && json.type == SFTI_JSON_OBJECT_END;
+}
+
+static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
+                           sfti_arrow_type *out, sft_error *err) {
+    uint64_t dims[SFT_MAX_RANK], elements;
+    sft_span text = arrow_metadata(schema, "ARROW:extension:metadata");
+    if (!text.data || !shape_text(text, dims, &out->rank))
+        return type_refused(schema, "a fixed_shape_tensor without a shape, or permuted", err);
+    sft_code code = sft_shape_size(SFT_U8, dims, out->rank, &elements, NULL, err);
+    if (code) return code;
+    if (out->depth != 1 || elements != out->list[0].length)
+        return type_refused(schema, "a fixed_shape_tensor whose shape is not its length", err);
+    uint64_t *shape = sfti_arena_array(arena, out->rank, sizeof *shape);
+    if (!shape) return sfti_fail_memory(err, out->rank * sizeof *shape);
+    memcpy(shape, dims, out->rank * sizeof *shape);
+    out->shape = shape;
+    out->has_shape = true;
+    return SFT_OK;
+}
+
+/* ── A column ── */
+
+static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sft_error *err) {
+    const struct ArrowSchema *value = at->dictionary ? at->dictionary : at;
+    const struct format_leaf *row = value->format ? leaf_find(value->format) : NULL;
+    out->dictionary = at->dictionary != NULL;
+    if (out->dictionary) {
+        const struct format_leaf *key = at->format ? leaf_find(at->format) : NULL;
+        if (!key || key->leaf != SFTI_LEAF_NUMBER || key->dtype == SFT_F16 ||
+            key->dtype == SFT_F32 || key->dtype == SFT_F64 ||
+            (row && row->leaf == SFTI_LEAF_STRUCT))
+            return type_refused(at, "a dictionary of this kind is not taken", err);
+        out->key_bytes = key->bytes;
+    }
+    if (!row || (row->leaf == SFTI_LEAF_STRUCT && out->depth))
+        return type_refused(value, "values of this type have no dtype", err);
+    out->leaf = row->leaf;
+    out->dtype = row->dtype;
+    out->bytes = row->bytes;
+    out->width = row->width;
+    if (sfti_arrow_is_extension(value, "arrow.bool8") && row->dtype == SFT_I8)
+        out->dtype = SFT_BOOL;
+    return SFT_OK;
+}
+
+sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *arena,
+                              sfti_arrow_type *out, sft_error *err) {
+    const struct ArrowSchema *at = schema;
+    memset(out, 0, sizeof *out);
+    while (at->format && !at->dictionary && list_read(at->format, &out->list[out->depth])) {
+        if (at->n_children != 1 || !at->children || !at->children[0])
+            return type_refused(at, "expected a list of one type", err);
+        if (++out->depth == SFT_MAX_RANK)
+            return type_refused(schema, "lists are nested too deep", err);
+        at = at->children[0];
+    }
+    sft_code code = leaf_read(at, out, err);
+    if (code == SFT_OK && out->leaf == SFTI_LEAF_BYTES && out->depth)
+        return type_refused(at, "lists of text or bytes have no dtype", err);
+    if (code == SFT_OK && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
+        code = shape_read(schema, arena, out, err);
+    return code;
+}

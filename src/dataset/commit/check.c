@@ -1,0 +1,378 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "dataset/commit/commit.h"
+
+#include <string.h>
+
+/* ── Shards that are there ── */
+
+static bool listing_number(void *ctx, const sft_stored *object) {
+    commit_listing *l = ctx;
+    uint64_t file, shard;
+    if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
+        return true;
+    l->any = true;
+    if (file >= l->first && file < UINT64_MAX) l->first = file + 1;
+    return true;
+}
+
+sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err) {
+    *out = (commit_listing){ 0, false };
+    return sfti_call(c->storage, list, "", listing_number, out, err);
+}
+
+sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err) {
+    commit_listing l;
+    sft_code code = sfti_commit_list(c, &l, err);
+    for (size_t i = 0; base && i < base->shard_count; i++) {
+        sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
+        (void)listing_number(&l, &one);
+    }
+    *first = l.first;
+    return code;
+}
+
+/* ── Receipts in order ── */
+
+static int receipt_order(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_ds_receipt *all = ctx, *x = &all[a], *y = &all[b];
+    if (x->partition != y->partition) return x->partition < y->partition ? -1 : 1;
+    if (x->shard != y->shard) return x->shard < y->shard ? -1 : 1;
+    return strcmp(x->stored.data, y->stored.data);
+}
+
+static bool receipt_same_place(const sfti_ds_receipt *a, const sfti_ds_receipt *b) {
+    return a->partition == b->partition && a->shard == b->shard;
+}
+
+/* The same receipt twice counts once; two attempts of one partition cannot both be right. */
+static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, size_t *count,
+                                sft_error *err) {
+    size_t n = c->receipt_count;
+    const sfti_ds_receipt **sorted = sfti_arena_array(&c->work, n, sizeof(void *));
+    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    if (!sorted || !order) return sfti_fail_memory(err, n * sizeof *order);
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + n, n, receipt_order, c->receipts);
+    *count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const sfti_ds_receipt *one = &c->receipts[order[i]];
+        const sfti_ds_receipt *last = *count ? sorted[*count - 1] : NULL;
+        if (last && receipt_same_place(last, one)) {
+            if (sft_span_equal(last->stored, one->stored)) continue;
+            return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
+                             "expected one attempt of partition %llu, found %s and %s",
+                             (unsigned long long)one->partition, last->name.data,
+                             one->name.data);
+        }
+        sorted[(*count)++] = one;
+    }
+    *out = sorted;
+    return SFT_OK;
+}
+
+/* ── Shards as they lie there ── */
+
+static sft_code receipt_true(const sft_commit *c, const sfti_ds_receipt *r, bool *same,
+                             sft_error *err) {
+    sft_source source;
+    uint64_t header = 0;
+    sft_code code = sfti_call(c->storage, open, r->stored.data, &source, err);
+    *same = false;
+    if (code) return code == SFT_NOT_FOUND ? SFT_OK : code;
+    if (source.size == r->bytes) code = sfti_ds_header_bytes(&source, &header, err);
+    *same = source.size == r->bytes && header == r->header_bytes;
+    sft_source_close(&source);
+    return code;
+}
+
+static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **receipts,
+                               size_t count, sft_error *err) {
+    size_t missing = 0;
+    const sfti_ds_receipt *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool same;
+        sft_code code = receipt_true(c, receipts[i], &same, err);
+        if (code) return code;
+        if (!same && missing++ == 0) first = receipts[i];
+    }
+    if (!first) return SFT_OK;
+    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                     "%zu of %zu shards are not visible from here as they were written, the "
+                     "first is %s: is the folder shared between hosts?",
+                     missing, count, first->stored.data);
+}
+
+/* ── A connector's shards ── */
+
+static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
+    const sft_tensor *t = sft_file_tensor(file, 0);
+    if (!t) return 0;
+    if (c->options->mode == SFT_DATASET_BATCH) return t->rank ? t->shape[0] : 0;
+    size_t columns = c->columns.count;
+    if (!columns && c->receipt_count) columns = c->receipts[0].column_count;
+    return sft_file_count(file) / (columns ? columns : 1);
+}
+
+/* What its tensors are goes into the columns of the next manifest. */
+static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
+                              sft_error *err) {
+    bool batch = c->options->mode == SFT_DATASET_BATCH;
+    for (size_t i = 0; c->next.column_count && i < sft_file_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor(file, i);
+        sfti_ds_column *column =
+            sfti_commit_column(c, c->next.columns, c->next.column_count, t->name);
+        if (!column || (batch && t->rank == 0))
+            return sfti_fail_tensor(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET, t->name,
+                                    "%s: expected tensors of the columns that are written, "
+                                    "found %.*s",
+                                    name, (int)t->name.len, t->name.data);
+        sfti_ds_column is = { .has_dtype = true, .has_shape = true, .dtype = t->dtype,
+                              .rank = t->rank - batch, .shape = t->shape + batch };
+        sfti_column_meet(column, &is);
+    }
+    return SFT_OK;
+}
+
+static bool adopted_number(const sft_file *file, const char *key, uint64_t *out) {
+    sft_span text;
+    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_digits(&text, 1, out) &&
+           text.len == 0;
+}
+
+/* Shards of ours, which the connector's append left out, may be those of a commit under way, unless
+ * that has its own in a folder of its job until it has the lock. */
+static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
+    if (c->swap.single) return SFT_OK;
+    if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
+    sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                              "%s: expected a shard that an append forgot, found one that may be "
+                              "of a commit under way",
+                              name);
+    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
+    return code;
+}
+
+/* What no manifest tells of a shard. */
+static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_dataset_shard *facts,
+                            sft_error *err) {
+    sft_span mark;
+    facts->bytes = sft_file_size(file);
+    facts->samples = facts->valid_samples = adopted_samples(c, file);
+    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return SFT_OK;
+    if (adopted_number(file, "samples", &facts->samples)) facts->valid_samples = facts->samples;
+    (void)adopted_number(file, "valid_samples", &facts->valid_samples);
+    if (facts->valid_samples > facts->samples)
+        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "%s: expected at most %llu samples that are not padding, found %llu",
+                         facts->name, (unsigned long long)facts->samples,
+                         (unsigned long long)facts->valid_samples);
+    return adopt_guarded(c, facts->name, err);
+}
+
+static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
+    sft_file *file = NULL;
+    sft_code code =
+        sfti_ds_open_shard(c->storage, s->facts.name, &c->open, &file, err);
+    if (code) return code;
+    uint64_t size = sft_file_size(file);
+    if (!forgotten && size != s->facts.bytes)
+        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
+                         (unsigned long long)s->facts.bytes, (unsigned long long)size);
+    if (code == SFT_OK) code = adopt_columns(c, file, s->facts.name, err);
+    if (code == SFT_OK && forgotten) code = adopt_facts(c, file, &s->facts, err);
+    s->facts.tensors = sft_file_count(file);
+    s->known = true;
+    sft_close(file);
+    return code;
+}
+
+typedef struct forgotten_list {
+    sft_commit *c;
+    sfti_ds_shard *shards;
+    size_t count, room;
+    bool failed;
+} forgotten_list;
+
+static bool forgotten_one(void *ctx, const sft_stored *object) {
+    forgotten_list *l = ctx;
+    uint64_t file, shard;
+    sft_span name = sft_span_cstr(object->name);
+    if (object->folder || !sfti_ds_shard_parse(name, &file, &shard) ||
+        sfti_ds_manifest_names(&l->c->base, object->name))
+        return true;
+    if (l->count == l->room) {
+        size_t room = l->room ? 2 * l->room : 16;
+        sfti_ds_shard *all = sfti_arena_array(&l->c->work, room, sizeof *all);
+        l->failed = !all;
+        if (!all) return false;
+        if (l->count) memcpy(all, l->shards, l->count * sizeof *all);
+        l->shards = all;
+        l->room = room;
+    }
+    char *copy = sfti_arena_take(&l->c->work, name.len + 1);
+    l->failed = !copy;
+    if (!copy) return false;
+    memcpy(copy, object->name, name.len + 1);
+    memset(&l->shards[l->count], 0, sizeof *l->shards);
+    l->shards[l->count++].facts.name = copy;
+    return true;
+}
+
+/* Shards that a connector's append left out of its manifest. */
+static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
+    sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
+    if (l->failed) return sfti_fail_memory(err, l->room * sizeof *l->shards);
+    if (code == SFT_OK && l->count && !c->how.adopt_listing)
+        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "the manifest does not name %zu of the shards that are there, first %s; "
+                         "adopt=listing takes them in",
+                         l->count, l->shards[0].facts.name);
+    for (size_t i = 0; code == SFT_OK && i < l->count; i++)
+        code = adopt_shard(c, &l->shards[i], true, err);
+    return code;
+}
+
+static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < c->base.shard_count; i++)
+        if (!c->base.shards[i].known) code = adopt_shard(c, &c->base.shards[i], false, err);
+    return code ? code : adopt_forgotten(c, l, err);
+}
+
+/* ── The list ── */
+
+static sft_code list_over(sft_error *err) {
+    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                     "expected samples within 64 bits, found more");
+}
+
+static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
+    size_t n = c->base.shard_count;
+    uint64_t before = *samples;
+    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    if (!order) return sfti_fail_memory(err, n * sizeof *order);
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + n, n, sfti_ds_by_sample, c->base.shards);
+    for (size_t i = 0; i < n; i++) {
+        commit_shard *to = &c->shards[c->shard_count++];
+        to->shard = c->base.shards[order[i]];
+        to->stored = to->shard.facts.name;
+        to->receipt = NULL;
+        sft_dataset_shard *facts = &to->shard.facts;
+        uint64_t end = 0;
+        if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
+            !sfti_add(facts->first_sample, facts->samples, &end))
+            return list_over(err);
+        if (end > *samples) *samples = end;
+    }
+    return SFT_OK;
+}
+
+/* What an append forgot was there before what it wrote. */
+static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
+                               sft_error *err) {
+    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)l->count, sizeof *order);
+    if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
+    for (size_t i = 0; i < l->count; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + l->count, l->count, sfti_ds_by_name, l->shards);
+    for (size_t i = 0; i < l->count; i++) {
+        commit_shard *to = &c->shards[c->shard_count++];
+        to->shard = l->shards[order[i]];
+        to->stored = to->shard.facts.name;
+        to->receipt = NULL;
+        to->shard.facts.first_sample = *samples;
+        if (!sfti_add(*samples, to->shard.facts.samples, samples)) return list_over(err);
+    }
+    return SFT_OK;
+}
+
+/* The name of a shard in the dataset: that of its receipt, with the file's number counted from
+ * `first`, for another append may have come between. */
+static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t first) {
+    if (first == c->job.first) return r->name.data;
+    char *name = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
+    const char *uuid = r->name.data + r->name.len - strlen(".safetensors") - 36;
+    if (name) sfti_ds_shard_name(first + r->partition, r->shard, uuid, name);
+    return name;
+}
+
+static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t first,
+                             uint64_t *samples, sft_error *err) {
+    uint64_t file;
+    if (!sfti_add(first, r->partition, &file))
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected numbers of files within 64 bits, found more");
+    commit_shard *to = &c->shards[c->shard_count++];
+    memset(to, 0, sizeof *to);
+    to->receipt = r;
+    to->stored = r->stored.data;
+    to->shard.known = true;
+    to->shard.facts = (sft_dataset_shard){ list_name(c, r, first), r->bytes,   r->samples,
+                                           r->valid_samples,       *samples,   r->tensors,
+                                           0,                      r->sha256 };
+    if (!to->shard.facts.name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
+}
+
+static sft_code list_sources(sft_commit *c, sft_error *err) {
+    c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
+    if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
+    for (size_t i = 0; i < c->shard_count; i++)
+        c->sources[i] =
+            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
+    return SFT_OK;
+}
+
+static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
+                         const forgotten_list *l, sft_error *err) {
+    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    uint64_t samples = 0, first = c->job.first;
+    size_t most = count + (append ? c->base.shard_count + l->count : 0);
+    sft_code code = SFT_OK;
+    c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
+    if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
+    if (append) code = list_forgotten(c, l, &samples, err);
+    if (append && code == SFT_OK) code = list_base(c, &samples, err);
+    if (append && code == SFT_OK && sfti_can(c->storage, move))
+        code = sfti_commit_first(c, &c->base, &first, err);
+    if (first < c->job.first) first = c->job.first;
+    for (size_t i = 0; code == SFT_OK && i < count; i++)
+        code = list_receipt(c, receipts[i], first, &samples, err);
+    return code ? code : list_sources(c, err);
+}
+
+/* All tasks have the columns of the first, and those of the dataset that is there. */
+static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
+                               sft_error *err) {
+    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    for (size_t i = 0; i < count; i++) {
+        const sfti_ds_receipt *r = receipts[i];
+        bool same = r->column_count == receipts[0]->column_count;
+        for (size_t k = 0; same && k < r->column_count; k++)
+            same = sft_span_equal(r->columns[k].name, receipts[0]->columns[k].name);
+        if (!same)
+            return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+                             "expected the same columns in all shards, found others in %s and %s",
+                             receipts[0]->name.data, r->name.data);
+        sft_code code = SFT_OK;
+        if (append) code = sfti_commit_agree(c, &c->base, r->columns, r->column_count, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
+    const sfti_ds_receipt **receipts = NULL;
+    size_t count = 0;
+    forgotten_list l = { c, NULL, 0, 0, false };
+    sft_code code = gather_receipts(c, &receipts, &count, err);
+    if (code == SFT_OK) code = gather_visible(c, receipts, count, err);
+    if (code == SFT_OK) code = gather_columns(c, receipts, count, err);
+    if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
+        code = adopt_base(c, &l, err);
+    return code ? code : list_all(c, receipts, count, &l, err);
+}

@@ -1,0 +1,89 @@
+/* The state of a commit, between its parts. */
+#ifndef SFTI_DATASET_COMMIT_H
+#define SFTI_DATASET_COMMIT_H
+
+#include "dataset/commit/swap.h"
+#include "dataset/read/merge.h"
+
+typedef enum commit_state {
+    COMMIT_BEGUN,
+    COMMIT_PREPARED,
+    COMMIT_PUBLISHED,
+    COMMIT_FAILED, /* nothing was published */
+    COMMIT_UNKNOWN /* whether it was could not be told */
+} commit_state;
+
+/* One shard of the new dataset: of the dataset that is there, or of a receipt. */
+typedef struct commit_shard {
+    const char *stored; /* where it lies now */
+    sfti_ds_shard shard;
+    const sfti_ds_receipt *receipt; /* NULL: it was there before */
+} commit_shard;
+
+/* Rows of a task that dropped all it had. */
+typedef struct commit_drop {
+    struct commit_drop *next;
+    uint64_t partition, rows;
+} commit_drop;
+
+struct sft_commit {
+    sft_allocator alloc;
+    const sft_dataset_options *options;
+    const sft_storage *storage;
+    sft_commit_options how;
+    sft_open_options open; /* how.open, taken */
+    commit_state state;
+    sfti_ds_swap swap;
+    /* from the beginning on */
+    sfti_arena arena;
+    sfti_ds_job job;
+    char job_text[64];
+    char job_folder[48]; /* "" where nothing is moved */
+    bool began_with;     /* a manifest was there */
+    sft_span began_text;
+    uint64_t began_version;
+    sfti_ds_columns columns; /* of the schema; count 0 when there was none */
+    sfti_ds_receipt *receipts;
+    size_t receipt_count, receipt_room;
+    commit_drop *drops;
+    /* from prepare on; made again each time */
+    sfti_arena work;
+    bool has_base;
+    sft_span base_text; /* of the manifest that is there, also of one that is damaged */
+    sfti_ds_manifest base;
+    commit_shard *shards; /* in order of precedence */
+    size_t shard_count;
+    sfti_ds_source *sources; /* the same, for the merge */
+    bool indexed, shadowing, wide; /* wide: a dimension needs 64 bits */
+    sfti_ds_manifest next;
+    sft_buffer text; /* the manifest to be published */
+};
+
+/* Shards in the folder, named by a manifest or not. */
+typedef struct commit_listing {
+    uint64_t first; /* the highest number of a file, plus one */
+    bool any;
+} commit_listing;
+
+/* agree.c */
+sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
+                           const sfti_ds_column *columns, size_t count, sft_error *err);
+/* Column of a tensor by its key; NULL when there is none. */
+sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
+                                   sft_span key);
+/* What is not the same in both is not told. */
+void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b);
+/* Columns of the next manifest, from the base or the receipts. */
+sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
+/* check.c */
+sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err);
+/* Highest number of a file in the manifest or the folder, plus one. */
+sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
+                           sft_error *err);
+sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
+/* manifest.c: shadowed tensors, totals, schema, text. */
+sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
+sft_code sfti_commit_render(sft_commit *c, sft_error *err);
+sft_code sfti_commit_render_text(sft_commit *c, sft_error *err); /* of c->next */
+
+#endif

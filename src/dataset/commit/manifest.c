@@ -1,0 +1,232 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "base/sink.h"
+#include "dataset/commit/commit.h"
+#include "os/os.h"
+
+#include <string.h>
+
+/* ── Duplicates, keys, totals ── */
+
+typedef struct commit_counter {
+    sft_commit *c;
+    sfti_ds_merge *merge;
+    size_t base_count; /* shards that were there before come first */
+    size_t keys, room;
+    sft_error *err;
+} commit_counter;
+
+static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
+    const sfti_ds_row *row = first;
+    while (row && row->shadowed) {
+        sft_code code = sfti_ds_merge_next(n->merge, &row, n->err);
+        if (code) return code;
+    }
+    const char *where = row ? n->c->sources[row->source].name : "another shard";
+    return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, first->key,
+                            "expected every key once, found %.*s in %s and in %s",
+                            (int)(first->key.len < 100 ? first->key.len : 100), first->key.data,
+                            n->c->sources[first->source].name, where);
+}
+
+static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
+    sft_commit *c = n->c;
+    /* What an earlier commit let pass is no fault of this one. */
+    bool accepted = c->options->last_win || row->winner < n->base_count;
+    if (!accepted) return count_duplicate(n, row);
+    c->shards[row->source].shard.facts.shadowed++;
+    c->shadowing = true;
+    return SFT_OK;
+}
+
+static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry *out) {
+    char *key = sfti_arena_take(arena, row->key.len + 1);
+    uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
+    if (!key || !shape) return false;
+    if (row->key.len) memcpy(key, row->key.data, row->key.len);
+    memcpy(shape, row->shape, row->rank * sizeof *shape);
+    *out = (sfti_ds_entry){ { key, row->key.len },
+                            sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank,
+                            shape };
+    return true;
+}
+
+static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
+    sfti_ds_manifest *next = &n->c->next;
+    if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
+    if (next->entry_count == n->room) {
+        size_t room = n->room ? 2 * n->room : 256;
+        sfti_ds_entry *all = sfti_arena_array(&n->c->work, room, sizeof *all);
+        if (!all) return sfti_fail_memory(n->err, room * sizeof *all);
+        if (next->entry_count) memcpy(all, next->entries, next->entry_count * sizeof *all);
+        next->entries = all;
+        n->room = room;
+    }
+    if (!entry_copy(&n->c->work, row, &next->entries[next->entry_count]))
+        return sfti_fail_memory(n->err, row->key.len);
+    next->entry_count++;
+    return SFT_OK;
+}
+
+static sft_code count_row(commit_counter *n, const sfti_ds_row *row) {
+    for (uint32_t i = 0; i < row->rank; i++)
+        if (row->shape[i] > INT32_MAX) n->c->wide = true;
+    bool keyed = n->c->options->mode == SFT_DATASET_KV;
+    if (keyed && row->shadowed) return count_shadowed(n, row);
+    return count_key(n, row);
+}
+
+static sft_code count_rows(commit_counter *n) {
+    for (;;) {
+        const sfti_ds_row *row;
+        sft_code code = sfti_ds_merge_next(n->merge, &row, n->err);
+        if (code || !row) return code;
+        code = count_row(n, row);
+        if (code) return code;
+    }
+}
+
+sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
+    commit_counter n = { c, NULL, 0, 0, 0, err };
+    while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
+    c->indexed = c->options->index || (c->how.how == SFT_COMMIT_APPEND && c->base.index.data);
+    for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
+    if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
+    sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
+                                       &n.merge, err);
+    if (code == SFT_OK) code = count_rows(&n);
+    sfti_ds_merge_close(n.merge);
+    c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;
+    if (!c->next.has_schema) c->next.entry_count = 0;
+    c->indexed = c->indexed || c->shadowing;
+    return code;
+}
+
+/* ── schema in batch mode: the shape of a full batch ── */
+
+static uint64_t next_batch(const sft_commit *c) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < c->shard_count; i++)
+        if (c->shards[i].shard.facts.samples > most) most = c->shards[i].shard.facts.samples;
+    return most;
+}
+
+static sft_code batch_entry(sft_commit *c, const sfti_ds_column *column, uint64_t rows,
+                            sft_error *err) {
+    uint64_t *shape = sfti_arena_array(&c->work, (uint64_t)column->rank + 1, sizeof *shape);
+    if (!shape) return sfti_fail_memory(err, sizeof *shape);
+    shape[0] = rows;
+    if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
+    c->next.entries[c->next.entry_count++] =
+        (sfti_ds_entry){ column->name, sft_span_cstr(sft_dtype_describe(column->dtype)->name),
+                         column->rank + 1, shape };
+    return SFT_OK;
+}
+
+static sft_code batch_schema(sft_commit *c, sft_error *err) {
+    size_t count = c->next.column_count;
+    uint64_t rows = next_batch(c);
+    c->next.has_schema = count <= SFTI_SCHEMA_MOST;
+    c->next.entries = sfti_arena_array(&c->work, count, sizeof *c->next.entries);
+    if (!c->next.entries) return sfti_fail_memory(err, count * sizeof *c->next.entries);
+    for (size_t i = 0; c->next.has_schema && c->shard_count && i < count; i++) {
+        const sfti_ds_column *column = &c->next.columns[i];
+        sft_code code = SFT_OK;
+        if (column->has_dtype && column->has_shape) code = batch_entry(c, column, rows, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* ── The manifest ── */
+
+static int next_by_name(const void *ctx, uint32_t a, uint32_t b) {
+    const commit_shard *all = ctx;
+    return strcmp(all[a].shard.facts.name, all[b].shard.facts.name);
+}
+
+static sft_code next_shards(sft_commit *c, sft_error *err) {
+    size_t n = c->shard_count;
+    sfti_ds_manifest *m = &c->next;
+    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    m->shards = sfti_arena_array(&c->work, n, sizeof *m->shards);
+    if (!order || !m->shards) return sfti_fail_memory(err, n * sizeof *m->shards);
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + n, n, next_by_name, c->shards);
+    for (size_t i = 0; i < n; i++) m->shards[i] = c->shards[order[i]].shard;
+    m->shard_count = n;
+    return SFT_OK;
+}
+
+static bool next_totals(sft_commit *c) {
+    sfti_ds_manifest *m = &c->next;
+    uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
+    if (!sfti_add(c->base.version, 1, &m->version)) return false;
+    m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
+    for (size_t i = 0; i < m->shard_count; i++) {
+        const sft_dataset_shard *s = &m->shards[i].facts;
+        if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
+            !sfti_add(m->total_samples, s->samples, &m->total_samples) ||
+            !sfti_add(m->total_valid, s->valid_samples, &m->total_valid) ||
+            !sfti_add(shadowed, s->shadowed, &shadowed) ||
+            !sfti_add(tensors, s->tensors, &tensors))
+            return false;
+    }
+    for (size_t i = 0; i < c->shard_count; i++)
+        if (c->shards[i].receipt && !sfti_add(m->dropped, c->shards[i].receipt->dropped,
+                                              &m->dropped))
+            return false;
+    for (const commit_drop *d = c->drops; d; d = d->next)
+        if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
+    /* Only rows that win count. */
+    uint64_t hidden = shadowed / columns;
+    m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
+    m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
+    return true;
+}
+
+/* Until when gc leaves what this commit or one before it replaced. */
+static uint64_t next_keep(const sft_commit *c) {
+    uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
+    uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
+    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
+    return keep > until ? keep : until;
+}
+
+static void next_options(sft_commit *c) {
+    static const char *const tails[] = { "write", "drop", "pad" };
+    const sft_dataset_options *o = c->options;
+    sfti_ds_manifest *m = &c->next;
+    m->ours = true;
+    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
+    memcpy(m->commit, c->job.uuid, sizeof m->commit);
+    m->keep_until = next_keep(c);
+    m->mode = o->mode;
+    if (o->mode == SFT_DATASET_BATCH) {
+        m->batch_size = o->batch_size;
+        m->tail = sft_span_cstr(tails[o->tail]);
+    } else {
+        m->name_col = o->name_col;
+        m->separator = o->separator;
+    }
+    if (c->indexed) m->index = sft_span_cstr(SFTI_DATASET_INDEX);
+}
+
+sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
+    sft_sink sink = sft_sink_memory(&c->text);
+    sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
+    return sfti_sink_end(&sink, code, err);
+}
+
+sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
+    if (code == SFT_OK) code = next_shards(c, err);
+    if (code == SFT_OK && !next_totals(c))
+        code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected totals within 64 bits, found more");
+    if (code) return code;
+    next_options(c);
+    return sfti_commit_render_text(c, err);
+}

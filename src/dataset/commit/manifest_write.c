@@ -1,0 +1,64 @@
+#include "base/result.h"
+#include "dataset/read/manifest.h"
+
+static void write_shard(sfti_json_writer *w, const sft_dataset_shard *s) {
+    sfti_json_open(w, '{');
+    sfti_json_put_text(w, "shard_path", sft_span_cstr(s->name));
+    sfti_json_put_uint(w, "samples_count", s->samples);
+    sfti_json_put_uint(w, "bytes", s->bytes);
+    sfti_json_put_cstr(w, "sha256", s->sha256);
+    sfti_json_put_uint(w, "tensors", s->tensors);
+    sfti_json_put_uint(w, "first_sample", s->first_sample);
+    sfti_json_put_uint(w, "valid_samples", s->valid_samples);
+    sfti_json_put_uint(w, "shadowed", s->shadowed);
+    sfti_json_close(w, '}');
+}
+
+static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    sfti_json_key(w, "schema");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < m->entry_count; i++) {
+        const sfti_ds_entry *e = &m->entries[i];
+        sfti_json_key_span(w, e->key);
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "dtype", e->dtype);
+        sfti_json_put_shape(w, "shape", e->shape, e->rank);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, '}');
+}
+
+static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    sfti_json_put_text(w, "generator", m->generator);
+    sfti_json_put_text(w, "commit", sft_span_cstr(m->commit));
+    if (*m->row_order) sfti_json_put_text(w, "row_order", sft_span_cstr(m->row_order));
+    sfti_json_put_uint(w, "version", m->version);
+    if (m->mode)
+        sfti_json_put_text(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));
+    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_text(w, "name_col", m->name_col);
+    sfti_json_put_text(w, "kv_separator", m->separator);
+    sfti_json_put_text(w, "tail_strategy", m->tail);
+    sfti_json_put_text(w, "index", m->index);
+    if (m->keep_until) sfti_json_put_uint(w, "keep_until", m->keep_until);
+    if (m->dropped) sfti_json_put_uint(w, "dropped_samples", m->dropped);
+}
+
+sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_error *err) {
+    sfti_json_writer w;
+    sfti_json_write(&w, sink, 0, err);
+    sfti_json_open(&w, '{');
+    sfti_json_put_text(&w, "format_version", sft_span_cstr("1.0"));
+    sfti_json_put_text(&w, "safetensors_version", sft_span_cstr("1.0"));
+    write_how(&w, m);
+    sfti_json_put_uint(&w, "total_samples", m->total_samples);
+    sfti_json_put_uint(&w, "total_valid_samples", m->total_valid);
+    sfti_json_put_uint(&w, "total_bytes", m->total_bytes);
+    sfti_ds_put_columns(&w, m->columns, m->column_count);
+    if (m->has_schema) write_schema(&w, m);
+    sfti_json_key(&w, "shards");
+    sfti_json_open(&w, '[');
+    for (size_t i = 0; i < m->shard_count; i++) write_shard(&w, &m->shards[i].facts);
+    sfti_json_close(&w, ']');
+    return sfti_result_end(&w);
+}

@@ -1,0 +1,288 @@
+#include "base/error.h"
+#include "base/job.h"
+#include "base/options.h"
+#include "dataset/commit/commit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Publishing, with the state that a crash leaves:
+ *
+ * 1. Move each shard from the job's folder beside the others. A crash leaves the old dataset; the
+ *    moved shards are named by no manifest, and gc removes them.
+ * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
+ *    commit files this is the commit point already (swap.c).
+ * 3. Move the new index into its place and sync the folder. If an old one is there: over a folder,
+ *    which Spark wrote, no file can be moved, so that is renamed first; a file stays, as the old
+ *    dataset's, until step 5. A crash leaves the old manifest beside a new index or none; readers
+ *    pass over an index of another commit.
+ * 4. Replace the manifest: the commit point. A failure here may have happened after the
+ *    replacement, so the manifest is read once more to see what is in force.
+ * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
+ *    job's folder. A crash leaves some of them to gc; failures are only warnings.
+ *
+ * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
+ * its shards back, too, so that it can be prepared again. */
+
+typedef struct publication {
+    sft_commit *c;
+    sft_warn_fn warn;
+    void *warn_ctx;
+    bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool old_moved;                /* to old_name */
+    bool new_moved;                /* the new one is in its place */
+    char old_name[80];
+} publication;
+
+/* ── Step 5: nothing fails ── */
+
+static void publish_warn(const publication *p, const sft_error *what) {
+    if (p->warn) p->warn(p->warn_ctx, what);
+}
+
+static void publish_remove(const publication *p, const char *name, bool folder) {
+    sft_error what;
+    if (sfti_call(p->c->storage, remove, name, folder, &what)) publish_warn(p, &what);
+}
+
+static void publish_clean(const publication *p) {
+    sft_commit *c = p->c;
+    if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
+        publish_remove(p, SFTI_DATASET_INDEX, true);
+    bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
+    for (size_t i = 0; replaced && i < c->base.shard_count; i++)
+        publish_remove(p, c->base.shards[i].facts.name, false);
+    if (p->old_moved) publish_remove(p, p->old_name, true);
+    if (*c->job_folder) publish_remove(p, c->job_folder, true);
+}
+
+/* ── Steps 1 and 3 ── */
+
+static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
+    if (!sfti_can(c->storage, settle)) return SFT_OK;
+    return sfti_call(c->storage, settle, folder, err);
+}
+
+static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
+    bool moves = sfti_can(c->storage, move);
+    for (size_t i = 0; i < c->shard_count; i++) {
+        const commit_shard *s = &c->shards[i];
+        sft_code code = sfti_job_tick(job, i, c->shard_count, err);
+        if (code) return code;
+        if (!moves || !s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
+        code = sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+static bool index_each(void *ctx, const sft_stored *object) {
+    publication *p = ctx;
+    if (strcmp(object->name, SFTI_DATASET_INDEX) != 0) return true;
+    p->old_there = true;
+    p->old_is_folder = object->folder;
+    return false;
+}
+
+static sft_code index_find(publication *p, const char *index, sft_error *err) {
+    const sft_storage *s = p->c->storage;
+    return index && sfti_can(s, move) ? sfti_call(s, list, "", index_each, p, err) : SFT_OK;
+}
+
+/* A folder gets a name of its own beside the job's: it cannot be in it. */
+static sft_code index_move_old(publication *p, sft_error *err) {
+    const sft_storage *s = p->c->storage;
+    (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
+    sft_code code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
+    p->old_moved = code == SFT_OK;
+    return code;
+}
+
+/* After a failure before the commit point, as far as that works. */
+static void index_restore(const publication *p) {
+    const sft_storage *s = p->c->storage;
+    sft_error ignored;
+    if (p->c->state != COMMIT_FAILED) return;
+    if (p->new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->old_moved) (void)sfti_call(s, move, p->old_name, SFTI_DATASET_INDEX, &ignored);
+}
+
+static sft_code publish_index(publication *p, const char *index, sft_error *err) {
+    char from[128];
+    sft_commit *c = p->c;
+    if (!index || !sfti_can(c->storage, move)) return SFT_OK;
+    (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
+    sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
+    if (code == SFT_OK) code = sfti_call(c->storage, move, from, SFTI_DATASET_INDEX, err);
+    p->new_moved = code == SFT_OK;
+    return code;
+}
+
+/* What the outcome of a step makes of the commit. */
+static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
+    c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
+               : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
+                                              : COMMIT_FAILED;
+}
+
+static void publish_swap(sft_commit *c) {
+    sfti_ds_swap *w = &c->swap;
+    w->old = c->base_text;
+    w->old_version = c->base.version;
+    w->text = (sft_span){ c->text.data, c->text.len };
+    w->commit = c->next.commit;
+    w->folder = c->job_folder;
+    w->shard = NULL;
+    for (size_t i = 0; i < c->shard_count && !w->shard; i++)
+        if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
+}
+
+/* Without an index the manifest says so. */
+static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
+    if (index || !c->next.index.data) return SFT_OK;
+    c->next.index = (sft_span){ NULL, 0 };
+    return sfti_commit_render_text(c, err);
+}
+
+/* Steps 3 to 5 with numbered commit files, where the claim was the commit point: failures are
+ * warnings, and after one what was replaced stays for those who still read
+ * SFTI_DATASET_MANIFEST. */
+static void publish_follow(publication *p, const char *index) {
+    sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
+    sft_error what;
+    sft_code code = index_find(p, index, &what);
+    if (code == SFT_OK) code = publish_index(p, index, &what);
+    if (code == SFT_OK) code = publish_settle(c, "", &what);
+    if (code) publish_warn(p, &what);
+    code = sfti_ds_swap_put(&c->swap, &outcome, &what);
+    if (code == SFT_OK) publish_clean(p);
+    if (code == SFT_OK) code = sfti_ds_swap_clean(&c->swap, c->next.version, &what);
+    if (code) publish_warn(p, &what);
+}
+
+/* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
+ * it replaced stays, for a power cut may bring the old manifest back. index: NULL unless it is to
+ * be moved over an old one. */
+static sft_code publish_put(publication *p, const char *index, sft_error *err) {
+    sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
+    sft_error what;
+    sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
+    publish_state(c, outcome);
+    if (code == SFT_OK) {
+        if (publish_index(p, index, &what)) publish_warn(p, &what);
+        publish_clean(p);
+    } else if (c->state == COMMIT_PUBLISHED) {
+        publish_warn(p, &what);
+    } else {
+        if (err) *err = what;
+        return code;
+    }
+    return SFT_OK;
+}
+
+/* Steps 2 to 5. */
+static sft_code publish_point(publication *p, const char *index, sft_error *err) {
+    sft_commit *c = p->c;
+    sfti_ds_outcome outcome;
+    sft_error what;
+    publish_swap(c);
+    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &what);
+    publish_state(c, outcome);
+    if (c->state == COMMIT_PUBLISHED) {
+        if (code) publish_warn(p, &what);
+        publish_follow(p, index);
+        return SFT_OK;
+    }
+    if (code) {
+        if (err) *err = what;
+        return code;
+    }
+    code = index_find(p, index, err);
+    bool later = p->old_there && !p->old_is_folder;
+    if (code == SFT_OK && !later) code = publish_index(p, index, err);
+    if (code == SFT_OK) code = publish_settle(c, "", err);
+    return code ? code : publish_put(p, later ? index : NULL, err);
+}
+
+/* An append that another commit came before can be prepared again: its shards go back to where
+ * their receipts say. */
+static void publish_again(sft_commit *c) {
+    sft_error ignored;
+    size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const commit_shard *s = &c->shards[i];
+        if (!s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
+        if (sfti_call(c->storage, move, s->shard.facts.name, s->stored, &ignored)) return;
+    }
+    c->state = COMMIT_BEGUN;
+}
+
+sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
+                            const sft_job *job, sft_error *err) {
+    publication p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
+    if (c->state != COMMIT_PREPARED)
+        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
+                         "expected a commit that is prepared");
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code != SFT_OK) return code;
+    c->state = COMMIT_FAILED;
+    code = publish_text(c, index, err);
+    if (code == SFT_OK) code = publish_shards(c, &own, err);
+    if (code == SFT_OK) code = publish_point(&p, index, err);
+    if (code) index_restore(&p);
+    bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
+    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
+    sfti_ds_guard_drop(&c->swap);
+    return code;
+}
+
+/* ── Giving up ── */
+
+static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
+                             const sft_error *what) {
+    if (*code || !next) return;
+    *code = next;
+    if (err) *err = *what;
+}
+
+/* Of a shard: under its last name it may have been moved already. */
+static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_error *err) {
+    sft_code code = SFT_OK;
+    sft_error what;
+    for (size_t i = 0; i < c->receipt_count; i++) {
+        const char *stored = c->receipts[i].stored.data;
+        if (*c->job_folder || sfti_ds_manifest_names(now, stored)) continue;
+        abort_keep_first(&code, sfti_call(c->storage, remove, stored, false, &what), err,
+                         &what);
+    }
+    for (size_t i = 0; i < c->shard_count; i++) {
+        const char *name = c->shards[i].shard.facts.name;
+        if (!c->shards[i].receipt || sfti_ds_manifest_names(now, name)) continue;
+        abort_keep_first(&code, sfti_call(c->storage, remove, name, false, &what), err,
+                         &what);
+    }
+    if (*c->job_folder)
+        abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
+                         err, &what);
+    return code;
+}
+
+sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_look(&c->swap, SFT_OK));
+    if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
+    memset(&now, 0, sizeof now);
+    sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
+    /* A manifest that cannot be understood names our shards no more than an old one does. */
+    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    if (code) memset(&now, 0, sizeof now);
+    code = known ? abort_remove(c, &now, err) : SFT_OK;
+    sfti_arena_free(&arena);
+    sfti_ds_guard_drop(&c->swap);
+    return code;
+}

@@ -1,0 +1,328 @@
+#include "base/error.h"
+#include "dataset/commit/swap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One manifest in place of another, on condition that it is still the one that was read.
+ *
+ * LOCK: 1. take the lock. 2. Read the manifest, prepare. 3. Read it again (not all who write may
+ * take the lock): other bytes, and the commit is refused. 4. Replace it. 5. Let go.
+ *
+ * PUT_IF: 1. read, prepare. 2. Fetch the manifest and its tag: other bytes, and the commit is
+ * refused. 3. Put on condition of the tag.
+ *
+ * NUMBER, where a file system has no locks:
+ * 1. Read the manifest in force M (manifest_latest.c: SFTI_DATASET_MANIFEST and the commit files
+ *    that follow it); prepare; move shards into place, sync the folder.
+ * 2. Write the new manifest, complete and synced, into the job's folder. A crash here or before
+ *    leaves M, and the job's folder to gc.
+ * 3. Rename it to the commit file whose name M's version and digest make, never replacing. This is
+ *    the commit point: of all who read M one succeeds, and from now on every reader finds the new
+ *    manifest. Who finds the name taken has lost, and waits for nobody: there is no stale file to
+ *    wait for, since the file is the commit and not a promise of one.
+ * 4. Follow the chain again. If it does not hold this commit, M was out of date and its successor
+ *    already removed (see 6): remove the file, the commit has lost.
+ * 5. Replace SFTI_DATASET_MANIFEST, and again while a commit file follows what was put: a slow
+ *    writer cannot leave an older manifest behind a newer one. A crash before 5 leaves it behind;
+ *    the next commit, whoever makes it, brings it up to date; readers do not depend on it.
+ * 6. Remove commit files of earlier versions that are an hour older than this one by the file
+ *    system's own clock. The bound: a writer that stood still for more than an hour between 3 and 5
+ *    and was killed between replacing and looking again in 5 leaves an older manifest in force.
+ *
+ * Commit files in the folder are used by all, also by those who have the lock. */
+
+/* ── What there is ── */
+
+static bool guard_by_tag(const sft_storage *s) { return sfti_can(s, fetch) && sfti_can(s, put_if); }
+
+static sft_code guard_none(sft_error *err) {
+    sft_code code =
+        sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                  "expected a storage with locks or conditional writes, without which a commit "
+                  "can undo another's, found one with neither");
+    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
+    return code;
+}
+
+sft_code sfti_ds_guard_check(const sft_storage *s, bool single, sft_error *err) {
+    if (sfti_can(s, lock) || guard_by_tag(s) || sfti_can(s, move_new)) return SFT_OK;
+    if (s->single_writer || single) return SFT_OK;
+    return guard_none(err);
+}
+
+static bool guard_numbered(void *ctx, const sft_stored *object) {
+    bool *found = ctx;
+    uint64_t number;
+    *found = !object->folder && sfti_ds_is_commit_file(sft_span_cstr(object->name), &number);
+    return !*found;
+}
+
+/* With a lock: whether others here do without it. */
+static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
+    const sft_storage *s = w->storage;
+    bool found = false;
+    if (!sfti_can(s, move_new)) return SFT_OK;
+    sft_code code = sfti_call(s, list, "", guard_numbered, &found, err);
+    if (found) w->guard = SFTI_GUARD_NUMBER;
+    return code;
+}
+
+sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
+    const sft_storage *s = w->storage;
+    sft_error ignored;
+    sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &ignored)
+                                      : SFT_DATASET_UNGUARDED;
+    w->single = w->single || s->single_writer;
+    w->locked = code == SFT_OK;
+    w->guard = SFTI_GUARD_LOCK;
+    if (code == SFT_OK) {
+        code = guard_mixed(w, err);
+        if (code) sfti_ds_guard_drop(w);
+        return code;
+    }
+    if (code != SFT_DATASET_UNGUARDED) {
+        if (err) *err = ignored;
+        return code;
+    }
+    if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
+    w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
+               : sfti_can(s, move_new)   ? SFTI_GUARD_NUMBER
+                               : SFTI_GUARD_NOTHING;
+    return SFT_OK;
+}
+
+void sfti_ds_guard_drop(sfti_ds_swap *w) {
+    if (w->locked && sfti_can(w->storage, unlock)) w->storage->vtable->unlock(w->storage->ctx);
+    w->locked = false;
+}
+
+/* ── What is in force ── */
+
+static bool swap_ours(const sfti_ds_swap *w, const sfti_ds_manifest *now) {
+    return strcmp(now->commit, w->commit) == 0 ||
+           (w->shard && sfti_ds_manifest_names(now, w->shard));
+}
+
+static bool swap_is_old(const sfti_ds_swap *w, sft_span text) {
+    return !text.data == !w->old.data && sft_span_equal(text, w->old);
+}
+
+/* Another's manifest may have followed this one, unless the storage said that it was not put. */
+sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *w, sft_code failed) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
+    sfti_ds_outcome outcome = SFTI_SWAP_UNKNOWN;
+    if (code == SFT_OK && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
+    else if (failed == SFT_DATASET_CHANGED) outcome = code ? outcome : SFTI_SWAP_FAILED;
+    else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE) outcome = SFTI_SWAP_FAILED;
+    else if (code == SFT_OK && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
+    sfti_arena_free(&arena);
+    return outcome;
+}
+
+bool sfti_ds_swap_last(const sfti_ds_swap *w) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    if (w->locked) return true;
+    sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
+    bool last = code == SFT_OK && strcmp(now.commit, w->commit) == 0;
+    sfti_arena_free(&arena);
+    return last;
+}
+
+/* ── The claim ── */
+
+static sft_code swap_changed(sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                     "expected the dataset as it was read, found another commit");
+}
+
+static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
+    sft_buffer bytes = { .alloc = w->alloc };
+    sft_error other;
+    sft_code code = sfti_call(w->storage, fetch, SFTI_DATASET_MANIFEST,
+                              SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
+    bool none = code == SFT_NOT_FOUND;
+    sft_span text = { none ? NULL : bytes.data ? bytes.data : "", bytes.len };
+    bool same = (code == SFT_OK || none) && swap_is_old(w, text);
+    if (none) w->tag[0] = '\0';
+    sft_buffer_free(&bytes);
+    if (code && !none) {
+        if (err) *err = other;
+        return code;
+    }
+    return same ? SFT_OK : swap_changed(err);
+}
+
+static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest now;
+    sft_error other;
+    sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
+    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    bool same = known && swap_is_old(w, now.text);
+    sfti_arena_free(&arena);
+    if (!known && err) *err = other;
+    return !known ? code : same ? SFT_OK : swap_changed(err);
+}
+
+/* Whether a file of the chain is this commit's. */
+static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest at;
+    sft_error ignored;
+    sft_code code = sfti_ds_commit_read(w->storage, file, &arena, &at, &ignored);
+    bool ours = code == SFT_OK && strcmp(at.commit, w->commit) == 0;
+    sfti_arena_free(&arena);
+    return ours;
+}
+
+/* Whether another commit follows this one: only who found it in force makes such a file. */
+static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *err) {
+    char name[SFTI_COMMIT_FILE_NAME];
+    sft_source source;
+    sft_code code =
+        sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, name, err);
+    if (code) return code;
+    code = sfti_call(w->storage, open, name, &source, err);
+    *followed = code == SFT_OK;
+    if (code == SFT_OK) sft_source_close(&source);
+    return code == SFT_NOT_FOUND ? SFT_OK : code;
+}
+
+/* Step 4. */
+static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    bool seen = false;
+    sft_code code =
+        sfti_ds_manifest_seek(w->storage, &arena, w->commit, &now, &seen, err);
+    sfti_arena_free(&arena);
+    if (code == SFT_OK && !seen) code = swap_followed(w, &seen, err);
+    *outcome = seen ? SFTI_SWAP_DONE : code ? SFTI_SWAP_UNKNOWN : SFTI_SWAP_FAILED;
+    if (code || seen) return code;
+    (void)sfti_call(w->storage, remove, w->file, false, &ignored);
+    return swap_changed(err);
+}
+
+static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
+    if (!sfti_can(w->storage, settle)) return SFT_OK;
+    return sfti_call(w->storage, settle, "", err);
+}
+
+/* Steps 2 to 4. */
+static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+    const sft_storage *s = w->storage;
+    char from[128];
+    (void)snprintf(from, sizeof from, "%s/" SFTI_DATASET_MANIFEST, w->folder);
+    sft_code code = sfti_ds_commit_file(w->old, w->old_version, &w->alloc, w->file, err);
+    if (code == SFT_OK) code = swap_settle(w, err);
+    if (code == SFT_OK) code = sfti_ds_put(s, from, w->text, err);
+    if (code) return code;
+    code = sfti_call(s, move_new, from, w->file, err);
+    if (code == SFT_DATASET_UNGUARDED) return code;
+    bool ours = code == SFT_OK || swap_file_ours(w, w->file);
+    if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
+    code = swap_confirm(w, outcome, err);
+    if (code || *outcome != SFTI_SWAP_DONE) return code;
+    return swap_settle(w, err);
+}
+
+sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+    *outcome = SFTI_SWAP_FAILED;
+    sft_code code = SFT_OK;
+    if (w->guard == SFTI_GUARD_PUT_IF) {
+        code = swap_fetch(w, err);
+        if (code != SFT_DATASET_UNGUARDED || !w->single) return code;
+        w->guard = SFTI_GUARD_NOTHING;
+    }
+    code = swap_reread(w, err);
+    if (code || w->guard != SFTI_GUARD_NUMBER) return code;
+    code = swap_number(w, outcome, err);
+    if (code != SFT_DATASET_UNGUARDED || !(w->single || w->locked)) return code;
+    w->guard = w->locked ? SFTI_GUARD_LOCK : SFTI_GUARD_NOTHING;
+    return SFT_OK;
+}
+
+/* ── The put ── */
+
+/* Step 5: what was put is followed by nothing that was there when it was. */
+static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
+    sft_span put = w->text;
+    sfti_arena arena = { .alloc = w->alloc };
+    sft_code code;
+    do {
+        sfti_ds_manifest now;
+        code = sfti_ds_put(w->storage, SFTI_DATASET_MANIFEST, put, err);
+        if (code == SFT_OK) code = sfti_ds_manifest_read(w->storage, &arena, &now, err);
+        if (code || !now.ahead) break;
+        put = now.text;
+    } while (true);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+    const sft_storage *s = w->storage;
+    sft_code code;
+    if (w->guard == SFTI_GUARD_NUMBER) {
+        *outcome = SFTI_SWAP_DONE;
+        return swap_forward(w, err);
+    }
+    code = w->guard == SFTI_GUARD_PUT_IF
+               ? sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
+               : sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, err);
+    *outcome = code ? sfti_ds_swap_look(w, code) : SFTI_SWAP_DONE;
+    return code;
+}
+
+/* ── Old commit files ── */
+
+typedef struct swap_old {
+    sfti_arena arena;
+    uint64_t version;
+    int64_t newest; /* of all: now, by the clock of the file system */
+    struct swap_name {
+        struct swap_name *next;
+        int64_t mtime;
+        char text[SFTI_COMMIT_FILE_NAME];
+    } *first;
+    bool full;
+} swap_old;
+
+static bool swap_old_each(void *ctx, const sft_stored *object) {
+    swap_old *o = ctx;
+    uint64_t number;
+    size_t len = strlen(object->name);
+    if (object->folder || !sfti_ds_is_commit_file(sft_span_cstr(object->name), &number))
+        return true;
+    if (object->mtime_s > o->newest) o->newest = object->mtime_s;
+    if (number >= o->version || object->mtime_s <= 0 || len >= SFTI_COMMIT_FILE_NAME) return true;
+    struct swap_name *one = sfti_arena_take(&o->arena, sizeof *one);
+    o->full = !one;
+    if (!one) return false;
+    memcpy(one->text, object->name, len + 1);
+    one->mtime = object->mtime_s;
+    one->next = o->first;
+    o->first = one;
+    return true;
+}
+
+/* Step 6. */
+sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *err) {
+    const sft_storage *s = w->storage;
+    swap_old o = { { .alloc = w->alloc }, version, 0, NULL, false };
+    if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
+    sft_code code = sfti_call(s, list, "", swap_old_each, &o, err);
+    if (code == SFT_OK && o.full) code = sfti_fail_memory(err, sizeof(struct swap_name));
+    for (struct swap_name *one = o.first; one && code == SFT_OK; one = one->next)
+        if (o.newest - one->mtime > SFTI_COMMIT_FILE_S)
+            code = sfti_call(s, remove, one->text, false, err);
+    sfti_arena_free(&o.arena);
+    return code;
+}

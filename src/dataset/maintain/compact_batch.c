@@ -1,0 +1,343 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/maintain/compact.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BATCH_OPEN 64 /* shards that are open at once */
+#define WHY_ROOM 200
+
+/* ── What is to be done ── */
+
+static sft_code rebatch_why(compaction *c, const char *what, sft_span column, const char *rest) {
+    char *text = sfti_arena_take(&c->arena, WHY_ROOM);
+    if (!text) return sfti_fail_memory(c->err, WHY_ROOM);
+    int shown = (int)(column.len < 80 ? column.len : 80);
+    (void)snprintf(text, WHY_ROOM, "%s%.*s%s", what, shown, column.data ? column.data : "", rest);
+    c->why = text;
+    return SFT_OK;
+}
+
+static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
+    uint64_t bits = sft_dtype_describe(column->dtype)->bits;
+    for (uint32_t i = 0; i < column->rank; i++)
+        if (!sfti_mul(bits, column->shape[i], &bits)) return false;
+    *out = bits;
+    return true;
+}
+
+/* Whether rows of different shards can lie in one tensor; c->why if not. */
+static sft_code rebatch_layout(compaction *c, uint64_t target) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    const sft_span none = { NULL, 0 };
+    if (!target) return rebatch_why(c, "no target size was given", none, "");
+    if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
+        return rebatch_why(c, "the manifest tells no batch_size and columns", none, "");
+    for (size_t i = 0; i < m->column_count; i++) {
+        const sfti_ds_column *column = &m->columns[i];
+        uint64_t bits = 0;
+        if (!column->has_dtype || !column->has_shape)
+            return rebatch_why(c, "dtype or shape of the column ", column->name,
+                             " varies from batch to batch");
+        if (!rebatch_row_bits(column, &bits) || bits % 8)
+            return rebatch_why(c, "a row of the column ", column->name, " is no whole bytes");
+    }
+    return SFT_OK;
+}
+
+/* Rows that a shard lacks to a batch. */
+static uint64_t rebatch_lack(const compaction *c, size_t i) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
+    uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size;
+    return size - s->valid_samples;
+}
+
+static bool rebatch_small(const compaction *c, size_t i, uint64_t target) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
+    return s->bytes < target && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
+}
+
+/* Of a run of small shards [i, end): the rows that they lack, a batch of which is a shard less. The
+ * group is the shortest with as many shards less as can be. */
+static void rebatch_run(compaction *c, size_t i, size_t end) {
+    uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
+    compact_group g = { i, i, 0 };
+    while (i < end && rebatch_lack(c, i) == 0) i++;
+    for (g.first = i; i < end; i++) {
+        uint64_t next = 0;
+        if (!sfti_add(lack, rebatch_lack(c, i), &next)) break;
+        lack = next;
+        if (lack / size == fewer) continue;
+        fewer = lack / size;
+        g.end = i + 1;
+    }
+    if (!fewer) return;
+    for (size_t k = g.first; k < g.end; k++)
+        g.rows += sft_dataset_shard_at(c->dataset, k)->valid_samples;
+    c->groups[c->group_count++] = g;
+}
+
+sft_code sfti_compact_batch_plan(compaction *c, uint64_t target) {
+    size_t n = sft_dataset_shard_count(c->dataset);
+    c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
+    if (!c->groups) return sfti_fail_memory(c->err, n * sizeof *c->groups);
+    sft_code code = rebatch_layout(c, target);
+    if (code || c->why) return code;
+    bool small = false;
+    for (size_t i = 0, end; i < n; i = end + (end == i)) {
+        for (end = i; end < n && rebatch_small(c, end, target); end++) small = true;
+        if (end > i) rebatch_run(c, i, end);
+    }
+    if (c->group_count) return SFT_OK;
+    return rebatch_why(c, small ? "neighbouring shards are full batches, or fill no batch less"
+                              : "no shard is smaller than the target",
+                     (sft_span){ NULL, 0 }, "");
+}
+
+/* ── Rows of a group as one ── */
+
+typedef struct rebatch_rows {
+    compaction *c;
+    const compact_group *g;
+    const sfti_ds_column *columns;
+    size_t column_count;
+    uint64_t *starts;  /* of each shard: rows before it; one more: all rows */
+    uint64_t *offsets; /* of each shard and column: where its tensor lies */
+    struct rebatch_file {
+        bool open;
+        size_t shard;
+        sft_source source;
+    } files[BATCH_OPEN];
+} rebatch_rows;
+
+typedef struct rebatch_column {
+    rebatch_rows *rows;
+    size_t k;
+    uint64_t row_bytes;
+} rebatch_column;
+
+static void rebatch_close(rebatch_rows *b, size_t slot) {
+    struct rebatch_file *f = &b->files[slot];
+    if (f->open) sft_source_close(&f->source);
+    f->open = false;
+}
+
+static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span column,
+                                  sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                     "%s: expected the column %.*s as the manifest tells it, found another",
+                     sft_dataset_shard_at(b->c->dataset, i)->name, (int)column.len,
+                     column.data ? column.data : "");
+}
+
+static bool rebatch_fits(const sfti_ds_column *column, const sft_tensor *t, uint64_t samples) {
+    return t && t->dtype == column->dtype && t->rank == column->rank + 1 &&
+           t->shape[0] == samples &&
+           (column->rank == 0 ||
+            memcmp(t->shape + 1, column->shape, column->rank * sizeof *column->shape) == 0);
+}
+
+static sft_code rebatch_look(rebatch_rows *b, size_t n) {
+    compaction *c = b->c;
+    size_t i = b->g->first + n;
+    sft_file *file = NULL;
+    const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
+    sft_code code = sft_dataset_shard_open(c->dataset, i, NULL, &file, c->err);
+    if (code) return code;
+    if (sft_file_count(file) != b->column_count)
+        code = rebatch_shard_wrong(b, i, b->columns[0].name, c->err);
+    for (size_t k = 0; k < b->column_count && code == SFT_OK; k++) {
+        const sft_tensor *t = sft_file_find(file, b->columns[k].name);
+        if (rebatch_fits(&b->columns[k], t, s->samples))
+            b->offsets[n * b->column_count + k] = t->offset;
+        else
+            code = rebatch_shard_wrong(b, i, b->columns[k].name, c->err);
+    }
+    b->starts[n + 1] = b->starts[n] + s->valid_samples;
+    sft_close(file);
+    return code;
+}
+
+static sft_code rebatch_open(rebatch_rows *b, sfti_arena *arena) {
+    uint64_t n = b->g->end - b->g->first, all = 0;
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(b->c->dataset);
+    b->columns = m->columns;
+    b->column_count = m->column_count;
+    b->starts = sfti_arena_array(arena, n + 1, sizeof *b->starts);
+    b->offsets = sfti_mul(n, m->column_count, &all)
+                     ? sfti_arena_array(arena, all, sizeof *b->offsets)
+                     : NULL;
+    if (!b->starts || !b->offsets) return sfti_fail_memory(b->c->err, n * sizeof *b->starts);
+    b->starts[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        sft_code code = rebatch_look(b, i);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* The shard that holds a row: the last that starts at or before it and is not empty. */
+static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
+    size_t low = 0, high = b->g->end - b->g->first;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (b->starts[middle] <= row) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Shards are read once, from the first on, by each column: a slot each is enough. */
+static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_error *err) {
+    size_t slot = n % BATCH_OPEN;
+    struct rebatch_file *f = &b->files[slot];
+    *out = &f->source;
+    if (f->open && f->shard == n) return SFT_OK;
+    rebatch_close(b, slot);
+    const char *name = sft_dataset_shard_at(b->c->dataset, b->g->first + n)->name;
+    sft_code code = sfti_call(b->c->storage, open, name, &f->source, err);
+    f->open = code == SFT_OK;
+    f->shard = n;
+    return code;
+}
+
+/* As many bytes as lie in one shard; past the last row there are zeros. */
+static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *into, size_t len,
+                            size_t *got, sft_error *err) {
+    rebatch_rows *b = col->rows;
+    size_t shards = b->g->end - b->g->first;
+    uint64_t row = offset / col->row_bytes;
+    *got = len;
+    if (row >= b->starts[shards]) {
+        memset(into, 0, len);
+        return SFT_OK;
+    }
+    size_t n = rebatch_find(b, row);
+    uint64_t in_shard = offset - b->starts[n] * col->row_bytes;
+    uint64_t left = (b->starts[n + 1] - b->starts[n]) * col->row_bytes - in_shard;
+    sft_source *source;
+    sft_code code = rebatch_file(b, n, &source, err);
+    if (code) return code;
+    if (left < len) len = (size_t)left;
+    code = sft_source_read(source, b->offsets[n * b->column_count + col->k] + in_shard, into,
+                           len, got, err);
+    if (code == SFT_OK && *got == 0)
+        code = sfti_fail(err, SFT_IO_SHRUNK, offset, "the shard became shorter");
+    return code;
+}
+
+static sft_code rebatch_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                           sft_error *err) {
+    for (*got = 0; *got < len;) {
+        size_t piece = 0;
+        sft_code code =
+            rebatch_piece(ctx, offset + *got, (char *)into + *got, len - *got, &piece, err);
+        if (code) return code;
+        *got += piece;
+    }
+    return SFT_OK;
+}
+
+/* ── One new shard ── */
+
+typedef struct rebatch_out {
+    rebatch_rows *rows;
+    rebatch_column *columns;
+    sft_source *sources;
+    sft_part *parts;
+    uint64_t *shapes; /* SFT_MAX_RANK + 1 each */
+} rebatch_out;
+
+static const sft_source_vtable rebatch_source_vtable = {
+    sizeof(sft_source_vtable), rebatch_read, NULL
+};
+
+static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) {
+    rebatch_rows *b = o->rows;
+    for (size_t k = 0; k < b->column_count; k++) {
+        const sfti_ds_column *column = &b->columns[k];
+        uint64_t *shape = o->shapes + k * (SFT_MAX_RANK + 1), bits = 0, end = 0;
+        (void)rebatch_row_bits(column, &bits);
+        shape[0] = samples;
+        if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
+        o->columns[k] = (rebatch_column){ b, k, bits / 8 };
+        if (!sfti_add(first, samples, &end) || !sfti_mul(end, bits / 8, &end))
+            return sfti_fail(b->c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                             "expected a batch within 64 bits, found more");
+        o->sources[k] = (sft_source){ &o->columns[k], &rebatch_source_vtable, end, NULL, false };
+        o->parts[k] = (sft_part){ { column->name, column->dtype, column->rank + 1, shape },
+                                  &o->sources[k], first * (bits / 8) };
+    }
+    return SFT_OK;
+}
+
+static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uint64_t valid) {
+    compaction *c = o->rows->c;
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad"));
+    uint64_t samples = pad ? m->batch_size : valid;
+    sft_span none = { NULL, 0 };
+    sfti_shard_sum sum;
+    char *name = NULL, stored[COMPACT_STORED];
+    const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
+    sft_code code = sfti_compact_name(c, was, &name, stored);
+    if (code == SFT_OK) code = rebatch_parts(o, first, samples);
+    size_t count = o->rows->column_count;
+    if (code == SFT_OK)
+        code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, none, stored, &sum);
+    if (code == SFT_OK) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
+    return code;
+}
+
+static sft_code rebatch_shards(rebatch_rows *b, sfti_arena *arena) {
+    size_t count = b->column_count;
+    uint64_t size = sfti_ds_manifest_of(b->c->dataset)->batch_size;
+    rebatch_out o = { .rows = b };
+    o.columns = sfti_arena_array(arena, count, sizeof *o.columns);
+    o.sources = sfti_arena_array(arena, count, sizeof *o.sources);
+    o.parts = sfti_arena_array(arena, count, sizeof *o.parts);
+    o.shapes = sfti_arena_array(arena, (uint64_t)count * (SFT_MAX_RANK + 1), sizeof *o.shapes);
+    if (!o.columns || !o.sources || !o.parts || !o.shapes)
+        return sfti_fail_memory(b->c->err, count * sizeof *o.parts);
+    size_t number = 0;
+    for (uint64_t first = 0; first < b->g->rows; number++) {
+        uint64_t left = b->g->rows - first, valid = left < size ? left : size;
+        sft_code code = rebatch_shard(&o, number, first, valid);
+        if (code) return code;
+        first += valid;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_compact_batch_write(compaction *c, const compact_group *g) {
+    sfti_arena arena = { .alloc = c->alloc };
+    rebatch_rows b = { .c = c, .g = g };
+    sft_code code = rebatch_open(&b, &arena);
+    if (code == SFT_OK) code = rebatch_shards(&b, &arena);
+    for (size_t i = 0; i < BATCH_OPEN; i++) rebatch_close(&b, i);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+/* ── The schema ── */
+
+sft_code sfti_compact_batch_schema(compaction *c) {
+    sfti_ds_manifest *m = &c->next;
+    uint64_t rows = 0;
+    sfti_ds_entry *all = sfti_arena_array(&c->arena, m->entry_count, sizeof *all);
+    if (!all) return sfti_fail_memory(c->err, m->entry_count * sizeof *all);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->shards[i].facts.samples > rows) rows = c->shards[i].facts.samples;
+    for (size_t i = 0; i < m->entry_count; i++) {
+        all[i] = m->entries[i];
+        if (!all[i].rank) continue;
+        uint64_t *shape = sfti_arena_array(&c->arena, all[i].rank, sizeof *shape);
+        if (!shape) return sfti_fail_memory(c->err, all[i].rank * sizeof *shape);
+        memcpy(shape, all[i].shape, all[i].rank * sizeof *shape);
+        shape[0] = rows;
+        all[i].shape = shape;
+    }
+    m->entries = all;
+    return SFT_OK;
+}

@@ -1,0 +1,210 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "dataset/maintain/compact.h"
+#include "dataset/read/merge.h"
+
+#include <string.h>
+
+/* Of a group: a file has at most 100 MB, with the order of the rows. */
+#define COMPACT_HEADER (UINT64_C(88) << 20)
+
+/* ── Which shards are rewritten ── */
+
+static sft_code shadowed_put(compaction *c, compact_keys *keys, sft_span key) {
+    if (keys->count == keys->room) {
+        size_t room = keys->room ? 2 * keys->room : 16;
+        sft_span *all = sfti_arena_array(&c->arena, room, sizeof *all);
+        if (!all) return sfti_fail_memory(c->err, room * sizeof *all);
+        if (keys->count) memcpy(all, keys->key, keys->count * sizeof *all);
+        keys->key = all;
+        keys->room = room;
+    }
+    char *copy = sfti_arena_take(&c->arena, key.len + 1);
+    if (!copy) return sfti_fail_memory(c->err, key.len + 1);
+    if (key.len) memcpy(copy, key.data, key.len);
+    keys->key[keys->count++] = (sft_span){ copy, key.len };
+    return SFT_OK;
+}
+
+static sft_code shadowed_rows(compaction *c, sfti_ds_merge *merge) {
+    for (;;) {
+        const sfti_ds_row *row;
+        sft_code code = sfti_ds_merge_next(merge, &row, c->err);
+        if (code || !row) return code;
+        if (row->shadowed) code = shadowed_put(c, &c->shadowed[row->source], row->key);
+        if (code) return code;
+    }
+}
+
+static sft_code kv_find_shadowed(compaction *c) {
+    size_t n = sft_dataset_shard_count(c->dataset);
+    sfti_ds_merge *merge = NULL;
+    sfti_ds_source *sources = sfti_arena_array(&c->arena, n, sizeof *sources);
+    c->shadowed = sfti_arena_array(&c->arena, n, sizeof *c->shadowed);
+    c->groups = sfti_arena_array(&c->arena, n, sizeof *c->groups);
+    if (!sources || !c->shadowed || !c->groups)
+        return sfti_fail_memory(c->err, n * sizeof *sources);
+    memset(c->shadowed, 0, n * sizeof *c->shadowed);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = sft_dataset_shard_at(c->dataset, i)->name;
+        sources[i] = (sfti_ds_source){ name, name };
+    }
+    sft_code code =
+        sfti_ds_merge_open(c->storage, sources, n, &c->alloc, NULL, &merge, c->err);
+    if (code == SFT_OK) code = shadowed_rows(c, merge);
+    sfti_ds_merge_close(merge);
+    return code;
+}
+
+static sft_code compact_header(compaction *c, size_t i, uint64_t *bytes) {
+    sft_source source;
+    const char *name = sft_dataset_shard_at(c->dataset, i)->name;
+    sft_code code = sfti_call(c->storage, open, name, &source, c->err);
+    if (code) return code;
+    code = sfti_ds_header_bytes(&source, bytes, c->err);
+    sft_source_close(&source);
+    return code;
+}
+
+/* End of the group that begins with shard i: small neighbours go together as long as they stay
+ * within the target, so that the order of rows is kept. */
+static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end) {
+    uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes, header = 0, more = 0;
+    *end = i + 1;
+    if (bytes >= target) return SFT_OK;
+    sft_code code = compact_header(c, i, &header);
+    for (; code == SFT_OK && *end < sft_dataset_shard_count(c->dataset); ++*end) {
+        uint64_t next = sft_dataset_shard_at(c->dataset, *end)->bytes;
+        if (next >= target || next > target - bytes) break;
+        code = compact_header(c, *end, &more);
+        if (code || more > COMPACT_HEADER - header) break;
+        bytes += next;
+        header += more;
+    }
+    return code;
+}
+
+sft_code sfti_compact_kv_plan(compaction *c, uint64_t target) {
+    size_t n = sft_dataset_shard_count(c->dataset), end = 0;
+    sft_code code = kv_find_shadowed(c);
+    if (code) return code;
+    for (size_t i = 0; i < n; i = end) {
+        code = plan_group(c, i, target, &end);
+        if (code) return code;
+        bool rewrite = end > i + 1;
+        for (size_t k = i; k < end; k++) rewrite = rewrite || c->shadowed[k].count;
+        if (rewrite) c->groups[c->group_count++] = (compact_group){ i, end, 0 };
+    }
+    return SFT_OK;
+}
+
+/* ── One group ── */
+
+typedef struct compact_open {
+    sft_file **files;
+    sft_source *sources;
+    sft_part *parts;
+    size_t files_count, part_count;
+    compact_order order;
+} compact_open;
+
+static bool shadowed_has(const void *ctx, sft_span key) {
+    const compact_keys *keys = ctx;
+    size_t low = 0, high = keys->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = sfti_bytes_compare(keys->key[middle], key);
+        if (order == 0) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
+}
+
+static sft_code open_parts(compaction *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    size_t most = 0;
+    for (size_t i = 0; i < o->files_count; i++) most += sft_file_count(o->files[i]);
+    o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
+    if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
+    for (size_t i = 0; i < o->files_count; i++)
+        for (size_t k = 0; k < sft_file_count(o->files[i]); k++) {
+            const sft_tensor *t = sft_file_tensor(o->files[i], k);
+            if (!shadowed_has(&c->shadowed[g->first + i], t->name))
+                o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
+        }
+    return SFT_OK;
+}
+
+/* Rows stay in the order in which readers number them. */
+static sft_code open_order(compaction *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
+    size_t len = m->separator.len + column.len;
+    char *suffix = sfti_arena_take(arena, len + 1);
+    if (!suffix) return sfti_fail_memory(c->err, len + 1);
+    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
+    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
+    o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < o->files_count; i++)
+        code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
+                                      &c->shadowed[g->first + i]);
+    return code ? code : sfti_compact_order_end(&o->order);
+}
+
+static sft_code open_group(compaction *c, const compact_group *g, compact_open *o,
+                           sfti_arena *arena) {
+    size_t n = g->end - g->first;
+    o->files = sfti_arena_array(arena, n, sizeof *o->files);
+    o->sources = sfti_arena_array(arena, n, sizeof *o->sources);
+    if (!o->files || !o->sources) return sfti_fail_memory(c->err, n * sizeof *o->sources);
+    for (size_t i = 0; i < n; i++) {
+        sft_code code =
+            sft_dataset_shard_open(c->dataset, g->first + i, NULL, &o->files[i], c->err);
+        if (code) return code;
+        o->sources[i] = sft_file_source(o->files[i]);
+        o->files_count++;
+    }
+    sft_code code = open_parts(c, g, o, arena);
+    return code ? code : open_order(c, g, o, arena);
+}
+
+static void close_group(compact_open *o) {
+    for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
+    sfti_compact_order_free(&o->order);
+}
+
+static void group_samples(const compaction *c, const compact_group *g, uint64_t *samples) {
+    uint64_t columns = sfti_ds_manifest_of(c->dataset)->column_count;
+    *samples = 0;
+    for (size_t i = g->first; i < g->end; i++) {
+        uint64_t gone = c->shadowed[i].count / (columns ? columns : 1);
+        uint64_t had = sft_dataset_shard_at(c->dataset, i)->samples;
+        *samples += had - (gone < had ? gone : had);
+    }
+}
+
+sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
+    sfti_arena arena = { .alloc = c->alloc };
+    compact_open o = { .order = { .alloc = c->alloc } };
+    sfti_shard_sum sum;
+    char *name = NULL, stored[COMPACT_STORED];
+    uint64_t samples;
+    group_samples(c, g, &samples);
+    sft_code code =
+        sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
+    if (code == SFT_OK) code = open_group(c, g, &o, &arena);
+    sft_span order = { o.order.text.data, o.order.text.len };
+    if (code == SFT_OK && o.part_count)
+        code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, order, stored,
+                                 &sum);
+    if (code == SFT_OK && o.part_count)
+        code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
+    for (size_t i = g->first; i < g->end; i++) c->dropped += c->shadowed[i].count;
+    close_group(&o);
+    sfti_arena_free(&arena);
+    return code;
+}

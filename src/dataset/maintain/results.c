@@ -1,0 +1,127 @@
+#include "dataset/maintain/results.h"
+
+/* ── As a tree, and as JSON ── */
+
+void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
+                          sft_error *err) {
+    sfti_json_write_tree(w, tree, err);
+    sfti_result_begin(w, path);
+    sfti_json_put_bool(w, "ok", ok);
+}
+
+sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err) {
+    if (code == SFT_OK) code = sft_node_json(sft_tree_root(tree), NULL, NULL, sink, 0, NULL, err);
+    sft_tree_free(tree);
+    return code;
+}
+
+/* ── info ── */
+
+static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    uint64_t tensors = 0, shadowed = 0, padded = 0;
+    bool known = true;
+    for (size_t i = 0; i < m->shard_count; i++) {
+        tensors += m->shards[i].facts.tensors;
+        shadowed += m->shards[i].facts.shadowed;
+        padded += m->shards[i].facts.samples - m->shards[i].facts.valid_samples;
+        known = known && m->shards[i].known;
+    }
+    sfti_json_put_uint(w, "samples", m->total_samples);
+    sfti_json_put_uint(w, "valid_samples", m->total_valid);
+    sfti_json_put_uint(w, "padded_samples", padded);
+    sfti_json_put_uint(w, "dropped_samples", m->dropped);
+    sfti_json_put_uint(w, "bytes", m->total_bytes);
+    sfti_json_put_uint(w, "shards", m->shard_count);
+    sfti_json_put_known(w, "tensors", known ? tensors : UINT64_MAX);
+    sfti_json_put_uint(w, "shadowed", shadowed);
+}
+
+static const char *info_mode(const sfti_ds_manifest *m) {
+    return !m->mode ? NULL : m->mode == SFT_DATASET_KV ? "kv" : "batch";
+}
+
+static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    sfti_json_put_cstr(w, "mode", info_mode(m));
+    sfti_json_put_text(w, "generator", m->generator);
+    sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
+    sfti_json_put_uint(w, "version", m->version);
+    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_text(w, "name_col", m->name_col);
+    sfti_json_put_text(w, "kv_separator", m->separator);
+    sfti_json_put_text(w, "tail_strategy", m->tail);
+    sfti_json_put_text(w, "index", m->index);
+}
+
+sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft_tree *tree,
+                               sft_error *err) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(dataset);
+    sfti_json_writer w;
+    sfti_ds_result_begin(&w, tree, path, true, err);
+    info_how(&w, m);
+    info_sums(&w, m);
+    sfti_ds_put_columns(&w, m->columns, m->column_count);
+    return sfti_result_end(&w);
+}
+
+sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft_sink *sink,
+                               sft_error *err) {
+    sft_tree *tree = NULL;
+    sft_code code = sft_tree_new(NULL, &tree, err);
+    if (code == SFT_OK) code = sft_dataset_info_tree(dataset, path, tree, err);
+    return sfti_ds_result_render(tree, code, sink, err);
+}
+
+/* ── ls ── */
+
+typedef struct ls_filter {
+    sft_match_fn match;
+    void *ctx;
+} ls_filter;
+
+static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard) {
+    sfti_json_open(w, '{');
+    sfti_json_put_text(w, "name", t->name);
+    sfti_json_put_cstr(w, "shard", shard);
+    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
+    sfti_json_put_shape(w, "shape", t->shape, t->rank);
+    sfti_json_put_uint(w, "bytes", t->end - t->begin);
+    sfti_json_put_uint(w, "begin", t->offset);
+    sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
+    sfti_json_close(w, '}');
+}
+
+static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t i,
+                         const ls_filter *filter, sft_error *err) {
+    sft_file *file = NULL;
+    const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
+    sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, err);
+    if (code) return code;
+    for (size_t k = 0; k < sft_file_count(file) && w->code == SFT_OK; k++) {
+        const sft_tensor *t = sft_file_tensor(file, k);
+        if (!filter->match || filter->match(filter->ctx, t)) ls_tensor(w, t, shard->name);
+    }
+    sft_close(file);
+    return SFT_OK;
+}
+
+sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_match_fn match,
+                             void *ctx, sft_sink *sink, sft_error *err) {
+    ls_filter filter = { match, ctx };
+    sfti_json_writer w;
+    sft_error what = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    sfti_json_write(&w, sink, 0, err);
+    sfti_result_begin(&w, path);
+    sfti_json_key(&w, "tensors");
+    sfti_json_open(&w, '[');
+    for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && w.code == SFT_OK; i++)
+        code = ls_shard(&w, dataset, i, &filter, &what);
+    sfti_json_close(&w, ']');
+    /* What was told of the shards before it cannot be taken back. */
+    sfti_json_put_bool(&w, "ok", code == SFT_OK);
+    if (code) sfti_result_error(&w, "error", &what);
+    sft_code written = sfti_result_end(&w);
+    if (written) return written;
+    if (code && err) *err = what;
+    return code;
+}

@@ -1,0 +1,18 @@
+/* Results of looking at and maintaining a dataset: trees, of which the JSON is a rendering. */
+#ifndef SFTI_DATASET_RESULTS_H
+#define SFTI_DATASET_RESULTS_H
+
+#include "base/result.h"
+#include "base/tree.h"
+#include "dataset/read/manifest.h"
+
+/* A result object that goes into an empty tree, up to "ok"; sfti_result_end ends it. */
+void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
+                          sft_error *err);
+/* If code is SFT_OK the tree as JSON. The tree is freed in any case. */
+sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err);
+
+/* Whether a listed object is a shard that we wrote: name and __metadata__. */
+bool sfti_ds_is_ours(const sft_storage *storage, const char *name);
+
+#endif

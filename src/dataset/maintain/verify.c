@@ -1,0 +1,483 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/job.h"
+#include "base/options.h"
+#include "dataset/maintain/results.h"
+#include "dataset/read/merge.h"
+#include "safetensors_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define READ_BYTES (UINT64_C(1) << 20)
+#define VERIFY_MOST 1000 /* findings that are listed; more are counted */
+
+typedef struct verify_finding {
+    struct verify_finding *next;
+    sft_code code;
+    const char *shard; /* or another file, or a folder */
+    const char *message;
+} verify_finding;
+
+typedef struct verify_list {
+    verify_finding *first, *last;
+    size_t count; /* of all, listed or not */
+} verify_list;
+
+typedef struct verification {
+    const sft_storage *storage;
+    const sft_job *job;
+    bool deep;
+    sft_allocator alloc;
+    sfti_arena arena;
+    sft_dataset *dataset; /* NULL: its manifest is the finding */
+    const sfti_ds_manifest *m;
+    verify_list findings, orphans;
+    uint64_t done, total; /* bytes */
+    uint64_t samples, valid, shadowed, digests, tensors;
+    bool opened_all;
+    bool index, index_folder; /* what has that name is there; Spark wrote it */
+    sft_code code; /* what ends the work: memory, cancelling */
+    sft_error *err;
+} verification;
+
+/* ── Findings ── */
+
+static const char *verify_copy(verification *v, const char *text) {
+    size_t len = strlen(text) + 1;
+    char *copy = sfti_arena_take(&v->arena, len);
+    return copy ? memcpy(copy, text, len) : NULL;
+}
+
+static void verify_put(verification *v, verify_list *to, const char *shard,
+                       const sft_error *what) {
+    const char *message = what->message;
+    size_t len = strlen(shard);
+    if (to->count++ >= VERIFY_MOST || v->code) return;
+    /* The shard has a member of its own. */
+    if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
+        message += len + 2;
+    verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
+    if (one) *one = (verify_finding){ NULL, what->code, verify_copy(v, shard),
+                                      verify_copy(v, message) };
+    if (!one || !one->shard || !one->message) {
+        v->code = sfti_fail_memory(v->err, sizeof *one);
+        return;
+    }
+    if (to->last) to->last->next = one;
+    else to->first = one;
+    to->last = one;
+}
+
+static void verify_find(verification *v, const char *shard, const sft_error *what) {
+    if (what->code == SFT_OUT_OF_MEMORY || what->code == SFT_CANCELLED) {
+        v->code = what->code;
+        if (v->err) *v->err = *what;
+        return;
+    }
+    verify_put(v, &v->findings, shard, what);
+}
+
+static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
+                           uint64_t found) {
+    sft_error e = SFT_ERROR_INIT;
+    if (expected == found) return;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "%s: expected %llu by the manifest, found %llu", what,
+                    (unsigned long long)expected, (unsigned long long)found);
+    verify_find(v, shard, &e);
+}
+
+/* ── One shard ── */
+
+static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
+    v->done += bytes;
+    return sfti_job_tick(v->job, v->done, v->total, err);
+}
+
+static sft_code digest_bytes(verification *v, const sft_source *source, sft_hasher *hasher,
+                             char *room, sft_error *err) {
+    for (uint64_t at = 0; at < source->size;) {
+        uint64_t left = source->size - at;
+        size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
+        sft_code code = sft_source_read(source, at, room, want, &got, err);
+        if (code == SFT_OK && got == 0)
+            code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
+        if (code == SFT_OK) code = verify_tick(v, got, err);
+        if (code) return code;
+        sft_hasher_update(hasher, room, got);
+        at += got;
+    }
+    return SFT_OK;
+}
+
+static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_hashes *out,
+                             sft_error *err) {
+    sft_source source;
+    sft_hasher *hasher = NULL;
+    char *room = sfti_take(&v->alloc, READ_BYTES);
+    if (!room) return sfti_fail_memory(err, READ_BYTES);
+    sft_code code = sfti_call(v->storage, open, s->name, &source, err);
+    if (code == SFT_OK) {
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
+        if (code == SFT_OK) code = digest_bytes(v, &source, hasher, room, err);
+        if (code == SFT_OK) sft_hasher_result(hasher, out);
+        sft_hasher_free(hasher);
+        sft_source_close(&source);
+    }
+    sfti_release(&v->alloc, room, READ_BYTES);
+    return code;
+}
+
+static void verify_digest(verification *v, const sft_dataset_shard *s) {
+    sft_error e = SFT_ERROR_INIT;
+    sft_hashes found;
+    if (!v->deep || !s->sha256) return;
+    v->digests++;
+    if (digest_shard(v, s, &found, &e)) {
+        verify_find(v, s->name, &e);
+    } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
+        (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "sha256: expected %s, found %s",
+                        s->sha256, sft_hashes_get(&found, SFT_HASH_SHA256));
+        verify_find(v, s->name, &e);
+    }
+}
+
+static const sfti_ds_column *verify_column(const verification *v, sft_span name) {
+    for (size_t i = 0; i < v->m->column_count; i++)
+        if (sft_span_equal(v->m->columns[i].name, name)) return &v->m->columns[i];
+    return NULL;
+}
+
+static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
+    if (c->has_dtype && c->dtype != t->dtype) return false;
+    if (!c->has_shape) return true;
+    return t->rank == c->rank + 1 &&
+           (c->rank == 0 || memcmp(t->shape + 1, c->shape, c->rank * sizeof *c->shape) == 0);
+}
+
+/* In batch mode each tensor is a column, with one sample a row. */
+static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
+    if (v->m->column_count)
+        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
+    for (size_t i = 0; i < sft_file_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor(file, i);
+        const sfti_ds_column *c = verify_column(v, t->name);
+        sft_error e = SFT_ERROR_INIT;
+        if (t->rank == 0 || t->shape[0] != s->samples)
+            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
+                                   "tensor %.*s: expected %llu samples", (int)t->name.len,
+                                   t->name.data, (unsigned long long)s->samples);
+        else if (v->m->column_count && (!c || !column_holds(c, t)))
+            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
+                                   "tensor %.*s: expected dtype and shape of a column of the "
+                                   "manifest", (int)t->name.len, t->name.data);
+        if (e.code) verify_find(v, s->name, &e);
+    }
+}
+
+static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
+    char number[24];
+    sft_span mark, told;
+    sft_error e = SFT_ERROR_INIT;
+    if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
+    if (sft_file_metadata_get_cstr(file, "samples", &told) &&
+        sft_span_equal(told, sft_span_cstr(number)))
+        return;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "samples in its metadata: expected %s by the manifest", number);
+    verify_find(v, s->name, &e);
+}
+
+static void verify_shard(verification *v, size_t i) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(v->dataset, i);
+    const bool known = v->m->ours || s->tensors;
+    sft_error e = SFT_ERROR_INIT;
+    sft_file *file = NULL;
+    if (sft_dataset_shard_open(v->dataset, i, NULL, &file, &e)) {
+        v->opened_all = false;
+        verify_find(v, s->name, &e);
+        return;
+    }
+    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_count(file));
+    v->tensors += sft_file_count(file);
+    verify_marks(v, s, file);
+    if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
+    sft_close(file);
+    verify_digest(v, s);
+    v->samples += s->samples;
+    v->valid += s->valid_samples;
+    v->shadowed += s->shadowed;
+    if (!v->deep && v->code == SFT_OK) v->code = verify_tick(v, s->bytes, v->err);
+}
+
+/* ── The whole ── */
+
+static void verify_totals(verification *v) {
+    uint64_t bytes = 0, columns = v->m->column_count ? v->m->column_count : 1;
+    uint64_t hidden = v->shadowed / columns; /* rows that a later one replaces */
+    for (size_t i = 0; i < v->m->shard_count; i++) bytes += v->m->shards[i].facts.bytes;
+    verify_numbers(v, SFTI_DATASET_MANIFEST, "total_bytes", v->m->total_bytes, bytes);
+    if (v->opened_all) {
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "total_samples", v->m->total_samples,
+                       v->samples - hidden);
+        verify_numbers(v, SFTI_DATASET_MANIFEST, "total_valid_samples", v->m->total_valid,
+                       v->valid - hidden);
+    }
+}
+
+static sft_code duplicates_count(sfti_ds_merge *merge, uint64_t *shadowed, sft_error *err) {
+    for (;;) {
+        const sfti_ds_row *row;
+        sft_code code = sfti_ds_merge_next(merge, &row, err);
+        if (code || !row) return code;
+        if (row->shadowed) shadowed[row->source]++;
+    }
+}
+
+static void verify_duplicates(verification *v) {
+    size_t n = v->m->shard_count;
+    sft_error e = SFT_ERROR_INIT;
+    sfti_ds_merge *merge = NULL;
+    sfti_ds_source *sources = sfti_arena_array(&v->arena, n, sizeof *sources);
+    uint64_t *shadowed = sfti_arena_array(&v->arena, n, sizeof *shadowed);
+    if (v->m->mode != SFT_DATASET_KV || !v->opened_all || v->code) return;
+    if (!sources || !shadowed) {
+        v->code = sfti_fail_memory(v->err, n * sizeof *sources);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *name = sft_dataset_shard_at(v->dataset, i)->name;
+        sources[i] = (sfti_ds_source){ name, name };
+        shadowed[i] = 0;
+    }
+    sft_code code = sfti_ds_merge_open(v->storage, sources, n, &v->alloc, v->job, &merge, &e);
+    if (code == SFT_OK) code = duplicates_count(merge, shadowed, &e);
+    sfti_ds_merge_close(merge);
+    if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
+    for (size_t i = 0; code == SFT_OK && i < n; i++)
+        verify_numbers(v, sources[i].name, "tensors that a later shard has again",
+                       sft_dataset_shard_at(v->dataset, i)->shadowed, shadowed[i]);
+}
+
+static bool verify_orphan(void *ctx, const sft_stored *object) {
+    verification *v = ctx;
+    uint64_t file, shard;
+    sft_span name = sft_span_cstr(object->name);
+    bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
+    bool index = strcmp(object->name, SFTI_DATASET_INDEX) == 0;
+    if (part && sfti_ds_manifest_names(v->m, object->name)) return true;
+    v->index = v->index || index;
+    v->index_folder = v->index_folder || (index && object->folder);
+    /* A connector's manifest names no index. */
+    bool stale = index && v->m->ours && !v->m->index.data;
+    if (!part && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "%s",
+                    part ? "the manifest does not name this shard"
+                    : stale ? "the manifest names no index" : "a job's folder");
+    verify_put(v, &v->orphans, object->name, &e);
+    return v->code == SFT_OK;
+}
+
+static void verify_listing(verification *v) {
+    sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
+    if (v->code == SFT_OK) v->code = code;
+}
+
+/* ── The index ── */
+
+/* What readers pass over does no harm: a commit that was killed can leave an index of its own, an
+ * overwrite of the connector's leaves the old one. */
+static void index_note(verification *v, const sft_error *what) {
+    verify_put(v, &v->orphans, SFTI_DATASET_INDEX, what);
+}
+
+static void index_stale(verification *v, const char *whose) {
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "an index of %s; readers do without it", whose);
+    index_note(v, &e);
+}
+
+static void index_unlike(verification *v, const char *expected) {
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %s", expected,
+                    v->index ? "others" : "none");
+    verify_find(v, SFTI_DATASET_INDEX, &e);
+}
+
+static bool index_names_shard(verification *v, sft_span name) {
+    char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
+    if (!name.data) return true;
+    if (!copy) {
+        v->code = sfti_fail_memory(v->err, name.len + 1);
+        return true;
+    }
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = '\0';
+    return sfti_ds_manifest_names(v->m, copy);
+}
+
+/* Of one file; false when there is nothing more to say. */
+static bool index_file(verification *v, const char *name, uint64_t *rows) {
+    sft_error e = SFT_ERROR_INIT;
+    sfti_ds_index index;
+    const bool ours = v->m->ours;
+    sft_code code = sfti_ds_index_look(v->storage, name, &v->arena, &index, &e);
+    if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
+    else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
+    if (code) return false;
+    if (!sfti_add(*rows, index.rows, rows)) *rows = UINT64_MAX;
+    bool full = index.columns == SFTI_INDEX_COLUMNS;
+    bool same = !ours || sft_span_equal(index.commit, sft_span_cstr(v->m->commit));
+    bool known = index_names_shard(v, index.first) && index_names_shard(v, index.last);
+    if (!same) index_stale(v, "another commit");
+    else if (!ours && !(full && known)) index_stale(v, "other shards");
+    else if (!full) index_unlike(v, "the columns tensor_key, file_name, shape and dtype");
+    else if (!known) index_unlike(v, "names of the manifest's shards");
+    return same && known && full;
+}
+
+typedef struct index_parts {
+    verification *v;
+    size_t count;
+    sft_buffer text; /* their names, each with its NUL */
+} index_parts;
+
+static bool index_part(void *ctx, const sft_stored *object) {
+    static const char ending[] = ".parquet";
+    index_parts *p = ctx;
+    size_t len = strlen(object->name), end = sizeof ending - 1;
+    if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
+        strcmp(object->name + len - end, ending) != 0)
+        return true;
+    p->count++;
+    if (sfti_buffer_put(&p->text, SFTI_DATASET_INDEX "/", sizeof SFTI_DATASET_INDEX) &&
+        sfti_buffer_put(&p->text, object->name, len + 1))
+        return true;
+    p->v->code = sfti_fail_memory(p->v->err, len);
+    return false;
+}
+
+static bool index_folder(verification *v, uint64_t *rows) {
+    index_parts p = { .v = v, .text = { .alloc = v->alloc } };
+    sft_code code =
+        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
+    bool good = true;
+    if (v->code == SFT_OK) v->code = code;
+    const char *name = p.text.data;
+    for (size_t i = 0; good && v->code == SFT_OK && i < p.count; i++) {
+        good = index_file(v, name, rows);
+        name += strlen(name) + 1;
+    }
+    sft_buffer_free(&p.text);
+    return good && v->code == SFT_OK;
+}
+
+/* A connector's manifest does not tell whether there is one. */
+static void verify_index(verification *v) {
+    uint64_t rows = 0;
+    if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
+    if (!v->index || (v->m->ours && !v->m->index.data)) return;
+    bool good = v->index_folder ? index_folder(v, &rows)
+                                : index_file(v, SFTI_DATASET_INDEX, &rows);
+    if (!good || !v->opened_all || rows == v->tensors || v->code) return;
+    sft_error e = SFT_ERROR_INIT;
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                    "expected a row for each of %llu tensors, found %llu",
+                    (unsigned long long)v->tensors, (unsigned long long)rows);
+    if (v->m->ours) verify_find(v, SFTI_DATASET_INDEX, &e);
+    else index_stale(v, "other shards");
+}
+
+static void verify_all(verification *v) {
+    v->m = sfti_ds_manifest_of(v->dataset);
+    v->opened_all = true;
+    for (size_t i = 0; i < v->m->shard_count; i++)
+        if (!sfti_add(v->total, v->m->shards[i].facts.bytes, &v->total)) v->total = UINT64_MAX;
+    for (size_t i = 0; v->code == SFT_OK && i < v->m->shard_count; i++) verify_shard(v, i);
+    if (v->code == SFT_OK) verify_totals(v);
+    if (v->code == SFT_OK) verify_duplicates(v);
+    if (v->code == SFT_OK) verify_listing(v);
+    if (v->code == SFT_OK) verify_index(v);
+}
+
+/* ── The result ── */
+
+static void verify_array(sfti_json_writer *w, const char *key, const verify_finding *one) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, '[');
+    for (; one; one = one->next) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "code", sft_code_describe(one->code)->name);
+        sfti_json_put_cstr(w, "shard", one->shard);
+        sfti_json_put_cstr(w, "message", one->message);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
+static sft_code verify_result(const verification *v, const char *path, sft_tree *tree,
+                              sft_error *err) {
+    static const sfti_ds_manifest none;
+    const sfti_ds_manifest *m = v->m ? v->m : &none;
+    sfti_json_writer w;
+    sfti_ds_result_begin(&w, tree, path, v->findings.count == 0, err);
+    sfti_json_put_bool(&w, "deep", v->deep);
+    sfti_json_put_uint(&w, "digests", v->digests);
+    sfti_json_put_uint(&w, "shards", m->shard_count);
+    sfti_json_put_uint(&w, "bytes", m->total_bytes);
+    sfti_json_put_uint(&w, "samples", m->total_samples);
+    sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
+    sfti_json_put_text(&w, "index", m->index);
+    sfti_json_put_uint(&w, "finding_count", v->findings.count);
+    verify_array(&w, "findings", v->findings.first);
+    sfti_json_put_uint(&w, "orphan_count", v->orphans.count);
+    verify_array(&w, "orphans", v->orphans.first);
+    return sfti_result_end(&w);
+}
+
+/* A manifest that is not right is a finding; one that cannot be got at is an error. */
+static sft_code verify_open(verification *v) {
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
+    if (code == SFT_OK) return SFT_OK;
+    if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
+        verify_find(v, SFTI_DATASET_MANIFEST, &e);
+        return v->code;
+    }
+    if (v->err) *v->err = e;
+    return code;
+}
+
+sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const char *path,
+                                 sft_tree *tree, bool *whole, const sft_job *job,
+                                 sft_error *err) {
+    sft_job own;
+    verification v = { .storage = storage, .job = &own, .deep = deep,
+                       .alloc = sfti_allocator(NULL), .err = err };
+    v.arena.alloc = v.alloc;
+    if (whole) *whole = false;
+    v.code = sfti_ds_storage_check(storage, err);
+    if (v.code == SFT_OK) v.code = sfti_take_job(job, &own, err);
+    if (v.code == SFT_OK) v.code = verify_open(&v);
+    if (v.code == SFT_OK && v.dataset) verify_all(&v);
+    if (v.code == SFT_OK) v.code = verify_result(&v, path, tree, err);
+    if (whole) *whole = v.code == SFT_OK && v.findings.count == 0;
+    sft_dataset_close(v.dataset);
+    sfti_arena_free(&v.arena);
+    return v.code;
+}
+
+sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
+                                 sft_sink *sink, bool *whole, const sft_job *job,
+                                 sft_error *err) {
+    sft_tree *tree = NULL;
+    sft_code code = sft_tree_new(NULL, &tree, err);
+    if (whole) *whole = false;
+    if (code == SFT_OK)
+        code = sft_dataset_verify_tree(storage, deep, path, tree, whole, job, err);
+    return sfti_ds_result_render(tree, code, sink, err);
+}

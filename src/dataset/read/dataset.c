@@ -1,0 +1,158 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/order.h"
+#include "dataset/read/manifest.h"
+
+#include <string.h>
+
+struct sft_dataset {
+    sft_allocator alloc;
+    const sft_storage *storage;
+    sfti_arena arena;
+    sfti_ds_manifest manifest;
+    uint32_t *order; /* of samples */
+};
+
+/* ── What is odd ── */
+
+typedef struct dataset_look {
+    const sft_dataset *dataset;
+    size_t strangers;
+    char first[SFTI_DATASET_NAME];
+} dataset_look;
+
+static bool dataset_look_at(void *ctx, const sft_stored *object) {
+    dataset_look *l = ctx;
+    uint64_t file, shard;
+    if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard) ||
+        sfti_ds_manifest_names(&l->dataset->manifest, object->name))
+        return true;
+    size_t len = strlen(object->name);
+    if (l->strangers++ == 0 && len < sizeof l->first) memcpy(l->first, object->name, len + 1);
+    return true;
+}
+
+/* A connector's append leaves shards out of its manifest. */
+static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_ctx,
+                            sft_error *err) {
+    dataset_look l = { d, 0, { 0 } };
+    sft_error what = SFT_ERROR_INIT;
+    if (d->manifest.ours || !warn) return SFT_OK;
+    sft_code code = sfti_call(d->storage, list, "", dataset_look_at, &l, err);
+    if (code) return code;
+    if (l.strangers) {
+        (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                        "the manifest does not name %zu of the shards that are there, first %s; "
+                        "they are not read",
+                        l.strangers, l.first);
+        warn(warn_ctx, &what);
+    }
+    return SFT_OK;
+}
+
+/* ── Opening ── */
+
+static sft_code dataset_order(sft_dataset *d, sft_error *err) {
+    size_t n = d->manifest.shard_count;
+    d->order = sfti_arena_array(&d->arena, 2 * (uint64_t)n, sizeof *d->order);
+    if (!d->order) return sfti_fail_memory(err, n * sizeof *d->order);
+    for (size_t i = 0; i < n; i++) d->order[i] = (uint32_t)i;
+    sfti_sort(d->order, d->order + n, n, sfti_ds_by_sample, d->manifest.shards);
+    return SFT_OK;
+}
+
+sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
+                          sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
+    if (!out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a place for the dataset, found NULL");
+    *out = NULL;
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code != SFT_OK) return code;
+    sft_allocator own = sfti_allocator(alloc);
+    sft_dataset *d = sfti_take(&own, sizeof *d);
+    if (!d) return sfti_fail_memory(err, sizeof *d);
+    *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
+    code = sfti_ds_manifest_read(storage, &d->arena, &d->manifest, err);
+    if (code == SFT_OK) code = dataset_order(d, err);
+    if (code == SFT_OK) code = dataset_odd(d, warn, warn_ctx, err);
+    if (code == SFT_OK) *out = d;
+    else sft_dataset_close(d);
+    return code;
+}
+
+void sft_dataset_close(sft_dataset *dataset) {
+    if (!dataset) return;
+    sft_allocator alloc = dataset->alloc;
+    sfti_arena_free(&dataset->arena);
+    sfti_release(&alloc, dataset, sizeof *dataset);
+}
+
+/* ── Facts ── */
+
+sft_span sft_dataset_manifest(const sft_dataset *dataset) { return dataset->manifest.text; }
+
+const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset) {
+    return &dataset->manifest;
+}
+
+const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset) { return dataset->storage; }
+
+sft_dataset_mode sft_dataset_kind(const sft_dataset *dataset) { return dataset->manifest.mode; }
+
+uint64_t sft_dataset_samples(const sft_dataset *dataset) {
+    return dataset->manifest.total_samples;
+}
+
+size_t sft_dataset_shard_count(const sft_dataset *dataset) {
+    return dataset->manifest.shard_count;
+}
+
+const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i) {
+    if (i >= dataset->manifest.shard_count) return NULL;
+    return &dataset->manifest.shards[dataset->order[i]].facts;
+}
+
+/* ── Shards ── */
+
+/* Why a shard is not what the manifest tells: perhaps the dataset is another one by now. */
+static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, uint64_t found,
+                            sft_error *err) {
+    sfti_arena arena = { .alloc = d->alloc };
+    sfti_ds_manifest now;
+    sft_error ignored;
+    sft_code code = sfti_ds_manifest_read(d->storage, &arena, &now, &ignored);
+    bool other = code == SFT_OK &&
+                 memcmp(now.commit, d->manifest.commit, sizeof now.commit) != 0;
+    uint64_t version = code == SFT_OK ? now.version : 0;
+    sfti_arena_free(&arena);
+    if (other)
+        return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+                         "%s: replaced (version %llu to %llu) while reading", s->name,
+                         (unsigned long long)d->manifest.version, (unsigned long long)version);
+    if (found == SFT_SIZE_UNKNOWN)
+        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "%s: expected the shard that the manifest names, found none", s->name);
+    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                     "%s: expected %llu bytes by the manifest, found %llu", s->name,
+                     (unsigned long long)s->bytes, (unsigned long long)found);
+}
+
+sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_options *options,
+                                sft_file **out, sft_error *err) {
+    const sft_dataset_shard *s = sft_dataset_shard_at(d, i);
+    sft_source source;
+    if (!s || !out)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a shard of the dataset, found number %zu", i);
+    *out = NULL;
+    sft_code code = sfti_call(d->storage, open, s->name, &source, err);
+    if (code == SFT_NOT_FOUND) return shard_wrong(d, s, SFT_SIZE_UNKNOWN, err);
+    if (code) return code;
+    if (source.size != s->bytes) {
+        uint64_t found = source.size;
+        sft_source_close(&source);
+        return shard_wrong(d, s, found, err);
+    }
+    return sft_open_source(source, options, out, err);
+}

@@ -1,0 +1,153 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/read/manifest.h"
+#include "os/os.h"
+#include "safetensors_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TORN_TRIES 8
+#define TORN_PAUSE_MS 20
+#define DIGEST_SHOWN 16
+
+/* ── Commit files ──
+ *
+ * Where a file system has no locks, each manifest has at most one successor, since the name of the
+ * file that makes a commit is made of its predecessor's version and digest, and such a file is
+ * created exclusively, complete. manifest_swap.c has the steps. SFTI_DATASET_MANIFEST may be
+ * behind, by a writer that was killed or is slow: readers follow the files. */
+
+static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char out[65],
+                              sft_error *err) {
+    sft_hasher *hasher = NULL;
+    sft_hashes hashes;
+    sft_code code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &hasher, err);
+    if (code) return code;
+    if (text.len) sft_hasher_update(hasher, text.data, text.len);
+    sft_hasher_result(hasher, &hashes);
+    memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+    sft_hasher_free(hasher);
+    return SFT_OK;
+}
+
+sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
+                             char out[SFTI_COMMIT_FILE_NAME], sft_error *err) {
+    char digest[65] = "none";
+    if (!sfti_add(version, 1, &version))
+        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                         "expected a version within 64 bits, found more");
+    if (text.data) {
+        sft_code code = commit_digest(text, alloc, digest, err);
+        if (code) return code;
+    }
+    (void)snprintf(out, SFTI_COMMIT_FILE_NAME, SFTI_COMMIT_FILE "%llu-%.*s",
+                   (unsigned long long)version, DIGEST_SHOWN, digest);
+    return SFT_OK;
+}
+
+static bool commit_digest_shown(sft_span text) {
+    if (sft_span_equal(text, sft_span_cstr("none"))) return true;
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr("0123456789abcdef", text.data[i], 16)) return false;
+    return text.len == DIGEST_SHOWN;
+}
+
+bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
+    const size_t start = sizeof SFTI_COMMIT_FILE - 1;
+    if (name.len <= start || memcmp(name.data, SFTI_COMMIT_FILE, start) != 0) return false;
+    sft_span rest = { name.data + start, name.len - start };
+    if (!sfti_ds_digits(&rest, 1, number) || rest.len == 0 || *rest.data != '-') return false;
+    return commit_digest_shown((sft_span){ rest.data + 1, rest.len - 1 });
+}
+
+/* ── Reading ── */
+
+static sft_code latest_read(const sft_storage *storage, const char *name, sfti_arena *arena,
+                            sfti_ds_manifest *out, sft_error *err) {
+    sft_span text = { NULL, 0 };
+    memset(out, 0, sizeof *out);
+    sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
+    if (code == SFT_OK) code = sfti_ds_manifest_parse(text, arena, out, err);
+    return code;
+}
+
+/* An object store tells the size of an object and its bytes in two requests, between which another
+ * commit may put a manifest of another size. What is damaged is the same when it is read again. */
+static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
+                              sfti_ds_manifest *out, sft_error *err) {
+    sft_span last = { NULL, 0 };
+    sft_code code = SFT_OK;
+    for (uint32_t i = 0; i < TORN_TRIES; i++) {
+        if (i) os_sleep_ms(TORN_PAUSE_MS * (i - 1));
+        code = latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, err);
+        bool torn = code == SFT_IO_SHRUNK || code == SFT_MANIFEST_TYPE;
+        bool same = out->text.data && last.data && sft_span_equal(out->text, last);
+        if (!torn || same) break;
+        last = out->text;
+    }
+    return code;
+}
+
+static bool latest_is(const sfti_ds_manifest *m, const char *commit) {
+    return commit && strcmp(m->commit, commit) == 0;
+}
+
+/* The chain of commit files behind a manifest, to its end. */
+static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, const char *commit,
+                              sfti_ds_manifest *out, bool *found, bool *seen, sft_error *err) {
+    for (*found = false, *seen = latest_is(out, commit);; *seen |= latest_is(out, commit)) {
+        char name[SFTI_COMMIT_FILE_NAME];
+        sfti_ds_manifest next;
+        sft_error what;
+        if (out->version == UINT64_MAX) return SFT_OK;
+        sft_code code = sfti_ds_commit_file(out->text, out->version, &arena->alloc, name, err);
+        if (code) return code;
+        code = latest_read(storage, name, arena, &next, &what);
+        if (code == SFT_NOT_FOUND) return SFT_OK;
+        if (code) {
+            if (err) *err = what;
+            return code;
+        }
+        next.ahead = out->ahead + 1;
+        *out = next;
+        *found = true;
+    }
+}
+
+sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
+                               const char *commit, sfti_ds_manifest *out, bool *seen,
+                               sft_error *err) {
+    sft_error first;
+    bool found = false;
+    sft_code code = sfti_can(storage, move)
+                        ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
+                        : latest_object(storage, arena, out, &first);
+    bool known = code == SFT_OK || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
+    if (code == SFT_MANIFEST_TYPE) { /* only the bytes count */
+        sft_span text = out->text;
+        memset(out, 0, sizeof *out);
+        out->text = text;
+    }
+    *seen = code == SFT_OK && latest_is(out, commit);
+    if (known && sfti_can(storage, move_new)) {
+        sft_code more = latest_follow(storage, arena, commit, out, &found, seen, err);
+        if (more || found) return more;
+    }
+    if (code == SFT_NOT_FOUND)
+        return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
+                         "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
+    if (code && err) *err = first;
+    return code;
+}
+
+sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
+                               sfti_ds_manifest *out, sft_error *err) {
+    bool seen;
+    return sfti_ds_manifest_seek(storage, arena, NULL, out, &seen, err);
+}
+
+sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
+                             sfti_ds_manifest *out, sft_error *err) {
+    return latest_read(storage, file, arena, out, err);
+}

@@ -1,0 +1,446 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/job.h"
+#include "base/json.h"
+#include "base/json_lex.h"
+#include "base/order.h"
+#include "dataset/read/merge.h"
+
+#include <string.h>
+
+#define WINDOW (UINT64_C(1) << 16)
+#define RUNS_MOST 64 /* stretches of ascending keys in one shard; beyond, it stays in memory */
+
+/* A stretch of a header whose keys ascend, read piece by piece; or a whole file in memory,
+ * taken in order of its names. The source is opened for each piece, so that thousands of
+ * shards need no descriptors. */
+typedef struct merge_run {
+    uint32_t source;
+    uint64_t at, end; /* next byte of the file to read; where the stretch ends */
+    uint64_t data;    /* where the file's tensors begin */
+    char *window;
+    size_t room, used, done; /* bytes in the window, and how many are behind us */
+    sft_file *file;          /* in memory */
+    uint32_t *order;
+    size_t next, count;
+    sft_buffer key; /* decoded, where it is spelled with escapes */
+    uint64_t shape[SFT_MAX_RANK];
+    sfti_ds_row row;
+} merge_run;
+
+struct sfti_ds_merge {
+    sft_allocator alloc;
+    const sft_storage *storage;
+    const sfti_ds_source *sources;
+    size_t source_count;
+    merge_run *runs;
+    size_t run_count, run_room;
+    uint32_t *heap;
+    size_t heap_count;
+    uint32_t *group; /* runs whose rows have the key that is being told */
+    size_t group_count, group_next;
+    const sft_job *job;
+    uint64_t read; /* bytes of headers */
+};
+
+/* ── One entry of a header's text ── */
+
+typedef struct merge_field {
+    sfti_json json;
+    merge_run *run;
+} merge_field;
+
+static bool field_dtype(merge_field *f) {
+    return sfti_json_next(&f->json) == SFTI_JSON_STRING && !f->json.escaped &&
+           sft_dtype_parse(f->json.text, &f->run->row.dtype);
+}
+
+static bool field_shape(merge_field *f) {
+    sfti_ds_row *row = &f->run->row;
+    row->rank = 0;
+    if (sfti_json_next(&f->json) != SFTI_JSON_ARRAY) return false;
+    while (sfti_json_next(&f->json) == SFTI_JSON_UINT && row->rank < SFT_MAX_RANK)
+        f->run->shape[row->rank++] = f->json.value;
+    row->shape = f->run->shape;
+    return f->json.type == SFTI_JSON_ARRAY_END;
+}
+
+static bool field_offsets(merge_field *f) {
+    sfti_ds_row *row = &f->run->row;
+    if (sfti_json_next(&f->json) != SFTI_JSON_ARRAY ||
+        sfti_json_next(&f->json) != SFTI_JSON_UINT)
+        return false;
+    bool fits = sfti_add(f->run->data, f->json.value, &row->begin);
+    if (sfti_json_next(&f->json) != SFTI_JSON_UINT) return false;
+    fits = sfti_add(f->run->data, f->json.value, &row->end) && fits;
+    return sfti_json_next(&f->json) == SFTI_JSON_ARRAY_END && fits;
+}
+
+static bool field_take(merge_field *f) {
+    sft_span key = f->json.text;
+    if (sft_span_equal(key, sft_span_cstr("dtype"))) return field_dtype(f);
+    if (sft_span_equal(key, sft_span_cstr("shape"))) return field_shape(f);
+    if (sft_span_equal(key, sft_span_cstr("data_offsets"))) return field_offsets(f);
+    sfti_json_next(&f->json);
+    sfti_json_skip(&f->json);
+    return true;
+}
+
+/* The entry's value at `at`; NULL when it does not end before `end`. */
+static const char *merge_value(merge_run *run, const char *at, const char *end) {
+    merge_field f = { .run = run };
+    sfti_json_begin(&f.json, at, (size_t)(end - at));
+    if (sfti_json_next(&f.json) != SFTI_JSON_OBJECT) return NULL;
+    while (sfti_json_next(&f.json) == SFTI_JSON_KEY)
+        if (!field_take(&f)) return NULL;
+    return f.json.type == SFTI_JSON_OBJECT_END ? f.json.at : NULL;
+}
+
+/* Commas and white space between entries. */
+static const char *merge_gap(const char *at, const char *end) {
+    while (at < end && (*at == ',' || *at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* "key":{…} in the window. NULL when it does not end there. *key as it is spelled. */
+static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
+    const char *end = run->window + run->used;
+    sfti_lex lex = { 0 };
+    lex.at = merge_gap(run->window + run->done, end);
+    lex.end = end;
+    if (lex.at == end || *lex.at != '"' || !sfti_lex_string(&lex, key, escaped)) return NULL;
+    sfti_lex_space(&lex);
+    if (lex.at == end || *lex.at != ':') return NULL;
+    lex.at++;
+    sfti_lex_space(&lex);
+    return merge_value(run, lex.at, end);
+}
+
+/* ── The window ── */
+
+static sft_code merge_changed(const sfti_ds_merge *m, const merge_run *run, sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_SHARD, run->at, "%s changed while it was read",
+                     m->sources[run->source].name);
+}
+
+static sft_code merge_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
+    memmove(run->window, run->window + run->done, run->used - run->done);
+    run->used -= run->done;
+    run->done = 0;
+    if (run->used < run->room) return SFT_OK;
+    size_t more = run->room * 2;
+    char *grown = m->alloc.resize(m->alloc.ctx, run->window, run->room, more);
+    if (!grown) return sfti_fail_memory(err, more);
+    run->window = grown;
+    run->room = more;
+    return SFT_OK;
+}
+
+static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_error *err) {
+    sft_source source;
+    const char *name = m->sources[run->source].stored;
+    sft_code code = sfti_call(m->storage, open, name, &source, err);
+    if (code) return code;
+    while (code == SFT_OK && want) {
+        size_t got = 0;
+        code = sft_source_read(&source, run->at, run->window + run->used, want, &got, err);
+        if (code == SFT_OK && got == 0) code = merge_changed(m, run, err);
+        run->at += got;
+        run->used += got;
+        want -= got < want ? got : want;
+    }
+    sft_source_close(&source);
+    return code;
+}
+
+/* More of the stretch behind what is left of the window. */
+static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
+    sft_code code = merge_room(m, run, err);
+    if (code) return code;
+    uint64_t left = run->end - run->at;
+    size_t room = run->room - run->used;
+    return merge_read(m, run, left < room ? (size_t)left : room, err);
+}
+
+/* ── Runs ── */
+
+static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error *err) {
+    run->row.key = key;
+    if (!escaped) return SFT_OK;
+    run->key.len = 0;
+    if (!sfti_buffer_room(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
+    run->key.len = sfti_json_decode(key, run->key.data);
+    run->row.key = (sft_span){ run->key.data, run->key.len };
+    return SFT_OK;
+}
+
+static bool run_at_end(const merge_run *run) {
+    const char *end = run->window + run->used;
+    return run->at == run->end && merge_gap(run->window + run->done, end) == end;
+}
+
+static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
+    sft_span key;
+    bool escaped = false;
+    const char *past = NULL;
+    for (*more = false; !run_at_end(run);) {
+        past = merge_entry(run, &key, &escaped);
+        if (past) break;
+        if (run->at == run->end) return merge_changed(m, run, err);
+        sft_code code = merge_fill(m, run, err);
+        if (code) return code;
+    }
+    if (!past) return SFT_OK;
+    *more = true;
+    run->done = (size_t)(past - run->window);
+    return merge_key(run, key, escaped, err);
+}
+
+static void run_file_next(merge_run *run, bool *more) {
+    *more = run->next < run->count;
+    if (!*more) return;
+    const sft_tensor *t = sft_file_tensor(run->file, run->order[run->next++]);
+    run->row.key = t->name;
+    run->row.dtype = t->dtype;
+    run->row.rank = t->rank;
+    run->row.shape = t->shape;
+    run->row.begin = t->offset;
+    run->row.end = t->offset + (t->end - t->begin);
+}
+
+static sft_code run_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
+    if (!run->file) return run_text_next(m, run, more, err);
+    run_file_next(run, more);
+    return SFT_OK;
+}
+
+static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
+    if (m->run_count == m->run_room) {
+        size_t room = m->run_room ? 2 * m->run_room : 64;
+        merge_run *all = m->alloc.resize(m->alloc.ctx, m->runs, m->run_room * sizeof *all,
+                                         room * sizeof *all);
+        if (!all) return NULL;
+        m->runs = all;
+        m->run_room = room;
+    }
+    merge_run *run = &m->runs[m->run_count++];
+    memset(run, 0, sizeof *run);
+    run->source = source;
+    run->data = data;
+    run->key.alloc = m->alloc;
+    run->row.source = source;
+    return run;
+}
+
+/* A stretch from one byte of the file to another. */
+static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint64_t begin,
+                         uint64_t end, sft_error *err) {
+    merge_run *run = run_new(m, source, data);
+    if (!run) return sfti_fail_memory(err, sizeof *run);
+    run->at = begin;
+    run->end = end;
+    run->room = (size_t)(end - begin < WINDOW ? end - begin : WINDOW);
+    run->window = sfti_take(&m->alloc, run->room);
+    return run->window ? SFT_OK : sfti_fail_memory(err, run->room);
+}
+
+/* Takes the file. */
+static sft_code run_file(sfti_ds_merge *m, uint32_t source, sft_file *file, sft_error *err) {
+    merge_run *run = run_new(m, source, sft_file_data_offset(file));
+    if (!run) {
+        sft_close(file);
+        return sfti_fail_memory(err, sizeof *run);
+    }
+    run->file = file;
+    run->count = sft_file_count(file);
+    run->order = sfti_take(&m->alloc, run->count * sizeof *run->order + 1);
+    if (!run->order) return sfti_fail_memory(err, run->count * sizeof *run->order);
+    return sft_file_order(file, SFT_ORDER_NAME, run->order, err);
+}
+
+/* ── Looking at a shard before ── */
+
+typedef struct merge_look {
+    uint64_t begin[RUNS_MOST + 1]; /* bytes of the header's text */
+    size_t runs;
+    bool streams;
+} merge_look;
+
+/* One key of the header that is a tensor's: the i-th by the order of bytes, or the shard does
+ * not stream. */
+static void look_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
+                     merge_look *look) {
+    const sft_tensor *t = sft_file_tensor(file, i);
+    if (!t || (!json->escaped && !sft_span_equal(json->text, t->name))) {
+        look->streams = false;
+        return;
+    }
+    if (i == 0 || sfti_bytes_compare(*last, t->name) >= 0) {
+        if (look->runs == RUNS_MOST) look->streams = false;
+        else look->begin[look->runs++] = json->start;
+    }
+    *last = t->name;
+}
+
+/* Where keys stop to ascend. Only what we wrote is spelled so that it can be read in pieces:
+ * metadata first, then the entries, each in the order of its bytes. */
+static void look_runs(const sft_file *file, merge_look *look) {
+    sft_span text = sft_file_header(file), last = { NULL, 0 }, mark;
+    sfti_json json;
+    size_t i = 0;
+    look->streams = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
+    sfti_json_begin(&json, text.data, text.len);
+    sfti_json_next(&json);
+    while (look->streams && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        bool metadata = sft_span_equal(json.text, sft_span_cstr("__metadata__"));
+        if (!metadata) look_key(file, &json, i++, &last, look);
+        else if (i) look->streams = false;
+        sfti_json_next(&json);
+        sfti_json_skip(&json);
+    }
+    if (look->streams) look->begin[look->runs] = json.start;
+    look->streams = look->streams && i == sft_file_count(file);
+}
+
+static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
+    m->read += bytes;
+    return sfti_job_tick(m->job, m->read, SFT_SIZE_UNKNOWN, err);
+}
+
+static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
+    static const sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    sft_file *file = NULL;
+    merge_look look = { .runs = 0 };
+    sft_code code =
+        sfti_ds_open_shard(m->storage, m->sources[source].stored, &options, &file, err);
+    if (code) return code;
+    uint64_t data = sft_file_data_offset(file);
+    code = merge_tick(m, data, err);
+    if (code == SFT_OK) look_runs(file, &look);
+    if (code == SFT_OK && !look.streams) return run_file(m, source, file, err);
+    sft_close(file);
+    for (size_t i = 0; code == SFT_OK && i < look.runs; i++)
+        code = run_text(m, source, data, 8 + look.begin[i], 8 + look.begin[i + 1], err);
+    return code;
+}
+
+/* ── Heap: least key, then least name, first ── */
+
+static bool merge_before(const sfti_ds_merge *m, uint32_t a, uint32_t b) {
+    const merge_run *x = &m->runs[a], *y = &m->runs[b];
+    int order = sfti_bytes_compare(x->row.key, y->row.key);
+    if (order) return order < 0;
+    order = strcmp(m->sources[x->source].name, m->sources[y->source].name);
+    return order ? order < 0 : a < b;
+}
+
+static void heap_push(sfti_ds_merge *m, uint32_t run) {
+    size_t at = m->heap_count++;
+    for (; at && merge_before(m, run, m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        m->heap[at] = m->heap[(at - 1) / 2];
+    m->heap[at] = run;
+}
+
+static uint32_t heap_pop(sfti_ds_merge *m) {
+    uint32_t top = m->heap[0], last = m->heap[--m->heap_count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= m->heap_count) break;
+        if (child + 1 < m->heap_count && merge_before(m, m->heap[child + 1], m->heap[child]))
+            child++;
+        if (!merge_before(m, m->heap[child], last)) break;
+        m->heap[at] = m->heap[child];
+        at = child;
+    }
+    m->heap[at] = last;
+    return top;
+}
+
+/* ── Merging ── */
+
+static sft_code merge_advance(sfti_ds_merge *m, uint32_t run, sft_error *err) {
+    bool more = false;
+    sft_code code = run_next(m, &m->runs[run], &more, err);
+    if (code == SFT_OK && more) heap_push(m, run);
+    return code;
+}
+
+static void merge_gather(sfti_ds_merge *m) {
+    uint32_t winner = 0;
+    m->group_count = m->group_next = 0;
+    do m->group[m->group_count++] = heap_pop(m);
+    while (m->heap_count && sft_span_equal(m->runs[m->heap[0]].row.key,
+                                           m->runs[m->group[0]].row.key));
+    for (size_t i = 0; i < m->group_count; i++)
+        if (m->runs[m->group[i]].source > winner) winner = m->runs[m->group[i]].source;
+    for (size_t i = 0; i < m->group_count; i++) {
+        m->runs[m->group[i]].row.shadowed = m->runs[m->group[i]].source < winner;
+        m->runs[m->group[i]].row.winner = winner;
+    }
+}
+
+sft_code sfti_ds_merge_next(sfti_ds_merge *m, const sfti_ds_row **row, sft_error *err) {
+    *row = NULL;
+    if (m->group_next == m->group_count) {
+        size_t count = m->group_count;
+        m->group_count = m->group_next = 0;
+        for (size_t i = 0; i < count; i++) {
+            sft_code code = merge_advance(m, m->group[i], err);
+            if (code) return code;
+        }
+        if (m->heap_count == 0) return SFT_OK;
+        merge_gather(m);
+    }
+    *row = &m->runs[m->group[m->group_next++]].row;
+    return SFT_OK;
+}
+
+static sft_code merge_begin(sfti_ds_merge *m, sft_error *err) {
+    size_t bytes = 2 * m->run_count * sizeof *m->heap + 1;
+    m->heap = sfti_take(&m->alloc, bytes);
+    if (!m->heap) return sfti_fail_memory(err, bytes);
+    m->group = m->heap + m->run_count;
+    for (size_t i = 0; i < m->run_count; i++) {
+        sft_code code = merge_advance(m, (uint32_t)i, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
+                            size_t count, const sft_allocator *alloc, const sft_job *job,
+                            sfti_ds_merge **out, sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    *out = NULL;
+    if (count > UINT32_MAX / 2)
+        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected fewer shards");
+    sfti_ds_merge *m = sfti_take(&own, sizeof *m);
+    if (!m) return sfti_fail_memory(err, sizeof *m);
+    *m = (sfti_ds_merge){ .alloc = own, .storage = storage, .sources = sources,
+                          .source_count = count, .job = job };
+    sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < count; i++)
+        code = merge_shard(m, (uint32_t)i, err);
+    if (code == SFT_OK) code = merge_begin(m, err);
+    m->job = NULL;
+    if (code == SFT_OK) *out = m;
+    else sfti_ds_merge_close(m);
+    return code;
+}
+
+void sfti_ds_merge_close(sfti_ds_merge *m) {
+    if (!m) return;
+    sft_allocator alloc = m->alloc;
+    for (size_t i = 0; i < m->run_count; i++) {
+        merge_run *run = &m->runs[i];
+        sfti_release(&alloc, run->window, run->room);
+        sfti_release(&alloc, run->order, run->count * sizeof *run->order + 1);
+        sft_buffer_free(&run->key);
+        sft_close(run->file);
+    }
+    sfti_release(&alloc, m->runs, m->run_room * sizeof *m->runs);
+    sfti_release(&alloc, m->heap, 2 * m->run_count * sizeof *m->heap + 1);
+    sfti_release(&alloc, m, sizeof *m);
+}

@@ -1,0 +1,417 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/splice.h"
+#include "base/utf8.h"
+#include "dataset/write/writer.h"
+#include "os/io.h"
+
+#include <string.h>
+
+#define KV_FRAME 300 /* of a header: braces, __metadata__, padding; more than they take */
+
+/* A row that is looked at: its key and the bytes its tensors will take. */
+typedef struct kv_row {
+    shard_held *held;
+    sft_span key;
+    uint64_t row;        /* number for people */
+    uint64_t text, data; /* of the header, of tensors */
+    shard_value *values; /* by column */
+} kv_row;
+
+/* ── How long the header gets ── */
+
+static uint64_t kv_digits(uint64_t value) {
+    uint64_t count = 1;
+    while (value >= 10) value /= 10, count++;
+    return count;
+}
+
+/* An entry's text but for the digits of its two offsets; name: as it is spelled, with quotes. */
+static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *shape,
+                              uint32_t rank) {
+    uint64_t text = name + sizeof ":{\"dtype\":\"\",\"shape\":[],\"data_offsets\":[,]}," - 1 +
+                    strlen(sft_dtype_describe(dtype)->name);
+    for (uint32_t i = 0; i < rank; i++) text += kv_digits(shape[i]) + (i > 0);
+    return text;
+}
+
+/* Of key, separator and column; each is counted with quotes of its own. */
+static uint64_t kv_name_text(const sft_shard_writer *w, sft_span key, size_t k) {
+    return sfti_spell(key, NULL) + sfti_spell(w->options->separator, NULL) +
+           sfti_spell(w->column[k].asked->name, NULL) - 4;
+}
+
+/* No less than the header's bytes with these tensors. */
+static uint64_t kv_header(uint64_t text, uint64_t tensors, uint64_t data) {
+    return KV_FRAME + text + 2 * tensors * kv_digits(data);
+}
+
+/* ── Reading a row ── */
+
+static sft_dtype kv_dtype(const shard_column *c, const shard_value *v) {
+    return c->asked->has_dtype ? c->asked->dtype : v->from;
+}
+
+static sft_code kv_key_fail(const sft_shard_writer *w, const kv_row *r, const char *what,
+                            sft_error *err) {
+    sft_span name = w->options->name_col;
+    return sfti_fail(err, SFT_ROW_KEY, SFT_NO_OFFSET, "column \"%.*s\", row %llu: expected %s",
+                     (int)(name.len < 100 ? name.len : 100), name.data,
+                     (unsigned long long)r->row, what);
+}
+
+/* Whether name, separator and column would be "__metadata__". */
+static bool kv_reserved(const sft_shard_writer *w, sft_span key, sft_span column) {
+    static const char reserved[] = "__metadata__";
+    const sft_span parts[] = { key, w->options->separator, column };
+    size_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        if (parts[i].len > sizeof reserved - 1 - at ||
+            (parts[i].len && memcmp(reserved + at, parts[i].data, parts[i].len) != 0))
+            return false;
+        at += parts[i].len;
+    }
+    return at == sizeof reserved - 1;
+}
+
+static sft_code kv_read_key(const sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *err) {
+    const struct ArrowArray *array = r->held->array.children[w->columns.name_child];
+    uint64_t at = (uint64_t)r->held->array.offset + i;
+    if (!sfti_arrow_bytes(&w->kv.key, array, at, &r->key))
+        return kv_key_fail(w, r, "a key, found null", err);
+    if (sfti_utf8_check(r->key.data, r->key.len) != r->key.len)
+        return kv_key_fail(w, r, "a key in UTF-8, found other bytes", err);
+    return SFT_OK;
+}
+
+static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t i,
+                              sft_error *err) {
+    shard_value *v = &r->values[k];
+    const shard_column *c = &w->column[k];
+    sft_error inner;
+    sft_code code = sfti_shard_values(w, k, r->held, i, 1, v, err);
+    if (code) return code;
+    sft_dtype dtype = kv_dtype(c, v);
+    if (sft_shape_size(dtype, v->shape, v->rank, NULL, &v->bytes, &inner))
+        return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, r->row, &inner);
+    if (kv_reserved(w, r->key, c->asked->name))
+        return kv_key_fail(w, r, "a key that makes a tensor's name, found the reserved "
+                                 "__metadata__", err);
+    r->text += kv_entry_text(kv_name_text(w, r->key, k), dtype, v->shape, v->rank);
+    if (sfti_add(r->data, v->bytes, &r->data)) return SFT_OK;
+    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+                     "expected rows within 64 bits, found more");
+}
+
+static sft_code kv_read(sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *err) {
+    r->row = w->rows + i;
+    r->text = r->data = 0;
+    sft_code code = kv_read_key(w, r, i, err);
+    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++)
+        code = kv_read_value(w, r, k, i, err);
+    return code;
+}
+
+/* ── Names of the file to come ── */
+
+static sft_span kv_name_of(const void *ctx, uint32_t entry) {
+    const shard_kv *kv = ctx;
+    return kv->entries[entry].spec.name;
+}
+
+/* A table twice as large, with the names that live. */
+static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
+    sfti_arena arena = { .alloc = *alloc };
+    sfti_names names;
+    size_t room = kv->names_room ? 2 * kv->names_room : 256;
+    if (!sfti_names_begin(&names, room, kv->seed, kv_name_of, kv, &arena)) return false;
+    for (size_t i = 0; i < kv->count; i++) {
+        sft_span name = kv->entries[i].spec.name;
+        if (!kv->entries[i].dead)
+            (void)sfti_names_put(&names, name, sfti_names_hash(name, kv->seed), (uint32_t)i);
+    }
+    sfti_arena_free(&kv->names_arena);
+    kv->names_arena = arena;
+    kv->names = names;
+    kv->names_room = room;
+    return true;
+}
+
+static bool kv_entries_grow(shard_kv *kv, const sft_allocator *alloc) {
+    size_t room = kv->room ? 2 * kv->room : 256;
+    if (!sfti_fits_size(room * (uint64_t)sizeof(kv_entry)) || room > UINT32_MAX / 2) return false;
+    kv_entry *entries = alloc->resize(alloc->ctx, kv->entries, kv->room * sizeof *entries,
+                                      room * sizeof *entries);
+    if (!entries) return false;
+    kv->entries = entries;
+    kv->room = room;
+    return true;
+}
+
+static bool kv_name(sft_shard_writer *w, const kv_row *r, size_t k, sft_span *out) {
+    sft_span parts[] = { r->key, w->options->separator, w->column[k].asked->name };
+    size_t len = parts[0].len + parts[1].len + parts[2].len, at = 0;
+    char *name = sfti_arena_take(&w->kv.arena, len);
+    if (!name) return false;
+    for (int i = 0; i < 3; i++) {
+        if (parts[i].len) memcpy(name + at, parts[i].data, parts[i].len);
+        at += parts[i].len;
+    }
+    *out = (sft_span){ name, len };
+    return true;
+}
+
+static bool kv_shape(shard_kv *kv, size_t k, const shard_value *v) {
+    if (kv->shapes[k] && kv->ranks[k] == v->rank &&
+        memcmp(kv->shapes[k], v->shape, v->rank * sizeof *v->shape) == 0)
+        return true;
+    uint64_t *shape = sfti_arena_array(&kv->arena, v->rank, sizeof *shape);
+    if (!shape) return false;
+    if (v->rank) memcpy(shape, v->shape, v->rank * sizeof *shape);
+    kv->shapes[k] = shape;
+    kv->ranks[k] = v->rank;
+    return true;
+}
+
+/* ── Rows that lose their name to a later one ── */
+
+static bool kv_row_dead(const sft_shard_writer *w, size_t entry) {
+    size_t columns = w->columns.count, first = entry - entry % columns;
+    for (size_t k = 0; k < columns; k++)
+        if (!w->kv.entries[first + k].dead) return false;
+    return true;
+}
+
+static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
+    shard_kv *kv = &w->kv;
+    kv_entry *e = &kv->entries[at];
+    shard_held *held = e->held;
+    e->dead = true;
+    kv->tensors--;
+    kv->data -= e->bytes;
+    kv->text -= kv_entry_text(sfti_spell(e->spec.name, NULL), e->spec.dtype, e->spec.shape,
+                              e->spec.rank);
+    if (kv_row_dead(w, at)) kv->samples--;
+    if (--held->live == 0 && held != but) sfti_shard_release_one(held);
+}
+
+static sft_code kv_twice(const sft_shard_writer *w, const kv_row *r, size_t before,
+                         sft_error *err) {
+    sft_span name = w->kv.entries[before].spec.name;
+    uint64_t row = w->kv.first_row + before / w->columns.count;
+    return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
+                     "expected each tensor's name once, found \"%.*s\" in row %llu and row %llu",
+                     (int)(name.len < 200 ? name.len : 200), name.data, (unsigned long long)row,
+                     (unsigned long long)r->row);
+}
+
+/* ── Adding a row ── */
+
+static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error *err) {
+    shard_kv *kv = &w->kv;
+    const shard_value *v = &r->values[k];
+    size_t n = kv->count;
+    sft_span name;
+    if (!kv_name(w, r, k, &name) || !kv_shape(kv, k, v))
+        return sfti_fail_memory(err, sizeof *kv->entries);
+    sft_dtype dtype = kv_dtype(&w->column[k], v);
+    uint64_t hash = sfti_names_hash(name, kv->seed);
+    kv->entries[n] = (kv_entry){ { name, dtype, v->rank, kv->shapes[k] }, v->piece,
+                                 r->held, v->bytes, v->from, false };
+    uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
+    if (before != n && !w->options->last_win) return kv_twice(w, r, before, err);
+    if (before != n) {
+        kv_kill(w, before, r->held);
+        sfti_names_replace(&kv->names, name, (uint32_t)n);
+    }
+    kv->count++;
+    kv->tensors++;
+    r->held->live++;
+    return SFT_OK;
+}
+
+static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
+    shard_kv *kv = &w->kv;
+    while (kv->room - kv->count < w->columns.count)
+        if (!kv_entries_grow(kv, &w->alloc))
+            return sfti_fail_memory(err, kv->room * 2 * sizeof *kv->entries);
+    while (kv->names_room < kv->room)
+        if (!kv_names_grow(kv, &w->alloc))
+            return sfti_fail_memory(err, kv->names_room * 2 * sizeof(sfti_slot));
+    return SFT_OK;
+}
+
+static sft_code kv_add(sft_shard_writer *w, const kv_row *r, sft_error *err) {
+    shard_kv *kv = &w->kv;
+    sft_code code = kv_room(w, err);
+    if (code) return code;
+    if (kv->count == 0) kv->first_row = r->row;
+    kv->samples++;
+    kv->data += r->data;
+    kv->text += r->text;
+    kv->weight += r->data + r->text;
+    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) code = kv_put(w, r, k, err);
+    return code;
+}
+
+/* ── A file ── */
+
+static void kv_reset(sft_shard_writer *w) {
+    shard_kv *kv = &w->kv;
+    sfti_arena_free(&kv->arena);
+    sfti_arena_free(&kv->names_arena);
+    memset(&kv->names, 0, sizeof kv->names);
+    for (size_t k = 0; k < w->columns.count; k++) kv->shapes[k] = NULL;
+    kv->count = kv->names_room = 0;
+    kv->tensors = kv->samples = kv->data = kv->text = kv->weight = 0;
+}
+
+/* A column's dtype and shape, where they are one for all its tensors. */
+static void kv_told(const sft_shard_writer *w, size_t k, sfti_ds_column *told) {
+    const kv_entry *first = NULL;
+    *told = *w->column[k].asked;
+    told->has_dtype = told->has_shape = true;
+    for (size_t i = k; i < w->kv.count; i += w->columns.count) {
+        const kv_entry *e = &w->kv.entries[i];
+        if (e->dead) continue;
+        if (!first) first = e;
+        told->has_dtype = told->has_dtype && e->spec.dtype == first->spec.dtype;
+        if (!told->has_shape || e->spec.shape == first->spec.shape) continue;
+        told->has_shape = e->spec.rank == first->spec.rank &&
+                          memcmp(e->spec.shape, first->spec.shape,
+                                 e->spec.rank * sizeof *e->spec.shape) == 0;
+    }
+    told->has_dtype = told->has_dtype && first;
+    told->has_shape = told->has_shape && first;
+    if (!first) return;
+    told->dtype = first->spec.dtype;
+    told->rank = first->spec.rank;
+    told->shape = first->spec.shape;
+}
+
+static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *err) {
+    sft_shard_writer *w = file->w;
+    const kv_entry *e = &w->kv.entries[at];
+    sft_error inner;
+    uint64_t element = 0;
+    sft_code code = sfti_shard_file_put(file, i, &e->piece, 1, e->from, &element, &inner);
+    if (code == SFT_CAST_VALUE) {
+        sfti_shard_element(&inner, element);
+        return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].asked->name,
+                                   w->kv.first_row + at / w->columns.count, &inner);
+    }
+    if (code && err) *err = inner;
+    return code;
+}
+
+/* specs: of what lives; order: by place in the file, numbers of entries. */
+static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uint32_t *living,
+                           uint32_t *order, sfti_ds_column *told, const sft_job *job,
+                           sft_error *err) {
+    shard_kv *kv = &w->kv;
+    shard_file file;
+    size_t n = (size_t)kv->tensors;
+    sft_code code = sfti_shard_file_begin(w, specs, n, kv->samples, kv->samples, job, &file, err);
+    if (code) return code;
+    for (size_t i = 0; i < n; i++) order[sft_plan_position(file.plan, i)] = living[i];
+    for (size_t i = 0; code == SFT_OK && i < n; i++) code = kv_put_file(&file, i, order[i], err);
+    if (code) {
+        sfti_shard_file_abandon(&file);
+        return code;
+    }
+    for (size_t k = 0; k < w->columns.count; k++) kv_told(w, k, &told[k]);
+    return sfti_shard_file_end(&file, told, err);
+}
+
+static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err) {
+    shard_kv *kv = &w->kv;
+    size_t n = (size_t)kv->tensors, at = 0;
+    sft_spec *specs = sfti_arena_array(&kv->arena, n, sizeof *specs);
+    uint32_t *living = sfti_arena_array(&kv->arena, n, sizeof *living);
+    uint32_t *order = sfti_arena_array(&kv->arena, n, sizeof *order);
+    sfti_ds_column *told = sfti_arena_array(&kv->arena, w->columns.count, sizeof *told);
+    if (!specs || !living || !order || !told) return sfti_fail_memory(err, n * sizeof *specs);
+    for (size_t i = 0; i < kv->count; i++) {
+        if (kv->entries[i].dead) continue;
+        specs[at] = kv->entries[i].spec;
+        living[at++] = (uint32_t)i;
+    }
+    return kv_tensors(w, specs, living, order, told, job, err);
+}
+
+static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *job,
+                         sft_error *err) {
+    sft_code code = kv_file(w, job, err);
+    kv_reset(w);
+    sfti_shard_release(w, but);
+    if (but) but->live = 0;
+    return code;
+}
+
+/* ── Rows ── */
+
+/* With this row the header would pass what readers take. */
+static bool kv_must_end(const shard_kv *kv, const kv_row *r, size_t columns) {
+    return kv->count && kv_header(kv->text + r->text, kv->tensors + columns,
+                                  kv->data + r->data) > SFT_MAX_HEADER_BYTES;
+}
+
+/* The target is reached; or, where rows often replace rows, so much memory is held. */
+static bool kv_may_end(const sft_shard_writer *w) {
+    const shard_kv *kv = &w->kv;
+    uint64_t target = w->options->shard_bytes;
+    return kv->data >= target || kv->data + kv_header(kv->text, kv->tensors, kv->data) >= target ||
+           kv->weight / 2 >= target;
+}
+
+static sft_code kv_take(sft_shard_writer *w, kv_row *r, uint64_t i, const sft_job *job,
+                        sft_error *err) {
+    sft_code code = kv_read(w, r, i, err);
+    if (code == SFT_OK && kv_must_end(&w->kv, r, w->columns.count))
+        code = kv_write(w, r->held, job, err);
+    if (code == SFT_OK) code = kv_add(w, r, err);
+    if (code || !kv_may_end(w)) return code;
+    code = kv_write(w, r->held, job, err);
+    r->held->loose.len = 0;
+    return code;
+}
+
+sft_code sfti_kv_append(sft_shard_writer *w, shard_held *held, const sft_job *job,
+                        sft_error *err) {
+    kv_row r = { .held = held, .values = w->kv.values };
+    for (uint64_t i = 0; i < (uint64_t)held->array.length; i++) {
+        sft_code code = kv_take(w, &r, i, job, err);
+        if (code) return code;
+    }
+    if (held->live == 0) sfti_shard_release_one(held);
+    return SFT_OK;
+}
+
+sft_code sfti_kv_end(sft_shard_writer *w, const sft_job *job, sft_error *err) {
+    return w->kv.count ? kv_write(w, NULL, job, err) : SFT_OK;
+}
+
+/* ── Begin and end ── */
+
+sft_code sfti_kv_begin(sft_shard_writer *w, const struct ArrowSchema *schema, sft_error *err) {
+    shard_kv *kv = &w->kv;
+    size_t n = w->columns.count;
+    int failed = os_random(kv->seed, sizeof kv->seed);
+    kv->arena.alloc = w->alloc;
+    kv->names_arena.alloc = w->alloc;
+    if (failed) return sfti_io_fail(err, SFT_IO_READ, failed, "get random bytes");
+    kv->shapes = sfti_arena_array(&w->arena, n, sizeof *kv->shapes);
+    kv->ranks = sfti_arena_array(&w->arena, n, sizeof *kv->ranks);
+    kv->values = sfti_arena_array(&w->arena, n, sizeof *kv->values);
+    if (!kv->shapes || !kv->ranks || !kv->values)
+        return sfti_fail_memory(err, n * sizeof *kv->values);
+    for (size_t k = 0; k < n; k++) kv->shapes[k] = NULL;
+    return sfti_arrow_type_read(schema->children[w->columns.name_child], &w->arena, &kv->key, err);
+}
+
+void sfti_kv_free(sft_shard_writer *w) {
+    shard_kv *kv = &w->kv;
+    sfti_arena_free(&kv->arena);
+    sfti_arena_free(&kv->names_arena);
+    sfti_release(&w->alloc, kv->entries, kv->room * sizeof *kv->entries);
+}

@@ -1,0 +1,140 @@
+#include "base/error.h"
+#include "dataset/write/sink.h"
+#include "safetensors_hash.h"
+
+#include <string.h>
+
+#define SINK_ROOM ((size_t)1 << 20)   /* gathered */
+#define SINK_LARGE ((size_t)256 << 10) /* is forwarded as it is */
+
+/* ── Finishing later ── */
+
+void sfti_finish_queue_abandon(sfti_finish_queue *queue) {
+    for (size_t i = 0; i < queue->count; i++) sft_sink_abandon(&queue->sink[i]);
+    queue->count = 0;
+}
+
+sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error *err) {
+    while (queue->count > most) {
+        sft_sink oldest = queue->sink[0];
+        queue->count--;
+        memmove(queue->sink, queue->sink + 1, queue->count * sizeof oldest);
+        sft_code code = sft_sink_finish(&oldest, err);
+        if (code == SFT_OK) continue;
+        sfti_finish_queue_abandon(queue);
+        return code;
+    }
+    return SFT_OK;
+}
+
+static sft_code queue_put(sfti_finish_queue *queue, sft_sink sink, sft_error *err) {
+    if (!queue || queue->most == 0) return sft_sink_finish(&sink, err);
+    sft_code code = sfti_finish_queue_run(queue, queue->most - 1, err);
+    if (code == SFT_OK) queue->sink[queue->count++] = sink;
+    else sft_sink_abandon(&sink);
+    return code;
+}
+
+/* ── The sink ── */
+
+typedef struct hash_sink {
+    sft_allocator alloc;
+    sft_sink inner;
+    sfti_finish_queue *queue;
+    sft_hasher *hasher;
+    sfti_shard_sum *sum;
+    uint64_t at; /* bytes forwarded */
+    size_t used;
+    char room[SINK_ROOM];
+} hash_sink;
+
+/* Piece by piece, so that what is hashed is still at hand when it is written: a second thread
+ * that hashes beside is slower. */
+static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t at = 0; code == SFT_OK && at < len;) {
+        size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
+        sft_hasher_update(s->hasher, bytes + at, some);
+        code = sft_sink_write(&s->inner, s->at, bytes + at, some, err);
+        at += some;
+        s->at += some;
+    }
+    return code;
+}
+
+static sft_code hash_flush(hash_sink *s, sft_error *err) {
+    size_t len = s->used;
+    s->used = 0;
+    return len ? hash_forward(s, s->room, len, err) : SFT_OK;
+}
+
+static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                           sft_error *err) {
+    hash_sink *s = ctx;
+    sft_code code = SFT_OK;
+    (void)offset; /* the next byte: it cannot seek */
+    if (len > SINK_ROOM - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
+    if (code) return code;
+    if (len >= SINK_LARGE) return hash_forward(s, bytes, len, err);
+    if (len) memcpy(s->room + s->used, bytes, len);
+    s->used += len;
+    return SFT_OK;
+}
+
+static sft_code hash_expect(void *ctx, uint64_t total, sft_error *err) {
+    hash_sink *s = ctx;
+    return sft_sink_expect(&s->inner, total, err);
+}
+
+static void hash_free(hash_sink *s) {
+    sft_allocator alloc = s->alloc;
+    sft_hasher_free(s->hasher);
+    sfti_release(&alloc, s, sizeof *s);
+}
+
+static void hash_abandon(void *ctx) {
+    hash_sink *s = ctx;
+    sft_sink_abandon(&s->inner);
+    hash_free(s);
+}
+
+static sft_code hash_finish(void *ctx, sft_error *err) {
+    hash_sink *s = ctx;
+    sft_hashes hashes;
+    sft_code code = hash_flush(s, err);
+    if (code) {
+        hash_abandon(s);
+        return code;
+    }
+    sft_hasher_result(s->hasher, &hashes);
+    memcpy(s->sum->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
+    s->sum->bytes = s->at;
+    code = queue_put(s->queue, s->inner, err);
+    hash_free(s);
+    return code;
+}
+
+static const sft_sink_vtable hash_sink_vtable = {
+    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon
+};
+
+sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
+                       const sft_allocator *alloc, sft_sink *out, sft_error *err) {
+    hash_sink *s = sfti_take(alloc, sizeof *s);
+    sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
+    if (s) {
+        memset(s, 0, offsetof(hash_sink, room));
+        s->alloc = *alloc;
+        s->inner = inner;
+        s->sum = sum;
+        s->queue = queue;
+        code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
+    }
+    if (code == SFT_OK) {
+        *out = (sft_sink){ s, &hash_sink_vtable, false };
+        return SFT_OK;
+    }
+    sft_sink_abandon(&inner);
+    sfti_release(alloc, s, sizeof *s);
+    return code;
+}

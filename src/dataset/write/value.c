@@ -1,0 +1,142 @@
+#include "base/checked.h"
+#include "base/error.h"
+#include "dataset/write/writer.h"
+#include "safetensors_convert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── Messages ── */
+
+sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
+                             const sft_error *inner) {
+    return sfti_fail(err, code, SFT_NO_OFFSET, "column \"%.*s\", row %llu: %s",
+                     (int)(column.len < 100 ? column.len : 100), column.data,
+                     (unsigned long long)row, inner->message);
+}
+
+void sfti_shard_element(sft_error *inner, uint64_t element) {
+    static const char mark[] = " in element ";
+    char *at = strstr(inner->message, mark);
+    if (!at) return;
+    size_t room = sizeof inner->message - (size_t)(at - inner->message);
+    (void)snprintf(at, room, "%s%llu", mark, (unsigned long long)element);
+}
+
+/* ── Whether a batch is of the schema ── */
+
+static bool check_child(const struct ArrowArray *batch, size_t i) {
+    const struct ArrowArray *child = batch->children[i];
+    return child && child->length >= 0 && batch->offset <= child->length &&
+           batch->length <= child->length - batch->offset;
+}
+
+static bool check_struct(const sft_shard_writer *w, const struct ArrowArray *batch) {
+    if (batch->n_children < 0 || (size_t)batch->n_children != w->children || batch->length < 0 ||
+        batch->offset < 0 || (w->children && !batch->children) ||
+        (batch->n_buffers > 0 && !batch->buffers))
+        return false;
+    for (size_t i = 0; i < w->children; i++)
+        if (!check_child(batch, i)) return false;
+    return true;
+}
+
+static sft_code check_nulls(const sft_shard_writer *w, const struct ArrowArray *batch,
+                            sft_error *err) {
+    for (uint64_t i = 0; batch->null_count && i < (uint64_t)batch->length; i++)
+        if (sfti_arrow_null(batch, i))
+            return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET,
+                             "row %llu: expected a row, found null",
+                             (unsigned long long)(w->rows + i));
+    return SFT_OK;
+}
+
+sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
+    if (!check_struct(w, batch))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a struct array of the schema's %llu columns, found another",
+                         (unsigned long long)w->children);
+    sft_code code = check_nulls(w, batch, err);
+    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) {
+        const shard_column *c = &w->column[k];
+        const struct ArrowArray *child = batch->children[c->asked->child];
+        if (c->asked->form == SFTI_FORM_TENSOR)
+            code = sfti_arrow_tensor_check(&c->tensor, child, err);
+        else code = sfti_arrow_check(&c->type, child, err);
+    }
+    if (code == SFT_OK && w->columns.mode == SFT_DATASET_KV)
+        code = sfti_arrow_check(&w->kv.key, batch->children[w->columns.name_child], err);
+    return code;
+}
+
+/* ── Values ── */
+
+static bool value_is_shape(const shard_value *v, const sfti_ds_column *asked) {
+    return v->rank == asked->rank &&
+           memcmp(v->shape, asked->shape, v->rank * sizeof *v->shape) == 0;
+}
+
+static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *asked,
+                                 sft_error *err) {
+    char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    sfti_ds_shape_text(asked->shape, asked->rank, want);
+    sfti_ds_shape_text(v->shape, v->rank, have);
+    return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
+}
+
+/* Lists become the shape that is asked for, or that their type tells. */
+static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *err) {
+    if (!c->asked->has_shape) return SFT_OK;
+    if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
+    v->rank = c->asked->rank;
+    v->shape = c->asked->shape;
+    return SFT_OK;
+}
+
+static sft_code value_array(const shard_column *c, const struct ArrowArray *array, uint64_t i,
+                            uint64_t most, sft_buffer *loose, shard_value *v, sft_error *err) {
+    sft_code code = sfti_arrow_elements(&c->type, array, i, most, loose, &v->room, err);
+    if (code) return code;
+    v->from = c->asked->from;
+    v->rows = v->room.rows;
+    v->elements = v->room.elements / v->rows;
+    v->len = v->room.elements * c->type.bytes; /* they are in memory: it fits */
+    v->rank = v->room.rank;
+    v->shape = v->room.shape;
+    return value_reshape(c, v, err);
+}
+
+static sft_code value_tensor(const shard_column *c, const struct ArrowArray *array, uint64_t i,
+                             sft_buffer *scratch, shard_value *v, sft_error *err) {
+    sft_code code =
+        sfti_arrow_tensor_row(&c->tensor, array, i, scratch, &v->from, &v->room, err);
+    if (code) return code;
+    v->rows = 1;
+    v->elements = v->room.elements;
+    v->rank = v->room.rank;
+    v->shape = v->room.shape;
+    v->len = v->elements * sft_dtype_describe(v->from)->bits / 8; /* as measured there */
+    if (c->asked->has_shape && !value_is_shape(v, c->asked))
+        return value_shape_fail(v, c->asked, err);
+    if (!c->asked->has_dtype || sft_cast_exists(v->from, c->asked->dtype)) return SFT_OK;
+    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "there is no cast from %s to %s",
+                     sft_dtype_describe(v->from)->name,
+                     sft_dtype_describe(c->asked->dtype)->name);
+}
+
+sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+                           uint64_t most, shard_value *out, sft_error *err) {
+    const shard_column *c = &w->column[k];
+    const struct ArrowArray *array = held->array.children[c->asked->child];
+    uint64_t i = (uint64_t)held->array.offset + row;
+    sft_error inner;
+    sft_code code;
+    if (c->asked->form == SFTI_FORM_TENSOR)
+        code = value_tensor(c, array, i, &w->scratch, out, &inner);
+    else code = value_array(c, array, i, most, &held->loose, out, &inner);
+    if (code == SFT_OUT_OF_MEMORY && err) *err = inner;
+    if (code == SFT_OUT_OF_MEMORY) return code;
+    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
+    out->piece = (shard_piece){ held, out->room.bytes, out->room.at, out->len };
+    return SFT_OK;
+}

@@ -1,0 +1,125 @@
+#include "base/options.h"
+#include "edit/edit.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ── Applying ── */
+
+static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
+    uint64_t most = edit->options.place_most ? edit->options.place_most : SFTI_EDIT_PLACE_MOST;
+    if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
+    return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
+}
+
+static sft_code apply_to_target(sft_edit *edit, const sfti_new_head *head, const sft_job *job,
+                                sft_edit_method *method, sft_error *err) {
+    sfti_target target;
+    bool unable;
+    sft_code code = sfti_target_open(edit, &target, err);
+    if (code == SFT_OK) {
+        *method = SFT_EDIT_PLACE;
+        code = fits_in_place(edit, head)
+                   ? sfti_edit_journalled(edit, &target, head, job, &unable, err)
+                   : sfti_edit_grow(edit, &target, head, job, method, err);
+    }
+    sfti_target_close(edit, &target);
+    return code;
+}
+
+static sft_code check_names(const sft_edit *edit, sft_error *err) {
+    if (edit->info.links < 2 || edit->options.force || edit->is_link) return SFT_OK;
+    return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
+                     "expected a file of one name, found one with %u (hard links)",
+                     (unsigned)edit->info.links);
+}
+
+static sft_code begin_apply(sft_edit *edit, sft_error *err) {
+    if (edit->applied)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected an edit that was not applied yet, found one that was");
+    sft_code code = check_names(edit, err);
+    return code == SFT_OK ? sfti_edit_patches(edit, err) : code;
+}
+
+static bool changes_nothing(const sft_edit *edit, const sfti_new_head *head) {
+    return head->grown == 0 && head->first >= head->last && edit->patch_count == 0;
+}
+
+sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *report,
+                        sft_error *err) {
+    sfti_new_head head;
+    sft_edit_method method = SFT_EDIT_NONE;
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (code == SFT_OK) code = begin_apply(edit, err);
+    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
+    if (code != SFT_OK) return code;
+    if (!changes_nothing(edit, &head)) {
+        edit->applied = true;
+        code = apply_to_target(edit, &head, &own, &method, err);
+    }
+    if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
+    sfti_edit_head_free(edit, &head);
+    return code;
+}
+
+sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options *options,
+                       const sft_job *job, sft_edit_report *report, sft_error *err) {
+    sfti_new_head head;
+    sft_edit_method method = SFT_EDIT_COPY;
+    sft_path_options own;
+    sft_job own_job;
+    if (edit->applied || edit->fd < 0 || !path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path, and an edit that was not applied yet");
+    sft_code code = sfti_take_path(options, &own, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
+    if (code != SFT_OK) return code;
+    if (own.mode == 0) own.mode = edit->info.mode & 0777;
+    code = sfti_edit_patches(edit, err);
+    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
+    if (code != SFT_OK) return code;
+    code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, &own_job, &method, err);
+    if (code == SFT_OK) sfti_edit_tell(edit, &head, method, report);
+    sfti_edit_head_free(edit, &head);
+    return code;
+}
+
+/* ── What would be done ── */
+
+/* With an unnamed file in the same folder, which is gone afterwards. */
+static sft_edit_method probe_methods(const sft_edit *edit) {
+    char folder[4096];
+    const char *slash = strrchr(edit->path, '/');
+    size_t len = slash ? (size_t)(slash - edit->path) + 1 : 0;
+    uint64_t block = edit->info.block ? edit->info.block : 4096;
+    uint64_t from = edit->options.insert_from;
+    sft_edit_method method = SFT_EDIT_COPY;
+    int fd;
+    memcpy(folder, len > 0 ? edit->path : ".", len > 0 ? len : 1);
+    folder[len > 0 ? len : 1] = '\0';
+    if (os_open_unnamed(folder, 0600, &fd)) return SFT_EDIT_COPY;
+    bool insert = !edit->options.safe && !edit->is_link && edit->fd >= 0 &&
+                  edit->patch_count == 0 &&
+                  edit->info.size >= (from ? from : SFTI_EDIT_INSERT_FROM);
+    if (edit->info.size >= block && os_clone_range(edit->fd, 0, fd, 0, block) == 0)
+        method = SFT_EDIT_REFLINK;
+    else if (insert && os_preallocate(fd, 2 * block) == 0 && os_insert_range(fd, 0, block) == 0)
+        method = SFT_EDIT_INSERT;
+    (void)os_close(fd);
+    return method;
+}
+
+sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out, sft_error *err) {
+    sfti_new_head head;
+    sft_edit_method method = SFT_EDIT_NONE;
+    sft_code code = begin_apply(edit, err);
+    if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
+    if (code != SFT_OK) return code;
+    bool in_place = fits_in_place(edit, &head);
+    if (!changes_nothing(edit, &head)) method = in_place ? SFT_EDIT_PLACE : probe_methods(edit);
+    sfti_edit_tell(edit, &head, method, out);
+    sfti_edit_head_free(edit, &head);
+    return SFT_OK;
+}

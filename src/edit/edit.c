@@ -1,0 +1,353 @@
+#include "edit/edit.h"
+
+#include "base/options.h"
+#include "base/utf8.h"
+#include "journal/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *sft_edit_method_name(sft_edit_method method) {
+    static const char *const names[] = { "none", "in place", "reflink", "insert", "copy" };
+    return (unsigned)method <= SFT_EDIT_COPY ? names[method] : "unknown";
+}
+
+/* ── Options and path ── */
+
+static SFTI_OPTIONS_TAKE(edit_take, sft_edit_options, SFT_EDIT_OPTIONS_INIT, open)
+
+static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *own,
+                            sfti_open *how, sft_error *err) {
+    sft_code code = edit_take(options, own, err);
+    if (code == SFT_OK && (unsigned)own->link > SFT_LINK_REFUSE)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a link policy up to 2, found %d", (int)own->link);
+    sft_open_options open;
+    if (code == SFT_OK) code = sfti_take_open(own->open, &open, err);
+    own->open = NULL;
+    if (code != SFT_OK) return code;
+    open.mode = SFT_READ;
+    open.header_only = false;
+    return sfti_open_settle(&open, how, err);
+}
+
+static bool is_blob_name(const char *name) {
+    size_t len = strlen(name);
+    if (len != 40 && len != 64) return false;
+    return strspn(name, "0123456789abcdef") == len;
+}
+
+/* Where the Hugging Face cache keeps files under names that are their digests. */
+static bool is_cache_blob(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash - path < 6 || !is_blob_name(slash + 1)) return false;
+    return memcmp(slash - 6, "/blobs", 6) == 0;
+}
+
+static sft_code edit_refuse_link(const char *real, sft_error *err) {
+    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+              "expected a file of its own, found a symbolic link to %s", real);
+    if (err && is_cache_blob(real))
+        err->hint = "this is the Hugging Face cache: there a changed file no longer is what its "
+                    "name says; -o OUT writes a changed copy";
+    return SFT_IS_LINK;
+}
+
+static sft_code edit_take_path(const char *path, char room[4096], sft_error *err) {
+    size_t len = strlen(path);
+    if (len >= 4096)
+        return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
+                         "expected a path of at most 4095 bytes, found %zu", len);
+    memcpy(room, path, len + 1);
+    return SFT_OK;
+}
+
+/* The folder that path lies in. Of what was named by a file, no part of it is a link. */
+static sft_code edit_open_folder(const char *path, const char *beneath, int *fd, sft_error *err) {
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    if (beneath && len > strlen(beneath)) {
+        folder[len - 1] = '\0';
+        return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, err);
+    }
+    int error = os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
+}
+
+/* A file whose folder stays the same one, whoever renames it or one above it: what is looked at,
+ * changed, replaced and removed is all in there. Where the system cannot name a file so, path and
+ * beneath stay. */
+static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sft_error *err) {
+    char held[4096];
+    const char *slash = strrchr(path, '/');
+    sft_code code = edit_open_folder(path, *beneath, folder, err);
+    if (code != SFT_OK) return code;
+    if (os_path_in(*folder, slash ? slash + 1 : path, held, sizeof held) == 0) {
+        memcpy(path, held, strlen(held) + 1);
+        *beneath = NULL;
+    } else {
+        (void)os_close(*folder);
+        *folder = -1;
+    }
+    return SFT_OK;
+}
+
+/* path, as the caller named it, becomes that of what is to be changed. */
+static sft_code edit_resolve(char path[4096], const char **beneath, sft_link_policy link,
+                             int *folder, bool *is_link, sft_error *err) {
+    char real[4096];
+    os_info info;
+    bool follows = link == SFT_LINK_FOLLOW && !*beneath;
+    *is_link = false;
+    sft_code code = edit_hold(path, beneath, folder, err);
+    if (code != SFT_OK) return code;
+    int error = os_info_path(path, false, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (info.kind != OS_LINK) return SFT_OK;
+    *is_link = link == SFT_LINK_REPLACE;
+    if (*is_link) return SFT_OK;
+    error = os_real_path(path, real, sizeof real);
+    if (!follows) return edit_refuse_link(error ? "what cannot be reached" : real, err);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    memcpy(path, real, strlen(real) + 1);
+    if (*folder >= 0) (void)os_close(*folder);
+    *folder = -1;
+    return edit_hold(path, beneath, folder, err);
+}
+
+/* ── Opening ── */
+
+static sft_edit *edit_new(const sft_edit_options *options, const sfti_open *how) {
+    sft_edit *edit = sfti_take(&how->alloc, sizeof *edit);
+    if (!edit) return NULL;
+    memset(edit, 0, sizeof *edit);
+    edit->alloc = how->alloc;
+    edit->arena.alloc = how->alloc;
+    edit->options = *options;
+    edit->open = how->options;
+    edit->open.alloc = &edit->alloc;
+    edit->limits = how->limits;
+    edit->metadata.last = &edit->metadata.first;
+    edit->names.last = &edit->names.first;
+    edit->fd = edit->folder = -1;
+    sfti_seed_draw(edit, edit->seed);
+    return edit;
+}
+
+/* What a link leads to is read only, for a file of its own. */
+static sft_code open_linked(const sft_edit *edit, int *fd, os_info *info, sft_error *err) {
+    const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
+    sft_code code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, fd, err);
+    int error = code == SFT_OK ? os_info_fd(*fd, info) : 0;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : code;
+}
+
+static sft_code edit_open_fd(sft_edit *edit, sft_error *err) {
+    sft_code code = edit->is_link
+                        ? open_linked(edit, &edit->fd, &edit->info, err)
+                        : sfti_edit_open_file(edit->path, edit->beneath, false, &edit->fd,
+                                              &edit->info, err);
+    if (code != SFT_OK) return code;
+    if (edit->info.kind != OS_FILE)
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+                         edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
+    return SFT_OK;
+}
+
+/* Why it did not open may be an edit, or that it is something else. */
+static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    sft_source source;
+    if (code < 100 || code >= 180) return code;
+    sft_code told = sfti_journal_check(edit->path, &edit->info, none, &edit->alloc, NULL, err);
+    if (told != SFT_OK || !err) return told != SFT_OK ? told : code;
+    if (sft_source_fd(edit->fd, &edit->alloc, &source, NULL) != SFT_OK) return code;
+    sft_diagnose(&source, err);
+    sft_source_close(&source);
+    return err->code;
+}
+
+static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
+    sft_code code = edit_open_fd(edit, err);
+    if (code != SFT_OK) return code;
+    code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
+    if (code != SFT_OK) return edit_open_failed(edit, code, err);
+    return sfti_journal_check(edit->path, &edit->info, sft_file_header(edit->file), &edit->alloc,
+                              NULL, err);
+}
+
+static void edit_shut(sft_edit *edit) {
+    sft_close(edit->file);
+    if (edit->fd >= 0) (void)os_close(edit->fd);
+    edit->file = NULL;
+    edit->fd = -1;
+}
+
+static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
+    const sft_edit_options *o = &edit->options;
+    sft_code code =
+        sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync, &edit->alloc,
+                             NULL, err);
+    return code == SFT_OK ? edit_open_model(edit, err) : code;
+}
+
+/* What is torn, though it was just seen to be whole, is being changed now, or was until now. */
+static sft_code edit_open_retry(sft_edit *edit, sft_error *err) {
+    sft_code code = edit_open_whole(edit, err);
+    bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
+    if (!torn || edit->fd < 0) return code;
+    int error = os_lock(edit->fd);
+    edit_shut(edit);
+    if (error != EAGAIN) return edit_open_whole(edit, err);
+    sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+              "expected no other program to change the file, found one");
+    if (err) err->os_errno = error;
+    return SFT_EDIT_BUSY;
+}
+
+static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
+    const sft_edit_options *o = &edit->options;
+    edit->named = path;
+    edit->beneath = edit->open.beneath;
+    sft_code code = edit_take_path(path, edit->path, err);
+    if (code == SFT_OK)
+        code = edit_resolve(edit->path, &edit->beneath, o->link, &edit->folder, &edit->is_link,
+                            err);
+    if (code != SFT_OK) return code;
+    return o->no_recover || edit->is_link ? edit_open_model(edit, err)
+                                          : edit_open_retry(edit, err);
+}
+
+sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
+                       sft_error *err) {
+    sft_edit_options own;
+    sfti_open how;
+    if (out) *out = NULL;
+    if (!out || !path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path and a place for the edit, found NULL");
+    sft_code code = edit_settle(options, &own, &how, err);
+    if (code != SFT_OK) return code;
+    sft_edit *edit = edit_new(&own, &how);
+    if (!edit) return sfti_fail_memory(err, sizeof *edit);
+    code = edit_open_path(edit, path, err);
+    if (code == SFT_OK) *out = edit;
+    else sft_edit_close(edit);
+    return code;
+}
+
+void sft_edit_close(sft_edit *edit) {
+    if (!edit) return;
+    sft_allocator alloc = edit->alloc;
+    edit_shut(edit);
+    if (edit->folder >= 0) (void)os_close(edit->folder);
+    sfti_arena_free(&edit->arena);
+    sfti_release(&alloc, edit, sizeof *edit);
+}
+
+const sft_file *sft_edit_file(const sft_edit *edit) {
+    return edit->file;
+}
+
+/* ── Asking ── */
+
+static bool request_copy(sft_edit *edit, sft_span from, sft_span *to) {
+    *to = from;
+    if (!from.data) return true;
+    char *copy = sfti_arena_take(&edit->arena, from.len);
+    if (!copy) return false;
+    if (from.len > 0) memcpy(copy, from.data, from.len);
+    to->data = copy;
+    return true;
+}
+
+static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
+                            sft_error *err) {
+    sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
+    if (!request || !request_copy(edit, value, &request->value))
+        return sfti_fail_memory(err, value.len);
+    request->key = key;
+    request->next = NULL;
+    *to->last = request;
+    to->last = &request->next;
+    to->count++;
+    return SFT_OK;
+}
+
+static sft_code request_check(sft_span text, const char *what, sft_error *err) {
+    if (text.len == 0) return SFT_OK;
+    if (!text.data)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found NULL", what);
+    size_t good = sfti_utf8_check(text.data, text.len);
+    if (good == text.len) return SFT_OK;
+    sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+              "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
+    if (err) err->hint = NULL; /* no file is at fault */
+    return SFT_HEADER_UTF8;
+}
+
+/* An empty value is not a missing one. */
+static sft_span request_text(sft_span text) {
+    if (!text.data) text.data = "";
+    return text;
+}
+
+static sft_code request_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
+    sft_span copy;
+    if (!request_copy(edit, request_text(key), &copy)) return sfti_fail_memory(err, key.len);
+    return request_add(edit, &edit->metadata, copy, value, err);
+}
+
+sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
+    sft_code code = request_check(key, "a metadata key", err);
+    if (code == SFT_OK) code = request_check(value, "a metadata value", err);
+    if (code != SFT_OK) return code;
+    return request_pair(edit, key, request_text(value), err);
+}
+
+sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    sft_code code = request_check(key, "a metadata key", err);
+    if (code != SFT_OK) return code;
+    return request_pair(edit, key, none, err);
+}
+
+sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
+    sft_code code = request_check(to, "a tensor's name", err);
+    if (code != SFT_OK) return code;
+    if (sft_span_equal(to, sft_span_cstr("__metadata__")))
+        return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, from,
+                                "expected a new name, found the reserved __metadata__");
+    const sft_tensor *tensor = sft_file_find(edit->file, from);
+    if (!tensor)
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
+                                "expected a tensor of this name, found none");
+    return request_add(edit, &edit->names, request_text(tensor->name), request_text(to), err);
+}
+
+/* ── Recovery ── */
+
+sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
+                          sft_edit_found *found, sft_error *err) {
+    char own_path[4096];
+    bool is_link = false;
+    int folder = -1;
+    sft_edit_options own;
+    sfti_open how;
+    if (found) *found = SFT_EDIT_CLEAN;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    sft_code code = edit_settle(options, &own, &how, err);
+    const char *beneath = how.options.beneath;
+    if (code == SFT_OK && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
+    if (code == SFT_OK) code = edit_take_path(path, own_path, err);
+    if (code == SFT_OK) code = edit_resolve(own_path, &beneath, own.link, &folder, &is_link, err);
+    if (code == SFT_OK && !is_link) /* no edit of it went through a link */
+        code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
+                                    err);
+    if (folder >= 0) (void)os_close(folder);
+    return code;
+}

@@ -1,0 +1,267 @@
+#include "base/checked.h"
+#include "base/endian.h"
+#include "edit/edit.h"
+
+#include <string.h>
+
+/* One making of the new text; all but the result is gone afterwards. */
+typedef struct header_rewrite {
+    sft_edit *edit;
+    sfti_arena arena;  /* cuts and their texts */
+    sfti_arena tables; /* what is asked for */
+    sft_span old; /* the header's text */
+    sfti_change *metadata_items, *name_items;
+    sfti_changes metadata, names;
+    sfti_cuts cuts;
+    bool met_metadata;
+    size_t end; /* behind the object's closing bracket */
+} header_rewrite;
+
+static sft_code rewrite_memory(sft_error *err) {
+    return sfti_fail_memory(err, sizeof(sfti_change));
+}
+
+/* ── What was asked for, as tables ── */
+
+static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti_change **items,
+                         sfti_changes *out) {
+    size_t count = 0;
+    *items = sfti_arena_array(&h->tables, requests->count, sizeof **items);
+    if (!*items) return false;
+    for (const sfti_request *request = requests->first; request; request = request->next)
+        (*items)[count++] = (sfti_change){ request->key, request->value };
+    return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
+}
+
+/* From plain values to JSON text. */
+static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!items[i].value.data) continue;
+        items[i].value = sfti_spell_in(items[i].value, &h->arena);
+        if (!items[i].value.data) return false;
+    }
+    return true;
+}
+
+static sft_code name_collision(sft_span name, sft_error *err) {
+    sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                     "expected a free name, found that two tensors would have this one");
+    if (err) err->hint = NULL;
+    return SFT_TENSOR_DUPLICATE;
+}
+
+static sft_span requested_name(const void *ctx, uint32_t entry) {
+    return ((const sfti_change *)ctx)[entry].value;
+}
+
+/* No two new names are equal, and none is that of a tensor which keeps it. */
+static sft_code check_collisions(header_rewrite *h, sft_error *err) {
+    const sfti_changes *names = &h->names;
+    sfti_arena work = { .alloc = h->edit->alloc };
+    sft_code code = SFT_OK;
+    sfti_names table;
+    if (!sfti_names_begin(&table, names->count, h->edit->seed, requested_name, names->items, &work))
+        return rewrite_memory(err);
+    for (uint32_t i = 0; i < names->count && code == SFT_OK; i++) {
+        sft_span to = names->items[i].value;
+        bool twice = sfti_names_put(&table, to, sfti_names_hash(to, h->edit->seed), i) != i;
+        bool kept = sft_file_find(h->edit->file, to) != NULL &&
+                    sfti_names_find(&names->names, to) == SFTI_NO_NAME;
+        if (twice || kept) code = name_collision(to, err);
+    }
+    sfti_arena_free(&work);
+    return code;
+}
+
+static sft_code request_tables(header_rewrite *h, sft_error *err) {
+    if (!request_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
+        !request_table(h, &h->edit->names, &h->name_items, &h->names))
+        return rewrite_memory(err);
+    sft_code code = check_collisions(h, err);
+    if (code != SFT_OK) return code;
+    bool ok = spell_table(h, h->metadata_items, h->metadata.count) &&
+              spell_table(h, h->name_items, h->names.count);
+    return ok ? SFT_OK : rewrite_memory(err);
+}
+
+/* ── The text ── */
+
+static bool adds_metadata(const header_rewrite *h) {
+    for (size_t i = 0; i < h->metadata.count; i++)
+        if (h->metadata.items[i].value.data) return true;
+    return false;
+}
+
+/* After the key __metadata__. */
+static sft_code head_metadata_value(header_rewrite *h, sfti_json *json, sft_error *err) {
+    h->met_metadata = true;
+    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
+        return sfti_splice_object(json, &h->metadata, &h->cuts, err);
+    if (!adds_metadata(h)) return SFT_OK;
+    sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
+    bool ok = fresh.data &&
+              sfti_cuts_put(&h->cuts, json->start, (size_t)(json->at - json->begin), fresh);
+    return ok ? SFT_OK : rewrite_memory(err);
+}
+
+static sft_code head_tensor_name(header_rewrite *h, sfti_json *json, sft_span name,
+                                 sft_error *err) {
+    uint32_t found = sfti_names_find(&h->names.names, name);
+    size_t end = (size_t)(json->at - json->begin);
+    if (found != SFTI_NO_NAME &&
+        !sfti_cuts_put(&h->cuts, json->start, end, h->names.items[found].value))
+        return rewrite_memory(err);
+    (void)sfti_json_skip(json);
+    return SFT_OK;
+}
+
+static sft_code head_members(header_rewrite *h, sfti_json *json, sft_error *err) {
+    static const sft_span metadata = { "__metadata__", 12 };
+    sft_code code = SFT_OK;
+    while (code == SFT_OK && sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span name = sfti_json_string(json, &h->arena);
+        if (!name.data) return rewrite_memory(err);
+        code = sft_span_equal(name, metadata) ? head_metadata_value(h, json, err)
+                                              : head_tensor_name(h, json, name, err);
+    }
+    if (code == SFT_OK && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 8, err);
+    return code;
+}
+
+/* A header without __metadata__ gets it as the first member. The cut goes before all others,
+ * but whether it is needed shows at the end. */
+static sft_code head_new_metadata(header_rewrite *h, size_t at, bool alone, sft_error *err) {
+    sft_span fresh = sfti_splice_fresh(&h->metadata, &h->arena);
+    sfti_cut *cut = sfti_arena_take(&h->arena, sizeof *cut);
+    char *text = fresh.data ? sfti_arena_array(&h->arena, fresh.len + 16, 1) : NULL;
+    if (!cut || !text) return rewrite_memory(err);
+    memcpy(text, "\"__metadata__\":", 15);
+    memcpy(text + 15, fresh.data, fresh.len);
+    text[15 + fresh.len] = ',';
+    *cut = (sfti_cut){ at, at, { text, 15 + fresh.len + !alone }, h->cuts.first };
+    h->cuts.first = cut;
+    return SFT_OK;
+}
+
+static sft_code head_cuts(header_rewrite *h, sft_error *err) {
+    sfti_json json;
+    sfti_json_begin(&json, h->old.data, h->old.len);
+    sfti_json_next(&json);
+    size_t open = json.start + 1;
+    sft_code code = head_members(h, &json, err);
+    if (code != SFT_OK) return code;
+    h->end = (size_t)(json.at - json.begin);
+    if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
+    return head_new_metadata(h, open, sft_file_count(h->edit->file) == 0, err);
+}
+
+/* ── Its place ── */
+
+static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) {
+    uint64_t block = edit->info.block, out = 0;
+    if (block < 4096 || (block & (block - 1)) != 0) block = 4096;
+    if (!sfti_add(more, spare, &out) || !sfti_align_up(out, block, &out)) return UINT64_MAX;
+    return out;
+}
+
+/* With room to spare, or without where a header may not be so long. */
+static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t room, uint64_t most) {
+    uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
+    if (text <= room) return 0;
+    uint64_t out = grown_with(edit, text - room, spare);
+    if (sfti_add(room, out, &all) && all <= most) return out;
+    return grown_with(edit, text - room, 0);
+}
+
+/* The old padding stays where it stood; what the object gave up becomes spaces. */
+static void head_fill(header_rewrite *h, sfti_new_head *head, size_t text) {
+    char *at = head->data + SFTI_PREFIX;
+    size_t room = head->len - SFTI_PREFIX;
+    sft_span object = { h->old.data, h->end };
+    sfti_put_u64(head->data, room);
+    sfti_cuts_apply(&h->cuts, object, at);
+    memset(at + text, ' ', room - text);
+    size_t tail = text > h->end ? text : h->end;
+    if (head->grown == 0 && tail < h->old.len)
+        memcpy(at + tail, h->old.data + tail, h->old.len - tail);
+}
+
+static void head_difference(const header_rewrite *h, sfti_new_head *head) {
+    size_t begin = 0, end = h->old.len;
+    const char *at = head->data + SFTI_PREFIX;
+    if (head->grown > 0) return;
+    while (begin < end && at[begin] == h->old.data[begin]) begin++;
+    while (end > begin && at[end - 1] == h->old.data[end - 1]) end--;
+    head->first = begin + SFTI_PREFIX;
+    head->last = end + SFTI_PREFIX;
+}
+
+static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err) {
+    sft_edit *edit = h->edit;
+    uint64_t text = sfti_cuts_length(&h->cuts, h->end), len;
+    uint64_t most = edit->limits.max_header_bytes;
+    if (most > SFTI_MOST_HEADER) most = SFTI_MOST_HEADER;
+    head->grown = grown_by(edit, text, h->old.len, most);
+    if (!sfti_add(h->old.len, head->grown, &len) || len > most) {
+        return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected a header of at most %llu bytes, found %llu and whole blocks",
+                         (unsigned long long)most, (unsigned long long)text);
+    }
+    head->len = head->room = (size_t)len + SFTI_PREFIX;
+    head->data = sfti_take(&edit->alloc, head->room);
+    if (!head->data) return sfti_fail_memory(err, head->room);
+    head->spare = len - text;
+    head_fill(h, head, (size_t)text);
+    head_difference(h, head);
+    return SFT_OK;
+}
+
+/* Nothing is written that would not be read. */
+static sft_code head_check(const sft_edit *edit, const sfti_new_head *head, sft_error *err) {
+    sft_span text = { head->data + SFTI_PREFIX, head->len - SFTI_PREFIX };
+    sfti_arena arena = { .alloc = edit->alloc };
+    uint64_t size;
+    sfti_model model;
+    if (!sfti_add(edit->info.size, head->grown, &size)) size = SFT_SIZE_UNKNOWN;
+    sft_code code = sfti_model_read(text, size, &edit->limits, edit->seed, NULL, &arena, &model,
+                                    err);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
+    header_rewrite h = { .edit = edit, .old = sft_file_header(edit->file) };
+    memset(out, 0, sizeof *out);
+    h.arena.alloc = h.tables.alloc = edit->alloc;
+    sfti_cuts_begin(&h.cuts, &h.arena);
+    sft_code code = request_tables(&h, err);
+    if (code == SFT_OK) code = head_cuts(&h, err);
+    sfti_arena_free(&h.tables);
+    if (code == SFT_OK) code = head_make(&h, out, err);
+    sfti_arena_free(&h.arena); /* the check takes as much again */
+    if (code == SFT_OK && (out->grown > 0 || out->first < out->last))
+        code = head_check(edit, out, err);
+    if (code != SFT_OK) sfti_edit_head_free(edit, out);
+    return code;
+}
+
+void sfti_edit_head_free(sft_edit *edit, sfti_new_head *head) {
+    sfti_release(&edit->alloc, head->data, head->room);
+    memset(head, 0, sizeof *head);
+}
+
+void sfti_edit_old_head(const sft_edit *edit, char *out) {
+    sft_span header = sft_file_header(edit->file);
+    sfti_put_u64(out, header.len);
+    memcpy(out + SFTI_PREFIX, header.data, header.len);
+}
+
+void sfti_edit_tell(const sft_edit *edit, const sfti_new_head *head, sft_edit_method method,
+                    sft_edit_report *out) {
+    if (!out) return;
+    out->method = method;
+    out->header_before = sft_file_header_bytes(edit->file);
+    out->header_after = head->len - SFTI_PREFIX;
+    out->spare = head->spare;
+    out->file_after = edit->info.size + head->grown;
+}

@@ -1,0 +1,162 @@
+#include "edit/edit.h"
+
+#include <errno.h>
+
+/* An overwrite in place. Each step, and what a crash after it leaves:
+ *  1  the journal is written, synced and takes its name (sfti_journal_write): the old file;
+ *     recovery removes the journal
+ *  2  the journal is opened again and found to be ours, the file to be what was opened
+ *     (place_open): as after 1
+ *  3  only for a longer header: whole blocks are inserted before it and synced (place_insert):
+ *     zeros before the old header; recovery writes the new header over both
+ *  4  the new bytes are written (place_bytes): any mix of old and new bytes; recovery writes all
+ *     new ones
+ *  5  the time of the last change is kept, the file is synced: the new file; recovery removes
+ *     the journal
+ *  6  the journal is removed: the new file. The removal is not synced, for a journal beside the
+ *     file that it describes is harmless.
+ * A failure in 3 to 5 writes and syncs the old bytes before the journal is removed (place_undo);
+ * where that fails too, the journal stays and recovery decides. */
+typedef struct overwrite {
+    const sft_edit *edit;
+    const sfti_target *target;
+    const sfti_new_head *head;
+    sfti_journal_file journal; /* open for the patches' bytes, if there are any */
+    bool may_undo; /* the old bytes can be restored */
+    uint64_t inserted; /* bytes before them, which are then taken out again */
+} overwrite;
+
+static int place_sync(const overwrite *p) {
+    return p->edit->options.no_sync ? 0 : os_sync(p->target->fd);
+}
+
+/* The bytes that differ, of the old head or the new, and of the data. */
+static int place_bytes(const overwrite *p, bool old) {
+    size_t first = p->head->grown ? 0 : p->head->first;
+    size_t last = p->head->grown ? p->head->len : p->head->last;
+    const char *from = old ? p->target->old_head : p->head->data;
+    int error = 0;
+    if (first < last) error = sfti_write_all(p->target->fd, from + first, last - first, first);
+    if (error || p->edit->patch_count == 0) return error;
+    return sfti_journal_play_data(&p->journal, p->target->fd, old);
+}
+
+static int place_time(const overwrite *p) {
+    const sft_edit *edit = p->edit;
+    return edit->options.keep_mtime ? os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
+}
+
+/* The old bytes could not be restored, but not one new byte was written either: the disk refuses
+ * all writes. */
+static bool is_untouched(const overwrite *p) {
+    static const sft_span own = { NULL, 0 };
+    sfti_journal_verdict v;
+    if (p->edit->patch_count == 0 || p->journal.state != SFTI_JOURNAL_SOUND) return false;
+    return sfti_journal_compare(&p->journal, p->target->fd, p->edit->info.size, own, &v) == 0 &&
+           v.is_old;
+}
+
+static bool restore(const overwrite *p) {
+    int fd = p->target->fd;
+    if (!p->may_undo) return false;
+    if (p->inserted == 0)
+        return (place_bytes(p, true) == 0 && place_sync(p) == 0) || is_untouched(p);
+    return sfti_write_all(fd, p->target->old_head, p->target->old_len, p->inserted) == 0 &&
+           place_sync(p) == 0 && os_collapse_range(fd, 0, p->inserted) == 0 && place_sync(p) == 0;
+}
+
+/* After a failure: the journal is removed only once the disk has the old bytes again. */
+static void place_undo(const overwrite *p, sft_error *err) {
+    if (restore(p)) {
+        (void)place_time(p);
+        (void)sfti_journal_remove(p->edit->path);
+    } else if (err) {
+        err->hint = sft_code_describe(SFT_EDIT_INTERRUPTED)->hint;
+    }
+}
+
+/* Steps 4 to 6. */
+static sft_code place_head(const overwrite *p, sft_error *err) {
+    sft_code code = SFT_IO_WRITE;
+    const char *what = p->edit->patch_count > 0 ? "write the tensor" : "write the header";
+    int error = place_bytes(p, false);
+    if (!error && (error = place_time(p)) != 0) what = "keep the time of the last change";
+    if (!error && (error = place_sync(p)) != 0) {
+        code = SFT_IO_SYNC;
+        what = "sync the file";
+    }
+    if (!error) {
+        (void)sfti_journal_remove(p->edit->path);
+        return SFT_OK;
+    }
+    code = sfti_io_fail(err, code, error, what);
+    place_undo(p, err);
+    return code;
+}
+
+/* Step 3. *unable: the file system inserts no blocks; the file is unchanged, the journal removed,
+ * and the caller may replace the file instead. */
+static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
+    os_info now;
+    int error = os_insert_range(p->target->fd, 0, p->head->grown);
+    p->may_undo = false;
+    if (!error) {
+        error = place_sync(p);
+        p->inserted = p->head->grown;
+        p->may_undo = !error && p->edit->patch_count == 0;
+        if (!error) return SFT_OK;
+        sft_code code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
+        place_undo(p, err);
+        return code;
+    }
+    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "make room before the data");
+    if (error != EOPNOTSUPP && (os_info_fd(p->target->fd, &now) != 0 ||
+                                now.size != p->edit->info.size)) {
+        place_undo(p, err);
+        return code;
+    }
+    /* Synced, for the file that is to replace this one must not meet its journal. */
+    int kept = sfti_journal_remove(p->edit->path);
+    if (!kept && !p->edit->options.no_sync) kept = sfti_journal_settle(p->edit->path);
+    *unable = error == EOPNOTSUPP && !kept;
+    if (kept && error == EOPNOTSUPP)
+        code = sfti_io_fail(err, SFT_IO_PUBLISH, kept, "remove the journal of the edit");
+    return code;
+}
+
+/* Step 2. The patches' bytes are taken from the journal, for a source is read only once. Reading it
+ * may have taken long, so the file is checked again before its first byte changes. */
+static sft_code place_open(overwrite *p, sft_error *err) {
+    if (p->edit->patch_count == 0) return SFT_OK;
+    sft_code code = sfti_edit_same(p->edit, err);
+    if (code == SFT_OK)
+        code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
+    if (code == SFT_OK && p->journal.foreign)
+        code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                         "expected the journal that was just written, found %s",
+                         p->journal.foreign);
+    if (code == SFT_OK && p->journal.state != SFTI_JOURNAL_SOUND)
+        code = sfti_io_fail(err, SFT_IO_READ, p->journal.state == SFTI_JOURNAL_NONE ? ENOENT : EIO,
+                            "read the journal that was just written");
+    if (code != SFT_OK) (void)sfti_journal_remove(p->edit->path);
+    return code;
+}
+
+sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
+                              const sfti_new_head *head, const sft_job *job, bool *unable,
+                              sft_error *err) {
+    overwrite p = { .edit = edit, .target = target, .head = head, .may_undo = true };
+    sfti_journal journal = { (uint32_t)(head->grown ? SFT_EDIT_INSERT : SFT_EDIT_PLACE),
+                             edit->info.device, edit->info.inode, edit->info.size, head->grown,
+                             { target->old_head, target->old_len }, { head->data, head->len },
+                             edit->patches, edit->patch_count, edit->patch_bytes, target->fd };
+    *unable = false;
+    p.journal.fd = -1;
+    sft_code code = sfti_journal_write(edit->path, &journal, edit->info.mode,
+                                       edit->options.no_sync, &edit->alloc, job, err);
+    if (code == SFT_OK) code = place_open(&p, err);
+    if (code == SFT_OK && head->grown) code = place_insert(&p, unable, err);
+    if (code == SFT_OK) code = place_head(&p, err);
+    sfti_journal_close(&p.journal);
+    return code;
+}

@@ -1,0 +1,63 @@
+#include "base/checked.h"
+#include "base/order.h"
+#include "edit/edit.h"
+
+#include <string.h>
+
+/* ── Asking ── */
+
+sft_code sft_edit_put(sft_edit *edit, sft_span tensor, const sft_source *source,
+                      sft_error *err) {
+    if (!source || !sfti_source_usable(source))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a source with read_at, found NULL");
+    const sft_tensor *t = sft_file_find(edit->file, tensor);
+    if (!t)
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, tensor,
+                                "expected a tensor of this name, found none");
+    sfti_patch patch = { t->offset, t->end - t->begin, *source, t->name };
+    sft_code code = sfti_patch_check(&patch, err);
+    if (code != SFT_OK || patch.len == 0) return code;
+    sfti_put *put = sfti_arena_take(&edit->arena, sizeof *put);
+    if (!put || edit->put_count == UINT32_MAX) return sfti_fail_memory(err, sizeof *put);
+    *put = (sfti_put){ edit->puts, patch };
+    edit->puts = put;
+    edit->put_count++;
+    return SFT_OK;
+}
+
+/* ── Settling ── */
+
+static int compare_patches(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_patch *patches = ctx;
+    return (patches[a].at > patches[b].at) - (patches[a].at < patches[b].at);
+}
+
+/* The puts stand last first, so that of each tensor the first one counts. */
+static void patches_gather(sft_edit *edit, sfti_patch *all, uint32_t *order, uint32_t *scratch) {
+    uint32_t count = 0;
+    for (const sfti_put *put = edit->puts; put; put = put->next) {
+        order[count] = count;
+        all[count++] = put->patch;
+    }
+    sfti_sort(order, scratch, count, compare_patches, all);
+    edit->patch_count = 0;
+    edit->patch_bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const sfti_patch *patch = &all[order[i]];
+        if (i > 0 && patch->at == all[order[i - 1]].at) continue;
+        edit->patches[edit->patch_count++] = *patch;
+        edit->patch_bytes += patch->len;
+    }
+}
+
+sft_code sfti_edit_patches(sft_edit *edit, sft_error *err) {
+    size_t count = edit->put_count;
+    if (edit->patches_of == count) return SFT_OK;
+    edit->patches = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *edit->patches);
+    uint32_t *order = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *order);
+    if (!edit->patches || !order) return sfti_fail_memory(err, count * sizeof *edit->patches);
+    patches_gather(edit, edit->patches + count, order, order + count);
+    edit->patches_of = count;
+    return SFT_OK;
+}

@@ -1,0 +1,150 @@
+#include "edit/edit.h"
+
+#include <errno.h>
+
+/* ── Recovery ── */
+
+/* A file and the journal of an edit that was interrupted. */
+typedef struct recovery {
+    const char *path;
+    sfti_journal_file journal;
+    int fd;
+    os_info info;
+    bool force, no_sync;
+    bool gone; /* another program has completed the edit meanwhile */
+} recovery;
+
+static sft_code recovery_refuse(const char *what, sft_error *err) {
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+              "expected the file that the journal of an interrupted edit tells of, found %s; "
+              "both are left alone", what);
+    sfti_journal_hint(err);
+    return SFT_EDIT_INTERRUPTED;
+}
+
+static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
+    uint64_t size = m->journal.word[SFTI_JW_SIZE], grown = m->journal.word[SFTI_JW_GROWN];
+    uint64_t hole = size;
+    (void)os_find_hole(m->fd, 0, &hole);
+    if (hole > size) hole = size;
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+              "expected %llu bytes to have come in before the header, found it in its place "
+              "and a hole at byte %llu: \"fallocate --collapse-range --offset %llu --length "
+              "%llu FILE\" (or, at the end, \"truncate --size %llu FILE\") takes it out",
+              (unsigned long long)grown, (unsigned long long)hole, (unsigned long long)hole,
+              (unsigned long long)grown, (unsigned long long)size);
+    if (err) err->hint = "keep a copy of file and journal; then \"safetensors meta recover "
+                         "FILE\"";
+    return SFT_EDIT_INTERRUPTED;
+}
+
+static sft_code recovery_write(const recovery *m, sft_error *err) {
+    int error = sfti_journal_play_head(&m->journal, m->fd);
+    if (!error) error = sfti_journal_play_data(&m->journal, m->fd, false);
+    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "finish an interrupted edit");
+    return SFT_OK;
+}
+
+static sft_code recovery_complete(const recovery *m, sft_edit_found *found, sft_error *err) {
+    static const sft_span own = { NULL, 0 };
+    const uint64_t *w = m->journal.word;
+    sfti_journal_verdict v;
+    int error = sfti_journal_compare(&m->journal, m->fd, m->info.size, own, &v);
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read what an edit changes");
+    if (!v.came_in && m->info.size != w[SFTI_JW_SIZE])
+        return recovery_refuse("one of another length", err);
+    if (!v.came_in && v.is_old) {
+        *found = SFT_EDIT_OLD;
+        return SFT_OK;
+    }
+    bool shorter = !v.came_in && w[SFTI_JW_GROWN] > 0; /* nothing was inserted, yet bytes changed */
+    if (!shorter && v.is_either) {
+        *found = SFT_EDIT_NEW;
+        return v.is_new ? SFT_OK : recovery_write(m, err);
+    }
+    if (v.came_in && v.is_old) return refuse_half_inserted(m, err);
+    return recovery_refuse("bytes that are neither the old nor the new ones", err);
+}
+
+static sft_code check_identity(const recovery *m, sft_error *err) {
+    const uint64_t *w = m->journal.word;
+    if (m->info.kind != OS_FILE) return recovery_refuse("something that is no file", err);
+    bool inode = m->info.inode == w[SFTI_JW_INODE], device = m->info.device == w[SFTI_JW_DEVICE];
+    if ((inode && device) || m->force) return SFT_OK;
+    recovery_refuse(inode ? "the same on another device" : "another file", err);
+    if (err && m->info.size == w[SFTI_JW_SIZE])
+        err->hint = "--force mends it all the same, where every byte fits (a copy of the file); "
+                    "or remove the .NAME.sft-journal beside it, when the model is as it should be";
+    return SFT_EDIT_INTERRUPTED;
+}
+
+static sft_code recovery_lock(recovery *m, sft_error *err) {
+    int error = os_lock(m->fd);
+    m->gone = error != EAGAIN && sfti_journal_is_gone(&m->journal);
+    if (error != EAGAIN) return SFT_OK;
+    sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+              "expected no other program to change the file, found one");
+    if (err) err->os_errno = error;
+    return SFT_EDIT_BUSY;
+}
+
+static sft_code recover_file(recovery *m, sft_edit_found *found, sft_error *err) {
+    sft_code code = check_identity(m, err);
+    if (code == SFT_OK) code = recovery_lock(m, err);
+    if (code != SFT_OK || m->gone) return code;
+    int error = os_info_fd(m->fd, &m->info); /* of now, that it is locked */
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    code = sfti_journal_verify(&m->journal, true, err);
+    if (code != SFT_OK) return code;
+    if (m->journal.state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(&m->journal, err);
+    code = recovery_complete(m, found, err);
+    if (code != SFT_OK) return code;
+    error = m->no_sync ? 0 : os_sync(m->fd);
+    return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file") : SFT_OK;
+}
+
+static sft_code recover_by_journal(recovery *m, sft_edit_found *found, sft_error *err) {
+    const sfti_journal_file *j = &m->journal;
+    if (j->state == SFTI_JOURNAL_NONE) return SFT_OK;
+    if (j->foreign || j->state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(j, err);
+    sft_code code = recover_file(m, found, err);
+    int error = code == SFT_OK && !m->gone ? sfti_journal_remove(m->path) : 0;
+    if (error && error != ENOENT)
+        return sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove the journal of the edit");
+    return code;
+}
+
+/* Steps; nothing is written before 6, and only if all before it holds:
+ *  1  the file is opened; it is not a link, and it is what its name led to (sfti_edit_open_file)
+ *  2  the journal is opened; it belongs to this user or to the owner of the open file, has one
+ *     name, and nobody else may write to it (sfti_journal_open)
+ *  3  it names this device and inode, or force is set (check_identity)
+ *  4  the file is locked: no editor is at work, and the journal is still there (recovery_lock)
+ *  5  its checksum, ranges and both heads are right, what is read of it from here on is what was
+ *     verified, and each byte of the file is the old or the new one (sfti_journal_verify,
+ *     recovery_complete)
+ *  6  the new bytes are written, unless all are the old ones: a crash leaves a mix and the
+ *     journal, as it was found
+ *  7  the file is synced: a crash leaves the old or the new file, and the journal
+ *  8  the journal is removed */
+sft_code sfti_journal_recover(const char *path, const char *beneath, bool force, bool no_sync,
+                              const sft_allocator *alloc, sft_edit_found *found,
+                              sft_error *err) {
+    sft_edit_found state = SFT_EDIT_CLEAN;
+    os_info there;
+    recovery m = { .path = path, .fd = -1, .force = force, .no_sync = no_sync };
+    int error = sfti_journal_there(path, &there);
+    if (error && error != ENOENT)
+        return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
+    if (found) *found = state;
+    if (error) return SFT_OK;
+    sft_code code = sfti_edit_open_file(path, beneath, true, &m.fd, &m.info, err);
+    if (code != SFT_OK) return code;
+    code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
+    if (code == SFT_OK) code = recover_by_journal(&m, &state, err);
+    os_unlock(m.fd);
+    (void)os_close(m.fd);
+    sfti_journal_close(&m.journal);
+    if (code == SFT_OK && found) *found = state;
+    return code;
+}

@@ -1,0 +1,374 @@
+#include "base/checked.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/order.h"
+#include "file/file.h"
+#include "file/writer.h"
+
+#include <string.h>
+
+struct sft_repair {
+    sft_allocator alloc;
+    sfti_arena arena; /* holds all below but source and scan */
+    sft_source source;
+    sft_scan *scan;
+    sft_fix *fixes;
+    size_t fix_count, fix_room;
+    sft_part *parts;
+    size_t count;
+    sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
+    size_t pair_count;
+    bool has_metadata;
+    sft_level level;
+};
+
+/* ── What can be made right ── */
+
+static const struct repair_row {
+    sft_code code;    /* of a finding, or SFT_OK: */
+    const char *note; /* name of a note */
+    const char *name, *done;
+} repair_rows[] = {
+    { SFT_JSON_TRAILING, NULL, "header_nul", "the NULs after the header become spaces" },
+    { SFT_LEGACY_LAYOUT, NULL, "legacy_layout", "the header is written in today's layout" },
+    { SFT_TENSOR_DUPLICATE, NULL, "duplicate_name", "the last tensor of the name is kept" },
+    { SFT_METADATA_KEY_DUPLICATE, NULL, "duplicate_key", "the last value of the key is kept" },
+    { SFT_METADATA_DUPLICATE, NULL, "duplicate_metadata",
+      "the pairs are put together, the last value of a key is kept" },
+    { SFT_METADATA_VALUE, NULL, "metadata_value", "the value becomes a string of its text" },
+    { SFT_METADATA_TYPE, NULL, "metadata_type", "it is left out" },
+    { SFT_ENTRY_NOT_OBJECT, NULL, "entry_spelling", "the entry becomes an object" },
+    { SFT_DTYPE_NOT_STRING, NULL, "dtype_spelling", "the dtype becomes a string" },
+    { SFT_OFFSETS_GAP, NULL, "hole", "bytes that belong to no tensor are left out" },
+    { SFT_OFFSETS_OVERLAP, NULL, "overlap", "shared bytes are written for each tensor" },
+    { SFT_DATA_TRAILING, NULL, "trailing_bytes", "the bytes after the last tensor are left out" },
+    { SFT_STRICT_FIRST_BYTE, NULL, "first_byte", "the header begins with its object" },
+    { SFT_STRICT_PADDING, NULL, "padding", "the header is padded with spaces" },
+    { SFT_STRICT_FIELD, NULL, "unknown_field", "the field is left out" },
+    { SFT_STRICT_METADATA, NULL, "metadata_null", "it is left out" },
+    { SFT_OK, "header_unpadded", "padding", "the header is padded with spaces" },
+    { SFT_OK, "unaligned", "unaligned", "tensors are put in order of their dtypes' size" },
+    { SFT_OK, "unknown_field", "unknown_field", "the field is left out" },
+    { SFT_OK, "metadata_null", "metadata_null", "it is left out" },
+    { SFT_OK, "duplicate_name", "duplicate_name", "the last tensor of the name is kept" },
+};
+
+static const struct repair_row *row_of_code(sft_code code) {
+    for (size_t i = 0; i < sizeof repair_rows / sizeof *repair_rows; i++)
+        if (!repair_rows[i].note && repair_rows[i].code == code) return &repair_rows[i];
+    return NULL;
+}
+
+static const struct repair_row *row_of_note(const char *note) {
+    for (size_t i = 0; i < sizeof repair_rows / sizeof *repair_rows; i++)
+        if (repair_rows[i].note && strcmp(repair_rows[i].note, note) == 0) return &repair_rows[i];
+    return NULL;
+}
+
+static void put_fix(sft_repair *r, const struct repair_row *row, const sft_error *found) {
+    r->fixes[r->fix_count++] = (sft_fix){ row->name, row->done, *found };
+}
+
+/* After the header's object there is nothing but NULs and white space. */
+static bool is_nul_padding(const sft_repair *r, uint64_t from) {
+    sft_span text = sfti_scan_model(r->scan)->text;
+    for (uint64_t i = from - SFTI_PREFIX; i < text.len; i++)
+        if (!memchr(" \t\r\n", text.data[i], 5)) return false; /* the NUL of the literal too */
+    return true;
+}
+
+/* A hint to repair the file is of no use here. */
+static sft_code refuse_finding(const sft_error *found, sft_error *err) {
+    if (!err) return found->code;
+    *err = *found;
+    if (row_of_code(found->code)) err->hint = NULL;
+    return found->code;
+}
+
+static sft_code take_findings(sft_repair *r, sft_error *err) {
+    size_t count = sft_scan_finding_count(r->scan);
+    for (size_t i = 0; i < count; i++) {
+        const sft_error *found = &sft_scan_finding(r->scan, i)->error;
+        const struct repair_row *row = row_of_code(found->code);
+        bool nul = found->code != SFT_JSON_TRAILING || is_nul_padding(r, found->offset);
+        if (!row || !nul) return refuse_finding(found, err);
+        put_fix(r, row, found);
+    }
+    const sft_error *verdict = sft_scan_error(r->scan);
+    if (verdict && !row_of_code(verdict->code)) return refuse_finding(verdict, err);
+    for (size_t i = 0; i < sft_scan_note_count(r->scan); i++) {
+        const sft_note *note = sft_scan_note(r->scan, i);
+        const struct repair_row *row = row_of_note(note->name);
+        if (row) put_fix(r, row, &note->error);
+    }
+    return SFT_OK;
+}
+
+static sft_code take_fixes(sft_repair *r, sft_error *err) {
+    r->fix_room = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
+    if (sft_scan_finding_count(r->scan) >= 1000) {
+        return refuse_finding(&sft_scan_finding(r->scan, 0)->error, err);
+    }
+    r->fixes = sfti_arena_array(&r->arena, r->fix_room, sizeof *r->fixes);
+    if (!r->fixes) return sfti_fail_memory(err, r->fix_room * sizeof *r->fixes);
+    return take_findings(r, err);
+}
+
+/* ── Tensors ── */
+
+/* Whatever was or was not found: what is written is what its entry says, and is there. */
+static sft_code check_entry(const sft_repair *r, const sft_tensor *t, sft_error *err) {
+    const sfti_model *model = sfti_scan_model(r->scan);
+    uint64_t bytes, end;
+    sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
+    if (code == SFT_OK && (t->end < t->begin || t->end - t->begin != bytes)) {
+        code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
+                         "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
+                         (unsigned long long)bytes, (unsigned long long)t->begin,
+                         (unsigned long long)t->end);
+    }
+    if (code == SFT_OK && (!sfti_add(model->data_offset, t->end, &end) || end > r->source.size)) {
+        code = sfti_fail(err, SFT_DATA_TRUNCATED, r->source.size,
+                         "expected the tensor's data to be there, found the end of the file");
+    }
+    if (code != SFT_OK) sfti_error_tensor(err, t->name);
+    return code;
+}
+
+static sft_code take_parts(sft_repair *r, sft_error *err) {
+    const sfti_model *model = sfti_scan_model(r->scan);
+    r->count = model->tensors.count;
+    r->parts = sfti_arena_array(&r->arena, r->count, sizeof *r->parts);
+    if (!r->parts) return sfti_fail_memory(err, r->count * sizeof *r->parts);
+    for (size_t i = 0; i < r->count; i++) {
+        const sft_tensor *tensor = sfti_model_tensor(model, i);
+        sft_code code = check_entry(r, tensor, err);
+        if (code != SFT_OK) return code;
+        r->parts[i] = sft_part_of(tensor, &r->source);
+        r->parts[i].begin = model->data_offset + tensor->begin;
+    }
+    return SFT_OK;
+}
+
+/* ── Metadata, also where it is no object of strings ── */
+
+typedef struct pair_list {
+    sft_repair *r;
+    sfti_json json;
+    size_t count; /* told of a first pass */
+} pair_list;
+
+/* The value of the key just read, as text; what is no string as it is spelled. */
+static sft_span repair_value(pair_list *p) {
+    sfti_json_type type = sfti_json_next(&p->json);
+    const char *begin = p->json.begin + p->json.start;
+    if (type == SFTI_JSON_STRING) return sfti_json_string(&p->json, &p->r->arena);
+    if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY) (void)sfti_json_skip(&p->json);
+    return (sft_span){ begin, (size_t)(p->json.at - begin) };
+}
+
+/* One __metadata__, its opening brace read; false when out of memory. */
+static bool repair_object(pair_list *p) {
+    while (sfti_json_next(&p->json) == SFTI_JSON_KEY) {
+        sft_pair pair = { sfti_json_string(&p->json, &p->r->arena), { NULL, 0 } };
+        pair.value = repair_value(p);
+        if (!pair.key.data || !pair.value.data) return false;
+        if (p->r->pairs) p->r->pairs[p->count] = pair;
+        p->count++;
+    }
+    p->r->has_metadata = true;
+    return true;
+}
+
+/* All of the header; what is broken was refused before. */
+static bool repair_header(pair_list *p) {
+    sft_span text = sfti_scan_model(p->r->scan)->text;
+    sfti_json_begin(&p->json, text.data, text.len);
+    p->count = 0;
+    if (sfti_json_next(&p->json) != SFTI_JSON_OBJECT) return true;
+    while (sfti_json_next(&p->json) == SFTI_JSON_KEY) {
+        sft_span name = sfti_json_string(&p->json, &p->r->arena);
+        if (!name.data) return false;
+        if (!sft_span_equal(name, sft_span_cstr("__metadata__"))) {
+            (void)sfti_json_skip(&p->json);
+            continue;
+        }
+        sfti_json_type type = sfti_json_next(&p->json);
+        if (type == SFTI_JSON_OBJECT && !repair_object(p)) return false;
+        if (type == SFTI_JSON_ARRAY) (void)sfti_json_skip(&p->json);
+    }
+    return true;
+}
+
+static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
+    const sft_pair *pairs = ctx;
+    return sfti_bytes_compare(pairs[a].key, pairs[b].key);
+}
+
+/* Of each key the last pair, in the order of the text. */
+static bool settle_pairs(sft_repair *r, size_t count) {
+    sfti_arena work = { .alloc = r->alloc };
+    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    if (!order) return false;
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + count, count, compare_repair_keys, r->pairs);
+    for (size_t i = 1; i < count; i++) {
+        sft_pair *before = &r->pairs[order[i - 1]];
+        if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;
+    }
+    sfti_arena_free(&work);
+    for (size_t i = 0; i < count; i++)
+        if (r->pairs[i].value.data) r->pairs[r->pair_count++] = r->pairs[i];
+    return true;
+}
+
+static bool is_metadata_sound(const sft_scan *scan) {
+    for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
+        sft_code code = sft_scan_finding(scan, i)->error.code;
+        if ((code >= SFT_METADATA_TYPE && code <= SFT_METADATA_DUPLICATE)
+            || code == SFT_METADATA_KEY_DUPLICATE)
+            return false;
+    }
+    return true;
+}
+
+static sft_pair repair_pair(const void *ctx, size_t i) {
+    const sft_repair *r = ctx;
+    return r->pairs ? r->pairs[i] : sfti_model_pair(sfti_scan_model(r->scan), i);
+}
+
+static sft_code take_metadata(sft_repair *r, sft_error *err) {
+    if (is_metadata_sound(r->scan)) {
+        r->has_metadata = sfti_scan_model(r->scan)->has_metadata;
+        r->pair_count = sfti_scan_model(r->scan)->metadata_count;
+        return SFT_OK;
+    }
+    pair_list p = { .r = r };
+    bool fine = repair_header(&p);
+    size_t count = p.count;
+    if (fine) {
+        r->pairs = sfti_arena_array(&r->arena, count, sizeof *r->pairs);
+        fine = r->pairs && repair_header(&p) && settle_pairs(r, count);
+    }
+    return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *r->pairs);
+}
+
+/* ── All together ── */
+
+static bool has_legacy_layout(const sft_scan *scan) {
+    for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
+        if (sft_scan_finding(scan, i)->error.code == SFT_LEGACY_LAYOUT) return true;
+    return false;
+}
+
+/* The fix that the second scan, which reads the layout of 2022, knows nothing of. */
+static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error *err) {
+    sft_source borrowed = r->source;
+    sft_error found = *sft_scan_error(r->scan);
+    borrowed.borrowed = true;
+    options->legacy = true;
+    sft_scan_close(r->scan);
+    r->scan = NULL;
+    sft_code code = sft_scan_source(borrowed, options, &r->scan, err);
+    if (code == SFT_OK) code = take_fixes(r, err);
+    if (code != SFT_OK) return code;
+    sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + 1, sizeof *fixes);
+    if (!fixes) return sfti_fail_memory(err, sizeof *fixes);
+    if (r->fix_count > 0) memcpy(fixes + 1, r->fixes, r->fix_count * sizeof *fixes);
+    const struct repair_row *row = row_of_code(SFT_LEGACY_LAYOUT);
+    fixes[0] = (sft_fix){ row->name, row->done, found };
+    r->fixes = fixes;
+    r->fix_count++;
+    return SFT_OK;
+}
+
+static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_error *err) {
+    sft_open_options own;
+    sft_source borrowed = r->source;
+    sft_code code = sfti_take_open(options, &own, err);
+    if (code != SFT_OK) return code;
+    own.header_only = false;
+    borrowed.borrowed = true;
+    code = sft_scan_source(borrowed, &own, &r->scan, err);
+    if (code != SFT_OK) return code;
+    if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
+    return take_fixes(r, err);
+}
+
+static sft_code repair_open(sft_repair *r, const char *path, const sft_open_options *options,
+                            const char *beneath, sft_error *err) {
+    os_info info;
+    sft_code code = sfti_source_open(path, beneath, &r->alloc, &r->source, NULL, &info, err);
+    if (code != SFT_OK) return code;
+    if (r->source.size == SFT_SIZE_UNKNOWN) {
+        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
+    }
+    code = repair_scan(r, options, err);
+    if (r->scan) { /* why it is refused, or seems whole, may be an edit */
+        sft_error own = SFT_ERROR_INIT;
+        sft_code edited = sfti_scan_check(r->scan, path, &info, NULL, &own);
+        if (edited != SFT_OK && err) *err = own;
+        if (edited != SFT_OK) return edited;
+    }
+    if (code == SFT_OK) code = take_parts(r, err);
+    if (code == SFT_OK) code = take_metadata(r, err);
+    return code;
+}
+
+sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_repair **out,
+                         sft_error *err) {
+    if (!path || !out) {
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a path and a place for the repair, found NULL");
+    }
+    sfti_open how;
+    *out = NULL;
+    sft_code code = sfti_open_settle(options, &how, err);
+    if (code != SFT_OK) return code;
+    sft_repair *r = sfti_take(&how.alloc, sizeof *r);
+    if (!r) return sfti_fail_memory(err, sizeof *r);
+    memset(r, 0, sizeof *r);
+    r->alloc = r->arena.alloc = how.alloc;
+    r->level = how.options.level;
+    code = repair_open(r, path, options, how.options.beneath, err);
+    if (code == SFT_OK) *out = r;
+    else sft_repair_close(r);
+    return code;
+}
+
+size_t sft_repair_count(const sft_repair *repair) {
+    return repair->fix_count;
+}
+
+const sft_fix *sft_repair_at(const sft_repair *repair, size_t i) {
+    return i < repair->fix_count ? &repair->fixes[i] : NULL;
+}
+
+size_t sft_repair_tensor_count(const sft_repair *repair) {
+    return repair->count;
+}
+
+sft_spec sft_repair_tensor(const sft_repair *repair, size_t i) {
+    return repair->parts[i].spec;
+}
+
+sft_code sft_repair_write(const sft_repair *repair, sft_sink sink, const sft_job *job,
+                          sft_error *err) {
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    options.has_metadata = repair->has_metadata;
+    options.level = repair->level;
+    options.alloc = &repair->alloc;
+    options.pair_at = repair_pair;
+    options.pair_ctx = repair;
+    return sft_save_parts(repair->parts, repair->count, NULL, repair->pair_count, &options, sink,
+                          job, err);
+}
+
+void sft_repair_close(sft_repair *repair) {
+    if (!repair) return;
+    sft_allocator alloc = repair->alloc;
+    sft_scan_close(repair->scan);
+    sft_source_close(&repair->source);
+    sfti_arena_free(&repair->arena);
+    sfti_release(&alloc, repair, sizeof *repair);
+}

@@ -1,0 +1,107 @@
+#include "edit/edit.h"
+
+#include <errno.h>
+#include <string.h>
+
+static sft_code open_swapped(const char *found, sft_error *err) {
+    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                     "expected the file that the path led to a moment ago, found %s", found);
+}
+
+static sft_code open_as_seen(int fd, const os_info *seen, os_info *info, sft_error *err) {
+    int error = os_info_fd(fd, info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    bool same = seen->inode == info->inode && seen->device == info->device;
+    return same ? SFT_OK : open_swapped("another", err);
+}
+
+sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writable, int *fd,
+                             os_info *info, sft_error *err) {
+    os_info seen;
+    *fd = -1;
+    int error = os_info_path(path, false, &seen);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
+    os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
+    sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
+    if (code == SFT_OK) code = open_as_seen(*fd, &seen, info, err);
+    if (code == SFT_OK) return SFT_OK;
+    if (*fd >= 0) (void)os_close(*fd);
+    *fd = -1;
+    return code;
+}
+
+/* ── The file to be changed ── */
+
+static sft_code edit_busy(const char *found, sft_error *err) {
+    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                     "expected the file as it was opened, found %s", found);
+}
+
+static bool is_as_opened(const sft_edit *edit, const os_info *now) {
+    const os_info *then = &edit->info;
+    return now->inode == then->inode && now->device == then->device && now->size == then->size &&
+           now->mtime_ns == then->mtime_ns;
+}
+
+sft_code sfti_edit_same(const sft_edit *edit, sft_error *err) {
+    os_info now;
+    int error = os_info_path(edit->path, edit->is_link, &now);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file again");
+    return is_as_opened(edit, &now) ? SFT_OK : edit_busy("that it was changed since", err);
+}
+
+static sft_code target_head(sfti_target *target, sft_error *err) {
+    char piece[4096];
+    for (size_t at = 0; at < target->old_len;) {
+        size_t got = 0, left = target->old_len - at;
+        size_t want = left < sizeof piece ? left : sizeof piece;
+        int error = os_pread(target->fd, piece, want, at, &got);
+        if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the header again");
+        if (got == 0 || memcmp(piece, target->old_head + at, got) != 0)
+            return edit_busy("another header", err);
+        at += got;
+    }
+    return SFT_OK;
+}
+
+static sft_code target_check(const sft_edit *edit, sfti_target *target, sft_error *err) {
+    os_info now;
+    int error = os_lock(target->fd);
+    if (error == EAGAIN) {
+        sft_code code = edit_busy("another program that changes it", err);
+        if (err) err->os_errno = error;
+        return code;
+    }
+    error = os_info_fd(target->fd, &now);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
+    sft_code code = sfti_edit_same(edit, err);
+    return code == SFT_OK ? target_head(target, err) : code;
+}
+
+void sfti_target_close(sft_edit *edit, sfti_target *target) {
+    if (target->fd >= 0) os_unlock(target->fd);
+    if (target->fd >= 0) (void)os_close(target->fd);
+    sfti_release(&edit->alloc, target->old_head, target->old_len);
+}
+
+/* Nothing is written through a link: the new file takes its place. */
+static sft_code target_open_fd(const sft_edit *edit, sfti_target *target, sft_error *err) {
+    os_info info;
+    if (!edit->is_link)
+        return sfti_edit_open_file(edit->path, edit->beneath, true, &target->fd, &info, err);
+    int error = os_open_write(edit->path, &target->fd);
+    if (error) target->fd = -1;
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the file for writing") : SFT_OK;
+}
+
+sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
+    target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
+    target->fd = -1;
+    target->old_head = sfti_take(&edit->alloc, target->old_len);
+    if (!target->old_head) return sfti_fail_memory(err, target->old_len);
+    sfti_edit_old_head(edit, target->old_head);
+    sft_code code = target_open_fd(edit, target, err);
+    return code == SFT_OK ? target_check(edit, target, err) : code;
+}

@@ -1,0 +1,334 @@
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "hash/hash.h"
+
+#include <string.h>
+
+#define READ_MIB (UINT64_C(1) << 20)
+#define READ_AUTOV1_BEGIN READ_MIB
+#define READ_AUTOV1_END (READ_MIB + (READ_MIB >> 4))
+#define READ_CIVITAI_LEAST (2 * READ_MIB)
+#define READ_CIVITAI_HEADER (16 * READ_MIB) /* a longer one is hashed as if it were data */
+
+static bool is_asked(const sfti_pass *r, sft_hash_algo algo) {
+    return (r->algos & SFT_HASH_BIT(algo)) != 0;
+}
+
+static uint64_t at_most(uint64_t a, uint64_t most) {
+    return a < most ? a : most;
+}
+
+static void part_begin(sfti_pass *r, int i, uint64_t begin, uint64_t end) {
+    sfti_part *part = &r->parts[i];
+    part->on = true;
+    part->begin = at_most(begin, r->size);
+    part->end = at_most(end, r->size);
+    sfti_sha256_begin(&part->sum);
+}
+
+/* ── sshs_legacy: the header as it would be ── */
+
+static bool is_training_key(sft_span key) {
+    return key.len >= 3 && memcmp(key.data, "ss_", 3) == 0;
+}
+
+typedef struct legacy_plan {
+    sft_spec *specs;
+    sft_pair *pairs;
+    size_t spec_count, pair_count;
+    const sft_file *file;
+} legacy_plan;
+
+static void legacy_fill(legacy_plan *p) {
+    for (size_t i = 0; i < p->spec_count; i++) {
+        const sft_tensor *t = sft_file_tensor(p->file, i);
+        p->specs[i] = (sft_spec){ t->name, t->dtype, t->rank, t->shape };
+    }
+    p->pair_count = 0;
+    for (size_t i = 0; i < sft_file_metadata_count(p->file); i++) {
+        sft_pair pair = sft_file_metadata_at(p->file, i);
+        if (is_training_key(pair.key)) p->pairs[p->pair_count++] = pair;
+    }
+}
+
+/* Where D would begin in the file as sd-scripts writes it to hash it, or UINT64_MAX: unknown. */
+static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *alloc,
+                                   uint64_t *out, sft_error *err) {
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    sft_plan *plan = NULL;
+    options.has_metadata = true;
+    options.level = SFT_LEVEL_COMPAT;
+    options.alloc = alloc;
+    *out = UINT64_MAX;
+    sft_code code = sft_plan_new(p->specs, p->spec_count, p->pairs, p->pair_count, &options,
+                                 &plan, err);
+    if (code == SFT_OUT_OF_MEMORY) return code;
+    if (code != SFT_OK) return SFT_OK;
+    bool same = true;
+    for (size_t i = 0; same && i < p->spec_count; i++) {
+        const sft_tensor *now = sft_file_tensor(p->file, i);
+        const sft_tensor *then = sft_plan_tensor(plan, sft_plan_position(plan, i));
+        same = now->begin == now->end || now->begin == then->begin;
+    }
+    if (same) *out = sft_plan_head(plan).len;
+    sft_plan_free(plan);
+    return SFT_OK;
+}
+
+static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc, uint64_t *out,
+                                sft_error *err) {
+    sfti_arena arena = { .alloc = *alloc };
+    legacy_plan p = { .file = file, .spec_count = sft_file_count(file) };
+    p.specs = sfti_arena_take(&arena, (p.spec_count + 1) * sizeof *p.specs);
+    p.pairs = sfti_arena_take(&arena, (sft_file_metadata_count(file) + 1) * sizeof *p.pairs);
+    sft_code code = SFT_OUT_OF_MEMORY;
+    if (p.specs && p.pairs) {
+        legacy_fill(&p);
+        code = legacy_data_offset(&p, alloc, out, err);
+    } else {
+        sfti_fail_memory(err, p.spec_count * sizeof *p.specs);
+    }
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static bool has_only_training_keys(const sft_file *file) {
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
+        if (!is_training_key(sft_file_metadata_at(file, i).key)) return false;
+    return true;
+}
+
+static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
+    uint64_t offset, data = sft_file_data_offset(r->file);
+    if (has_only_training_keys(r->file)) { /* or none at all */
+        r->legacy_is_autov1 = true;
+        return SFT_OK;
+    }
+    sft_code code = legacy_plan_run(r->file, alloc, &offset, err);
+    if (code != SFT_OK || offset > READ_AUTOV1_BEGIN) return code;
+    part_begin(r, SFTI_OF_LEGACY, data + READ_AUTOV1_BEGIN - offset,
+               data + READ_AUTOV1_END - offset);
+    return SFT_OK;
+}
+
+/* ── Beginning ── */
+
+static void whole_begin(sfti_pass *r) {
+    if (is_asked(r, SFT_HASH_SHA256) || is_asked(r, SFT_HASH_AUTOV2))
+        part_begin(r, SFTI_OF_FILE, 0, UINT64_MAX);
+    if (is_asked(r, SFT_HASH_AUTOV1) || r->legacy_is_autov1
+        || (is_asked(r, SFT_HASH_AUTOV1_CIVITAI) && r->size >= READ_CIVITAI_LEAST))
+        part_begin(r, SFTI_OF_AUTOV1, READ_AUTOV1_BEGIN, READ_AUTOV1_END);
+    r->crc_on = is_asked(r, SFT_HASH_CRC32) || is_asked(r, SFT_HASH_CRC32_CIVITAI);
+    r->blake3_on = is_asked(r, SFT_HASH_BLAKE3);
+    sfti_blake3_begin(&r->blake3);
+}
+
+static sft_code model_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
+    uint64_t data = sft_file_data_offset(r->file);
+    bool civitai = sft_file_header_bytes(r->file) >= READ_CIVITAI_HEADER;
+    bool autov3 = is_asked(r, SFT_HASH_AUTOV3);
+    if (is_asked(r, SFT_HASH_SSHS_MODEL) || (autov3 && !civitai))
+        part_begin(r, SFTI_OF_DATA, data, UINT64_MAX);
+    if (autov3 && civitai) part_begin(r, SFTI_OF_AUTOV3, 8, UINT64_MAX);
+    return is_asked(r, SFT_HASH_SSHS_LEGACY) ? legacy_begin(r, alloc, err) : SFT_OK;
+}
+
+/* A model without data is never fed. */
+static void digests_begin(sfti_pass *r) {
+    sfti_sha256 nothing;
+    if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
+    sfti_sha256_begin(&nothing);
+    for (size_t i = 0; i < sft_file_count(r->file); i++)
+        sfti_sha256_end(r->impl, &nothing, r->digests[i]);
+}
+
+sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
+                            uint64_t size, const sft_file *file, uint8_t (*digests)[32],
+                            const sft_allocator *alloc, sft_error *err) {
+    sft_code code = SFT_OK;
+    memset(pass, 0, offsetof(sfti_pass, parts));
+    for (int i = 0; i < SFTI_PARTS; i++) pass->parts[i].on = false;
+    pass->impl = impl;
+    pass->algos = algos;
+    pass->size = size;
+    pass->file = file;
+    pass->digests = algos & SFT_HASH_BIT(SFT_HASH_CONTENT) ? digests : NULL;
+    pass->legacy_is_autov1 = false;
+    pass->crc = 0;
+    pass->tensor = pass->turn = 0;
+    if (file) code = model_begin(pass, alloc, err);
+    whole_begin(pass);
+    digests_begin(pass);
+    return code;
+}
+
+/* ── What is needed next ── */
+
+typedef struct reading_need {
+    uint64_t at, end; /* from the first byte needed to the last of all */
+} reading_need;
+
+static void need_add(reading_need *need, uint64_t from, uint64_t begin, uint64_t end) {
+    if (begin < from) begin = from;
+    if (begin >= end) return;
+    if (begin < need->at) need->at = begin;
+    if (end > need->end) need->end = end;
+}
+
+size_t sfti_pass_next(const sfti_pass *pass, size_t most, uint64_t *at) {
+    reading_need need = { UINT64_MAX, 0 };
+    uint64_t from = pass->at;
+    for (int i = 0; i < SFTI_PARTS; i++)
+        if (pass->parts[i].on)
+            need_add(&need, from, pass->parts[i].begin, pass->parts[i].end);
+    if (pass->crc_on || pass->blake3_on) need_add(&need, from, 0, pass->size);
+    if (pass->digests) {
+        uint64_t data = sft_file_data_offset(pass->file);
+        need_add(&need, from, data, data + sft_file_data_bytes(pass->file));
+    }
+    *at = need.at;
+    if (need.at >= need.end) return 0;
+    return (size_t)at_most(need.end - need.at, most);
+}
+
+/* ── Feeding ── */
+
+typedef struct reading_piece {
+    uint64_t at, end;
+    const uint8_t *data;
+} reading_piece;
+
+static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piece *piece) {
+    uint64_t begin = piece->at > part->begin ? piece->at : part->begin;
+    uint64_t end = at_most(piece->end, part->end);
+    if (!part->on || begin >= end) return;
+    sfti_queue_put(queue, &part->sum, piece->data + (begin - piece->at), (size_t)(end - begin),
+                   NULL);
+}
+
+/* The rest of the tensor in hand, as far as the piece goes; whether it ends here. A tensor
+ * that lies in one piece needs no sum that stays. */
+static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
+    const sft_tensor *tensor = sft_file_tensor(r->file, r->tensor);
+    uint64_t first = tensor->offset, last = first + (tensor->end - tensor->begin);
+    bool begins = first >= piece->at, ends = last <= piece->end;
+    uint64_t from = begins ? first : piece->at, to = ends ? last : piece->end;
+    sfti_sha256 *sum = begins && ends ? NULL : &r->open[r->turn];
+    if (from > piece->end || (from == piece->end && !ends)) return false;
+    if (begins && sum) sfti_sha256_begin(sum);
+    sfti_queue_put(queue, sum, piece->data + (from - piece->at), (size_t)(to - from),
+                   ends ? r->digests[r->tensor] : NULL);
+    if (ends && sum) r->turn ^= 1;
+    return ends;
+}
+
+static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
+    while (r->tensor < sft_file_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
+}
+
+void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
+                       const uint8_t *data, size_t len) {
+    reading_piece piece = { at, at + len, data };
+    for (int i = 0; i < SFTI_PARTS; i++) feed_part(&pass->parts[i], queue, &piece);
+    if (pass->digests) feed_tensors(pass, queue, &piece);
+    if (pass->crc_on) pass->crc = sfti_crc32(pass->impl, pass->crc, data, len);
+    if (pass->blake3_on) sfti_blake3_update(pass->impl, &pass->blake3, data, len);
+    pass->at = at + len;
+}
+
+/* ── Results ── */
+
+static void put_if_asked(const sfti_pass *r, sft_hashes *out, sft_hash_algo algo,
+                         const uint8_t *bytes) {
+    if (is_asked(r, algo)) sfti_hashes_put(out, algo, bytes);
+}
+
+static void put_parts(const sfti_pass *r, sft_hashes *out) {
+    uint8_t sums[SFTI_PARTS][32];
+    const sfti_part *parts = r->parts;
+    for (int i = 0; i < SFTI_PARTS; i++)
+        if (parts[i].on) sfti_sha256_end(r->impl, &parts[i].sum, sums[i]);
+    if (parts[SFTI_OF_FILE].on) {
+        put_if_asked(r, out, SFT_HASH_SHA256, sums[SFTI_OF_FILE]);
+        put_if_asked(r, out, SFT_HASH_AUTOV2, sums[SFTI_OF_FILE]);
+    }
+    if (parts[SFTI_OF_DATA].on) put_if_asked(r, out, SFT_HASH_SSHS_MODEL, sums[SFTI_OF_DATA]);
+    if (parts[SFTI_OF_AUTOV3].on) put_if_asked(r, out, SFT_HASH_AUTOV3, sums[SFTI_OF_AUTOV3]);
+    else if (parts[SFTI_OF_DATA].on) put_if_asked(r, out, SFT_HASH_AUTOV3, sums[SFTI_OF_DATA]);
+    if (parts[SFTI_OF_LEGACY].on)
+        put_if_asked(r, out, SFT_HASH_SSHS_LEGACY, sums[SFTI_OF_LEGACY]);
+    if (!parts[SFTI_OF_AUTOV1].on) return;
+    put_if_asked(r, out, SFT_HASH_AUTOV1, sums[SFTI_OF_AUTOV1]);
+    if (r->legacy_is_autov1) put_if_asked(r, out, SFT_HASH_SSHS_LEGACY, sums[SFTI_OF_AUTOV1]);
+    uint64_t size = r->size == SFT_SIZE_UNKNOWN ? r->at : r->size;
+    if (size >= READ_CIVITAI_LEAST)
+        put_if_asked(r, out, SFT_HASH_AUTOV1_CIVITAI, sums[SFTI_OF_AUTOV1]);
+}
+
+void sfti_pass_result(const sfti_pass *pass, sft_hashes *out) {
+    uint8_t bytes[32], back[4];
+    put_parts(pass, out);
+    if (pass->crc_on) {
+        for (int i = 0; i < 4; i++) {
+            bytes[i] = (uint8_t)(pass->crc >> (24 - 8 * i));
+            back[3 - i] = bytes[i];
+        }
+        put_if_asked(pass, out, SFT_HASH_CRC32, bytes);
+        put_if_asked(pass, out, SFT_HASH_CRC32_CIVITAI, back);
+    }
+    if (!pass->blake3_on) return;
+    sfti_blake3_end(&pass->blake3, bytes);
+    put_if_asked(pass, out, SFT_HASH_BLAKE3, bytes);
+}
+
+/* ── content ── */
+
+static void content_u32(const sfti_hash_impl *impl, sfti_sha256 *sum, uint32_t value) {
+    uint8_t bytes[8];
+    sfti_put_u64(bytes, value);
+    sfti_sha256_update(impl, sum, bytes, 4);
+}
+
+static void content_text(const sfti_hash_impl *impl, sfti_sha256 *sum, sft_span text) {
+    content_u32(impl, sum, (uint32_t)text.len);
+    if (text.len > 0) sfti_sha256_update(impl, sum, text.data, text.len);
+}
+
+static void content_tensor(const sfti_hash_impl *impl, sfti_sha256 *sum, const sft_tensor *tensor,
+                           const uint8_t digest[32]) {
+    uint8_t dim[8];
+    content_text(impl, sum, tensor->name);
+    content_text(impl, sum, sft_span_cstr(sft_dtype_describe(tensor->dtype)->name));
+    content_u32(impl, sum, tensor->rank);
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        sfti_put_u64(dim, tensor->shape[d]);
+        sfti_sha256_update(impl, sum, dim, sizeof dim);
+    }
+    sfti_sha256_update(impl, sum, digest, 32);
+}
+
+sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
+                           uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
+                           sft_error *err) {
+    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    size_t bytes = (count + 1) * sizeof(uint32_t);
+    uint32_t *order = sfti_take(alloc, bytes);
+    uint8_t digest[32];
+    sfti_sha256 sum;
+    if (!order) return sfti_fail_memory(err, bytes);
+    sft_code code = set ? sft_set_order(set, SFT_ORDER_NAME, order, err)
+                        : sft_file_order(file, SFT_ORDER_NAME, order, err);
+    sfti_sha256_begin(&sum);
+    for (size_t i = 0; code == SFT_OK && i < count; i++) {
+        const sft_tensor *tensor = set ? sft_set_tensor(set, order[i])
+                                       : sft_file_tensor(file, order[i]);
+        content_tensor(impl, &sum, tensor, digests[order[i]]);
+    }
+    sfti_release(alloc, order, bytes);
+    if (code != SFT_OK) return code;
+    sfti_sha256_end(impl, &sum, digest);
+    sfti_hashes_put(out, SFT_HASH_CONTENT, digest);
+    return SFT_OK;
+}

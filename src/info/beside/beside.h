@@ -1,0 +1,145 @@
+/* The files beside a model: finding them, reading them, and the tables of their kinds.
+ * beside.c finds and asks; the tables (sidecars.c, hub.c and below) read; side.c has what
+ * they share. Inside src/info only. */
+#ifndef SFTI_BESIDE_H
+#define SFTI_BESIDE_H
+
+#include "info/cursor.h"
+#include "os/os.h"
+
+#include <stddef.h>
+
+/* ── Folders (folder.c) ── */
+
+typedef struct sfti_entry {
+    sft_span name; /* NUL-terminated too */
+    os_kind kind;  /* OS_FILE, OS_LINK or OS_DIR */
+} sfti_entry;
+
+struct sft_info_folder {
+    sft_allocator alloc;
+    sfti_arena arena;
+    const sfti_entry *entries; /* by bytes of the name */
+    size_t count;
+    size_t files;     /* model files */
+    bool many;        /* they belong to more than one model */
+    sft_span name;    /* last component of the real path, or empty */
+    sft_span repo;    /* of a Hub cache, "ORG/NAME", or empty */
+    uint64_t listed_at; /* seconds since 1970; 0: the journal of an edit is among them */
+};
+
+/* The entry named stem + suffix, the suffix in any case but as spelled if there is one;
+ * NULL when there is none. Folders are found only by sfti_folder_at. */
+const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
+                                   const char *suffix);
+/* The entry of exactly that name, or NULL. */
+const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
+/* Whether README, config.json and the like speak of this model (rule 7): its file's name is
+ * generic, or the folder holds no other model. */
+bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);
+/* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
+sft_span sfti_hub_repo(sfti_arena *arena, sft_span path);
+/* File name of a path, and a file name without .safetensors or .sft (else its last suffix). */
+sft_span sfti_base_name(sft_span path);
+sft_span sfti_stem(sft_span name);
+
+/* ── Reading ── */
+
+/* The first `most` bytes of a regular file into the arena, *size its whole length. path ends
+ * with name, and through no link does it leave the folder before that. False
+ * with *error (a text) when it cannot be read; out of memory is in info->code. */
+bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
+                      uint64_t *size, sft_span *error);
+
+/* The whole of a text file, UTF-8, without a byte order mark. */
+bool sfti_beside_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
+                      sft_span *error);
+/* folder_path/name, NUL-terminated; name alone for the folder ".". */
+sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name);
+/* Tell in *out what could not be done; false. */
+bool sfti_beside_failed(sft_info *info, int error, const char *what, sft_span *out);
+
+/* One kind of file. read is given its whole text, takes facts whose source begins as
+ * sidecar->source, and sets sidecar->error (and takes none) when it is broken or a skeleton; it
+ * may correct sidecar->kind. */
+typedef void sfti_side_read(sft_info *info, sfti_sidecar *sidecar, sft_span text);
+typedef struct sfti_side_row {
+    const char *stem;   /* NULL: the model's */
+    const char *suffix; /* any case */
+    const char *kind;
+    sfti_side_read *read;
+} sfti_side_row;
+
+extern const sfti_side_row sfti_sidecar_rows[]; /* sidecars.c: named by the model's stem */
+extern const size_t sfti_sidecar_row_count;
+extern const sfti_side_row sfti_hub_rows[];     /* hub.c, readme.c: named by themselves */
+extern const size_t sfti_hub_row_count;
+
+/* ── What a sidecar tells (side.c) ── */
+
+/* What one walk gathers: ctx of the takes below. */
+typedef struct sfti_side {
+    sfti_sidecar *sidecar;
+    uint64_t model_id, version_id;
+    sft_span id_source, air, published_at;
+    sft_span origin;      /* where the ids are from: "Civitai", … or empty, which is the same */
+    sfti_prompt *prompt;  /* at hand */
+    int64_t prompt_index;
+    size_t prompts;
+} sfti_side;
+
+void sfti_side_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
+/* sfti_info_walk; text that is not JSON is the sidecar's error. */
+bool sfti_side_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+/* A hash this sidecar records, for its match; algo as sfti_claim's. */
+void sfti_side_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
+                    sft_span source);
+/* A size it records: of several, one that fits stays. */
+void sfti_side_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes);
+/* Bytes of the one file, or 0 for a set of many or a file of unknown size. */
+uint64_t sfti_side_file_size(const sft_info *info);
+bool sfti_side_size_fits(const sft_info *info, uint64_t bytes);
+/* A file name in a sidecar that is the model's. */
+bool sfti_side_own_name(const sft_info *info, sft_span name);
+/* After the walk: the ids are a claim. */
+void sfti_side_ids(sft_info *info, const sfti_side *side);
+
+void sfti_side_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
+void sfti_side_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
+void sfti_side_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
+void sfti_side_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
+void sfti_side_take_size(sfti_cursor *at, const sfti_row *row);
+/* field: where in an sfti_prompt; trust: how many steps below the prompt's place it stands. */
+void sfti_side_take_prompt(sfti_cursor *at, const sfti_row *row);
+#define SFTI_PROMPT_ROW(pattern, member, steps) \
+    { pattern, sfti_side_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
+
+/* ── Readers ── */
+
+/* Of what CivitAI answers (civitai_api.c): a version, which stands at a JSON pointer within
+ * the text ("" or "/civitai"), or a model with its versions. */
+void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                               const char *place);
+sfti_side_read sfti_read_civitai_model;
+/* Of what other programs write (managers.c). */
+sfti_side_read sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
+               sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
+sfti_side_read sfti_read_readme;
+
+/* ── YAML (yaml.c) ── */
+
+/* Hand every scalar of a small, plain YAML text to the rows whose pattern fits its place,
+ * as the event SFTI_JSON_STRING: nested maps and lists, plain, quoted and block scalars,
+ * lists in brackets. What it does not know (anchors, tags, maps in braces) is passed over.
+ * Linear, at most 16 deep. */
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+
+/* ── Previews (previews.c) ── */
+
+/* Images and films named after the model. found: bits of patterns already met. */
+void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
+                        sft_span stem, uint64_t *found);
+
+#endif

@@ -1,0 +1,326 @@
+#include "info/beside/beside.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/json_lex.h"
+#include "base/order.h"
+#include "os/io.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FOLDER_PATH_ROOM 4096
+
+/* ── Names ── */
+
+sft_span sfti_base_name(sft_span path) {
+    for (size_t i = path.len; i > 0; i--)
+        if (path.data[i - 1] == '/') return (sft_span){ path.data + i, path.len - i };
+    return path;
+}
+
+static bool folder_model_name(sft_span name) {
+    return sfti_ends_with(name, ".safetensors") || sfti_ends_with(name, ".sft");
+}
+
+sft_span sfti_stem(sft_span name) {
+    if (sfti_ends_with(name, ".safetensors")) name.len -= strlen(".safetensors");
+    else if (sfti_ends_with(name, ".sft")) name.len -= strlen(".sft");
+    else
+        for (size_t i = name.len; i > 1; i--)
+            if (name.data[i - 1] == '.') return (sft_span){ name.data, i - 1 };
+    return name;
+}
+
+/* Digits from i on; their count. */
+static size_t digits_at(sft_span text, size_t i) {
+    size_t n = 0;
+    while (i + n < text.len && sfti_lex_digit(text.data[i + n])) n++;
+    return n;
+}
+
+/* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first
+ * number, *end behind it all. */
+static bool shard_number(sft_span name, size_t *begin, size_t *total, size_t *end) {
+    for (size_t i = 0; i + 6 < name.len; i++) {
+        size_t n = name.data[i] == '-' ? digits_at(name, i + 1) : 0;
+        size_t of = i + 1 + n;
+        if (n == 0 || name.len - of < 5 || memcmp(name.data + of, "-of-", 4) != 0) continue;
+        size_t m = digits_at(name, of + 4);
+        if (m == 0) continue;
+        *begin = i;
+        *total = of;
+        *end = of + 4 + m;
+        return true;
+    }
+    return false;
+}
+
+/* Whether two model files are shards of one model, by their names. */
+static bool same_model(sft_span a, sft_span b) {
+    size_t a_begin, a_total, a_end, b_begin, b_total, b_end;
+    if (sft_span_equal(a, b)) return true;
+    if (!shard_number(a, &a_begin, &a_total, &a_end)) return false;
+    if (!shard_number(b, &b_begin, &b_total, &b_end)) return false;
+    if (a_begin != b_begin || memcmp(a.data, b.data, a_begin) != 0) return false;
+    sft_span a_rest = { a.data + a_total, a.len - a_total };
+    sft_span b_rest = { b.data + b_total, b.len - b_total };
+    return sft_span_equal(a_rest, b_rest);
+}
+
+/* ── Listing ── */
+
+typedef struct folder_node {
+    struct folder_node *next;
+    os_kind kind;
+    sft_span name;
+} folder_node;
+
+typedef struct folder_listing {
+    sfti_arena *arena;
+    folder_node *last;
+    size_t count;
+    bool full; /* memory ran out */
+    bool journals; /* an edit is being made, or was interrupted */
+} folder_listing;
+
+static int keep_listed(void *ctx, const char *name, os_kind kind) {
+    folder_listing *listing = ctx;
+    size_t len = strlen(name);
+    if (name[0] == '.' && sfti_ends_with((sft_span){ name, len }, ".sft-journal"))
+        listing->journals = true;
+    if (name[0] == '.' && name[1] == '_') return 0;
+    if (kind != OS_FILE && kind != OS_LINK && kind != OS_DIR) return 0;
+    folder_node *node = sfti_arena_take(listing->arena, sizeof *node);
+    char *copy = sfti_arena_take(listing->arena, len + 1);
+    if (!node || !copy || listing->count == UINT32_MAX) {
+        listing->full = true;
+        return ENOMEM;
+    }
+    memcpy(copy, name, len + 1);
+    *node = (folder_node){ listing->last, kind, { copy, len } };
+    listing->last = node;
+    listing->count++;
+    return 0;
+}
+
+static int compare_entries(const void *ctx, uint32_t a, uint32_t b) {
+    const sfti_entry *entries = ctx;
+    return sfti_bytes_compare(entries[a].name, entries[b].name);
+}
+
+/* Three arrays in one: as listed, sorted, and the numbers to sort. */
+static bool sort_entries(sft_info_folder *folder, const folder_listing *listing) {
+    uint64_t bytes, each = 2 * sizeof(sfti_entry) + 2 * sizeof(uint32_t);
+    size_t i = listing->count;
+    if (!sfti_mul(listing->count, each, &bytes) || !sfti_fits_size(bytes)) return false;
+    sfti_entry *plain = sfti_arena_take(&folder->arena, (size_t)bytes);
+    if (!plain) return false;
+    sfti_entry *sorted = plain + listing->count;
+    uint32_t *order = (uint32_t *)(void *)(sorted + listing->count);
+    for (const folder_node *node = listing->last; node; node = node->next)
+        plain[--i] = (sfti_entry){ node->name, node->kind };
+    for (i = 0; i < listing->count; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + listing->count, listing->count, compare_entries, plain);
+    for (i = 0; i < listing->count; i++) sorted[i] = plain[order[i]];
+    folder->entries = sorted;
+    folder->count = listing->count;
+    return true;
+}
+
+/* SVDQuant's old way: one model in two files and a config. */
+static bool nunchaku_pair(const sft_info_folder *folder) {
+    static const char *const names[] = { "comfy_config.json", "transformer_blocks.safetensors",
+                                         "unquantized_layers.safetensors" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
+    return folder->files == 2;
+}
+
+static void count_models(sft_info_folder *folder) {
+    const sfti_entry *first = NULL;
+    for (size_t i = 0; i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (entry->kind == OS_DIR || !folder_model_name(entry->name)) continue;
+        folder->files++;
+        if (!first) first = entry;
+        else if (!same_model(first->name, entry->name)) folder->many = true;
+    }
+    if (nunchaku_pair(folder)) folder->many = false;
+}
+
+/* ── Hub caches ── */
+
+/* The component of a path that begins at *at, which moves behind it. */
+static bool next_component(sft_span path, size_t *at, sft_span *out) {
+    while (*at < path.len && path.data[*at] == '/') (*at)++;
+    if (*at == path.len) return false;
+    *out = (sft_span){ path.data + *at, path.len - *at };
+    const char *slash = memchr(out->data, '/', out->len);
+    if (slash) out->len = (size_t)(slash - out->data);
+    *at += out->len;
+    return true;
+}
+
+/* "ORG--NAME" with its first double hyphen as a slash. */
+static sft_span repo_of(sfti_arena *arena, sft_span name) {
+    sft_span none = { "", 0 };
+    char *copy = sfti_arena_take(arena, name.len + 1);
+    size_t i = 0;
+    if (!copy) return none;
+    while (i + 1 < name.len && !(name.data[i] == '-' && name.data[i + 1] == '-')) i++;
+    if (i + 1 >= name.len) i = name.len;
+    memcpy(copy, name.data, i);
+    if (i == name.len) return (sft_span){ copy, i };
+    copy[i] = '/';
+    memcpy(copy + i + 1, name.data + i + 2, name.len - i - 2);
+    return (sft_span){ copy, name.len - 1 };
+}
+
+sft_span sfti_hub_repo(sfti_arena *arena, sft_span path) {
+    static const char mark[] = "models--";
+    sft_span before = { "", 0 }, at_hand;
+    size_t at = 0, mark_len = sizeof mark - 1;
+    while (next_component(path, &at, &at_hand)) {
+        bool named = before.len > mark_len && memcmp(before.data, mark, mark_len) == 0;
+        if (named && sft_span_equal(at_hand, sft_span_cstr("snapshots")))
+            return repo_of(arena, (sft_span){ before.data + mark_len, before.len - mark_len });
+        before = at_hand;
+    }
+    return (sft_span){ "", 0 };
+}
+
+static bool folder_names(sft_info_folder *folder, const char *path) {
+    char room[FOLDER_PATH_ROOM];
+    sft_span real = sft_span_cstr(os_real_path(path, room, sizeof room) ? path : room);
+    sft_span name = sfti_base_name(real);
+    folder->repo = sfti_hub_repo(&folder->arena, real);
+    if (folder->repo.len == 0) folder->repo = sfti_hub_repo(&folder->arena, sft_span_cstr(path));
+    char *copy = sfti_arena_take(&folder->arena, name.len + 1);
+    if (!copy) return false;
+    memcpy(copy, name.data, name.len);
+    folder->name = (sft_span){ copy, name.len };
+    return true;
+}
+
+/* ── Opening ── */
+
+static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
+    folder_listing listing = { &folder->arena, NULL, 0, false, false };
+    uint64_t now = os_time_s();
+    int error = os_list(path, keep_listed, &listing);
+    if (listing.full) return sfti_fail_memory(err, folder->arena.bytes);
+    if (error)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
+    if (!sort_entries(folder, &listing) || !folder_names(folder, path))
+        return sfti_fail_memory(err, folder->arena.bytes);
+    count_models(folder);
+    folder->listed_at = listing.journals ? 0 : now;
+    return SFT_OK;
+}
+
+sft_code sft_info_folder_open(const char *path, const sft_allocator *alloc,
+                              sft_info_folder **out, sft_error *err) {
+    sft_allocator from = sfti_allocator(alloc);
+    *out = NULL;
+    sft_info_folder *folder = sfti_take(&from, sizeof *folder);
+    if (!folder) return sfti_fail_memory(err, sizeof *folder);
+    memset(folder, 0, sizeof *folder);
+    folder->alloc = from;
+    folder->arena.alloc = from;
+    folder->repo = folder->name = (sft_span){ "", 0 };
+    sft_code code = folder_fill(folder, path && *path ? path : ".", err);
+    if (code) sft_info_folder_close(folder);
+    else *out = folder;
+    return code;
+}
+
+void sft_info_folder_close(sft_info_folder *folder) {
+    if (!folder) return;
+    sft_allocator from = folder->alloc;
+    sfti_arena_free(&folder->arena);
+    sfti_release(&from, folder, sizeof *folder);
+}
+
+uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path) {
+    const sfti_entry *entry = sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
+    return entry && entry->kind == OS_FILE ? folder->listed_at : 0;
+}
+
+/* ── Finding ── */
+
+/* Order of a name against stem + first. */
+static int compare_begin(sft_span name, sft_span stem, char first) {
+    sft_span begin = { name.data, name.len < stem.len ? name.len : stem.len };
+    int order = sfti_bytes_compare(begin, stem);
+    if (order != 0) return order;
+    if (name.len == stem.len) return -1;
+    return (int)(unsigned char)name.data[stem.len] - (int)(unsigned char)first;
+}
+
+/* The first entry that is not before stem + first. */
+static size_t lower_bound(const sft_info_folder *folder, sft_span stem, char first) {
+    size_t low = 0, high = folder->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_begin(folder->entries[middle].name, stem, first) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name) {
+    if (name.len == 0) return NULL;
+    sft_span begin = { name.data, name.len - 1 };
+    char last = name.data[name.len - 1];
+    size_t i = lower_bound(folder, begin, last);
+    if (i == folder->count || !sft_span_equal(folder->entries[i].name, name)) return NULL;
+    return &folder->entries[i];
+}
+
+/* 2: named stem + suffix exactly, 1: but for the suffix's case, 0: not. */
+static int suffix_fits(const sfti_entry *entry, sft_span stem, const char *suffix, size_t len) {
+    if (entry->kind == OS_DIR || entry->name.len != stem.len + len) return 0;
+    if (!sfti_ends_with(entry->name, suffix)) return 0;
+    return memcmp(entry->name.data + stem.len, suffix, len) == 0 ? 2 : 1;
+}
+
+const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
+                                   const char *suffix) {
+    const sfti_entry *found = NULL;
+    size_t len = strlen(suffix), i = lower_bound(folder, stem, *suffix);
+    for (; i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (compare_begin(entry->name, stem, *suffix) != 0) break;
+        int fits = suffix_fits(entry, stem, suffix, len);
+        if (fits == 2) return entry;
+        if (fits == 1 && !found) found = entry;
+    }
+    return found;
+}
+
+/* ── Rule 7 ── */
+
+static bool generic_stem(sft_span stem) {
+    static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
+                                           "diffusion_pytorch_model", "pytorch_model",
+                                           "consolidated", "ip_adapter" };
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        if (sfti_starts_with(stem, generic[i])) return true;
+    return false;
+}
+
+/* Whether every model file of the folder is a shard of this set. */
+static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
+    size_t count = set ? sft_set_shard_count(set) : 0, found = 0;
+    if (count < 2 || count < folder->files) return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = sft_set_shard_path(set, i);
+        found += path && sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
+    }
+    return found == folder->files;
+}
+
+bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem) {
+    return generic_stem(stem) || !folder->many || all_shards(folder, info->set);
+}

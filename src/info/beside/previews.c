@@ -1,0 +1,71 @@
+#include "info/beside/beside.h"
+
+#include <string.h>
+
+/* The first bytes that tell type and size, and more of a PNG, for its text chunks. */
+#define PREVIEW_HEAD ((uint64_t)64 << 10)
+#define PREVIEW_PNG ((uint64_t)4 << 20)
+
+static const char *const preview_suffixes[] = {
+    ".preview.png", ".preview.jpg", ".preview.jpeg", ".preview.webp", ".preview.gif",
+    ".preview.avif", ".preview.jxl", ".preview.mp4", ".preview.webm",
+    ".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".jxl", ".mp4", ".webm",
+    ".thumb.jpg", ".thumb.png", ".thumb.jpeg", ".thumb.webp",
+    ".example.0.jpeg", ".example.0.jpg", ".example.0.png",
+};
+
+static const char *film_type(sft_span bytes) {
+    if (bytes.len >= 12 && memcmp(bytes.data + 4, "ftyp", 4) == 0) return "video/mp4";
+    if (bytes.len >= 4 && memcmp(bytes.data, "\x1A\x45\xDF\xA3", 4) == 0) return "video/webm";
+    return NULL;
+}
+
+static void preview_fail(sft_info *info, sft_span path, sft_span error) {
+    sfti_sidecar *record = sfti_info_push(info, &info->sidecars, sizeof *record);
+    if (!record) return;
+    record->path = path;
+    record->kind = "preview";
+    record->error = error;
+}
+
+static void read_preview(sft_info *info, sft_span path, sft_span name) {
+    uint32_t width = 0, height = 0;
+    sft_span bytes, error = { "", 0 };
+    uint64_t size;
+    if (!sfti_beside_read(info, path, name, PREVIEW_HEAD, &bytes, &size, &error)) {
+        preview_fail(info, path, error);
+        return;
+    }
+    const char *type = sfti_image_type(bytes, &width, &height);
+    bool png = type && strcmp(type, "image/png") == 0;
+    if (type && size > bytes.len && (png || width == 0))
+        (void)sfti_beside_read(info, path, name, PREVIEW_PNG, &bytes, &size, &error);
+    if (type) type = sfti_image_type(bytes, &width, &height);
+    else type = film_type(bytes);
+    if (!type) {
+        preview_fail(info, path, sft_span_cstr("expected an image or a film, found neither"));
+        return;
+    }
+    sfti_preview *preview = sfti_info_push(info, &info->previews, sizeof *preview);
+    if (!preview) return;
+    preview->path = path;
+    preview->source = sfti_info_join(info, "sidecar:", name);
+    preview->media_type = type;
+    preview->bytes = size;
+    preview->width = width;
+    preview->height = height;
+    preview->data = (sft_span){ "", 0 };
+    if (png) sfti_info_png_text(info, bytes, preview->source);
+}
+
+void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
+                        sft_span stem, uint64_t *found) {
+    for (size_t i = 0; i < SFTI_COUNT(preview_suffixes); i++) {
+        const sfti_entry *entry = NULL;
+        if (!(*found >> i & 1)) entry = sfti_folder_find(folder, stem, preview_suffixes[i]);
+        if (!entry || info->code) continue;
+        *found |= UINT64_C(1) << i;
+        sft_span path = sfti_beside_path(info, folder_path, entry->name);
+        if (!info->code) read_preview(info, path, entry->name);
+    }
+}

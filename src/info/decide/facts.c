@@ -1,0 +1,317 @@
+#include "info/info.h"
+
+#include "base/order.h"
+#include "info/tensors/adapters.h"
+
+#include <string.h>
+
+#define OTHERS_MOST 16
+#define VARIANTS_MOST 16
+#define CLAIM_LEAST 11 /* below it stands what was found to be another file's */
+
+/* ── Order ── */
+
+/* Best first; of equals the one collected first. */
+static sfti_fact *sorted_facts(sfti_fact *list) {
+    sfti_fact *sorted = NULL;
+    while (list) {
+        sfti_fact *one = list, **link = &sorted;
+        list = list->next;
+        while (*link && (*link)->trust >= one->trust) link = &(*link)->next;
+        one->next = *link;
+        *link = one;
+    }
+    return sorted;
+}
+
+static void cut_facts(sfti_fact *list) {
+    for (size_t n = 0; list; list = list->next)
+        if (n++ == OTHERS_MOST) list->next = NULL;
+}
+
+static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
+    sfti_fact *fact = sfti_info_take(info, sizeof *fact);
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL };
+    return fact;
+}
+
+/* ── Variants ── */
+
+/* Of each row at most one can be true: which is told by the best candidate. What stands in
+ * no row is a row of its own. */
+static const char *const variant_rows[][10] = {
+    { "1.3b", "2b", "5b", "13b", "14b", NULL },
+    { "high-noise", "low-noise", NULL },
+    { "t2v", "i2v", "ti2v", "flf2v", "vace", "s2v", "animate", "camera", "humo", NULL },
+};
+
+static size_t variant_row(sft_span word) {
+    size_t count = sizeof variant_rows / sizeof *variant_rows;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; variant_rows[i][j]; j++)
+            if (sft_span_equal(word, sft_span_cstr(variant_rows[i][j]))) return i;
+    return count;
+}
+
+typedef struct variants {
+    sft_span words[VARIANTS_MOST];
+    size_t count;
+    const sfti_fact *weakest;
+} variants;
+
+static bool excluded(const variants *all, sft_span word) {
+    size_t row = variant_row(word), free_row = sizeof variant_rows / sizeof *variant_rows;
+    for (size_t i = 0; i < all->count; i++) {
+        if (sft_span_equal(all->words[i], word)) return true;
+        if (row != free_row && variant_row(all->words[i]) == row) return true;
+    }
+    return all->count == VARIANTS_MOST;
+}
+
+static void add_variants(variants *all, const sfti_fact *fact) {
+    sft_span rest = fact->value.text, word;
+    if (fact->value.type != SFTI_TEXT || fact->trust < CLAIM_LEAST) return;
+    while (sfti_next_piece(&rest, '+', &word)) {
+        word = sfti_trim(word);
+        if (word.len == 0 || excluded(all, word)) continue;
+        size_t at = all->count++;
+        for (; at > 0 && sfti_bytes_compare(all->words[at - 1], word) > 0; at--)
+            all->words[at] = all->words[at - 1];
+        all->words[at] = word;
+        all->weakest = fact;
+    }
+}
+
+static sft_span joined(sft_info *info, const sft_span *words, size_t count, const char *between) {
+    size_t gap = strlen(between), len = 0;
+    for (size_t i = 0; i < count; i++) len += words[i].len + gap;
+    char *out = sfti_info_take(info, len + 1);
+    if (!out) return (sft_span){ "", 0 };
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out + len, between, i ? gap : 0);
+        len += i ? gap : 0;
+        if (words[i].len > 0) memcpy(out + len, words[i].data, words[i].len);
+        len += words[i].len;
+    }
+    return (sft_span){ out, len };
+}
+
+/* "14b+i2v": one value of all that can be true together, as sure as its weakest part. */
+static void join_variants(sft_info *info) {
+    sfti_fact **first = &info->facts[SFT_FACT_VARIANT];
+    variants all = { .count = 0 };
+    for (const sfti_fact *fact = *first; fact; fact = fact->next) add_variants(&all, fact);
+    if (all.count < 2) return;
+    sft_span text = joined(info, all.words, all.count, "+");
+    if (sft_span_equal(text, (*first)->value.text)) return;
+    sfti_fact *fact = new_fact(info, sfti_text_value(text), all.weakest->source,
+                               all.weakest->trust);
+    if (!fact) return;
+    fact->next = *first;
+    *first = fact;
+}
+
+/* ── Conflicts ── */
+
+typedef bool (*agree_fn)(sft_span a, sft_span b);
+
+static bool same_text(sft_span a, sft_span b) {
+    return sft_span_equal(a, b);
+}
+
+static const char *label_base(sft_span label) {
+    const char *architecture = sfti_map_civitai_base(label);
+    return architecture ? architecture : sfti_map_base_version(label);
+}
+
+/* Labels that are the architecture itself: every other label of it is its child. */
+static bool is_root_label(sft_span label) {
+    static const char *const roots[] = {
+        "SD 1.4", "SD 1.5", "SD 2.0", "SD 2.0 768", "SD 2.1", "SD 2.1 768", "SDXL 0.9",
+        "SDXL 1.0", "SDXL", "SD 3", "SD 3.5", "Flux.1 D", "Flux.1 S", "Flux.2 D", "Wan Video",
+        "Hunyuan Video", "Qwen", "LTXV", "Other",
+    };
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (sft_span_equal(label, sft_span_cstr(roots[i]))) return true;
+    return false;
+}
+
+/* What says nothing that is known does not contradict either. */
+static bool labels_agree(sft_span a, sft_span b) {
+    const char *x = label_base(a), *y = label_base(b);
+    if (sft_span_equal(a, b) || !x || !y) return true;
+    if (!sfti_related_architectures(sft_span_cstr(x), sft_span_cstr(y))) return false;
+    return strcmp(x, y) != 0 || is_root_label(a) || is_root_label(b);
+}
+
+static bool kinds_agree(sft_span a, sft_span b) {
+    static const char *const families[][2] = {
+        { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
+        { "adapter", "control_lora" }, { "controlnet", "control_lora" },
+    };
+    sft_span unknown = { "unknown", 7 };
+    if (sft_span_equal(a, b) || sft_span_equal(a, unknown) || sft_span_equal(b, unknown))
+        return true;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        sft_span x = sft_span_cstr(families[i][0]), y = sft_span_cstr(families[i][1]);
+        if ((sft_span_equal(a, x) && sft_span_equal(b, y))
+            || (sft_span_equal(a, y) && sft_span_equal(b, x)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_claim(const sfti_fact *fact) {
+    return fact->trust >= CLAIM_LEAST && fact->value.type != SFTI_LIST
+        && !sft_span_equal(fact->source, sft_span_cstr("filename"));
+}
+
+static void add_conflict(sft_info *info, const char *field, const sfti_fact *facts) {
+    sfti_conflict *conflict = sfti_info_push(info, &info->conflicts, sizeof *conflict);
+    if (!conflict) return;
+    conflict->field = field;
+    conflict->facts = facts;
+}
+
+static void find_conflict(sft_info *info, const char *field, const sfti_fact *facts,
+                          agree_fn agree) {
+    for (const sfti_fact *a = facts; a; a = a->next)
+        for (const sfti_fact *b = a->next; b; b = b->next) {
+            if (!is_claim(a) || !is_claim(b) || agree(a->value.text, b->value.text)) continue;
+            add_conflict(info, field, facts);
+            return;
+        }
+}
+
+static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_rows[] = {
+    { SFT_FACT_ARCHITECTURE, sfti_related_architectures },
+    { SFT_FACT_KIND, kinds_agree },
+    { SFT_FACT_BASE_MODEL, labels_agree },
+    { SFT_FACT_PREDICTION_TYPE, same_text },
+};
+
+/* ── Conflicts with what tensors show of an adapter ── */
+
+static bool has_rank(const char *type) {
+    static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    return false;
+}
+
+/* Several ranks in one file are told as the commonest; a declared one within them agrees. */
+static bool within(const sfti_span_of *range, sft_span number, uint64_t also) {
+    double value;
+    if (!sfti_parse_double(number, &value) || value <= 0) return true;
+    return (value >= range->min && value <= range->max) || (also && value == (double)also);
+}
+
+static void find_range_conflict(sft_info *info, const char *field, const sfti_span_of *range,
+                                sfti_fact *told, uint64_t also) {
+    if (!range->known || !has_rank(info->adapter.type)) return;
+    for (const sfti_fact *fact = told; fact; fact = fact->next) {
+        if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
+        char digits[SFTI_DECIMALS_ROOM];
+        sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
+        sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
+                                   sft_span_cstr("tensors"), 100);
+        if (!seen) return;
+        seen->next = told;
+        add_conflict(info, field, seen);
+        return;
+    }
+}
+
+/* ── Alpha that no tensor holds ── */
+
+/* PEFT writes it into its configuration; what other trainers tell of it is no part of how
+ * a file without alpha tensors is used. */
+static void take_alpha(sft_info *info) {
+    sfti_adapter *adapter = &info->adapter;
+    if (!adapter->rank.known || (adapter->alpha.known && !adapter->alpha_assumed)) return;
+    for (const sfti_fact *fact = info->declared_alpha; fact; fact = fact->next) {
+        double alpha;
+        if (!sfti_starts_with(fact->source, "sidecar:")
+            && !sfti_starts_with(fact->source, "header:lora_adapter_metadata"))
+            continue;
+        if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
+        adapter->alpha = (sfti_span_of){ true, alpha, alpha, alpha };
+        adapter->alpha_assumed = false;
+        sfti_adapter_scale(info);
+        return;
+    }
+}
+
+/* ── CivitAI ── */
+
+static void find_id_conflict(sft_info *info, const char *field, bool version) {
+    sfti_fact *facts = NULL;
+    for (const sfti_civitai *one = info->civitai.first; one; one = one->next) {
+        uint64_t id = version ? one->version_id : one->model_id;
+        if (id == 0) continue;
+        sft_span text = sfti_info_text(info, "%llu", (unsigned long long)id);
+        sfti_fact *fact = new_fact(info, sfti_number_value(text), one->source, one->trust);
+        if (!fact) return;
+        fact->next = facts;
+        facts = fact;
+    }
+    facts = sorted_facts(facts);
+    cut_facts(facts);
+    find_conflict(info, field, facts, same_text);
+}
+
+/* Best first; the best takes what it lacks from others that mean the same model. */
+static void order_civitai(sft_info *info) {
+    sfti_civitai *list = info->civitai.first, *sorted = NULL;
+    for (size_t n = 0; list && n < OTHERS_MOST * 4; n++) {
+        sfti_civitai *one = list, **link = &sorted;
+        list = list->next;
+        while (*link && (*link)->trust >= one->trust) link = &(*link)->next;
+        one->next = *link;
+        *link = one;
+    }
+    info->civitai.first = sorted;
+    for (sfti_civitai *other = sorted ? sorted->next : NULL; other; other = other->next) {
+        bool same = sorted->model_id == other->model_id
+                 || (sorted->version_id && sorted->version_id == other->version_id);
+        if (!same && sorted->model_id && other->model_id) continue;
+        if (!same || other->trust < CLAIM_LEAST) continue;
+        if (sorted->model_id == 0) sorted->model_id = other->model_id;
+        if (sorted->version_id == 0) sorted->version_id = other->version_id;
+        if (sorted->air.len == 0 && sorted->version_id == other->version_id)
+            sorted->air = other->air;
+        if (sorted->published_at.len == 0) sorted->published_at = other->published_at;
+    }
+}
+
+/* ── All ── */
+
+/* Lists have their text for sft_info_fact. */
+static void tell_list(sft_info *info, sfti_fact *fact) {
+    if (!fact || fact->value.type != SFTI_LIST) return;
+    fact->value.text = joined(info, fact->value.items, fact->value.count, ", ");
+}
+
+void sfti_info_resolve(sft_info *info) {
+    for (int i = 0; i < SFT_FACT_COUNT; i++) {
+        info->facts[i] = sorted_facts(info->facts[i]);
+        if (i == SFT_FACT_VARIANT) join_variants(info);
+        cut_facts(info->facts[i]);
+        tell_list(info, info->facts[i]);
+    }
+    info->declared_rank = sorted_facts(info->declared_rank);
+    info->declared_alpha = sorted_facts(info->declared_alpha);
+    take_alpha(info);
+    for (size_t i = 0; i < sizeof conflict_rows / sizeof *conflict_rows; i++)
+        find_conflict(info, sft_fact_name(conflict_rows[i].field),
+                      info->facts[conflict_rows[i].field], conflict_rows[i].agree);
+    find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
+                        info->adapter.conv_rank);
+    find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
+    sfti_info_civitai_links(info);
+    find_id_conflict(info, "civitai.model_id", false);
+    find_id_conflict(info, "civitai.version_id", true);
+    order_civitai(info);
+    sfti_info_words(info);
+}

@@ -1,0 +1,99 @@
+/* What producers declare a model to be, in words of their own. */
+#include "info/info.h"
+
+#include <string.h>
+
+static const struct base_label { const char *word, *label; } base_labels[] = {
+    { "pony", "Pony" }, { "illustrious", "Illustrious" }, { "noobai", "NoobAI" },
+};
+
+/* A repo keeps its slash; of a path on somebody's machine only the file's name is told. */
+void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust) {
+    sft_span path = sfti_trim(text);
+    bool local = path.len > 2 && (*path.data == '/' || *path.data == '\\' || path.data[1] == ':');
+    if (local) path = sfti_leaf_name(path);
+    if (sfti_is_placeholder(path)) return;
+    sfti_info_add_text(info, SFT_FACT_BASE_CHECKPOINT, path, source, trust);
+    for (size_t i = 0; i < SFTI_COUNT(base_labels); i++) {
+        if (!sfti_contains(path, base_labels[i].word)) continue;
+        sfti_info_add_cstr(info, SFT_FACT_BASE_MODEL, base_labels[i].label, source, 40);
+        return;
+    }
+}
+
+void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_span source,
+                       int trust) {
+    size_t count = 0;
+    number = sfti_trim(number);
+    if (!sfti_is_number(number)) return;
+    for (; *list; list = &(*list)->next)
+        if (++count > 16) return;
+    sfti_fact *fact = sfti_info_take(info, sizeof *fact);
+    if (!fact) return;
+    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL };
+    *list = fact;
+}
+
+void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
+                             sft_span source, int trust) {
+    const char *label = NULL, *variant = sfti_map_derivative(text, &label);
+    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
+    if (!variant) return;
+    sfti_info_add_cstr(info, SFT_FACT_VARIANT, variant, source, trust);
+    sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label ? sft_span_cstr(label) : text, source,
+                       trust);
+}
+
+/* ── CivitAI's labels of base models and its types ── */
+
+/* Labels that say more than an architecture. */
+static const struct side_label { const char *label, *variant; } side_labels[] = {
+    { "Flux.1 Kontext", "kontext" },
+    { "SD 2.1 Unclip", "unclip" },
+    { "Wan Video 1.3B t2v", "1.3b+t2v" },
+    { "Wan Video 14B t2v", "14b+t2v" },
+    { "Wan Video 14B i2v 480p", "14b+i2v" },
+    { "Wan Video 14B i2v 720p", "14b+i2v" },
+    { "Wan Video 2.2 TI2V-5B", "5b+ti2v" },
+    { "Wan Video 2.2 I2V-A14B", "14b+i2v" },
+    { "Wan Video 2.2 T2V-A14B", "14b+t2v" },
+};
+
+void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust) {
+    static const char *const nothing[] = { "unknown", "other", "odor", "upscaler" };
+    label = sfti_trim(label);
+    for (size_t i = 0; i < SFTI_COUNT(nothing); i++)
+        if (sfti_same_letters(label, nothing[i])) return;
+    sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
+    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(label), source, trust);
+    for (size_t i = 0; i < SFTI_COUNT(side_labels); i++)
+        if (sfti_same_letters(label, side_labels[i].label))
+            sfti_info_add_cstr(info, SFT_FACT_VARIANT, side_labels[i].variant, source, trust);
+}
+
+/* covers: a kind of ours that the declared word is used for, too. */
+static const struct side_type { const char *type, *kind, *covers; } side_types[] = {
+    { "LORA", "adapter", "control_lora" }, { "LoCon", "adapter", NULL },
+    { "LyCORIS", "adapter", NULL }, { "DoRA", "adapter", NULL },
+    { "Checkpoint", "checkpoint", "diffusion_model" },
+    { "diffusion_model", "diffusion_model", "checkpoint" },
+    { "TextualInversion", "embedding", NULL }, { "embedding", "embedding", NULL },
+    { "Controlnet", "controlnet", "control_lora" }, { "VAE", "vae", NULL },
+    { "Upscaler", "upscaler", NULL }, { "MotionModule", "motion_module", NULL },
+    { "TextEncoder", "text_encoder", "language_model" },
+    { "CLIP", "text_encoder", "image_encoder" }, { "CLIPVision", "image_encoder", NULL },
+    { "UNet", "diffusion_model", "checkpoint" }, { "Detection", "detector", NULL },
+    { "LLM", "language_model", NULL },
+};
+
+void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust) {
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
+    type = sfti_trim(type);
+    for (size_t i = 0; i < SFTI_COUNT(side_types); i++) {
+        const char *kind = side_types[i].kind, *covers = side_types[i].covers;
+        if (!sfti_same_letters(type, side_types[i].type)) continue;
+        if (covers && best && sft_span_equal(best->value.text, sft_span_cstr(covers)))
+            kind = covers;
+        sfti_info_add_cstr(info, SFT_FACT_KIND, kind, source, trust);
+    }
+}

@@ -1,0 +1,88 @@
+/* What adapters.c, which reads the tensors of an adapter, and targets.c, which tells what
+ * model it is for, share. */
+#ifndef SFTI_ADAPTERS_H
+#define SFTI_ADAPTERS_H
+
+#include "info/tensors/signatures.h"
+
+typedef enum sfti_part {
+    SFTI_PART_MAIN = 0, /* the denoiser, or the language model */
+    SFTI_PART_TE,       /* lora_te_: the one encoder of SD 1 and 2 */
+    SFTI_PART_TE1,
+    SFTI_PART_TE2,
+    SFTI_PART_TE3,
+    SFTI_ADAPTER_PARTS
+} sfti_part;
+
+/* Values and how often each occurs. */
+#define SFTI_TALLY 256
+typedef struct sfti_tally {
+    size_t count;
+    struct { double value; uint64_t times; } rows[SFTI_TALLY];
+    double min, max;
+    bool any;
+} sfti_tally;
+void sfti_tally_put(sfti_tally *tally, double value);
+/* mode: the most frequent; of several the lowest. */
+sfti_span_of sfti_tally_range(const sfti_tally *tally);
+/* Read alpha scalars (most of them at most) into info->adapter: those of
+ * the first file that has any. What cannot be read stays unknown. */
+void sfti_adapter_alphas(sft_info *info, uint64_t most);
+
+/* One adapted layer. */
+typedef struct sfti_module {
+    sft_span name;            /* tensor name without its suffix */
+    const sft_tensor *tensor; /* the first of it */
+    uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
+    uint64_t rank;            /* 0 = none */
+    bool conv;                /* a kernel larger than 1 */
+} sfti_module;
+
+/* Layers that differ in their numbers only. */
+typedef struct sfti_form {
+    sft_span text;    /* "double_blocks_#_img_attn_qkv": without prefix, dots as '_' */
+    sft_span raw;     /* the name of one, without prefix */
+    sfti_part part;
+    uint64_t in, out; /* of the first */
+    uint64_t highest; /* first number in the names, the largest */
+    uint64_t inner;   /* the number after transformer_blocks, the largest */
+    const sft_tensor *tensor;
+} sfti_form;
+
+#define SFTI_FORMS 1024
+#define SFTI_FAMILIES 32
+#define SFTI_FAMILY_NUMBERS 512
+
+typedef struct sfti_family {
+    sft_span name;
+    uint64_t bits[SFTI_FAMILY_NUMBERS / 64];
+    bool numbered;
+} sfti_family;
+
+typedef struct sfti_forms {
+    sft_info *info;
+    size_t count;
+    sfti_form forms[SFTI_FORMS];
+    uint16_t slots[SFTI_FORMS * 2]; /* index + 1 */
+    size_t families;
+    sfti_family family[SFTI_FAMILIES];
+    const sft_tensor *first;
+    uint32_t formats; /* bits of prefixes seen, private to forms.c */
+} sfti_forms;
+
+/* Note the format a name shows. */
+void sfti_forms_begin(sfti_forms *forms, sft_span name, const sft_tensor *tensor);
+/* Take a module in; what is beyond the tables is left out. */
+void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
+/* Which part a tensor's name belongs to; *rest what follows the prefix. */
+sfti_part sfti_part_of(sft_span name, sft_span *rest);
+/* "kohya", …, or NULL. */
+const char *sfti_forms_format(const sfti_forms *forms);
+/* Architecture, variant and evidence as facts; returns the architecture or NULL. */
+const char *sfti_forms_target(const sfti_forms *forms);
+/* Whether a clause like those of the target rows holds. */
+bool sfti_forms_hold(const sfti_forms *forms, const char *clauses, const sfti_form **seen);
+/* Leaf names and blocks into info->adapter. */
+void sfti_forms_lists(const sfti_forms *forms);
+
+#endif

@@ -1,0 +1,184 @@
+/* Ranks and alphas: how often each value occurs, and reading the scalars. */
+#include "info/tensors/adapters.h"
+
+#include "base/endian.h"
+
+#include <string.h>
+
+#define ALPHA_SAMPLES 8
+#define ALPHA_BLOCK 65536
+#define ALPHA_GAP 4096 /* bytes read for nothing, rather than read again */
+
+/* ── Values and how often they occur ── */
+
+void sfti_tally_put(sfti_tally *t, double value) {
+    if (!t->any || value < t->min) t->min = value;
+    if (!t->any || value > t->max) t->max = value;
+    t->any = true;
+    size_t i = 0;
+    while (i < t->count && (t->rows[i].value < value || t->rows[i].value > value)) i++;
+    if (i == SFTI_TALLY) return;
+    if (i == t->count) {
+        t->rows[t->count].value = value;
+        t->rows[t->count++].times = 0;
+    }
+    t->rows[i].times++;
+}
+
+sfti_span_of sfti_tally_range(const sfti_tally *t) {
+    sfti_span_of range = { t->any, t->min, t->max, 0 };
+    uint64_t most = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        bool better = t->rows[i].times > most
+                   || (t->rows[i].times == most && t->rows[i].value < range.mode);
+        if (better) range.mode = t->rows[i].value, most = t->rows[i].times;
+    }
+    return range;
+}
+
+/* ── Alpha ── */
+
+static double times_two_to(double value, int power) {
+    for (; power > 0; power--) value *= 2;
+    for (; power < 0; power++) value /= 2;
+    return value;
+}
+
+/* 16 bits with a fraction of so many; top: the exponent of infinity. False for no number. */
+static bool small_float(uint32_t bits, int fraction_bits, uint32_t top, double *out) {
+    uint32_t exponent = bits >> fraction_bits & top;
+    uint32_t fraction = bits & ((1u << fraction_bits) - 1);
+    if (exponent == top) return false;
+    if (exponent > 0) fraction |= 1u << fraction_bits;
+    int power = (int)(exponent > 0 ? exponent : 1) - (int)(top / 2) - fraction_bits;
+    *out = times_two_to(fraction, power);
+    if (bits >> 15) *out = -*out;
+    return true;
+}
+
+static bool scalar_value(const sft_tensor *tensor, const unsigned char *bytes, double *out) {
+    switch (tensor->dtype) {
+    case SFT_F16: return small_float(sfti_get_u16(bytes), 10, 31, out);
+    case SFT_BF16: return small_float(sfti_get_u16(bytes), 7, 255, out);
+    case SFT_F32: {
+        uint32_t bits = sfti_get_u32(bytes);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        *out = (double)value;
+        return value - value == 0;
+    }
+    case SFT_F64: {
+        uint64_t bits = sfti_get_u64(bytes);
+        memcpy(out, &bits, sizeof bits);
+        return *out - *out == 0;
+    }
+    case SFT_I32: *out = (double)(int32_t)sfti_get_u32(bytes); return true;
+    case SFT_I64: *out = (double)(int64_t)sfti_get_u64(bytes); return true;
+    case SFT_BOOL: case SFT_F4: case SFT_F6_E2M3: case SFT_F6_E3M2: case SFT_U8: case SFT_I8:
+    case SFT_F8_E5M2: case SFT_F8_E4M3: case SFT_F8_E8M0: case SFT_F8_E4M3FNUZ:
+    case SFT_F8_E5M2FNUZ: case SFT_I16: case SFT_U16: case SFT_U32: case SFT_C64: case SFT_U64:
+        break;
+    }
+    return false;
+}
+
+/* Alphas of the file by offset, with a window of bytes read ahead. */
+typedef struct alpha_reader {
+    const sft_file *file;
+    unsigned char *window; /* ALPHA_BLOCK bytes */
+    uint64_t at;
+    size_t len;
+    bool failed;
+} alpha_reader;
+
+/* until: the end of what else is wanted, so that one read serves many. */
+static bool alpha_read(alpha_reader *reader, const sft_tensor *tensor, uint64_t until,
+                       double *value) {
+    uint64_t size = tensor->end - tensor->begin;
+    if (reader->failed || size == 0 || size > 8) return false;
+    bool inside = tensor->offset >= reader->at && tensor->offset - reader->at <= reader->len
+               && size <= reader->len - (tensor->offset - reader->at);
+    if (!inside) {
+        uint64_t want = until > tensor->offset + size ? until - tensor->offset : size;
+        reader->at = tensor->offset;
+        reader->len = want < ALPHA_BLOCK ? (size_t)want : ALPHA_BLOCK;
+        reader->failed = sft_read_at(reader->file, reader->at, reader->window, reader->len,
+                                     NULL) != SFT_OK;
+        if (reader->failed) return false;
+    }
+    return scalar_value(tensor, reader->window + (tensor->offset - reader->at), value);
+}
+
+static bool is_alpha(const sft_tensor *tensor) {
+    bool scalar = tensor->rank == 0 || (tensor->rank == 1 && tensor->shape[0] == 1);
+    return scalar && sfti_ends(tensor->name, ".alpha");
+}
+
+/* Alphas in order of offset into room; how many. */
+static size_t list_alphas(const sft_file *file, const sft_tensor **room, size_t size) {
+    size_t count = 0;
+    for (size_t i = 0; i < sft_file_count(file) && count < size; i++)
+        if (is_alpha(sft_file_tensor(file, i))) room[count++] = sft_file_tensor(file, i);
+    return count;
+}
+
+/* The end of what follows closely enough for one read to serve all. */
+static uint64_t near_end(const sft_tensor **alphas, size_t i, size_t count) {
+    uint64_t limit = alphas[i]->offset + ALPHA_BLOCK;
+    while (i + 1 < count && alphas[i + 1]->offset + 8 <= limit
+           && (alphas[i + 1]->offset - alphas[i]->offset <= ALPHA_GAP
+               || alphas[count - 1]->offset + 8 <= limit))
+        i++;
+    return alphas[i]->offset + (alphas[i]->end - alphas[i]->begin);
+}
+
+static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_tensor **alphas,
+                        size_t count, sfti_tally *values, bool *sampled) {
+    uint64_t end = alphas[count - 1]->offset + (alphas[count - 1]->end - alphas[count - 1]->begin);
+    bool all = info->options.deep || count <= ALPHA_SAMPLES
+            || end - alphas[0]->offset <= ALPHA_BLOCK;
+    double value;
+    for (size_t i = 0; !all && i < ALPHA_SAMPLES; i++)
+        if (alpha_read(reader, alphas[i * (count - 1) / (ALPHA_SAMPLES - 1)], 0, &value))
+            sfti_tally_put(values, value);
+    *sampled = !all && values->count == 1;
+    if (*sampled) return;
+    memset(values, 0, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        if (alpha_read(reader, alphas[i], near_end(alphas, i, count), &value))
+            sfti_tally_put(values, value);
+}
+
+void sfti_adapter_alphas(sft_info *info, uint64_t most) {
+    sfti_tally *values = sfti_arena_take(&info->arena, sizeof *values);
+    const sft_tensor **alphas = sfti_arena_take(&info->arena, (size_t)most * sizeof *alphas);
+    alpha_reader reader = { NULL, sfti_arena_take(&info->arena, ALPHA_BLOCK), 0, 0, false };
+    if (!values || !alphas || !reader.window) {
+        if (!info->code) info->code = SFT_OUT_OF_MEMORY;
+        return;
+    }
+    memset(values, 0, sizeof *values);
+    for (size_t i = 0; i < sft_set_shard_count(info->set) && !values->any; i++) {
+        reader.file = sft_set_shard(info->set, i);
+        size_t count = reader.file ? list_alphas(reader.file, alphas, (size_t)most) : 0;
+        if (count > 0)
+            read_alphas(info, &reader, alphas, count, values, &info->adapter.alpha_sampled);
+    }
+    info->adapter.alpha = sfti_tally_range(values);
+    if (!values->any) info->adapter.alpha_sampled = false;
+}
+
+/* Newton's; libm is not needed for this alone. */
+static double root_of(double value) {
+    double root = value > 1 ? value : 1;
+    for (int i = 0; i < 64 && value > 0; i++) root = (root + value / root) / 2;
+    return root;
+}
+
+void sfti_adapter_scale(sft_info *info) {
+    sfti_adapter *adapter = &info->adapter;
+    adapter->scale = -1;
+    if (!adapter->rank.known || !adapter->alpha.known || !(adapter->rank.mode > 0)) return;
+    double divisor = adapter->rslora ? root_of(adapter->rank.mode) : adapter->rank.mode;
+    adapter->scale = adapter->alpha.mode / divisor;
+}

@@ -1,0 +1,341 @@
+#include "info/tensors/signatures.h"
+
+#include "base/order.h"
+
+#include <string.h>
+
+#define MATCH_NUMBERS 128 /* what "#" stands for: 0 to 127 */
+#define MATCH_VARIANTS 8
+
+typedef enum truth { IS_NOT = 0, IS_HIDDEN, IS_SO } truth;
+
+bool sfti_begins(sft_span text, const char *with) {
+    size_t len = strlen(with);
+    return text.len >= len && (len == 0 || *text.data == *with)
+        && memcmp(text.data, with, len) == 0;
+}
+
+bool sfti_ends(sft_span text, const char *with) {
+    size_t len = strlen(with);
+    return text.len >= len && (len == 0 || text.data[text.len - len] == *with)
+        && memcmp(text.data + text.len - len, with, len) == 0;
+}
+
+/* ── Names ── */
+
+bool sfti_view_open(sft_info *info, sfti_view *view) {
+    size_t count = sft_set_count(info->set);
+    uint32_t *order = sfti_arena_take(&info->arena, count * sizeof *order + 1);
+    *view = (sfti_view){ info, order, count, "" };
+    if (!info->code)
+        info->code = order ? sft_set_order(info->set, SFT_ORDER_NAME, order, NULL)
+                           : SFT_OUT_OF_MEMORY;
+    return !info->code;
+}
+
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
+    sfti_view after = *view;
+    size_t a = strlen(prefix), b = strlen(more);
+    if (a + b >= sizeof after.prefix) {
+        after.count = 0;
+        return after;
+    }
+    memcpy(after.prefix, prefix, a);
+    memcpy(after.prefix + a, more, b + 1);
+    return after;
+}
+
+const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
+    return sft_set_tensor(view->info->set, view->by_name[i]);
+}
+
+/* prefix + name into room; the whole length, or 0 if it does not fit. */
+static size_t full_name(const char *prefix, sft_span name, char *room, size_t size) {
+    size_t len = strlen(prefix);
+    if (len + name.len >= size) return 0;
+    memcpy(room, prefix, len);
+    memcpy(room + len, name.data, name.len);
+    return len + name.len;
+}
+
+static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
+    char room[512];
+    size_t len = full_name(prefix, name, room, sizeof room - 1);
+    if (len == 0 || view->count == 0) return NULL;
+    const sft_set *set = view->info->set;
+    const sft_tensor *found = sft_set_find(set, (sft_span){ room, len }, NULL);
+    sft_span whole = { room, len };
+    if (found || !sfti_ends(whole, ".weight")) return found;
+    memcpy(room + len - 6, "qweight", 7);
+    return sft_set_find(set, (sft_span){ room, len + 1 }, NULL);
+}
+
+const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
+    return find_name(view, view->prefix, sft_span_cstr(name));
+}
+
+/* First place whose name is not before the text; with past, not before all that begin so. */
+static size_t place_of(const sfti_view *view, sft_span text, bool past) {
+    size_t low = 0, high = view->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        sft_span name = sfti_view_at(view, middle)->name;
+        sft_span head = { name.data, name.len < text.len ? name.len : text.len };
+        int order = sfti_bytes_compare(past ? head : name, text);
+        if (order < 0 || (past && order == 0)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static bool range_of(const sfti_view *view, const char *prefix, sft_span begin, size_t *from,
+                     size_t *to) {
+    char room[512];
+    size_t len = full_name(prefix, begin, room, sizeof room);
+    *from = *to = 0;
+    if (len == 0 && begin.len + strlen(prefix) > 0) return false;
+    *from = place_of(view, (sft_span){ room, len }, false);
+    *to = place_of(view, (sft_span){ room, len }, true);
+    return *to > *from;
+}
+
+bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to) {
+    return range_of(view, view->prefix, sft_span_cstr(begin), from, to);
+}
+
+bool sfti_view_any(const sfti_view *view, const char *begin) {
+    size_t from, to;
+    return sfti_view_range(view, begin, &from, &to);
+}
+
+/* ── Shapes ── */
+
+bool sfti_is_packed(const sft_tensor *tensor) {
+    bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_I32
+              || tensor->dtype == SFT_U32;
+    return (bytes && tensor->rank >= 1) || sfti_ends(tensor->name, ".qweight");
+}
+
+/* "9|8", "*" against one size. */
+static bool size_fits(sft_span wanted, uint64_t size) {
+    sft_span piece;
+    if (wanted.len == 1 && *wanted.data == '*') return true;
+    while (sfti_next_piece(&wanted, '|', &piece)) {
+        uint64_t value;
+        if (sfti_parse_uint(piece, &value) && value == size) return true;
+    }
+    return false;
+}
+
+static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
+    uint32_t at = 0;
+    sft_span piece;
+    while (sfti_next_piece(&wanted, ',', &piece)) {
+        if (piece.len == 3 && memcmp(piece.data, "...", 3) == 0) {
+            if (tensor->rank == 0) return false;
+            at = tensor->rank - 1;
+            continue;
+        }
+        if (at >= tensor->rank || !size_fits(piece, tensor->shape[at])) return false;
+        at++;
+    }
+    return at == tensor->rank;
+}
+
+static truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
+    if (!tensor) return IS_NOT;
+    if (shape.len == 0) return IS_SO;
+    if (sfti_is_packed(tensor)) return IS_HIDDEN;
+    return shape_fits(shape, tensor) ? IS_SO : IS_NOT;
+}
+
+/* ── Clauses ── */
+
+/* The text before a separator of three bytes; *rest becomes what follows. */
+static sft_span cut_clause(sft_span *rest, const char *separator) {
+    sft_span piece = *rest;
+    for (size_t i = 0; i + 3 <= rest->len; i++) {
+        if (memcmp(rest->data + i, separator, 3) != 0) continue;
+        piece.len = i;
+        rest->data += i + 3;
+        rest->len -= i + 3;
+        return piece;
+    }
+    *rest = (sft_span){ NULL, 0 };
+    return piece;
+}
+
+static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
+    if (!evidence || !tensor || evidence->count == SFTI_EVIDENCE) return;
+    for (size_t i = 0; i < evidence->count; i++)
+        if (evidence->tensors[i] == tensor) return;
+    evidence->tensors[evidence->count++] = tensor;
+}
+
+/* A name with "#": the numbers one after the other. */
+static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
+                           sft_span shape, const sft_tensor **found) {
+    const char *hash = memchr(name.data, '#', name.len);
+    sft_span before = { name.data, (size_t)(hash - name.data) };
+    size_t after = name.len - before.len - 1, from, to;
+    truth best = IS_NOT;
+    char room[256];
+    if (name.len + 4 > sizeof room || !range_of(view, prefix, before, &from, &to)) return IS_NOT;
+    memcpy(room, name.data, before.len);
+    for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {
+        size_t len = before.len;
+        if (n >= 100) room[len++] = (char)('0' + n / 100);
+        if (n >= 10) room[len++] = (char)('0' + n / 10 % 10);
+        room[len++] = (char)('0' + n % 10);
+        memcpy(room + len, hash + 1, after);
+        const sft_tensor *tensor = find_name(view, prefix, (sft_span){ room, len + after });
+        truth so = tensor_fits(tensor, shape);
+        if (so > best) best = so, *found = tensor;
+    }
+    return best;
+}
+
+static truth one_fits(const sfti_view *view, sft_span text, const sft_tensor **found) {
+    const char *prefix = view->prefix;
+    sft_span name = text, shape = { NULL, 0 };
+    if (*name.data == '^') name.data++, name.len--, prefix = "";
+    const char *bracket = memchr(name.data, '[', name.len);
+    if (bracket) {
+        shape.data = bracket + 1;
+        shape.len = name.len - (size_t)(bracket - name.data) - 2;
+        name.len = (size_t)(bracket - name.data);
+    }
+    if (name.data[name.len - 1] == '*') {
+        size_t from, to;
+        name.len--;
+        if (!range_of(view, prefix, name, &from, &to)) return IS_NOT;
+        *found = sfti_view_at(view, from);
+        return IS_SO;
+    }
+    if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
+    *found = find_name(view, prefix, name);
+    return tensor_fits(*found, shape);
+}
+
+static truth clause_fits(const sfti_view *view, sft_span clause, sfti_evidence *evidence) {
+    bool not = *clause.data == '!';
+    truth best = IS_NOT;
+    if (not) clause.data++, clause.len--;
+    const sft_tensor *seen = NULL;
+    while (clause.len > 0 && best != IS_SO) {
+        const sft_tensor *found = NULL;
+        truth so = one_fits(view, cut_clause(&clause, " | "), &found);
+        if (so > best) best = so, seen = found;
+    }
+    if (not) return best == IS_SO ? IS_NOT : best == IS_NOT ? IS_SO : IS_HIDDEN;
+    if (best != IS_NOT) match_remember(evidence, seen);
+    return best;
+}
+
+bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+                       bool *packed) {
+    sft_span rest = sft_span_cstr(clauses);
+    if (evidence) evidence->count = 0;
+    if (packed) *packed = false;
+    while (rest.len > 0) {
+        truth so = clause_fits(view, cut_clause(&rest, " ; "), evidence);
+        if (so == IS_NOT || (so == IS_HIDDEN && !packed)) return false;
+        if (so == IS_HIDDEN) *packed = true;
+    }
+    return true;
+}
+
+/* ── Rows ── */
+
+/* What packed tensors let one see: what all rows that may hold have in common. */
+static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+    bool packed;
+    sfti_evidence evidence;
+    for (const sfti_signature *row = rows; row->kind; row++) {
+        if (!sfti_clauses_hold(view, row->clauses, &evidence, &packed)) continue;
+        if (!out->kind)
+            *out = (sfti_matched){ row->kind, row->architecture, 70, evidence };
+        else if (strcmp(out->kind, row->kind) == 0)
+            out->architecture = sfti_common_architecture(out->architecture, row->architecture);
+    }
+    return out->kind != NULL;
+}
+
+bool sfti_match(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+    bool hidden = false, packed;
+    memset(out, 0, sizeof *out);
+    for (const sfti_signature *row = rows; row->kind; row++) {
+        if (!sfti_clauses_hold(view, row->clauses, &out->evidence, &packed)) continue;
+        if (packed) {
+            hidden = true;
+            break;
+        }
+        out->kind = row->kind;
+        out->architecture = row->architecture;
+        out->trust = row->trust;
+        return true;
+    }
+    out->evidence.count = 0;
+    return hidden && match_hidden(view, rows, out);
+}
+
+sft_span sfti_join_variants(sft_info *info, const char **variants, size_t count) {
+    sft_span joined = { "", 0 };
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = i; j > 0 && strcmp(variants[j - 1], variants[j]) > 0; j--) {
+            const char *swap = variants[j];
+            variants[j] = variants[j - 1];
+            variants[j - 1] = swap;
+        }
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(variants[i - 1], variants[i]) == 0) continue;
+        joined = sfti_info_text(info, "%.*s%s%s", (int)joined.len, joined.data,
+                                joined.len ? "+" : "", variants[i]);
+    }
+    return joined;
+}
+
+static bool architecture_fits(const char *pattern, const char *architecture) {
+    size_t len = strlen(pattern);
+    if (pattern[len - 1] != '*') return strcmp(pattern, architecture) == 0;
+    return strncmp(pattern, architecture, len - 1) == 0;
+}
+
+sft_span sfti_match_variants(const sfti_view *view, const sfti_variant *rows,
+                             const char *architecture) {
+    const char *found[MATCH_VARIANTS];
+    size_t count = 0;
+    for (; architecture && rows->architecture && count < MATCH_VARIANTS; rows++)
+        if (architecture_fits(rows->architecture, architecture)
+            && sfti_clauses_hold(view, rows->clauses, NULL, NULL))
+            found[count++] = rows->variant;
+    return sfti_join_variants(view->info, found, count);
+}
+
+/* ── Telling ── */
+
+void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
+    char shape[128];
+    size_t used = 0;
+    if (!tensor || info->evidence.count >= SFTI_EVIDENCE) return;
+    for (uint32_t i = 0; i < tensor->rank && used + 24 < sizeof shape; i++) {
+        char digits[24];
+        size_t at = sizeof digits;
+        uint64_t size = tensor->shape[i];
+        do digits[--at] = (char)('0' + size % 10);
+        while ((size /= 10) > 0);
+        if (i > 0) shape[used++] = ',';
+        memcpy(shape + used, digits + at, sizeof digits - at);
+        used += sizeof digits - at;
+    }
+    size_t len = tensor->name.len < 512 ? tensor->name.len : 512;
+    sft_span text = sfti_info_text(info, "%.*s [%.*s]", (int)len, tensor->name.data, (int)used,
+                                   shape);
+    sfti_note *note = sfti_info_push(info, &info->evidence, sizeof *note);
+    if (note) note->text = text;
+}
+
+void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust) {
+    if (value)
+        sfti_info_add_text(info, fact, sft_span_cstr(value), sft_span_cstr("tensors"), trust);
+}

@@ -1,0 +1,344 @@
+/* What model an adapter is for, by the names and sizes of the layers it adapts.
+ *
+ * Clauses as in signatures.h, but about forms: "^double_blocks_#_img_mlp_0$[in=3072|4096]" is
+ * text between optional anchors, "#" any number but at the end of a name; with a '.' it is
+ * looked for in the name as it is. "te2:" asks the second text encoder, "te:" the only one;
+ * else the main part. Conditions, separated by ',': in=, out= (sizes, 0 = not to be seen),
+ * in>=1, n>= (first number), t>= (number after transformer_blocks). "!" denies a clause. */
+#include "info/tensors/adapters.h"
+
+#include <string.h>
+
+typedef struct target_row {
+    const char *architecture; /* NULL ends the table */
+    int trust;
+    const char *clauses;
+} target_row;
+
+static const target_row target_rows[] = {
+    /* HunyuanVideo and Image */
+    { "hunyuan-image-2.1", 100, "^byt5_in_ ; ^double_blocks_#_ | ^single_blocks_#_" },
+    { "hunyuan-video", 100, "token_refiner" },
+    { "hunyuan-video", 100, "^double_blocks_#_img_mlp_fc1" },
+    { "hunyuan-video", 100, "double_blocks.#.img_attn_qkv" },
+    { "hunyuan-video", 100,
+      "^double_blocks_#_[in=3072,n>=19] | ^single_blocks_#_[in=3072,n>=38]" },
+    { "hunyuan-video", 100,
+      "^transformer_blocks_#_[in=3072,n>=19] | ^single_transformer_blocks_#_[in=3072,n>=38] ; "
+      "^single_transformer_blocks_#_ ; ^transformer_blocks_#_ | "
+      "^single_transformer_blocks_#_[n>=38] ; !to_qkv_mlp_proj" },
+    /* FLUX.2 */
+    { "flux.2-dev", 100,
+      "to_qkv_mlp_proj[in=6144] | ^double_blocks_#_img_attn_proj[in=6144] | "
+      "^double_blocks_#_img_attn_qkv[in=6144] | ^single_blocks_#_linear1[in=6144] | "
+      "^txt_in$[in=15360] | ^context_embedder$[in=15360] | ^single_blocks_#_[in=6144,n>=47]" },
+    { "flux.2-klein-9b", 100,
+      "to_qkv_mlp_proj[in=4096] | ^double_blocks_#_img_attn_proj[in=4096] | "
+      "^double_blocks_#_img_attn_qkv[in=4096] | ^single_blocks_#_linear1[in=4096] | "
+      "^txt_in$[in=12288] | ^context_embedder$[in=12288]" },
+    { "flux.2-klein-4b", 100,
+      "to_qkv_mlp_proj[in=3072] | ^transformer_blocks_#_ff_linear_in[in=3072] | "
+      "^double_blocks_#_img_mlp_0[in=3072,out=18432] | "
+      "^single_blocks_#_linear1[in=3072,out=27648] | "
+      "^txt_in$[in=7680] | ^context_embedder$[in=7680]" },
+    { "flux.2", 100,
+      "to_qkv_mlp_proj | ^transformer_blocks_#_ff_linear_in | double_stream_modulation_img" },
+    /* FLUX.1 and Chroma */
+    { "chroma-radiance", 100, "^nerf_blocks_#_ | ^nerf_image_embedder" },
+    { "chroma", 100, "^distilled_guidance_layer" },
+    { "flux.1-dev", 100,
+      "^guidance_in_ | guidance_embedder ; ^double_blocks_#_ | ^single_blocks_#_ | "
+      "^single_transformer_blocks_#_" },
+    { "flux.1", 100, "^double_blocks_#_img_mlp_0[in=0|3072,out=0|12288]" },
+    { "flux.1", 100, "^double_blocks_#_[n>=18,in=0|3072|12288] ; "
+                     "^single_blocks_#_[n>=37,in=0|3072|12288|15360]" },
+    { "flux.1", 100, "^single_transformer_blocks_#_[n>=37,in=0|3072|12288|15360]" },
+    { "flux.1", 70,
+      "^double_blocks_#_[in=0|3072|12288] | ^single_blocks_#_[in=0|3072|12288|15360] | "
+      "^single_transformer_blocks_#_[in=0|3072|12288|15360]" },
+    /* Qwen-Image, Stable Diffusion 3 */
+    { "qwen-image", 100,
+      "^transformer_blocks_#_img_mlp_net_ | ^transformer_blocks_#_img_mod_" },
+    { "qwen-image", 100,
+      "^transformer_blocks_#_attn_add_k_proj[in=3072,n>=24] ; !^single_transformer_blocks_#_" },
+    { "sd-3.5-large", 100,
+      "^joint_blocks_#_[n>=24] | ^joint_blocks_#_[in=2432] | "
+      "^transformer_blocks_#_attn_add_k_proj[in=2432]" },
+    { "sd-3.5-medium", 100,
+      "^joint_blocks_#_x_block_attn2_ | ^transformer_blocks_#_attn2_ ; "
+      "^joint_blocks_#_ | ^transformer_blocks_#_attn_add_k_proj[in=1536]" },
+    { "sd-3", 70, "^joint_blocks_#_ | ^transformer_blocks_#_attn_add_k_proj[in=1536]" },
+    /* Wan, Cosmos */
+    { "anima", 100, "^llm_adapter_blocks_#_" },
+    { "cosmos-1", 100, "^blocks_block" },
+    { "cosmos-predict2", 100,
+      "^blocks_#_adaln_modulation_cross_attn | ^blocks_#_mlp_layer2 | "
+      "^blocks_#_cross_attn_k_proj | ^blocks_#_self_attn_q_proj" },
+    { "wan-2.1", 100,
+      "^blocks_#_cross_attn_[in=1536] | ^blocks_#_self_attn_[in=1536] | "
+      "^blocks_#_attn1_to_[in=1536] | ^blocks_#_attn2_to_[in=1536] | ^blocks_#_ffn_0[in=1536]" },
+    { "wan-2.2", 100,
+      "^blocks_#_cross_attn_[in=3072] | ^blocks_#_self_attn_[in=3072] | "
+      "^blocks_#_attn1_to_[in=3072] | ^blocks_#_attn2_to_[in=3072] | ^blocks_#_ffn_0[in=3072]" },
+    { "wan", 100,
+      "^blocks_#_cross_attn_[in=0|5120] | ^blocks_#_self_attn_[in=0|5120] | "
+      "^blocks_#_attn1_to_[in=5120] | ^blocks_#_attn2_to_[in=5120] | "
+      "^blocks_#_ffn_0[in=0|5120]" },
+    /* Z-Image, Lumina */
+    { "z-image", 100,
+      "layers_#_attention_[in=3840] | layers_#_feed_forward_w1[in=3840] | "
+      "_refiner_#_attention_[in=3840]" },
+    { "lumina-2", 100,
+      "layers_#_attention_[in=2304] | layers_#_feed_forward_w1[in=2304] | "
+      "_refiner_#_attention_[in=2304] | ^layers_#_attn_to_[in=2304]" },
+    { "omnigen-2", 100, "^layers_#_attn_to_[in=2520]" },
+    /* LTX, Sana; PixArt and the small Sana cannot be told apart */
+    { "ltx-2", 100,
+      "^transformer_blocks_#_audio_attn1_ | ^transformer_blocks_#_audio_to_video_attn_" },
+    { "mochi", 100, "^transformer_blocks_#_attn1_add_k_proj | ^blocks_#_attn_qkv_x" },
+    { "sana", 100, "^transformer_blocks_#_attn1_to_[in=2240]" },
+    { "ltx-video", 100,
+      "^transformer_blocks_#_attn1_to_k$[in=2048|4096] ; ^transformer_blocks_#_attn2_to_" },
+    { "cogvideox", 100,
+      "^transformer_blocks_#_attn1_to_[in=1920|3072] ; !^transformer_blocks_#_attn2_to_" },
+    { "ace-step", 100, "^transformer_blocks_#_cross_attn_to_ | ^lyric_encoder_" },
+    /* others, each by its own names */
+    { "krea-2", 100, "^txtfusion_" },
+    { "auraflow", 100, "^joint_transformer_blocks_#_ | ^double_layers_#_attn_w1q" },
+    { "hidream-i1", 100, "^double_stream_blocks_#_ | ^single_stream_blocks_#_" },
+    { "kandinsky-5", 100, "^visual_transformer_blocks_#_" },
+    { "hunyuan-dit", 100, "^blocks_#_attn1_Wqkv | ^blocks_#_attn2_kv_proj" },
+    { "stable-cascade-c", 100, "_attention_attn_ | _kv_mapper" },
+    /* U-Nets: what attends to the text is as wide as the text's encoder */
+    { "sdxl-refiner", 100,
+      "_#_transformer_blocks_#_attn2_to_k$[in=1280] | "
+      "_#_transformer_blocks_#_attn2_to_v$[in=1280]" },
+    { "sdxl", 100,
+      "_#_transformer_blocks_#_attn2_to_k$[in=2048] | "
+      "_#_transformer_blocks_#_attn2_to_v$[in=2048]" },
+    { "sd-2", 100,
+      "_#_transformer_blocks_#_attn2_to_k$[in=1024] | "
+      "_#_transformer_blocks_#_attn2_to_v$[in=1024]" },
+    { "sd-1", 100,
+      "_#_transformer_blocks_#_attn2_to_k$[in=768] | _#_transformer_blocks_#_attn2_to_v$[in=768]" },
+    /* else the encoders */
+    { "sd-1", 100, "te:self_attn_[in=768]" },
+    { "sd-2", 100, "te:self_attn_[in=1024]" },
+    { "sdxl", 100, "te1:self_attn_[in=768] ; te2:self_attn_[in=1280]" },
+    { "sdxl", 100, "te2:self_attn_[in=1280] ; ^down_blocks_ | ^up_blocks_ | ^mid_block_" },
+    { "sd-1", 100, "te1:^#$[in=768]" },
+    { "sd-2", 100, "te1:^#$[in=1024] | te1:self_attn_[in=1024]" },
+    /* else how the blocks are built */
+    { "sdxl", 100,
+      "_attentions_#_transformer_blocks_#_[t>=2] | put_blocks_#_#_transformer_blocks_#_[t>=2] | "
+      "^middle_block_#_transformer_blocks_#_[t>=2]" },
+    { "sdxl", 70, "^input_blocks_#_ | ^output_blocks_#_" },
+    { "sd-1", 70,
+      "te1:self_attn_[in=768] ; !te2: ; ^down_blocks_ | ^up_blocks_ | ^mid_block_" },
+    /* language models */
+    { "mixtral", 100, "block_sparse_moe" },
+    { "deepseek-v3", 70, "kv_a_proj_with_mqa | self_attn_kv_b_proj" },
+    { "phi-3", 100, "layers_#_self_attn_qkv_proj | layers_#_mlp_gate_up_proj" },
+    { "phi", 100, "layers_#_self_attn_dense" },
+    { "gpt-2", 100, "^transformer_h_#_attn_c_attn | ^h_#_attn_c_attn" },
+    { "gpt-neox", 100, "^gpt_neox_layers_#_attention_query_key_value" },
+    { "falcon", 70, "^transformer_h_#_self_attention_query_key_value" },
+    { "roberta", 100, "^roberta_encoder_layer_#_" },
+    { "bert", 100, "^bert_encoder_layer_#_" },
+    { "distilbert", 100, "^distilbert_transformer_layer_#_" },
+    { "t5-seq2seq", 100, "encoder_block_#_layer_#_SelfAttention ; decoder_block_#_" },
+    { "vit", 100, "^vit_encoder_layer_#_" },
+    { "mamba", 100, "layers_#_mixer_in_proj" },
+    { "llama", 70,
+      "^model_layers_#_self_attn_ | ^model_layers_#_mlp_ | ^layers_#_self_attn_q_proj | "
+      "^language_model_model_layers_#_self_attn_ | ^model_language_model_layers_#_self_attn_" },
+    { NULL, 0, NULL },
+};
+
+static const sfti_variant target_variants[] = {
+    { "wan*", "i2v", "cross_attn_k_img | attn2_add_k_proj" },
+    { "wan*", "1.3b",
+      "^blocks_#_cross_attn_[in=1536] | ^blocks_#_self_attn_[in=1536] | "
+      "^blocks_#_attn1_to_[in=1536] | ^blocks_#_attn2_to_[in=1536] | ^blocks_#_ffn_0[in=1536]" },
+    { "wan*", "5b",
+      "^blocks_#_cross_attn_[in=3072] | ^blocks_#_self_attn_[in=3072] | "
+      "^blocks_#_attn1_to_[in=3072] | ^blocks_#_attn2_to_[in=3072] | ^blocks_#_ffn_0[in=3072]" },
+    { "wan*", "14b",
+      "^blocks_#_cross_attn_[in=5120] | ^blocks_#_self_attn_[in=5120] | "
+      "^blocks_#_attn1_to_[in=5120] | ^blocks_#_attn2_to_[in=5120] | ^blocks_#_ffn_0[in=5120]" },
+    { "flux.1*", "control", "^img_in$[in=128] | ^x_embedder$[in=128]" },
+    { "flux.1*", "fill", "^img_in$[in=384] | ^x_embedder$[in=384]" },
+    { "ltx-video", "2b", "^transformer_blocks_#_attn1_to_k$[in=2048]" },
+    { "ltx-video", "13b", "^transformer_blocks_#_attn1_to_k$[in=4096]" },
+    { "cosmos-predict2", "2b",
+      "^blocks_#_self_attn_q_proj[in=2048] | ^blocks_#_cross_attn_q_proj[in=2048]" },
+    { "cosmos-predict2", "14b",
+      "^blocks_#_self_attn_q_proj[in=5120] | ^blocks_#_cross_attn_q_proj[in=5120]" },
+    { "cogvideox", "2b", "^transformer_blocks_#_attn1_to_[in=1920]" },
+    { "cogvideox", "5b", "^transformer_blocks_#_attn1_to_[in=3072]" },
+    { NULL, NULL, NULL },
+};
+
+/* ── Clauses ── */
+
+static sft_span cut_target(sft_span *rest, const char *separator) {
+    sft_span piece = *rest;
+    for (size_t i = 0; i + 3 <= rest->len; i++)
+        if (memcmp(rest->data + i, separator, 3) == 0) {
+            piece.len = i;
+            rest->data += i + 3;
+            rest->len -= i + 3;
+            return piece;
+        }
+    rest->len = 0;
+    return piece;
+}
+
+static bool one_of(sft_span sizes, uint64_t size) {
+    sft_span piece;
+    uint64_t value;
+    while (sfti_next_piece(&sizes, '|', &piece))
+        if (sfti_parse_uint(piece, &value) && value == size) return true;
+    return false;
+}
+
+static bool condition_holds(sft_span condition, const sfti_form *form) {
+    static const char *const names[] = { "in=", "out=", "in>=", "n>=", "t>=" };
+    uint64_t least = 0;
+    for (int i = 0; i < 5; i++) {
+        if (!sfti_begins(condition, names[i])) continue;
+        size_t len = strlen(names[i]);
+        sft_span value = { condition.data + len, condition.len - len };
+        if (i == 0) return one_of(value, form->in);
+        if (i == 1) return one_of(value, form->out);
+        uint64_t has = i == 2 ? form->in : i == 3 ? form->highest : form->inner;
+        return sfti_parse_uint(value, &least) && has >= least;
+    }
+    return false;
+}
+
+static bool target_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* "#" in the pattern stands for the digits of a raw name. */
+static bool pattern_at(sft_span pattern, sft_span text, size_t at, size_t *end) {
+    size_t i = at;
+    for (size_t k = 0; k < pattern.len; k++) {
+        if (i >= text.len) return false;
+        if (pattern.data[k] == '#' && target_digit(text.data[i])) {
+            while (i < text.len && target_digit(text.data[i])) i++;
+            continue;
+        }
+        if (text.data[i++] != pattern.data[k]) return false;
+    }
+    *end = i;
+    return true;
+}
+
+static bool pattern_fits(sft_span pattern, const sfti_form *form) {
+    sft_span text = memchr(pattern.data, '.', pattern.len) ? form->raw : form->text;
+    bool at_start = pattern.len > 0 && *pattern.data == '^', at_end;
+    if (at_start) pattern.data++, pattern.len--;
+    at_end = pattern.len > 0 && pattern.data[pattern.len - 1] == '$';
+    if (at_end) pattern.len--;
+    for (size_t i = 0; i + pattern.len <= text.len || i == 0; i++) {
+        size_t end;
+        if (pattern_at(pattern, text, i, &end) && (!at_end || end == text.len)) return true;
+        if (at_start) return false;
+    }
+    return false;
+}
+
+/* "te1:" before a pattern; the mask of parts meant. */
+static unsigned parts_meant(sft_span *pattern) {
+    static const struct { const char *prefix; unsigned mask; } rows[] = {
+        { "te:", 1u << SFTI_PART_TE }, { "te1:", 1u << SFTI_PART_TE1 },
+        { "te2:", 1u << SFTI_PART_TE2 }, { "te3:", 1u << SFTI_PART_TE3 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!sfti_begins(*pattern, rows[i].prefix)) continue;
+        pattern->data += strlen(rows[i].prefix);
+        pattern->len -= strlen(rows[i].prefix);
+        return rows[i].mask;
+    }
+    return 1u << SFTI_PART_MAIN;
+}
+
+static const sfti_form *form_that_fits(const sfti_forms *forms, sft_span clause) {
+    unsigned parts = parts_meant(&clause);
+    sft_span conditions = { NULL, 0 }, condition;
+    const char *bracket = clause.len > 0 ? memchr(clause.data, '[', clause.len) : NULL;
+    if (bracket) {
+        conditions = (sft_span){ bracket + 1, clause.len - (size_t)(bracket - clause.data) - 2 };
+        clause.len = (size_t)(bracket - clause.data);
+    }
+    for (size_t i = 0; i < forms->count; i++) {
+        const sfti_form *form = &forms->forms[i];
+        sft_span rest = conditions;
+        if (!(parts >> form->part & 1) || !pattern_fits(clause, form)) continue;
+        bool holds = true;
+        while (holds && sfti_next_piece(&rest, ',', &condition))
+            holds = condition_holds(condition, form);
+        if (holds) return form;
+    }
+    return NULL;
+}
+
+static bool target_clause(const sfti_forms *forms, sft_span clause, sfti_evidence *evidence,
+                          const sfti_form **seen) {
+    bool not = clause.len > 0 && *clause.data == '!';
+    if (not) clause.data++, clause.len--;
+    const sfti_form *found = NULL;
+    do found = form_that_fits(forms, cut_target(&clause, " | "));
+    while (!found && clause.len > 0);
+    if (found && !not && seen) *seen = found;
+    if (found && !not && evidence && evidence->count < SFTI_EVIDENCE)
+        evidence->tensors[evidence->count++] = found->tensor;
+    return not ? !found : found != NULL;
+}
+
+static bool target_holds(const sfti_forms *forms, const char *clauses, sfti_evidence *evidence,
+                         const sfti_form **seen) {
+    sft_span rest = sft_span_cstr(clauses);
+    if (evidence) evidence->count = 0;
+    while (rest.len > 0)
+        if (!target_clause(forms, cut_target(&rest, " ; "), evidence, seen)) return false;
+    return true;
+}
+
+bool sfti_forms_hold(const sfti_forms *forms, const char *clauses, const sfti_form **seen) {
+    return target_holds(forms, clauses, NULL, seen);
+}
+
+/* ── Telling ── */
+
+static void target_variant(const sfti_forms *forms, const char *architecture) {
+    const char *found[8];
+    size_t count = 0;
+    for (const sfti_variant *row = target_variants; row->architecture && count < 8; row++) {
+        size_t len = strlen(row->architecture);
+        bool fits = row->architecture[len - 1] == '*'
+                        ? strncmp(row->architecture, architecture, len - 1) == 0
+                        : strcmp(row->architecture, architecture) == 0;
+        if (fits && target_holds(forms, row->clauses, NULL, NULL)) found[count++] = row->variant;
+    }
+    sft_span variant = sfti_join_variants(forms->info, found, count);
+    if (variant.len > 0)
+        sfti_info_add_text(forms->info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);
+}
+
+const char *sfti_forms_target(const sfti_forms *forms) {
+    sfti_evidence evidence = { { NULL }, 0 };
+    const target_row *row = target_rows;
+    while (row->architecture && !target_holds(forms, row->clauses, &evidence, NULL)) row++;
+    for (size_t i = 0; row->architecture && i < evidence.count; i++)
+        sfti_add_evidence(forms->info, evidence.tensors[i]);
+    if (forms->info->evidence.count == 0) sfti_add_evidence(forms->info, forms->first);
+    if (!row->architecture) return NULL;
+    const sfti_fact *told = sfti_info_best(forms->info, SFT_FACT_ARCHITECTURE);
+    if (!told)
+        sfti_add_tensor_fact(forms->info, SFT_FACT_ARCHITECTURE, row->architecture, row->trust);
+    target_variant(forms, row->architecture);
+    return row->architecture;
+}

@@ -1,0 +1,138 @@
+#include "journal/check.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "journal/journal.h"
+
+#include <errno.h>
+
+/* Is this file in the middle of an edit?
+ *  1  look for a journal beside the path and, where the path is a link, beside what it leads to:
+ *     there is none as a rule, and nothing else is done
+ *  2  a journal whose owner cannot have edited the file is no evidence
+ *  3  one of another inode counts only if size and bytes fit: the file is then a copy made in the
+ *     middle of an edit
+ *  4  a file whose bytes are all old or all new is whole, whatever became of the editor */
+typedef struct journal_query {
+    const char *path;
+    const os_info *info;
+    sft_span header; /* data NULL: the file's own */
+    bool is_broken;  /* it could not be read as a model */
+    bool *foreign;   /* NULL, or where a journal that is no evidence is told of */
+    sfti_journal_file journal;
+} journal_query;
+
+static sft_code report_interrupted(const journal_query *q, bool ours, sft_error *err) {
+    if (q->journal.foreign) return sfti_journal_refuse(&q->journal, err);
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+              ours ? "expected a file as before or after a change of it, found an edit that was "
+                     "interrupted and has left its journal"
+                   : "expected a file as before or after a change of it, found the copy of one "
+                     "in the middle of an edit, with its journal");
+    if (err && !ours)
+        err->hint = "\"safetensors meta recover --force FILE\" mends a copy";
+    return SFT_EDIT_INTERRUPTED;
+}
+
+/* Compares with the bytes that are there now, through a descriptor of our own, for the caller's may
+ * be closed. Not *same: the path leads to another file by now, and what was opened can no longer
+ * be edited. */
+static sft_code compare_with_file(journal_query *q, sfti_journal_verdict *v, bool *same,
+                                  sft_error *err) {
+    os_info now;
+    int fd, error = os_open_read(q->path, &fd);
+    *same = false;
+    if (error == ENOENT) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    error = os_info_fd(fd, &now);
+    *same = !error && now.inode == q->info->inode && now.device == q->info->device;
+    if (*same) error = sfti_journal_compare(&q->journal, fd, q->info->size, q->header, v);
+    (void)os_close(fd);
+    return error ? sfti_io_fail(err, SFT_IO_READ, error, "read what an edit changes") : SFT_OK;
+}
+
+static sft_code check_sound(journal_query *q, bool ours, sft_error *err) {
+    sfti_journal_verdict v;
+    bool same;
+    sft_code code = compare_with_file(q, &v, &same, err);
+    if (code != SFT_OK || !same) return code;
+    bool whole = v.came_in || q->journal.word[SFTI_JW_GROWN] == 0 ? v.is_new : false;
+    if (!v.came_in) whole = whole || v.is_old;
+    if (whole || (!ours && !v.is_either)) return SFT_OK;
+    return report_interrupted(q, ours, err);
+}
+
+/* Only its owner, root and those who may write to the file can have edited it: a journal of anyone
+ * else is no evidence. */
+static bool is_no_evidence(const journal_query *q) {
+    const sfti_journal_file *j = &q->journal;
+    bool own = j->owner == os_user() || j->owner == q->info->owner || j->owner == 0;
+    return j->foreign && !own && (q->info->mode & 022) == 0;
+}
+
+static sft_code check_journal(journal_query *q, sft_error *err) {
+    sfti_journal_file *j = &q->journal;
+    if (is_no_evidence(q)) {
+        if (q->foreign) *q->foreign = true;
+        return SFT_OK;
+    }
+    uint64_t size = j->word[SFTI_JW_SIZE], now = q->info->size;
+    bool known = j->state == SFTI_JOURNAL_ODD || j->state == SFTI_JOURNAL_SOUND;
+    bool ours = known && j->word[SFTI_JW_INODE] == q->info->inode;
+    bool fits = now == size || now - size == j->word[SFTI_JW_GROWN];
+    if (j->state == SFTI_JOURNAL_SOUND && !ours && !fits) return SFT_OK;
+    sft_code code = sfti_journal_verify(j, false, err);
+    if (code != SFT_OK) return code;
+    if (j->state == SFTI_JOURNAL_SOUND) return check_sound(q, ours, err);
+    return ours || q->is_broken ? sfti_journal_refuse(j, err) : SFT_OK;
+}
+
+/* Who may not look at the journal may not open the file either; and there is no journal whose name
+ * is too long. */
+static bool is_none(int error) {
+    static const int errors[] = { ENOENT, ENOTDIR, ENAMETOOLONG, EACCES, EPERM };
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (error == errors[i]) return true;
+    return false;
+}
+
+static sft_code check_beside(journal_query q, const char *path, const sft_allocator *alloc,
+                            sft_error *err) {
+    os_info there;
+    q.path = path;
+    int error = sfti_journal_there(path, &there);
+    if (error && is_none(error)) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
+    sft_code code = sfti_journal_open(path, q.info, alloc, &q.journal, err);
+    if (code == SFT_OK && q.journal.state != SFTI_JOURNAL_NONE) code = check_journal(&q, err);
+    sfti_journal_close(&q.journal);
+    return code;
+}
+
+static sft_code check_by_path(const journal_query *q, const sft_allocator *alloc, sft_error *err) {
+    char real[4096];
+    os_info name;
+    sft_code code = check_beside(*q, q->path, alloc, err);
+    if (code != SFT_OK || os_info_path(q->path, false, &name) || name.kind != OS_LINK)
+        return code;
+    if (os_real_path(q->path, real, sizeof real)) return SFT_OK;
+    return check_beside(*q, real, alloc, err);
+}
+
+sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
+                            const sft_allocator *alloc, bool *foreign, sft_error *err) {
+    journal_query q = { .path = path, .info = fd_info, .header = header, .is_broken = !header.data,
+                        .foreign = foreign };
+    return check_by_path(&q, alloc, err);
+}
+
+sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error *err) {
+    sft_allocator own = sfti_allocator(alloc);
+    os_info info;
+    journal_query q = { .path = path, .info = &info };
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    int error = os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    return info.kind == OS_FILE ? check_by_path(&q, &own, err) : SFT_OK;
+}

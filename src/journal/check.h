@@ -1,0 +1,16 @@
+/* The one question that whatever opens a model by its path asks: is it in the middle of an edit? */
+#ifndef SFTI_JOURNAL_CHECK_H
+#define SFTI_JOURNAL_CHECK_H
+
+#include "os/os.h"
+#include "safetensors.h"
+
+/* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
+ * SFT_EDIT_INTERRUPTED. header is its text as read, or of data NULL where reading failed.
+ * Costs two looks at names where there is no journal: for that, and for a link. Whatever opens
+ * a model by its path asks this. *foreign (or NULL): a journal was passed over, for its owner
+ * cannot have edited the file. */
+sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
+                            const sft_allocator *alloc, bool *foreign, sft_error *err);
+
+#endif

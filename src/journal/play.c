@@ -1,0 +1,29 @@
+#include "journal/journal.h"
+
+static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int fd, uint64_t to) {
+    struct sfti_journal_room *room = j->room;
+    for (uint64_t at = 0; at < len;) {
+        size_t want = len - at < sizeof room->piece ? (size_t)(len - at) : sizeof room->piece;
+        int error = sfti_journal_read(j, room->piece, want, from + at);
+        if (!error) error = sfti_write_all(fd, room->piece, want, to + at);
+        if (error) return error;
+        at += want;
+    }
+    return 0;
+}
+
+int sfti_journal_play_head(const sfti_journal_file *j, int fd) {
+    uint64_t after = sfti_journal_heads_at(j) + j->word[SFTI_JW_BEFORE];
+    return jr_copy(j, after, j->word[SFTI_JW_AFTER], fd, 0);
+}
+
+int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old) {
+    uint64_t from = sfti_journal_data_at(j), at, len;
+    for (uint64_t i = 0; i < j->word[SFTI_JW_RANGES]; i++) {
+        int error = sfti_journal_range(j, i, &at, &len);
+        if (!error) error = jr_copy(j, from + (old ? 0 : len), len, fd, at);
+        if (error) return error;
+        from += 2 * len;
+    }
+    return 0;
+}

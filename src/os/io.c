@@ -1,0 +1,39 @@
+#include "os/io.h"
+
+#include <errno.h>
+
+sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *what) {
+    char room[128];
+    if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
+    sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what,
+              os_error_text(os_errno, room, sizeof room));
+    if (err) err->os_errno = os_errno;
+    return code;
+}
+
+int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
+    *got = 0;
+    while (*got < len) {
+        size_t piece = 0;
+        int error = os_pread(fd, (char *)into + *got, len - *got, offset + *got, &piece);
+        if (error || piece == 0) return error;
+        *got += piece;
+    }
+    return 0;
+}
+
+int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
+    for (size_t done = 0; done < len;) {
+        size_t put = 0;
+        int error = os_pwrite(fd, (const char *)bytes + done, len - done, offset + done, &put);
+        if (error || put == 0) return error ? error : EIO;
+        done += put;
+    }
+    return 0;
+}
+
+void sfti_seed_draw(const void *here, uint64_t seed[2]) {
+    if (os_random(seed, 2 * sizeof *seed) == 0) return;
+    seed[0] = os_now_ns() ^ (uint64_t)(uintptr_t)here;
+    seed[1] = os_now_ns() * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)seed;
+}

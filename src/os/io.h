@@ -1,0 +1,23 @@
+/* What every folder does with the functions of os.h: tell their errors, read and write all. */
+#ifndef SFTI_IO_H
+#define SFTI_IO_H
+
+#include "base/error.h"
+#include "os/os.h"
+#include "safetensors.h"
+
+/* "cannot <what>: <the system's text of the errno>"; SFT_IO_OPEN becomes SFT_NOT_FOUND for
+ * ENOENT. */
+SFTI_COLD sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno,
+                                const char *what);
+
+/* Up to len bytes, *got fewer only at the end of the file or on an error; the errno. */
+int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
+/* All of len bytes; the errno, EIO where the system takes none. */
+int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
+
+/* Keys of tables of names: from the system, or where it has none from the clock and the address
+ * of something. */
+void sfti_seed_draw(const void *here, uint64_t seed[2]);
+
+#endif

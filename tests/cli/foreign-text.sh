@@ -1,4 +1,0 @@
-echo 'Repository not found' >f.safetensors
-$SFT check f.safetensors
-echo $?
-$SFT info f.safetensors

@@ -90,7 +90,7 @@ static const fuzz_line lines[] = {
     { "meta rm " M " title", WHOLE, false },
     { "meta scrub " M, WHOLE, false },
     { "meta scrub --json " M, WHOLE, false },
-    { "meta recover " M, WHOLE, false },
+    { "meta recover --json " M, WHOLE, false },
     { "meta recover " INDEX, PIECES, false },
     { "meta recover --force " M, WHOLE, false },
     { "put " M " w", WHOLE, false },

@@ -425,7 +425,7 @@ def npy():
 
 def cache(model):
     digest = hashlib.sha256(model).hexdigest()
-    return (b'{"safetensors_hash_cache":1}\n{"device":1,"inode":\1,"size":\2,"mtime_ns":\3,'
+    return (b'{"safetensors_hash_cache":2}\n{"device":1,"inode":\1,"size":\2,"mtime_ns":\3,'
             b'"ctime_ns":\4,"hashes":{"sha256":"%s"}}\n' % digest.encode())
 
 
@@ -481,7 +481,7 @@ def commands():
     for name, (model, told) in journals().items():
         records = [record("m.safetensors", model), record(".m.safetensors.sft-journal", told),
                    record("-", bytes(16))]
-        for verb, line in (("recover", "meta recover " + m), ("check", "check -r --explain /w"),
+        for verb, line in (("recover", "meta recover --json " + m), ("check", "check -r --explain /w"),
                            ("set", "meta set %s title new" % m), ("put", "put %s w" % m),
                            ("repair", "repair %s -o /w/o.safetensors" % m)):
             out["journal-%s-%s" % (name, verb)] = folder(line, *records, options=2)

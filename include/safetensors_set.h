@@ -183,7 +183,6 @@ typedef struct sft_save_set_options {
     const char *stem; /* NULL = "model" */
     bool no_sync;     /* as in sft_path_options */
     bool in_place_unsafe; /* as in sft_path_options */
-    uint32_t mode;        /* of all files, as in sft_path_options; 0: by umask */
     /* Text of a JSON object whose members the index keeps in its "metadata", each as it is
      * spelled; total_size is always that of what is written. May be empty. */
     sft_span index_metadata;
@@ -191,10 +190,11 @@ typedef struct sft_save_set_options {
      * shards + 1 of them (one for a single file). */
     const int64_t *mtimes_ns;
     const sft_plan_options *plan; /* of each shard; its alloc serves all; NULL = defaults */
+    uint32_t mode; /* of all files, as in sft_path_options; 0: by umask */
 } sft_save_set_options;
 
 #define SFT_SAVE_SET_OPTIONS_INIT \
-    { sizeof(sft_save_set_options), NULL, false, false, 0, { NULL, 0 }, NULL, NULL }
+    { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, NULL, 0 }
 
 /* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
  * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;

@@ -28,7 +28,7 @@ RULES = {
     "src/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
     "src/set": USERS,
     "src/info": USERS,
-    "src/hash": USERS,
+    "src/hash": (USERS[0] | {"bytes/source.h"}, None),
     "src/convert": USERS,
     "src/dataset": USERS,
     "cli/support": ({"support/", "base/", "os/"} | PUBLIC, None),
@@ -44,7 +44,7 @@ RULES = {
 RANKED = ["src/base", "src/os", "src/bytes", "src/format", "src/journal", "src/file", "src/edit",
           "src/set", "src/info", "src/hash", "src/convert", "src/dataset", "cli",
           "bindings/python/src"]
-CIRCLES = {"cli", "bindings/python/src"}  # yet
+CIRCLES = set()  # folders that still have circles: none
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
 
 BANNED = {

@@ -47,7 +47,7 @@ WRITES = {
             "m tensor.14.bf16 --safe", "m tensor.19.f64", "m nosuch", "s model.norm.weight"],
     "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],
     "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
-             "rm m k nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
+             "rm m k nosuch", "recover m s nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
 }
 PAIRS = {"diff"}  # commands of two models
 MOST_PAIRS = 100

@@ -365,22 +365,39 @@ static int meta_scrub(cli *c, char **operands, size_t count) {
     return c->status;
 }
 
-static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err) {
+static void recover_say(cli *c, const char *path, sft_edit_found found) {
     static const char *const said[] = { "no edit was interrupted", "as before the edit",
                                         "the edit is done now" };
+    static const char *const names[] = { "none", "old", "new" };
+    sft_error err = SFT_ERROR_INIT;
+    sfti_json_writer w;
+    sft_sink sink = cli_result_sink(c);
+    if (!cli_is_json(c)) {
+        cli_escaped(&c->out, sft_span_cstr(path));
+        cli_printf(&c->out, ": %s\n", said[found]);
+        return;
+    }
+    cli_result_begin(c);
+    sfti_json_write(&w, &sink, 0, &err);
+    cli_result_head(&w, path);
+    sfti_json_put_cstr(&w, "recovered", names[found]);
+    sfti_json_close(&w, '}');
+    if (sfti_json_done(&w)) cli_complain(c, path, &err);
+    cli_result_end(c);
+}
+
+static sft_code recover_file(cli *c, const char *path, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     sft_edit_found found = SFT_EDIT_CLEAN;
-    (void)ctx;
     sft_code code = sft_edit_recover(path, &options, &found, err);
-    if (code) return code;
-    cli_escaped(&c->out, sft_span_cstr(path));
-    cli_printf(&c->out, ": %s\n", said[found]);
-    return SFT_OK;
+    if (code == SFT_OK) recover_say(c, path, found);
+    return code;
 }
 
 /* One that cannot be mended does not stop the rest. */
 static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err) {
-    if (recover_file(c, path, ctx, err)) cli_edit_fail(c, path, err);
+    (void)ctx;
+    if (recover_file(c, path, err)) cli_edit_fail(c, path, err);
     return SFT_OK;
 }
 
@@ -397,7 +414,9 @@ static void recover_operand(cli *c, const char *operand) {
 }
 
 static int meta_recover(cli *c, char **operands, size_t count) {
+    cli_results_begin(c);
     for (size_t i = 0; i < count && !cli_is_over(c); i++) recover_operand(c, operands[i]);
+    cli_results_end(c);
     return c->status;
 }
 

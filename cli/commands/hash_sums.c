@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "os/os.h"
 #include "support/files.h"
 #include "support/hash.h"
 
@@ -23,17 +24,32 @@ static bool needs_escapes(const char *path) {
     return false;
 }
 
-void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex, bool named) {
-    if (needs_escapes(path)) cli_text(&c->out, "\\");
-    if (named) {
-        cli_printf(&c->out, "%s (", sft_hash_name(algo));
-        cli_escaped(&c->out, sft_span_cstr(path));
-        cli_printf(&c->out, ") = %s\n", hex);
-    } else {
-        cli_printf(&c->out, "%s  ", hex);
-        cli_escaped(&c->out, sft_span_cstr(path));
-        cli_text(&c->out, "\n");
+/* As sha256sum spells a path, which reads nothing else. */
+static void put_for_programs(cli_out *out, const char *path) {
+    static const char unsafe[] = "\\\n\r", letters[] = "\\nr";
+    while (*path) {
+        size_t len = strcspn(path, unsafe);
+        cli_put(out, path, len);
+        path += len;
+        if (*path) cli_printf(out, "\\%c", letters[strchr(unsafe, *path++) - unsafe]);
     }
+}
+
+/* A terminal obeys what is in a path; a program takes the path as it is. */
+static void put_path(cli_out *out, const char *path, bool seen) {
+    if (seen) cli_escaped(out, sft_span_cstr(path));
+    else put_for_programs(out, path);
+}
+
+void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex, bool named) {
+    bool seen = os_is_terminal(c->out.fd);
+    if (seen ? needs_escapes(path) : path[strcspn(path, "\\\n\r")] != '\0')
+        cli_text(&c->out, "\\");
+    if (named) cli_printf(&c->out, "%s (", sft_hash_name(algo));
+    else cli_printf(&c->out, "%s  ", hex);
+    put_path(&c->out, path, seen);
+    if (named) cli_printf(&c->out, ") = %s", hex);
+    cli_text(&c->out, "\n");
 }
 
 /* ── Reading ── */

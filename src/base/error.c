@@ -21,7 +21,7 @@ static const char HINT_BROKEN_WRITER[] = "the program that wrote this file is at
 static const char HINT_DOWNLOAD[] = "download the file again";
 static const char HINT_LEVEL[] = "--level compat accepts what the official package accepts";
 static const char HINT_STRICT[] = "only --level strict refuses this";
-static const char HINT_REPAIR[] = "\"safetensors repair\" writes a valid copy";
+static const char HINT_REPAIR[] = SFTI_PROMISE " writes a valid copy";
 
 static const sft_code_info code_table[] = {
     { SFT_OK, "ok", "no error",
@@ -379,7 +379,7 @@ sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span tex
     char c = rest.data[0];
     bool white = c == ' ' || c == '\t' || c == '\r' || c == '\n';
     const char *kind = c == '{' ? "an object" : c == '[' ? "an array"
-                       : white ? "white space" : NULL;
+                       : white ? "white space" : c == '\0' ? "a NUL byte" : NULL;
     if (kind)
         return sfti_fail(err, code, base + at, "expected %s, found %s", expected, kind);
     size_t token = token_length(rest), shown = whole_characters(rest, EXCERPT);

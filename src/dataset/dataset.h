@@ -87,6 +87,11 @@ void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
 bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
 /* Whether a name is of that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
+#define SFTI_COMMIT_FILE ".dataset_manifest.commit-"
+#define SFTI_COMMIT_FILE_NAME 64
+#define SFTI_COMMIT_DIGITS 16 /* of the digest in its name */
+/* Whether a name is of a commit file, and its number. */
+bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
 /* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */

@@ -103,3 +103,18 @@ void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHA
     (void)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s",
                    at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
 }
+
+static bool commit_digest_shown(sft_span text) {
+    if (sft_span_equal(text, sft_span_cstr("none"))) return true;
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr("0123456789abcdef", text.data[i], 16)) return false;
+    return text.len == SFTI_COMMIT_DIGITS;
+}
+
+bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
+    const size_t start = sizeof SFTI_COMMIT_FILE - 1;
+    if (name.len <= start || memcmp(name.data, SFTI_COMMIT_FILE, start) != 0) return false;
+    sft_span rest = { name.data + start, name.len - start };
+    if (!sfti_ds_digits(&rest, 1, number) || rest.len == 0 || *rest.data != '-') return false;
+    return commit_digest_shown((sft_span){ rest.data + 1, rest.len - 1 });
+}

@@ -64,6 +64,14 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
     return code;
 }
 
+/* What the file and the one that is replaced allow. */
+static uint32_t save_mode(const sft_edit *edit, const char *path) {
+    os_info there;
+    uint32_t mode = edit->info.mode & 0777;
+    if (os_info_path(path, true, &there) == 0 && there.kind == OS_FILE) mode &= there.mode;
+    return mode ? mode : 0600;
+}
+
 sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options *options,
                        const sft_job *job, sft_edit_report *report, sft_error *err) {
     sfti_new_head head;
@@ -76,7 +84,7 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
     sft_code code = sfti_take_path(options, &own, err);
     if (code == SFT_OK) code = sfti_take_job(job, &own_job, err);
     if (code != SFT_OK) return code;
-    if (own.mode == 0) own.mode = edit->info.mode & 0777;
+    if (own.mode == 0) own.mode = save_mode(edit, path);
     code = sfti_edit_patches(edit, err);
     if (code == SFT_OK) code = sfti_edit_head(edit, &head, err);
     if (code != SFT_OK) return code;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define FINDINGS_TOO_MANY 1000 /* there may be more */
+
 struct sft_repair {
     sft_allocator alloc;
     sfti_arena arena; /* holds all below but source and scan */
@@ -70,11 +72,46 @@ static void put_fix(sft_repair *r, const struct repair_row *row, const sft_error
 }
 
 /* After the header's object there is nothing but NULs and white space. */
-static bool is_nul_padding(const sft_repair *r, uint64_t from) {
-    sft_span text = sfti_scan_model(r->scan)->text;
+static bool is_nul_padding(const sft_scan *scan, uint64_t from) {
+    sft_span text = sfti_scan_model(scan)->text;
     for (uint64_t i = from - SFTI_PREFIX; i < text.len; i++)
         if (!memchr(" \t\r\n", text.data[i], 5)) return false; /* the NUL of the literal too */
     return true;
+}
+
+static const struct repair_row *row_of_finding(const sft_scan *scan, const sft_error *found) {
+    bool nul = found->code != SFT_JSON_TRAILING || is_nul_padding(scan, found->offset);
+    return nul ? row_of_code(found->code) : NULL;
+}
+
+/* Whatever was or was not found: what is written is what its entry says, and is there. */
+static sft_code check_entry(const sfti_model *model, uint64_t size, const sft_tensor *t,
+                             sft_error *err) {
+    uint64_t bytes, end;
+    sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
+    if (code == SFT_OK && (t->end < t->begin || t->end - t->begin != bytes)) {
+        code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
+                         "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
+                         (unsigned long long)bytes, (unsigned long long)t->begin,
+                         (unsigned long long)t->end);
+    }
+    if (code == SFT_OK && (!sfti_add(model->data_offset, t->end, &end) || end > size)) {
+        code = sfti_fail(err, SFT_DATA_TRUNCATED, size,
+                         "expected the tensor's data to be there, found the end of the file");
+    }
+    if (code != SFT_OK) sfti_error_tensor(err, t->name);
+    return code;
+}
+
+bool sfti_scan_repairs(const sft_scan *scan, uint64_t size) {
+    const sft_error *verdict = sft_scan_error(scan);
+    const sfti_model *model = sfti_scan_model(scan);
+    size_t count = sft_scan_finding_count(scan);
+    for (size_t i = 0; i < count; i++)
+        if (!row_of_finding(scan, &sft_scan_finding(scan, i)->error)) return false;
+    for (size_t i = 0; i < model->tensors.count; i++)
+        if (check_entry(model, size, sfti_model_tensor(model, i), NULL) != SFT_OK) return false;
+    return count < FINDINGS_TOO_MANY && (!verdict || row_of_code(verdict->code));
 }
 
 /* A hint to repair the file is of no use here. */
@@ -89,9 +126,8 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
     size_t count = sft_scan_finding_count(r->scan);
     for (size_t i = 0; i < count; i++) {
         const sft_error *found = &sft_scan_finding(r->scan, i)->error;
-        const struct repair_row *row = row_of_code(found->code);
-        bool nul = found->code != SFT_JSON_TRAILING || is_nul_padding(r, found->offset);
-        if (!row || !nul) return refuse_finding(found, err);
+        const struct repair_row *row = row_of_finding(r->scan, found);
+        if (!row) return refuse_finding(found, err);
         put_fix(r, row, found);
     }
     const sft_error *verdict = sft_scan_error(r->scan);
@@ -106,7 +142,7 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
 
 static sft_code take_fixes(sft_repair *r, sft_error *err) {
     r->fix_room = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
-    if (sft_scan_finding_count(r->scan) >= 1000) {
+    if (sft_scan_finding_count(r->scan) >= FINDINGS_TOO_MANY) {
         return refuse_finding(&sft_scan_finding(r->scan, 0)->error, err);
     }
     r->fixes = sfti_arena_array(&r->arena, r->fix_room, sizeof *r->fixes);
@@ -116,25 +152,6 @@ static sft_code take_fixes(sft_repair *r, sft_error *err) {
 
 /* ── Tensors ── */
 
-/* Whatever was or was not found: what is written is what its entry says, and is there. */
-static sft_code check_entry(const sft_repair *r, const sft_tensor *t, sft_error *err) {
-    const sfti_model *model = sfti_scan_model(r->scan);
-    uint64_t bytes, end;
-    sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
-    if (code == SFT_OK && (t->end < t->begin || t->end - t->begin != bytes)) {
-        code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
-                         "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
-                         (unsigned long long)bytes, (unsigned long long)t->begin,
-                         (unsigned long long)t->end);
-    }
-    if (code == SFT_OK && (!sfti_add(model->data_offset, t->end, &end) || end > r->source.size)) {
-        code = sfti_fail(err, SFT_DATA_TRUNCATED, r->source.size,
-                         "expected the tensor's data to be there, found the end of the file");
-    }
-    if (code != SFT_OK) sfti_error_tensor(err, t->name);
-    return code;
-}
-
 static sft_code take_parts(sft_repair *r, sft_error *err) {
     const sfti_model *model = sfti_scan_model(r->scan);
     r->count = model->tensors.count;
@@ -142,7 +159,7 @@ static sft_code take_parts(sft_repair *r, sft_error *err) {
     if (!r->parts) return sfti_fail_memory(err, r->count * sizeof *r->parts);
     for (size_t i = 0; i < r->count; i++) {
         const sft_tensor *tensor = sfti_model_tensor(model, i);
-        sft_code code = check_entry(r, tensor, err);
+        sft_code code = check_entry(model, r->source.size, tensor, err);
         if (code != SFT_OK) return code;
         r->parts[i] = sft_part_of(tensor, &r->source);
         r->parts[i].begin = model->data_offset + tensor->begin;

@@ -374,6 +374,20 @@ static bool scan_sort(sft_scan *scan) {
     return true;
 }
 
+static void drop_promise(sft_error *error) {
+    const char *hint = sft_code_describe(error->code)->hint;
+    if (!error->hint || !strstr(error->hint, SFTI_PROMISE)) return;
+    error->hint = hint && strstr(hint, SFTI_PROMISE) ? NULL : hint;
+}
+
+/* Where one thing that was found cannot be repaired, no repair is promised for another. */
+static void scan_promise(sft_scan *scan, uint64_t size) {
+    if (scan->error.code == SFT_OK || sfti_scan_repairs(scan, size)) return;
+    drop_promise(&scan->error);
+    for (size_t i = 0; i < scan->findings.count; i++)
+        drop_promise(&((sft_finding *)scan->findings.items + i)->error);
+}
+
 static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, scan_tail *tail,
                             const sfti_open *how, sft_error *err) {
     bool framed;
@@ -388,6 +402,7 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
         note_polyglots(scan, b, tail);
     }
     if (!scan_sort(scan) || scan->out_of_memory) return sfti_fail_memory(err, sizeof *scan);
+    scan_promise(scan, source->size);
     return SFT_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "os/io.h"
+#include "bytes/source.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -55,9 +56,10 @@ static bool is_same_key(const sfti_hash_key *a, const sfti_hash_key *b) {
 
 /* Remember what is known of this file, and take what is remembered. */
 static void model_recall(sfti_hash_model *model, const sfti_hash_how *opening,
-                         const char *path, const sfti_hash_key *key, sft_hashes *hashes) {
+                         const char *path, int fd, const sfti_hash_key *key,
+                         sft_hashes *hashes) {
     if (!opening->recall || !model->memos) return;
-    model->memos[model->memo_count++] = (sfti_hash_memo){ path, *key, hashes, true };
+    model->memos[model->memo_count++] = (sfti_hash_memo){ path, fd, *key, hashes, true };
     opening->recall(opening->ctx, key, hashes);
 }
 
@@ -170,7 +172,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_how *opening
     model->bytes = info.size;
     if (info.kind == OS_FILE) {
         sfti_hash_key key = sfti_hash_key_of(&info);
-        model_recall(model, opening, model->ask.path, &key, &model->hashes);
+        model_recall(model, opening, model->ask.path, -1, &key, &model->hashes);
     }
     if (opening->only_cached) return;
     if (info.kind != OS_FILE || model_missing(&model->hashes, info.size))
@@ -196,24 +198,27 @@ static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *
     return key;
 }
 
-/* Look the shards up in the cache, then all of them together. */
+/* Look the shards up in the cache, then all of them together: as they are open, for by its path
+ * one may be another file meanwhile. */
 static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
     sfti_sha256 sum;
     os_info info;
     bool all = true;
     sfti_sha256_begin(&sum);
     for (size_t i = 0; i < model->shard_count; i++) {
-        if (os_info_path(model->shard_paths[i], true, &info) != 0) {
+        sft_source source = sft_file_source(sft_set_shard(model->set, i));
+        int fd = sfti_source_descriptor(&source);
+        if (fd < 0 || os_info_fd(fd, &info) != 0) {
             all = false;
             continue;
         }
         sfti_hash_key key = sfti_hash_key_of(&info);
         set_key_add(opening->impl, &sum, &key);
-        model_recall(model, opening, model->shard_paths[i], &key, &model->shards[i]);
+        model_recall(model, opening, NULL, fd, &key, &model->shards[i]);
     }
     sfti_hash_key key = set_key_end(opening->impl, &sum, model->bytes);
     if (all && model->ask.algos & MODEL_CONTENT)
-        model_recall(model, opening, NULL, &key, &model->hashes);
+        model_recall(model, opening, NULL, -1, &key, &model->hashes);
 }
 
 static bool set_add_sizes(sfti_hash_model *model) {
@@ -331,8 +336,9 @@ static void model_check_memos(sfti_hash_model *model) {
     bool all = true;
     for (size_t i = 0; i < model->memo_count; i++) {
         sfti_hash_memo *memo = &model->memos[i];
-        if (memo->path) {
-            bool there = os_info_path(memo->path, true, &info) == 0;
+        if (memo->path || memo->fd >= 0) {
+            bool there = (memo->path ? os_info_path(memo->path, true, &info)
+                                     : os_info_fd(memo->fd, &info)) == 0;
             sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
             memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
             all = all && memo->valid;

@@ -18,7 +18,8 @@ typedef struct sfti_hash_unit {
 
 /* What the cache is told afterwards, if the file is still the same. */
 typedef struct sfti_hash_memo {
-    const char *path;
+    const char *path; /* NULL: of a set's shard, or of the set itself */
+    int fd;           /* path NULL: the shard's, or -1 */
     sfti_hash_key key;
     sft_hashes *hashes;
     bool valid;

@@ -18,7 +18,7 @@ typedef struct journal_query {
     const os_info *info;
     sft_span header; /* data NULL: the file's own */
     bool is_broken;  /* it could not be read as a model */
-    bool *foreign;   /* NULL, or where a journal that is no evidence is told of */
+    bool *foreign;   /* NULL, or where a stranger's journal is told of */
     sfti_journal_file journal;
 } journal_query;
 
@@ -62,17 +62,9 @@ static sft_code check_sound(journal_query *q, bool ours, sft_error *err) {
     return report_interrupted(q, ours, err);
 }
 
-/* Only its owner, root and those who may write to the file can have edited it: a journal of anyone
- * else is no evidence. */
-static bool is_no_evidence(const journal_query *q) {
-    const sfti_journal_file *j = &q->journal;
-    bool own = j->owner == os_user() || j->owner == q->info->owner || j->owner == 0;
-    return j->foreign && !own && (q->info->mode & 022) == 0;
-}
-
 static sft_code check_journal(journal_query *q, sft_error *err) {
     sfti_journal_file *j = &q->journal;
-    if (is_no_evidence(q)) {
+    if (j->stranger) {
         if (q->foreign) *q->foreign = true;
         return SFT_OK;
     }

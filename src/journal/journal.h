@@ -85,6 +85,7 @@ typedef struct sfti_journal_file {
     sfti_journal_state state;
     const char *wrong; /* what it is, if neither NONE nor SOUND */
     const char *foreign; /* why nothing is written that it says, or NULL */
+    bool stranger; /* foreign, and its owner cannot have edited the file: it is not opened */
     uint32_t owner;
     int fd;
     uint64_t len;

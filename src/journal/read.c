@@ -63,7 +63,8 @@ static void jr_words(sfti_journal_file *j, const char *bytes, size_t len) {
 }
 
 /* Whose word is followed: that of who asks, and of the model's owner. Others must not have had a
- * hand in it, but where they have one in the model anyway. */
+ * hand in it, but where they have one in the model anyway. Nobody else can have edited the file,
+ * but root and those who may write to it. */
 static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_info *model) {
     j->owner = there->owner;
     j->foreign = NULL;
@@ -72,6 +73,7 @@ static void jr_judge_owner(sfti_journal_file *j, const os_info *there, const os_
     if (!known) j->foreign = "one of another user";
     else if (open) j->foreign = "one that others may write to";
     else if (there->links > 1) j->foreign = "one with several names (hard links)";
+    j->stranger = !known && there->owner != 0 && (model->mode & 022) == 0;
 }
 
 static int jr_open(sfti_journal_file *j, const char *name, const os_info *model) {
@@ -80,6 +82,7 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     jr_be(j, SFTI_JOURNAL_ALIEN, "something else");
     if (error || before.kind != OS_FILE) return error;
     jr_judge_owner(j, &before, model);
+    if (j->stranger) return 0; /* who could make us wait by a lease on it */
     error = os_open_no_link(name, false, &j->fd);
     if (error) j->fd = -1;
     if (error) return j->foreign && (error == EACCES || error == EPERM) ? 0 : error;

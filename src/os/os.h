@@ -168,9 +168,13 @@ void os_cond_free(os_cond *cond);
  * signal's number, 0 before. The library never calls this; the command does. */
 void os_watch_signals(void);
 int os_stop_signal(void);
-/* Called while os_read waits: every tenth of a second, and when a signal came, on the thread
- * that waits; false ends the read with EINTR. One for the process; NULL: none. */
+/* Called while os_read, or an open of a leased file, waits: every tenth of a second at least, and
+ * when a signal came, on the thread that waits; false ends that with EINTR. One for the process;
+ * NULL: none. */
 void os_on_wait(bool (*go_on)(void *ctx), void *ctx);
+/* Sleep before one more try: a millisecond at first (*ms 0), 20 at most. False, and at once, when
+ * there is to be none. */
+bool os_wait_more(uint32_t *ms);
 /* Die of that signal after cleaning up (default action restored, raised). */
 void os_raise(int signal);
 void os_ignore_broken_pipe(void);

@@ -79,8 +79,6 @@ int os_real_path(const char *path, char *out, size_t room) {
 
 /* ── Opening and reading ── */
 
-#define LEASE_PAUSE_MS 20
-
 static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
     do {
         *fd = open(path, flags | O_CLOEXEC, mode);
@@ -93,16 +91,16 @@ static int open_restarted(const char *path, int flags, mode_t mode, int *fd) {
 static bool is_leased(const char *path, int error) {
     struct stat st;
     bool waits = error == EWOULDBLOCK || error == EAGAIN;
-    return waits && !os_stop_signal() && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return waits && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* O_NONBLOCK so that a FIFO without a writer, or a device, does not hold up the open: not even
  * one that takes a leased file's name while we wait for that. */
 static int open_unheld(const char *path, int flags, int *fd) {
-    uint32_t pause_ms = 1;
+    uint32_t ms = 0;
     int error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
-    for (; error && is_leased(path, error); pause_ms += pause_ms < LEASE_PAUSE_MS) {
-        os_sleep_ms(pause_ms);
+    while (error && is_leased(path, error)) {
+        if (!os_wait_more(&ms)) return EINTR;
         error = open_restarted(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
     }
     return error;
@@ -364,11 +362,6 @@ uint64_t os_now_ns(void) {
 uint64_t os_time_s(void) {
     time_t now = time(NULL);
     return now > 0 ? (uint64_t)now : 0;
-}
-
-void os_sleep_ms(uint32_t ms) {
-    struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    (void)nanosleep(&span, NULL);
 }
 
 uint32_t os_user(void) {

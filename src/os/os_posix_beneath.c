@@ -52,11 +52,11 @@ static int read_link_at(int at, const char *name, char *out, size_t room) {
     return 0;
 }
 
-/* "a/b", the first bytes of a. */
+/* "a/b", the first bytes of a, which may be out. */
 static int join_parts(const char *a, size_t len, const char *b, char *out, size_t room) {
     size_t rest = strlen(b) + 1;
     if (len >= room || rest >= room - len) return ENAMETOOLONG;
-    memcpy(out, a, len);
+    memmove(out, a, len);
     out[len] = '/';
     memcpy(out + len + 1, b, rest);
     return 0;
@@ -204,12 +204,15 @@ static bool is_regular(int root, const char *name, bool links) {
 }
 
 /* EAGAIN is of a folder that is being renamed, which passes, or of a regular file under a
- * lease, which is waited for. */
+ * lease, which is waited for; never in an open itself, for a FIFO may take the name. */
 static int open_in(int root, const char *name, int flags, bool links, int *fd) {
-    int error = open_once(root, name, flags, links, fd);
-    for (int i = 0; error == EAGAIN && i < BENEATH_TRIES; i++) {
-        int blocking = is_regular(root, name, links) ? flags & ~O_NONBLOCK : flags;
-        error = open_once(root, name, blocking, links, fd);
+    uint32_t ms = 0;
+    int tries = 0, error = open_once(root, name, flags, links, fd);
+    while (error == EAGAIN) {
+        bool leased = is_regular(root, name, links);
+        if (!leased && ++tries > BENEATH_TRIES) return error;
+        if (leased && !os_wait_more(&ms)) return EINTR;
+        error = open_once(root, name, flags, links, fd);
     }
     return error;
 }

@@ -57,6 +57,11 @@ void os_ignore_broken_pipe(void) {
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
+void os_sleep_ms(uint32_t ms) {
+    struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    (void)nanosleep(&span, NULL);
+}
+
 /* ── Waiting ── */
 
 #define WAIT_SLICE_MS 100
@@ -71,6 +76,15 @@ void os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
 
 static bool is_wait_over(void) {
     return stop_signal_seen || (wait_go_on && !wait_go_on(wait_ctx));
+}
+
+#define TRY_MOST_MS 20
+
+bool os_wait_more(uint32_t *ms) {
+    if (is_wait_over()) return false;
+    *ms = *ms == 0 ? 1 : *ms < TRY_MOST_MS / 2 ? 2 * *ms : TRY_MOST_MS;
+    os_sleep_ms(*ms);
+    return !is_wait_over();
 }
 
 /* Sleep until fd is ready. Before a read it also waits for the first writer of a FIFO,

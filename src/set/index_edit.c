@@ -188,16 +188,14 @@ static sft_code edit_index_text(index_edit *e) {
 
 /* ── Whole ── */
 
-/* A new file takes the mode of the index it comes from. */
+/* A new file takes the mode of the index it comes from, and no more than the one it replaces. */
 static sft_path_options edit_path_options(const char *path, const char *to,
                                           const sft_path_options *options) {
     sft_path_options own = SFT_PATH_OPTIONS_INIT;
-    os_info info;
-    if (options) memcpy(&own, options, options->size < sizeof own ? options->size : sizeof own);
-    own.size = sizeof own;
-    bool same = !to || strcmp(to, path) == 0;
-    if (own.mode == 0 && !same && os_info_path(path, true, &info) == 0)
-        own.mode = info.mode & 0777;
+    if (options) own = *options;
+    if (own.mode || !to || strcmp(to, path) == 0) return own;
+    sfti_mode_restrict(&own.mode, path);
+    sfti_mode_restrict(&own.mode, to);
     return own;
 }
 

@@ -77,7 +77,7 @@ static const char *save_path(set_save *s, uint32_t i) {
 
 /* ── Files ── */
 
-static void mode_restrict(uint32_t *mode, const char *path) {
+void sfti_mode_restrict(uint32_t *mode, const char *path) {
     os_info info;
     if (!path || os_info_path(path, true, &info) || info.kind != OS_FILE) return;
     *mode = *mode ? *mode & info.mode & 0777 : info.mode & 0777;
@@ -86,9 +86,9 @@ static void mode_restrict(uint32_t *mode, const char *path) {
 
 uint32_t sft_set_output_mode(const sft_set *set, const char *path) {
     uint32_t mode = 0;
-    mode_restrict(&mode, set->index_path);
-    for (size_t i = 0; i < set->shard_count; i++) mode_restrict(&mode, set->paths[i]);
-    if (mode) mode_restrict(&mode, path);
+    sfti_mode_restrict(&mode, set->index_path);
+    for (size_t i = 0; i < set->shard_count; i++) sfti_mode_restrict(&mode, set->paths[i]);
+    if (mode) sfti_mode_restrict(&mode, path);
     return mode;
 }
 

@@ -37,4 +37,8 @@ sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_err
 /* SFT_BAD_ARGUMENT for a path that is NULL. */
 sft_code sfti_set_path_fail(sft_error *err);
 
+/* Permission bits for what is made from a file: those that *mode (0: none yet) and it have in
+ * common, 0600 if none. No file at the path (or NULL): as they were. */
+void sfti_mode_restrict(uint32_t *mode, const char *path);
+
 #endif

@@ -8,7 +8,10 @@ attacker leaves something beside or in place of a model, and the owner or root w
 byte of a model but the attacker's own may become what the attacker wrote, and nobody waits.
 """
 import ctypes
+import fcntl
+import hashlib
 import itertools
+import json
 import os
 import resource
 import shlex
@@ -182,6 +185,43 @@ def play_unreadable(place):
     if as_user(ATTACKER, plant, place, 0o000):
         raise Wrong("no journal planted")
     expect_unharmed(place, "an unreadable journal")
+
+
+def play_leased(place):
+    """The attacker has a lease on the planted journal, gives it back to nobody and takes it again:
+    who opens it waits for three quarters of a minute each time."""
+    ready, told = os.pipe()
+
+    def hold():
+        plant(place)
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        while True:
+            fd = os.open(place.journal, os.O_RDWR)
+            try:
+                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            except BlockingIOError:
+                continue
+            finally:
+                os.write(told, b"x")
+            while fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_WRLCK:
+                time.sleep(0.001)
+            os.close(fd)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            hold()
+        finally:
+            os._exit(0)
+    try:
+        os.read(ready, 1)
+        expect_unharmed(place, "a leased journal")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+        os.close(told)
 
 
 def play_link(place):
@@ -387,6 +427,47 @@ def play_race_journal(place):
                 found = file.read()
             if b"EVIL" in found or b'"v"' in found:
                 raise Wrong("put: the file is now %r" % found)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def play_race_cache(place):
+    """A shard's name leads to one file and another: what is remembered of a file is its own."""
+    models, cache = os.path.join(place.shared, "s"), os.path.join(place.home, "cache")
+
+    def attack():
+        os.mkdir(models)
+        for name, data in (("a", b"weights!"), ("b", b"EVILEVIL")):
+            write(os.path.join(models, name), framed(HEAD) + data)
+            os.symlink(name, os.path.join(models, "to-" + name))
+        write(os.path.join(models, "m.safetensors.index.json"), b'{"weight_map":{"w":"to-a"}}')
+
+    if as_user(ATTACKER, attack):
+        raise Wrong("no models made")
+    true = {}
+    for name in "ab":
+        with open(os.path.join(models, name), "rb") as file:
+            true[os.fstat(file.fileno()).st_ino] = hashlib.sha256(file.read()).hexdigest()
+    child = os.fork()
+    if child == 0:
+        try:
+            become(ATTACKER)()
+            swap(os.path.join(models, "to-a"), os.path.join(models, "to-b"))
+        finally:
+            os._exit(0)
+    try:
+        until = time.monotonic() + FOLDER_RACE
+        while time.monotonic() < until:
+            if os.path.exists(cache):
+                os.remove(cache)
+            place.run(OWNER, "hash", "--cache", cache, os.path.join(models, "m.safetensors.index.json"))
+            if not os.path.exists(cache):
+                continue
+            with open(cache, encoding="utf-8") as file:
+                for one in list(map(json.loads, file))[1:]:
+                    if one["hashes"]["sha256"] != true.get(one["inode"], one["hashes"]["sha256"]):
+                        raise Wrong("another file's digest is remembered: %r" % one)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

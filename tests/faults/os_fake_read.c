@@ -151,6 +151,11 @@ int os_unlink_beneath(const char *folder, const char *name) {
     return error ? error : fake_unlink(full);
 }
 
+bool os_wait_more(uint32_t *ms) {
+    *ms += 1;
+    return !os_stop_signal() && (!fake.go_on || fake.go_on(fake.go_on_ctx));
+}
+
 int os_path_in(int folder, const char *name, char *out, size_t room) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(folder);

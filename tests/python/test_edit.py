@@ -113,6 +113,13 @@ def test_output(model, tmp_path):
     assert str(out) in str(caught.value)
     _core.edit(model, set={"one": "y"}, output=out, force=True)
     assert metadata(out)["one"] == "y"
+    os.chmod(model, 0o644)  # nor does what replaces a private file become open
+    _core.edit(model, set={"one": "y"}, output=out, force=True)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    os.chmod(model, 0o600)
+    os.chmod(out, 0o644)
+    _core.edit(model, set={"one": "y"}, output=out, force=True)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
     dry = tmp_path / "dry"
     _core.edit(model, set={"one": "y"}, output=dry, dry_run=True)
     assert not dry.exists()

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,7 @@ static const name_row rows[] = {
     { "f", "a/b/slashes", R, 0 },   { "f", "../home/x", R, EXDEV },
     { "f", "/etc/passwd", R, EXDEV },
     { "f", "own/x", R, ENOTDIR },   { "f", "own", F, ENOTDIR },    { "f", "a", W, EISDIR },
+    { "f", "", F, 0 },              { "none", "", F, ENOENT },     { "f/own", "", F, ENOTDIR },
     { "none", "x", R, ENOENT },     { "f/out", "x", R, 0 },        { "", "f/own", R, 0 },
     { snapshot, "file", R, 0 },     { snapshot, "u/file", R, 0 },  { snapshot, "via", R, 0 },
     { snapshot, "file", O, ELOOP }, { snapshot, "file", W, ELOOP }, { snapshot, "evil", R, EXDEV },
@@ -156,6 +158,73 @@ static void check_unlinking(void) {
     assert_int_equal(access("home/x", F_OK), 0);
 }
 
+/* Whatever its folder is called. */
+static void check_path_in(void) {
+    char path[64], cut[8];
+    int folder, fd;
+    assert_int_equal(os_open_beneath("f", "a/b", OS_BENEATH_FOLDER, &folder), 0);
+    assert_int_equal(os_path_in(folder, "x", path, sizeof path), 0);
+    assert_int_equal(os_path_in(folder, "x", cut, sizeof cut), ENAMETOOLONG);
+    assert_int_equal(rename("f/a/b", "elsewhere"), 0);
+    assert_int_equal(symlink("../../home", "f/a/b"), 0);
+    assert_int_equal(os_open_no_link(path, false, &fd), 0);
+    struct stat here, there;
+    assert_int_equal(fstat(fd, &here), 0);
+    assert_int_equal(stat("elsewhere/x", &there), 0);
+    assert_int_equal(here.st_ino, there.st_ino);
+    assert_int_equal(os_close(fd), 0);
+    assert_int_equal(unlink("f/a/b"), 0);
+    assert_int_equal(rename("elsewhere", "f/a/b"), 0);
+    assert_int_equal(os_close(folder), 0);
+    assert_int_equal(os_path_in(folder, "x", path, sizeof path), EBADF);
+}
+
+/* ── A leased file ── */
+
+#define WAITS_MOST 50
+static int waits, waits_until_pipe;
+
+/* A FIFO takes the name of the leased file. */
+static bool while_waiting(void *ctx) {
+    (void)ctx;
+    if (++waits == waits_until_pipe) {
+        assert_int_equal(mkfifo("f/taker", 0600), 0);
+        assert_int_equal(rename("f/taker", "f/leased"), 0);
+    }
+    return waits < WAITS_MOST;
+}
+
+static void check_lease(int until_pipe, int expected) {
+    int fd, leased;
+    for (int how = 0; how < 2; how++) {
+        (void)unlink("f/leased");
+        put_file("f/leased");
+        leased = open("f/leased", O_RDWR | O_CLOEXEC);
+        assert_true(leased >= 0);
+        if (fcntl(leased, F_SETLEASE, F_WRLCK) != 0) skip();
+        waits = 0;
+        waits_until_pipe = until_pipe;
+        os_on_wait(while_waiting, NULL);
+        int error = how ? os_open_read("f/leased", &fd)
+                        : os_open_beneath("f", "leased", OS_BENEATH_READ, &fd);
+        os_on_wait(NULL, NULL);
+        assert_int_equal(error, expected);
+        if (!error) assert_int_equal(os_close(fd), 0);
+        assert_true(waits > 0);
+        close(leased);
+    }
+    assert_int_equal(unlink("f/leased"), 0);
+}
+
+/* It is waited for, as long as the caller goes on; and in no call that a FIFO would hold up. */
+static void check_leases(void) {
+    assert_true(signal(SIGIO, SIG_IGN) != SIG_ERR);
+    alarm(20);
+    check_lease(0, EINTR);
+    check_lease(3, 0);
+    alarm(0);
+}
+
 /* ── openat2 as on a system without it ── */
 
 static bool forbid_openat2(void) {
@@ -179,9 +248,13 @@ static void both_ways_agree(void **state) {
     plant();
     check_rows("openat2");
     check_unlinking();
+    check_path_in();
+    check_leases();
     if (!forbid_openat2()) skip();
     check_rows("part by part");
     check_unlinking();
+    check_path_in();
+    check_leases();
 }
 
 /* ── The shape of a Hub cache ── */

@@ -523,6 +523,25 @@ static void test_changed_since(void **state) {
     }
 }
 
+/* A copy over a file is no more open than either. */
+static void test_saved_mode(void **state) {
+    static const struct mode_row { mode_t from, to; int made; } rows[] = {
+        { 0600, 0644, 0600 }, { 0644, 0600, 0600 }, { 0644, 0666, 0644 }, { 0640, 0604, 0600 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_file("{" A_B "}", 8);
+        temp_write("out", "", 0);
+        assert_int_equal(chmod(temp_path(FILE_NAME), rows[i].from), 0);
+        assert_int_equal(chmod(temp_path("out"), rows[i].to), 0);
+        sft_edit *edit = open_edit(NULL);
+        assert_int_equal(sft_edit_save(edit, temp_path("out"), NULL, NULL, NULL, NULL), SFT_OK);
+        sft_edit_close(edit);
+        assert_int_equal(temp_mode("out"), rows[i].made);
+        assert_int_equal(unlink(temp_path("out")), 0);
+    }
+}
+
 static void test_locked(void **state) {
     sft_error err = SFT_ERROR_INIT;
     (void)state;
@@ -688,7 +707,8 @@ int main(void) {
         IN_DIR(test_links),       IN_DIR(test_cache_link),    IN_DIR(test_grow),
         IN_DIR(test_grow_open),   IN_DIR(test_safe_in_place), IN_DIR(test_mtime),
         IN_DIR(test_save),        IN_DIR(test_cancelled),     IN_DIR(test_changed_since),
-        IN_DIR(test_locked),      IN_DIR(test_recover),       IN_DIR(test_not_recovered),
+        IN_DIR(test_locked),      IN_DIR(test_saved_mode),    IN_DIR(test_recover),
+        IN_DIR(test_not_recovered),
         IN_DIR(test_recover_insert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -415,6 +415,30 @@ static void test_index_places(void **state) {
                      SFT_BAD_ARGUMENT);
 }
 
+/* What is written beside an index, or over a file, is no more open than either. */
+static void test_index_modes(void **state) {
+    static const char text[] = "{\"weight_map\": {\"a\": \"1\"}}";
+    static const struct mode_row { mode_t from, to; int made; } rows[] = {
+        { 0600, 0644, 0600 }, { 0644, 0600, 0600 }, { 0644, 0666, 0644 }, { 0600, 0, 0600 },
+        { 0400, 0200, 0600 },
+    };
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    char to[512];
+    (void)state;
+    snprintf(to, sizeof to, "%s", temp_path("to.index"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        temp_write("from.index", text, sizeof text - 1);
+        temp_write("to.index", "", 0);
+        assert_int_equal(chmod(temp_path("from.index"), rows[i].from), 0);
+        assert_int_equal(rows[i].to ? chmod(to, rows[i].to) : unlink(to), 0);
+        assert_int_equal(sft_index_rewrite(temp_path("from.index"), &changes, to, NULL, NULL, NULL),
+                         SFT_OK);
+        assert_int_equal(temp_mode("to.index"), rows[i].made);
+        assert_int_equal(unlink(to), 0);
+        assert_int_equal(unlink(temp_path("from.index")), 0);
+    }
+}
+
 /* One shard is a file without an index; an empty folder may be there. */
 static void test_set_of_one(void **state) {
     static const uint32_t shard_of[] = { 0 };
@@ -462,6 +486,35 @@ static void test_set_refused(void **state) {
     assert_int_equal(sft_save_set(temp_path("plain"), parts, shard_of, 2, 2, NULL, 0, NULL, NULL,
                      &err),
                      SFT_EXISTS);
+}
+
+/* A caller whose struct ended before the mode: what its padding holds is none. */
+static void test_set_of_older(void **state) {
+    static const uint32_t shard_of[] = { 0 };
+    sft_source source = sft_source_memory(data, 8);
+    sft_part part = part_of("a", SFT_U8, side, &source, 0);
+    sft_save_set_options options, defaults = SFT_SAVE_SET_OPTIONS_INIT;
+    const size_t members[][2] = {
+        { offsetof(sft_save_set_options, stem), sizeof options.stem },
+        { offsetof(sft_save_set_options, no_sync), sizeof options.no_sync },
+        { offsetof(sft_save_set_options, in_place_unsafe), sizeof options.in_place_unsafe },
+        { offsetof(sft_save_set_options, index_metadata), sizeof options.index_metadata },
+        { offsetof(sft_save_set_options, mtimes_ns), sizeof options.mtimes_ns },
+        { offsetof(sft_save_set_options, plan), sizeof options.plan },
+    };
+    mode_t mask = umask(022);
+    char folder[512];
+    (void)state;
+    memset(&options, 0x81, sizeof options);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        memcpy((char *)&options + members[i][0], (char *)&defaults + members[i][0], members[i][1]);
+    options.size = offsetof(sft_save_set_options, plan) + sizeof options.plan;
+    snprintf(folder, sizeof folder, "%s", temp_path("older"));
+    assert_int_equal(sft_save_set(folder, &part, shard_of, 1, 1, NULL, 0, &options, NULL, NULL),
+                     SFT_OK);
+    umask(mask);
+    assert_int_equal(temp_mode("older/model.safetensors"), 0644);
+    remove_set(folder, 1);
 }
 
 /* ── What interrupted writers left ── */
@@ -517,6 +570,7 @@ int main(void) {
         cmocka_unit_test(test_cut),         cmocka_unit_test(test_names),
         cmocka_unit_test(test_set),         cmocka_unit_test(test_set_of_one),
         cmocka_unit_test(test_set_refused), cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_set_of_older), cmocka_unit_test(test_index_modes),
         cmocka_unit_test(test_set_kept),    cmocka_unit_test(test_index_places),
     };
     fill();

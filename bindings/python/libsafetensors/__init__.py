@@ -25,15 +25,11 @@ __all__ = [
     "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
-# The release of the official package whose interface this is, and the names of its top level.
-_OFFICIAL_VERSION = "0.8.0"
-_OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
-                   "serialize_file")
-
 # Imported when first asked for: the import of a loader is counted in microseconds, and typing,
 # which numpy and torch import anyway, takes thousands.
 _LATER = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
-_LATER.update(dict.fromkeys(_OFFICIAL_NAMES, "_official"))
+_LATER.update(dict.fromkeys((
+    "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
 _LATER.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
     "rename_tensors", "slice_byte_ranges"), "_tools"))

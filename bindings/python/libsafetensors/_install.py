@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 OFFICIAL = "safetensors"
+# The release whose interface ours is, and the names of its top level.
+OFFICIAL_VERSION = "0.8.0"
+_OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
+                   "serialize_file")
 # Module of the official package -> ours.
 _MODULES = {"": "", ".numpy": ".numpy", ".torch": ".torch", ".flax": ".flax",
             ".tensorflow": ".tensorflow", ".mlx": ".mlx", ".paddle": ".paddle",
@@ -28,8 +32,7 @@ def forward(name: str, into: dict[str, Any]) -> None:
         # `safetensors.torch` is there once it was imported, and not because ours was.
         if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
             into[key] = value
-    from . import _OFFICIAL_NAMES, _OFFICIAL_VERSION
-    into["__version__"] = _OFFICIAL_VERSION
+    into["__version__"] = OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
     # The official modules have no __all__: a star takes every public name. Of the package that
     # must not be ours, open and hash among them.
@@ -74,11 +77,10 @@ class _Finder:
 def _distribution() -> Any:
     """For importlib.metadata: programs ask it whether safetensors is there, and which."""
     from importlib.metadata import Distribution
-    from ._official import __version__
 
     class Forwarded(Distribution):
         _texts = {"METADATA": "Metadata-Version: 2.1\nName: %s\nVersion: %s\n"
-                              % (OFFICIAL, __version__),
+                              % (OFFICIAL, OFFICIAL_VERSION),
                   "top_level.txt": OFFICIAL + "\n"}
 
         def read_text(self, filename: Any) -> str | None:

@@ -73,10 +73,10 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
 
 def _header_name(dtype: Any) -> str:
     """A dtype by its name in a header, or as numpy and torch have it."""
-    from ._official import _HEADER_NAMES
+    from ._files import HEADER_NAMES
     name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     upper = name.upper()
-    return _HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
+    return HEADER_NAMES.get(name, upper if upper in _core.DTYPES else name)
 
 
 def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,

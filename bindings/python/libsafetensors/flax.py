@@ -8,16 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from . import _core
 from . import numpy as _numpy
 from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
-
-
-def _from_tensor(tensor: _core.Tensor) -> Array:
-    # A copy: jax may keep a numpy array's memory as its own, and the map can be written.
-    return jnp.array(tensor.numpy())
 
 
 def _to_numpy(tensors: Mapping[str, Array]) -> dict[str, np.ndarray[Any, Any]]:

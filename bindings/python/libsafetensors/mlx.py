@@ -8,15 +8,10 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from . import _core
 from . import numpy as _numpy
 from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
-
-
-def _from_tensor(tensor: _core.Tensor) -> mx.array:
-    return mx.array(tensor.numpy())
 
 
 def _numpy_array(array: mx.array) -> np.ndarray[Any, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ._files import header_name, open_bytes, open_file, write_bytes, write_file
 # Programs take these from here, as the official module has them.
 from ._official import TensorSpec as TensorSpec
 from ._official import deserialize as deserialize
-from ._official import header_name, open_bytes, open_file, write_bytes, write_file
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize
 from ._official import serialize_file as serialize_file

@@ -7,33 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import paddle
 
-from . import _core
 from . import numpy as _numpy
-from ._official import check_device, open_bytes, open_file, write_bytes, write_file
+from ._files import open_bytes, open_file, write_bytes, write_file
+from ._frameworks import PADDLE_BITS, check_device, paddle_integer, paddle_tensor
 from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
-
-# Header name -> how paddle calls it, for dtypes whose bits numpy carries as unsigned integers.
-_BITS = {"BF16": (np.uint16, "bfloat16"), "F8_E4M3": (np.uint8, "float8_e4m3fn"),
-         "F8_E5M2": (np.uint8, "float8_e5m2")}
-
-
-def _from_tensor(tensor: _core.Tensor, device: Any = None) -> paddle.Tensor:
-    place = None if device is None else str(device).replace("cuda", "gpu")
-    if tensor.dtype not in _BITS:
-        return paddle.to_tensor(tensor.numpy(), place=place)
-    integer, name = _BITS[tensor.dtype]
-    bits = np.frombuffer(tensor.tobytes(), integer).reshape(tensor.shape)
-    return paddle.to_tensor(bits.view(_signed(integer)), place=place).view(name)
-
-
-def _signed(integer: Any) -> Any:
-    # paddle takes uint16 for bfloat16; of integers of this width it has the signed ones.
-    return np.int16 if integer is np.uint16 else integer
 
 
 def _rows(tensors: Mapping[str, paddle.Tensor]) -> tuple[list[Any], list[Any]]:
@@ -44,16 +25,15 @@ def _rows(tensors: Mapping[str, paddle.Tensor]) -> tuple[list[Any], list[Any]]:
         if not isinstance(tensor, paddle.Tensor):
             raise ValueError("Key `%s` is invalid, expected paddle.Tensor but received %s"
                              % (name, type(tensor)))
+    bits = {called: (header, width) for header, (width, called) in PADDLE_BITS.items()}
     rows, kept = [], []
     for name, tensor in tensors.items():
-        bits = {called: (header, integer) for header, (integer, called) in _BITS.items()}
-        known = bits.get(str(tensor.dtype).rpartition(".")[2])
-        if known is None:
+        header, width = bits.get(str(tensor.dtype).rpartition(".")[2], ("", 0))
+        if not header:
             row = _numpy._row(name, tensor.numpy())
         else:
-            row = _numpy._row(name, tensor.contiguous().view(
-                str(np.dtype(_signed(known[1])))).numpy())
-            row = (row[0], known[0], *row[2:])
+            row = _numpy._row(name, tensor.contiguous().view(paddle_integer(width)).numpy())
+            row = (row[0], header, *row[2:])
         rows.append(row[:5])
         kept.append(row[5])
     return rows, kept
@@ -77,7 +57,7 @@ def load(data: Any, device: Any = "cpu") -> dict[str, paddle.Tensor]:
     """Tensors of a file in memory: any object with a buffer."""
     device = check_device(device, "paddle")
     with open_bytes(data) as file:
-        return {name: _from_tensor(file[name], device) for name in file}
+        return {name: paddle_tensor(file[name], device) for name in file}
 
 
 def load_file(filename: Any, device: Any = "cpu", *,
@@ -85,4 +65,4 @@ def load_file(filename: Any, device: Any = "cpu", *,
     """Tensors of a file, or of a folder or index.json, on a device."""
     device = check_device(device, "paddle")
     with open_file(filename, backend) as file:
-        return {name: _from_tensor(file[name], device) for name in file}
+        return {name: paddle_tensor(file[name], device) for name in file}

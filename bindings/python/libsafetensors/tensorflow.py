@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from . import _core
 from . import numpy as _numpy
 from ._types import BytesOptions, Path, SaveOptions, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
-
-
-def _from_tensor(tensor: _core.Tensor) -> tf.Tensor:
-    return tf.convert_to_tensor(tensor.numpy())
 
 
 def _to_numpy(tensors: Mapping[str, tf.Tensor]) -> dict[str, np.ndarray[Any, Any]]:

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from . import _core
+from ._files import check_metadata, open_bytes, open_file, write_bytes, write_file
+from ._frameworks import check_device
 # Programs take these from here, as the official module has them.
 from ._official import TensorSpec as TensorSpec
-from ._official import (check_device, check_metadata, open_bytes, open_file, write_bytes,
-                        write_file)
 from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
 from ._official import serialize as serialize

@@ -114,6 +114,13 @@ int pysft_choice_of(PyObject *text, const char *what, const char *const *names, 
     return -1;
 }
 
+int pysft_threads_of(int threads, uint32_t *out) {
+    *out = (uint32_t)threads;
+    if (threads >= 0) return 0;
+    PyErr_SetString(PyExc_ValueError, "expected threads to be 0 (one per processor) or more");
+    return -1;
+}
+
 PyObject *pysft_text(sft_span span) {
     return PyUnicode_DecodeUTF8(span.len ? span.data : "", (Py_ssize_t)span.len, "replace");
 }

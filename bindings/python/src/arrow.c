@@ -11,16 +11,6 @@ static const char schema_name[] = "arrow_schema";
 static const char array_name[] = "arrow_array";
 static const char stream_name[] = "arrow_array_stream";
 
-bool pysft_enter(atomic_flag *busy, const char *what) {
-    if (!atomic_flag_test_and_set(busy)) return true;
-    PyErr_Format(PyExc_RuntimeError, "expected one call of a %s at a time, found two", what);
-    return false;
-}
-
-void pysft_leave(atomic_flag *busy) {
-    atomic_flag_clear(busy);
-}
-
 /* ── Schemas ── */
 
 static const struct ArrowSchema *schema_in(PyObject *capsule) {

@@ -56,7 +56,7 @@ static int pick_one(batch *all, PyObject *name) {
     if (pysft_span_of(name, "name", &span) < 0) return -1;
     one->facts = sft_set_find(pysft_store_set(all->store), span, &one->shard);
     if (!one->facts) {
-        (void)pysft_not_found(all->state, all->store, name);
+        (void)pysft_not_found(all->state, name, pysft_store_path(all->store));
         return -1;
     }
     one->name = Py_NewRef(name);

@@ -282,5 +282,5 @@ int pysft_convert_add(PyObject *module) {
           "Elements, packed as in a file, in another dtype." },
         { NULL, NULL, 0, NULL },
     };
-    return pysft_functions_add(module, functions);
+    return PyModule_AddFunctions(module, functions);
 }

@@ -56,21 +56,28 @@ pysft_state *pysft_state_from(PyObject *self);
  * *slot (in the state; the module's traverse and clear know those listed there). */
 int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 
-/* Each file adds its part to the module while it is made: 0, or -1 with an exception. */
+/* Each file adds its part to the module while it is made: 0, or -1 with an exception. Only
+ * module.c calls these. */
 int pysft_error_add(PyObject *module);
+int pysft_wait_add(PyObject *module);    /* job.c */
 int pysft_memory_add(PyObject *module);
+int pysft_tensor_add(PyObject *module);
 int pysft_file_add(PyObject *module);
 int pysft_open_add(PyObject *module);
-int pysft_tensor_add(PyObject *module);
-int pysft_save_add(PyObject *module);   /* save_file, save_bytes */
-int pysft_writer_add(PyObject *module); /* Writer */
-int pysft_tools_add(PyObject *module);  /* info_json … recover, cast */
-int pysft_dataset_add(PyObject *module); /* dataset.h */
+int pysft_save_add(PyObject *module);    /* save_file, save_bytes */
+int pysft_writer_add(PyObject *module);  /* Writer */
+int pysft_tools_add(PyObject *module);   /* info_json, check_json, hash_json, diff_json */
+int pysft_convert_add(PyObject *module); /* convert, cast */
+int pysft_edit_add(PyObject *module);    /* edit, recover */
+int pysft_arrow_add(PyObject *module);   /* ArrowStream */
+int pysft_options_add(PyObject *module); /* DatasetOptions, DATASET_OPTIONS */
+int pysft_storage_add(PyObject *module); /* Storage */
+int pysft_shard_add(PyObject *module);   /* ShardWriter */
+int pysft_commit_add(PyObject *module);  /* Commit */
+int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
 /* Undo what was filled of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);
-/* Add plain functions: `methods` ends with a zeroed row and lives as long as the program. */
-int pysft_functions_add(PyObject *module, PyMethodDef *methods);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
@@ -82,6 +89,13 @@ PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path
 /* The same from a code and a text of our own. Always NULL. */
 PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
                            const char *path);
+
+/* Fill an error that is about a tensor. Returns code. */
+sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);
+/* How many of len bytes of UTF-8 are at most `most`, and whole characters. */
+size_t pysft_text_cut(const char *text, size_t len, size_t most);
+/* SFT_TENSOR_NOT_FOUND of an open model. Always NULL. */
+PyObject *pysft_not_found(pysft_state *state, PyObject *name, const char *path);
 
 /* ── Arguments ───────────────────────────────────────────────────────────── */
 
@@ -107,10 +121,10 @@ int pysft_two_of(PyObject *pair, const char *what, int out[2]);
 int pysft_uint_of(PyObject *object, uint64_t *out);
 /* dtype by its header name, "BF16". TypeError, ValueError. */
 int pysft_dtype_of(PyObject *text, sft_dtype *out);
-/* Of a Tensor. */
-sft_dtype pysft_tensor_dtype(PyObject *tensor);
 /* One of `names` (ends with NULL) by its place in the list; ValueError tells all of them. */
 int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out);
+/* A number of threads. 0, or -1 with an exception. */
+int pysft_threads_of(int threads, uint32_t *out);
 /* New str from UTF-8 of a file; bytes that are not UTF-8 become U+FFFD. */
 PyObject *pysft_text(sft_span span);
 /* New str (or bytes) of a buffer, which is freed in every case. */
@@ -149,8 +163,10 @@ typedef struct pysft_job {
 int pysft_job_begin(pysft_job *job, PyObject *progress);
 /* 0 if code is SFT_OK and no exception is set: then progress has been told the end. */
 int pysft_job_end(pysft_job *job, sft_code code);
-/* Signals while the library waits for a pipe. */
-int pysft_wait_add(PyObject *module);
+
+/* One call at a time of an object: RuntimeError names `what`. */
+bool pysft_enter(atomic_flag *busy, const char *what);
+void pysft_leave(atomic_flag *busy);
 
 /* ── Where bytes come from ───────────────────────────────────────────────── */
 
@@ -190,5 +206,7 @@ typedef struct pysft_opening {
 /* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_opening *opening);
+/* A model by its path, for reading; bytes are a path, too. NULL with an exception. */
+pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 
 #endif

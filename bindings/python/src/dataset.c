@@ -327,9 +327,6 @@ int pysft_dataset_add(PyObject *module) {
         "libsafetensors._core.Dataset", sizeof(dataset_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
     };
-    if (pysft_arrow_add(module) < 0 || pysft_options_add(module) < 0 ||
-        pysft_storage_add(module) < 0 || pysft_shard_add(module) < 0 ||
-        pysft_commit_add(module) < 0 || pysft_functions_add(module, care_methods) < 0)
-        return -1;
+    if (PyModule_AddFunctions(module, care_methods) < 0) return -1;
     return pysft_type_add(module, &spec, &pysft_state_of(module)->dataset_type);
 }

@@ -5,12 +5,6 @@
 #include "core.h"
 #include "safetensors_dataset.h"
 
-int pysft_arrow_add(PyObject *module);   /* ArrowStream */
-int pysft_options_add(PyObject *module); /* DatasetOptions, DATASET_OPTIONS */
-int pysft_storage_add(PyObject *module); /* Storage */
-int pysft_shard_add(PyObject *module);   /* ShardWriter */
-int pysft_commit_add(PyObject *module);  /* Commit */
-
 /* ── Arrow by PyCapsules (arrow.c) ── */
 
 /* Schema of a capsule "arrow_schema", or of an object with __arrow_c_schema__. *keep holds it:
@@ -33,12 +27,6 @@ const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object);
 PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_error *err);
 /* Path for texts, or NULL. */
 const char *pysft_storage_path(PyObject *storage);
-
-/* ── One call at a time of an object (arrow.c) ── */
-
-/* RuntimeError names `what`. */
-bool pysft_enter(atomic_flag *busy, const char *what);
-void pysft_leave(atomic_flag *busy);
 
 /* ── Warnings ── */
 

@@ -242,5 +242,5 @@ int pysft_edit_add(PyObject *module) {
           "Mend a file whose editing was interrupted." },
         { NULL, NULL, 0, NULL },
     };
-    return pysft_functions_add(module, functions);
+    return PyModule_AddFunctions(module, functions);
 }

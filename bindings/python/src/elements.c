@@ -1,5 +1,6 @@
 /* Buffers of elements: what they hold, against the dtype that it is to be. */
 #include "specs.h"
+#include "tensor.h"
 
 #include <string.h>
 

@@ -201,3 +201,32 @@ PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
     (void)sft_error_set(&err, code, 0, text);
     return pysft_raise(state, &err, path);
 }
+
+PyObject *pysft_not_found(pysft_state *state, PyObject *name, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_span span;
+    PyObject *text = PyUnicode_FromFormat("File does not contain tensor %U", name);
+    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "replace") : NULL;
+    Py_XDECREF(text);
+    if (!bytes) return NULL;
+    (void)sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, PyBytes_AsString(bytes));
+    Py_DECREF(bytes);
+    if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
+    (void)pysft_raise(state, &err, path);
+    return NULL;
+}
+
+/* At most len bytes, whole characters. */
+size_t pysft_text_cut(const char *text, size_t len, size_t most) {
+    if (len <= most) return len;
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
+    return most;
+}
+
+sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text) {
+    sft_error_set(err, code, 0, text);
+    size_t len = pysft_text_cut(name.data, name.len, sizeof err->tensor);
+    if (len > 0) memcpy(err->tensor, name.data, len);
+    err->tensor_len = (uint32_t)len;
+    return code;
+}

@@ -63,20 +63,6 @@ static void file_dealloc(PyObject *object) {
 
 /* ── Names ───────────────────────────────────────────────────────────────── */
 
-PyObject *pysft_not_found(pysft_state *state, const pysft_store *store, PyObject *name) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_span span;
-    PyObject *text = PyUnicode_FromFormat("File does not contain tensor %U", name);
-    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "replace") : NULL;
-    Py_XDECREF(text);
-    if (!bytes) return NULL;
-    (void)sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, PyBytes_AsString(bytes));
-    Py_DECREF(bytes);
-    if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
-    (void)pysft_raise(state, &err, pysft_store_path(store));
-    return NULL;
-}
-
 /* -1: exception (not str); 0: no such name. */
 static int find(const pysft_store *store, PyObject *name, const sft_tensor **out,
                 size_t *shard) {
@@ -117,7 +103,7 @@ static PyObject *file_subscript(PyObject *object, PyObject *name) {
     if (!store) return NULL;
     int rc = find(store, name, &facts, &shard);
     if (rc > 0) tensor = pysft_tensor_new(state, store, facts, shard, NULL);
-    else if (rc == 0) (void)pysft_not_found(state, store, name);
+    else if (rc == 0) (void)pysft_not_found(state, name, pysft_store_path(store));
     pysft_store_drop(store);
     return tensor;
 }

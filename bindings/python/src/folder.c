@@ -74,15 +74,3 @@ int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out) {
     pysft_path_free(out);
     return folder < 0 ? -1 : pysft_path_in(state, object, out);
 }
-
-pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
-    pysft_opening opening = PYSFT_OPENING_INIT;
-    pysft_path given;
-    opening.mode = PYSFT_READ;
-    if (pysft_path_of(path, &given) < 0) return NULL;
-    PyObject *text = PyUnicode_DecodeFSDefault(given.text);
-    pysft_store *store = text ? pysft_store_open(state, text, &opening) : NULL;
-    Py_XDECREF(text);
-    pysft_path_free(&given);
-    return store;
-}

@@ -81,3 +81,15 @@ int pysft_job_end(pysft_job *job, sft_code code) {
     if (job->total != SFT_SIZE_UNKNOWN) job->done = job->total;
     return call_progress(job);
 }
+
+/* ── One call at a time ── */
+
+bool pysft_enter(atomic_flag *busy, const char *what) {
+    if (!atomic_flag_test_and_set(busy)) return true;
+    PyErr_Format(PyExc_RuntimeError, "expected one call of a %s at a time, found two", what);
+    return false;
+}
+
+void pysft_leave(atomic_flag *busy) {
+    atomic_flag_clear(busy);
+}

@@ -307,6 +307,18 @@ pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
     return NULL;
 }
 
+pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
+    pysft_opening opening = PYSFT_OPENING_INIT;
+    pysft_path given;
+    opening.mode = PYSFT_READ;
+    if (pysft_path_of(path, &given) < 0) return NULL;
+    PyObject *text = PyUnicode_DecodeFSDefault(given.text);
+    pysft_store *store = text ? pysft_store_open(state, text, &opening) : NULL;
+    Py_XDECREF(text);
+    pysft_path_free(&given);
+    return store;
+}
+
 /* ── Memory objects: what arrays of numpy have as their base ─────────────── */
 
 typedef struct {

@@ -1,27 +1,6 @@
 /* The module: its state, and what every other file adds to it. */
 #include "core.h"
 
-static struct PyModuleDef core_module;
-
-pysft_state *pysft_state_of(PyObject *module) {
-    return PyModule_GetState(module);
-}
-
-pysft_state *pysft_state_from(PyObject *self) {
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
-int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot) {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    if (!type) return -1;
-    *slot = (PyTypeObject *)type;
-    return PyModule_AddType(module, *slot);
-}
-
-int pysft_functions_add(PyObject *module, PyMethodDef *methods) {
-    return PyModule_AddFunctions(module, methods);
-}
-
 static const char *kind_name(sft_kind kind) {
     switch (kind) {
     case SFT_KIND_BOOL: return "bool";
@@ -79,9 +58,11 @@ static int refuse_subinterpreters(void) {
 
 static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
-        pysft_error_add, pysft_memory_add, pysft_tensor_add, pysft_file_add,
-        pysft_open_add,  pysft_save_add,   pysft_writer_add, pysft_tools_add,
-        pysft_dataset_add, pysft_wait_add,
+        pysft_error_add,   pysft_wait_add,    pysft_memory_add,  pysft_tensor_add,
+        pysft_file_add,    pysft_open_add,    pysft_save_add,    pysft_writer_add,
+        pysft_tools_add,   pysft_convert_add, pysft_edit_add,    pysft_arrow_add,
+        pysft_options_add, pysft_storage_add, pysft_shard_add,   pysft_commit_add,
+        pysft_dataset_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;

@@ -45,5 +45,5 @@ static PyMethodDef open_methods[] = {
 };
 
 int pysft_open_add(PyObject *module) {
-    return pysft_functions_add(module, open_methods);
+    return PyModule_AddFunctions(module, open_methods);
 }

@@ -94,7 +94,4 @@ PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *na
 PyObject *pysft_batch_torch(pysft_state *state, pysft_store *store, PyObject *names,
                             PyObject *progress);
 
-/* SFT_TENSOR_NOT_FOUND. Always NULL. */
-PyObject *pysft_not_found(pysft_state *state, const pysft_store *store, PyObject *name);
-
 #endif

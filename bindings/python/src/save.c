@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-static const char *const link_words[] = { "replace", "follow", "refuse", NULL };
-
-int pysft_link_of(PyObject *word, sft_link_policy *out) {
-    int at = 0;
-    *out = SFT_LINK_REPLACE;
-    if (!word) return 0;
-    if (pysft_choice_of(word, "link", link_words, &at) < 0) return -1;
-    *out = (sft_link_policy)at;
-    return 0;
-}
-
 /* ── A save ── */
 
 typedef struct save_call {
@@ -171,5 +160,5 @@ int pysft_save_add(PyObject *module) {
           "The same as bytes." },
         { NULL, NULL, 0, NULL },
     };
-    return pysft_functions_add(module, functions);
+    return PyModule_AddFunctions(module, functions);
 }

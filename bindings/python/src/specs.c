@@ -2,23 +2,6 @@
 
 #include <string.h>
 
-/* ── Text ── */
-
-/* At most len bytes, whole characters. */
-static size_t text_cut(const char *text, size_t len, size_t most) {
-    if (len <= most) return len;
-    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
-    return most;
-}
-
-sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text) {
-    sft_error_set(err, code, 0, text);
-    size_t len = text_cut(name.data, name.len, sizeof err->tensor);
-    if (len > 0) memcpy(err->tensor, name.data, len);
-    err->tensor_len = (uint32_t)len;
-    return code;
-}
-
 static bool refuse_tensor(pysft_state *state, sft_code code, sft_span name, const char *text) {
     sft_error err = SFT_ERROR_INIT;
     pysft_error_tensor(&err, code, name, text);
@@ -34,7 +17,7 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
     if (pysft_span_of(dtype, "dtype", &name) < 0) return false;
     if (sft_dtype_parse(name, &spec->dtype)) return true;
     (void)PyOS_snprintf(text, sizeof text, "expected a dtype of the format, found \"%.*s\"",
-                        (int)text_cut(name.data, name.len, 64), name.data);
+                        (int)pysft_text_cut(name.data, name.len, 64), name.data);
     return refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
 }
 

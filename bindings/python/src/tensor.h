@@ -17,6 +17,10 @@ typedef struct {
     _Atomic(pysft_store *) packed; /* copy, made when first needed */
 } TensorObject;
 
+static inline sft_dtype pysft_tensor_dtype(PyObject *tensor) {
+    return ((TensorObject *)tensor)->facts->dtype;
+}
+
 /* What a piece must be, else it is a packed copy, made once a Tensor: packed as it lies;
  * writable; without negative strides. */
 enum { want_packed = 1, want_writable = 2, want_forward = 4 };

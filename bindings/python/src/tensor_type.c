@@ -89,10 +89,6 @@ static PyObject *get_dtype(PyObject *self, void *closure) {
     return Py_NewRef(pysft_state_from(self)->dtype_names[((TensorObject *)self)->facts->dtype]);
 }
 
-sft_dtype pysft_tensor_dtype(PyObject *tensor) {
-    return ((TensorObject *)tensor)->facts->dtype;
-}
-
 static PyObject *get_shape(PyObject *self, void *closure) {
     (void)closure;
     return pysft_shape_tuple(((TensorObject *)self)->shape, ((TensorObject *)self)->rank);

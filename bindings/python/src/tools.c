@@ -8,47 +8,6 @@
 
 static const char *const level_words[] = { "compat", "default", "strict", NULL };
 
-/* os.stat of a path: new reference. */
-static PyObject *stat_of(const char *path) {
-    PyObject *os = PyImport_ImportModule("os");
-    PyObject *text = os ? PyUnicode_DecodeFSDefault(path) : NULL;
-    PyObject *facts = text ? PyObject_CallMethod(os, "stat", "O", text) : NULL;
-    Py_XDECREF(text);
-    Py_XDECREF(os);
-    return facts;
-}
-
-static int fact_of(PyObject *facts, const char *name, long long *out) {
-    PyObject *value = PyObject_GetAttrString(facts, name);
-    *out = value ? PyLong_AsLongLong(value) : -1;
-    Py_XDECREF(value);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static int is_there(const char *path, bool *there) {
-    PyObject *facts = stat_of(path);
-    *there = facts != NULL;
-    Py_XDECREF(facts);
-    if (!*there && !PyErr_ExceptionMatches(PyExc_OSError)) return -1;
-    PyErr_Clear();
-    return 0;
-}
-
-int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
-    long long mode, mtime;
-    bool there;
-    if (!from) return 0;
-    PyObject *facts = stat_of(from);
-    int status = facts ? fact_of(facts, "st_mode", &mode) : -1;
-    if (status == 0) status = fact_of(facts, "st_mtime_ns", &mtime);
-    Py_XDECREF(facts);
-    if (status < 0 || is_there(to, &there) < 0) return -1;
-    if (!there) options->mode = (uint32_t)mode & 0777;
-    options->has_mtime = keep_mtime;
-    options->mtime_ns = keep_mtime ? mtime : 0;
-    return 0;
-}
-
 static sft_sink text_sink(sft_buffer *text) {
     memset(text, 0, sizeof *text);
     return sft_sink_memory(text);
@@ -184,13 +143,6 @@ static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t alg
     return pysft_raise(state, &err, path);
 }
 
-int pysft_threads_of(int threads, uint32_t *out) {
-    *out = (uint32_t)threads;
-    if (threads >= 0) return 0;
-    PyErr_SetString(PyExc_ValueError, "expected threads to be 0 (one per processor) or more");
-    return -1;
-}
-
 static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "algos", "threads", "progress", NULL };
     pysft_state *state = pysft_state_of(module);
@@ -303,6 +255,5 @@ int pysft_tools_add(PyObject *module) {
                  "What sets two models apart, as JSON text."),
         { NULL, NULL, 0, NULL },
     };
-    if (pysft_functions_add(module, functions) < 0 || pysft_convert_add(module) < 0) return -1;
-    return pysft_edit_add(module);
+    return PyModule_AddFunctions(module, functions);
 }

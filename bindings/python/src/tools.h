@@ -9,26 +9,14 @@
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
                      sft_buffer *text, sft_error *err);
 
-/* Fill an error that is about a tensor (specs.c). Returns code. */
-sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);
-
-/* A number of threads. 0, or -1 with an exception. */
-int pysft_threads_of(int threads, uint32_t *out);
-
 /* As pysft_path_of; of a folder, the index in it, or the one file. SFT_IO_NOT_FILE where it is
  * not clear which (folder.c). */
 int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out);
-/* A model by its path, for reading; bytes are a path, too. NULL with an exception. */
-pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
-
-/* "replace", "follow" or "refuse"; NULL is "replace" (save.c). 0, or -1 with an exception. */
+/* "replace", "follow" or "refuse"; NULL is "replace" (output.c). 0, or -1 with an exception. */
 int pysft_link_of(PyObject *word, sft_link_policy *out);
 
 /* A new file gets the permissions of the one it is made of, and with keep_mtime its time; one
  * that is replaced keeps its own permissions. from NULL: none. 0, or -1 with an exception. */
 int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options);
-
-int pysft_convert_add(PyObject *module); /* convert, cast */
-int pysft_edit_add(PyObject *module);    /* edit, recover */
 
 #endif

@@ -7,6 +7,8 @@
 #define OBJECT_PIECE ((size_t)1 << 20) /* what an object is given at once */
 #define LONG_WRITE ((size_t)1 << 20)   /* from here on signals are looked at meanwhile */
 
+static const char type_name[] = "Writer";
+
 typedef struct writer_object {
     PyObject_HEAD
     sft_writer *writer; /* NULL: finished or abandoned */
@@ -22,20 +24,10 @@ typedef struct writer_object {
 
 /* ── One call at a time ── */
 
-static bool enter_call(writer_object *self) {
-    if (!atomic_flag_test_and_set(&self->busy)) return true;
-    PyErr_SetString(PyExc_RuntimeError, "expected one call of a Writer at a time, found two");
-    return false;
-}
-
-static void leave_call(writer_object *self) {
-    atomic_flag_clear(&self->busy);
-}
-
 static bool enter_open(writer_object *self) {
-    if (!enter_call(self)) return false;
+    if (!pysft_enter(&self->busy, type_name)) return false;
     if (self->writer) return true;
-    leave_call(self);
+    pysft_leave(&self->busy);
     PyErr_SetString(PyExc_ValueError, "expected an open Writer, found one that is finished or "
                                       "abandoned");
     return false;
@@ -297,7 +289,7 @@ static PyObject *writer_add(PyObject *object, PyObject *args, PyObject *kwargs) 
     if (pysft_spec_take(pysft_state_from(object), name, dtype, shape, &spec)
         && enter_open(self)) {
         done = add_tensor(self, &spec, name);
-        leave_call(self);
+        pysft_leave(&self->busy);
     }
     pysft_specs_drop(&spec);
     return done;
@@ -355,7 +347,7 @@ static PyObject *writer_write(PyObject *object, PyObject *args, PyObject *kwargs
         done = put_bytes(self, number, &view);
         PyBuffer_Release(&view);
     }
-    leave_call(self);
+    pysft_leave(&self->busy);
     return done;
 }
 
@@ -379,7 +371,7 @@ static PyObject *end_writer(writer_object *self, bool publish) {
     sft_plan_free(self->plan);
     Py_END_ALLOW_THREADS
     self->plan = NULL;
-    leave_call(self);
+    pysft_leave(&self->busy);
     if (code) return raise_failure(self, &err);
     Py_RETURN_NONE;
 }
@@ -393,14 +385,14 @@ static PyObject *writer_finish(PyObject *object, PyObject *unused) {
 static PyObject *writer_abandon(PyObject *object, PyObject *unused) {
     writer_object *self = (writer_object *)object;
     (void)unused;
-    return enter_call(self) ? end_writer(self, false) : NULL;
+    return pysft_enter(&self->busy, type_name) ? end_writer(self, false) : NULL;
 }
 
 static PyObject *writer_enter(PyObject *object, PyObject *unused) {
     writer_object *self = (writer_object *)object;
     (void)unused;
     if (!enter_open(self)) return NULL;
-    leave_call(self);
+    pysft_leave(&self->busy);
     return Py_NewRef(object);
 }
 
@@ -409,7 +401,7 @@ static PyObject *writer_exit(PyObject *object, PyObject *args) {
     writer_object *self = (writer_object *)object;
     PyObject *kind = Py_None;
     if (PyTuple_Size(args) > 0) kind = PyTuple_GetItem(args, 0);
-    if (!enter_call(self)) return NULL;
+    if (!pysft_enter(&self->busy, type_name)) return NULL;
     return end_writer(self, kind == Py_None && self->writer);
 }
 

@@ -62,8 +62,6 @@ const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 /* ── manifest_latest.c ── */
 
 #define SFTI_MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
-#define SFTI_COMMIT_FILE ".dataset_manifest.commit-"
-#define SFTI_COMMIT_FILE_NAME 64
 #define SFTI_COMMIT_FILE_S 3600 /* a commit file stays at least this long */
 
 /* The manifest that is in force. SFT_MANIFEST_MISSING. */
@@ -80,8 +78,6 @@ sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_
  * none) and version. */
 sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
-/* Whether a name is one of those, and its number. */
-bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 
 /* ── index_look.c: what an index tells of itself ── */
 

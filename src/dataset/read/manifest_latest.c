@@ -9,7 +9,6 @@
 
 #define TORN_TRIES 8
 #define TORN_PAUSE_MS 20
-#define DIGEST_SHOWN 16
 
 /* ── Commit files ──
  *
@@ -42,23 +41,8 @@ sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocato
         if (code) return code;
     }
     (void)snprintf(out, SFTI_COMMIT_FILE_NAME, SFTI_COMMIT_FILE "%llu-%.*s",
-                   (unsigned long long)version, DIGEST_SHOWN, digest);
+                   (unsigned long long)version, SFTI_COMMIT_DIGITS, digest);
     return SFT_OK;
-}
-
-static bool commit_digest_shown(sft_span text) {
-    if (sft_span_equal(text, sft_span_cstr("none"))) return true;
-    for (size_t i = 0; i < text.len; i++)
-        if (!memchr("0123456789abcdef", text.data[i], 16)) return false;
-    return text.len == DIGEST_SHOWN;
-}
-
-bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
-    const size_t start = sizeof SFTI_COMMIT_FILE - 1;
-    if (name.len <= start || memcmp(name.data, SFTI_COMMIT_FILE, start) != 0) return false;
-    sft_span rest = { name.data + start, name.len - start };
-    if (!sfti_ds_digits(&rest, 1, number) || rest.len == 0 || *rest.data != '-') return false;
-    return commit_digest_shown((sft_span){ rest.data + 1, rest.len - 1 });
 }
 
 /* ── Reading ── */

@@ -12,7 +12,7 @@ from .. import dataset
 from .._core import SafetensorError
 from ..dataset._shards import Shards
 from ..dataset._storage import place_of
-from ._rows import file_row, sample_rows, tensor_rows
+from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
     checked_field,
@@ -41,19 +41,6 @@ __all__ = ["Piece", "Reading", "count", "read"]
 LAYOUTS = ("files", "samples", "tensors")
 _MOST_KEYS = 2000  # columns of layout=files
 _HEADER = 1 << 16  # what a shard costs at least
-
-
-class Piece:
-    """What one task reads of one shard. facts: of the shard; version: of the manifest that
-    names it; start, stop: rows, only of layout=samples; hidden: tensors that others have
-    replaced."""
-
-    __slots__ = ("facts", "hidden", "start", "stop", "version")
-
-    def __init__(self, facts: dict[str, Any], version: int | None, start: int, stop: int,
-                 hidden: frozenset[str]) -> None:
-        self.facts, self.version = facts, version
-        self.start, self.stop, self.hidden = start, stop, hidden
 
 
 class Reading:

@@ -10,13 +10,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .. import _core
     from ..dataset._shards import Shards
-    from ._read import Piece
     Columns = tuple[list[Any], int]
 
-__all__ = ["file_row", "sample_rows", "tensor_rows"]
+__all__ = ["Piece", "file_row", "sample_rows", "tensor_rows"]
 
 _BATCH_BYTES = 32 << 20
 _BATCH_ROWS = 1 << 14
+
+
+class Piece:
+    """What one task reads of one shard. facts: of the shard; version: of the manifest that
+    names it; start, stop: rows, only of layout=samples; hidden: tensors that others have
+    replaced."""
+
+    __slots__ = ("facts", "hidden", "start", "stop", "version")
+
+    def __init__(self, facts: dict[str, Any], version: int | None, start: int, stop: int,
+                 hidden: frozenset[str]) -> None:
+        self.facts, self.version = facts, version
+        self.start, self.stop, self.hidden = start, stop, hidden
 
 
 def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:

@@ -1,0 +1,165 @@
+"""Files opened and written with the arguments, checks and words of the official package: what
+safe_open and the modules of the frameworks share."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from . import _core
+from ._core import SafetensorError
+
+__all__ = ["HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_type",
+           "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
+
+_MODES: dict[str, Literal["auto", "read"]] = {"mmap": "auto", "pread": "read"}
+# Their arrays have memory of their own, with either backend: torch alone is lent the map's.
+_OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
+
+# Name of a dtype in numpy and torch -> name in a header. In the order of the error's text.
+HEADER_NAMES = {
+    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16",
+    "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16",
+    "float32": "F32", "float64": "F64", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3",
+    "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2": "F8_E5M2",
+    "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn_x2": "F4",
+    "complex64": "C64"}
+
+# What the official package says where our error has this code; programs look for these words.
+_JSON = "invalid JSON in header"
+_OFFSET = "invalid offset for tensor `%s`"
+_COVER = "incomplete metadata, file not fully covered"
+_SENTENCES = {
+    "header_too_small": "header too small", "header_too_large": "header too large",
+    "header_truncated": "invalid header length", "header_utf8": "invalid UTF-8 in header",
+    "json_syntax": _JSON, "json_string": _JSON, "json_number": _JSON, "json_depth": _JSON,
+    "json_trailing": _JSON, "header_not_object": _JSON, "entry_type": _JSON,
+    "field_missing": _JSON, "field_duplicate": _JSON, "dtype_type": _JSON,
+    "dtype_unknown": _JSON, "shape_type": _JSON, "offsets_type": _JSON, "metadata_type": _JSON,
+    "metadata_value": _JSON, "metadata_duplicate": _JSON,
+    "offsets_reversed": _OFFSET, "offsets_gap": _OFFSET, "offsets_overlap": _OFFSET,
+    "size_overflow": "overflow computing buffer size from shape and/or element type",
+    "size_mismatch": "invalid shape, data type, or offset for tensor",
+    "size_partial_byte": "The slice is slicing for subbytes dtypes, and the slice does not end "
+                         "up at a byte boundary, this is invalid",
+    "data_truncated": _COVER, "data_trailing": _COVER}
+
+
+def reword(error: SafetensorError, doing: str) -> SafetensorError:
+    """The same error with the official words in front of ours."""
+    code = error.code or ""
+    # Read as a length, the first bytes of another format are more than is allowed.
+    sentence = "header too large" if code.startswith("found_") else _SENTENCES.get(code, "")
+    if sentence is _OFFSET:
+        sentence %= error.tensor
+    error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)
+    return error
+
+
+def check_type(value: Any, kind: type, argument: str) -> None:
+    """TypeError unless value is of the kind, in the official words."""
+    if not isinstance(value, kind):
+        found = "'None'" if value is None else "%r object" % type(value).__name__
+        raise TypeError("argument %r: %s is not an instance of %r"
+                        % (argument, found, kind.__name__))
+
+
+def check_path(filename: Any) -> None:
+    """TypeError for what is no path."""
+    if not isinstance(filename, (str, bytes, os.PathLike)):
+        hint = ""
+        if hasattr(filename, "fs") and hasattr(filename, "open"):
+            hint = "; call its open(), whose file libsafetensors.open and Writer take"
+        raise TypeError("argument 'filename': expected str, bytes or os.PathLike object, not %s%s"
+                        % (type(filename).__name__, hint))
+
+
+def open_file(source: Any, backend: str = "mmap", doing: str = "Error while deserializing header",
+              level: Literal["compat", "default", "strict"] = "default",
+              framework: str = "numpy") -> _core.File:
+    """_core.open with the official backends and words. Only torch may be given a map.
+    OSError is the subclass of its errno."""
+    check_type(backend, str, "backend")
+    mode = _MODES.get(backend)
+    if mode is None:
+        raise SafetensorError(
+            'backend "%s" is invalid (expected one of: "mmap", "pread")' % (backend,))
+    if framework in _OWN_MEMORY:
+        mode = "read"
+    try:
+        return _core.open(source, mode=mode, level=level)
+    except SafetensorError as error:
+        raise reword(error, doing) from None
+    except FileNotFoundError as error:
+        if not isinstance(source, (str, bytes, os.PathLike)):
+            raise
+        hint = getattr(error, "hint", None) if "://" in os.fsdecode(source) else None
+        again = FileNotFoundError("No such file or directory: %s%s"
+                                  % (os.fsdecode(source), "; " + hint if hint else ""))
+        again.errno = error.errno
+        for name in ("code", "offset", "tensor", "hint", "path"):
+            setattr(again, name, getattr(error, name, None))
+        raise again from None
+
+
+def bytes_view(data: Any) -> memoryview:
+    """TypeError for what has no buffer; a path is for load_file."""
+    if isinstance(data, (str, os.PathLike)):
+        raise TypeError("expected the bytes of a file, found %s: load_file and "
+                        "libsafetensors.open take a path" % type(data).__name__)
+    return memoryview(data)
+
+
+def open_bytes(data: Any) -> _core.File:
+    """A file in memory. What is made of it is copied, each tensor by itself: it can be written
+    to, and keeps no other alive."""
+    view = bytes_view(data)
+    try:
+        return _core.open(view)
+    except SafetensorError as error:
+        raise reword(error, "Error while deserializing") from None
+
+
+# ── Writing ──
+
+def header_name(dtype: str) -> str:
+    """The header's name of a dtype of numpy or torch. SafetensorError names those there are."""
+    check_type(dtype, str, "dtype")
+    try:
+        return HEADER_NAMES[dtype]
+    except KeyError:
+        raise SafetensorError('Unknown dtype "%s". Supported dtypes: %s'
+                              % (dtype, ", ".join(HEADER_NAMES))) from None
+
+
+def check_metadata(metadata: Any) -> dict[str, str] | None:
+    """A dict of str to str, or None; else TypeError."""
+    if metadata is None:
+        return None
+    check_type(metadata, dict, "metadata")
+    for pair in metadata.items():
+        for text in pair:
+            check_type(text, str, "metadata")
+    known: dict[str, str] = metadata
+    return known
+
+
+def write_bytes(rows: Sequence[Any], metadata: Any, **options: Any) -> bytes:
+    """_core.save_bytes with the official words."""
+    try:
+        return _core.save_bytes(rows, check_metadata(metadata), **options)
+    except SafetensorError as error:
+        raise reword(error, "Error while serializing") from None
+
+
+def write_file(rows: Sequence[Any], filename: Any, metadata: Any, *, progress: Any = None,
+               **options: Any) -> None:
+    """_core.save_file with the official words and progress."""
+    from ._progress import watch
+    metadata = check_metadata(metadata)
+    check_path(filename)
+    try:
+        with watch(progress, "saving") as tick:
+            _core.save_file(filename, rows, metadata, progress=tick, **options)
+    except SafetensorError as error:
+        raise reword(error, "Error while serializing") from None

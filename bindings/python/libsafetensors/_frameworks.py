@@ -1,0 +1,85 @@
+"""Our tensors as tensors of each framework, none of which is imported before it is asked for."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from . import _core
+from ._core import SafetensorError
+
+__all__ = ["FRAMEWORKS", "PADDLE_BITS", "check_device", "maker", "paddle_integer",
+           "paddle_tensor"]
+
+FRAMEWORKS = {"pt": "torch", "torch": "torch", "pytorch": "torch",
+               "np": "numpy", "numpy": "numpy", "tf": "tensorflow", "tensorflow": "tensorflow",
+               "jax": "jax", "flax": "jax", "mlx": "mlx", "paddle": "paddle"}
+
+# Header name -> how paddle calls it, and the width of the unsigned integers that carry its bits.
+PADDLE_BITS = {"BF16": (2, "bfloat16"), "F8_E4M3": (1, "float8_e4m3fn"),
+               "F8_E5M2": (1, "float8_e5m2")}
+
+
+def check_device(device: Any, framework: str) -> Any:
+    """None for the CPU, else the device as torch takes it: any that torch knows."""
+    if device is None or device == "cpu":
+        return None
+    if isinstance(device, str):
+        kind, colon, index = device.partition(":")
+        if colon and not (index.isascii() and index.isdigit()):
+            raise ValueError("device %s is invalid: expected a number after the colon" % device)
+        if kind == "mps" and index not in ("", "0"):
+            raise SafetensorError(
+                "device %s is invalid: only mps or mps:0 is supported" % device)
+    if framework not in ("torch", "paddle"):
+        raise SafetensorError(
+            "Device %s is not supported for framework %s" % (device, framework))
+    if framework == "torch":
+        import torch
+        try:
+            known = torch.device(device)
+        except (RuntimeError, TypeError):
+            raise SafetensorError("device %s is invalid" % (device,)) from None
+        return None if known.type == "cpu" else known
+    return device
+
+
+# ── Tensors of each framework ──
+
+def paddle_integer(width: int) -> str:
+    """numpy's name of the integers of this many bytes whose bits paddle takes: it has uint16 for
+    bfloat16, and of this width the signed ones."""
+    return "int16" if width == 2 else "uint8"
+
+
+def paddle_tensor(tensor: _core.Tensor, device: Any = None) -> Any:
+    import numpy as np
+    import paddle
+    place = None if device is None else str(device).replace("cuda", "gpu")
+    if tensor.dtype not in PADDLE_BITS:
+        return paddle.to_tensor(tensor.numpy(), place=place)
+    width, name = PADDLE_BITS[tensor.dtype]
+    bits = np.frombuffer(tensor.tobytes(), paddle_integer(width)).reshape(tensor.shape)
+    return paddle.to_tensor(bits, place=place).view(name)
+
+
+def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
+    """What turns one of our tensors into one of the framework, which is imported now."""
+    if framework == "numpy":
+        __import__("numpy")
+        return _core.Tensor.numpy
+    if framework == "torch":
+        __import__("torch")
+        if device is None:
+            return _core.Tensor.torch
+        return lambda tensor: tensor.torch().to(device)
+    if framework == "tensorflow":
+        from tensorflow import convert_to_tensor
+        return lambda tensor: convert_to_tensor(tensor.numpy())
+    if framework == "jax":
+        from jax.numpy import array as jax_array
+        # A copy: jax may keep a numpy array's memory as its own, and the map can be written.
+        return lambda tensor: jax_array(tensor.numpy())
+    if framework == "mlx":
+        from mlx.core import array as mlx_array
+        return lambda tensor: mlx_array(tensor.numpy())
+    __import__("paddle")
+    return lambda tensor: paddle_tensor(tensor, device)

@@ -1,0 +1,57 @@
+/* Where results of a path go: links, and what a file has from the one it is made of. */
+#include "tools.h"
+
+static const char *const link_words[] = { "replace", "follow", "refuse", NULL };
+
+int pysft_link_of(PyObject *word, sft_link_policy *out) {
+    int at = 0;
+    *out = SFT_LINK_REPLACE;
+    if (!word) return 0;
+    if (pysft_choice_of(word, "link", link_words, &at) < 0) return -1;
+    *out = (sft_link_policy)at;
+    return 0;
+}
+
+/* os.stat of a path: new reference. */
+static PyObject *stat_of(const char *path) {
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *text = os ? PyUnicode_DecodeFSDefault(path) : NULL;
+    PyObject *facts = text ? PyObject_CallMethod(os, "stat", "O", text) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(os);
+    return facts;
+}
+
+static int fact_of(PyObject *facts, const char *name, long long *out) {
+    PyObject *value = PyObject_GetAttrString(facts, name);
+    *out = value ? PyLong_AsLongLong(value) : -1;
+    Py_XDECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Permission bits of what stands at a path; all of them where nothing does. */
+static int mode_at(const char *path, long long *mode) {
+    PyObject *facts = stat_of(path);
+    int status = 0;
+    *mode = 0777;
+    if (facts) status = fact_of(facts, "st_mode", mode);
+    else if (!PyErr_ExceptionMatches(PyExc_OSError)) return -1;
+    else PyErr_Clear();
+    Py_XDECREF(facts);
+    return status;
+}
+
+int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
+    long long mode, mtime, there;
+    if (!from) return 0;
+    PyObject *facts = stat_of(from);
+    int status = facts ? fact_of(facts, "st_mode", &mode) : -1;
+    if (status == 0) status = fact_of(facts, "st_mtime_ns", &mtime);
+    Py_XDECREF(facts);
+    if (status < 0 || mode_at(to, &there) < 0) return -1;
+    options->mode = (uint32_t)(mode & there) & 0777;
+    if (options->mode == 0) options->mode = 0600;
+    options->has_mtime = keep_mtime;
+    options->mtime_ns = keep_mtime ? mtime : 0;
+    return 0;
+}

@@ -292,7 +292,7 @@ static bool is_shard_missing(void) {
  * is right without it. */
 static bool is_beside_told(void) {
     return seen.status == wanted.status
-           && (strstr(seen.text, "\"error\":\"cannot") || strstr(seen.text, "! beside"));
+           && (strstr(seen.text, "\"error\":\"cannot") || strstr(seen.text, "! sidecar"));
 }
 
 static const char *judge_command(const fault_scene *scene, const fault *f) {

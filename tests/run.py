@@ -84,7 +84,7 @@ SUITES = [
      "tests/faults/CMakeLists.txt"),
     ("kill", "test kill", 900, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),
-    ("attack", "test", 180, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
+    ("attack", "test", 600, [PY, "tests/attack/run.py"], "tests/attack/run.py"),
     ("replay", "test asan msan coverage m32 s390x", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),

@@ -36,8 +36,9 @@ static sft_code ask_shard(const set_rename *r, size_t shard, sft_edit *edit,
     return code;
 }
 
-static sft_code save_shard(set_rename *r, size_t shard, char *path, const sft_job *job,
-                           sft_error *err) {
+/* At `at`, which leads to the path. */
+static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *at,
+                           const sft_job *job, sft_error *err) {
     const char *old = sft_set_shard_path(r->set, shard);
     sft_edit_options options = cli_edit_options(r->c);
     sft_open_options open = r->c->open;
@@ -50,7 +51,7 @@ static sft_code save_shard(set_rename *r, size_t shard, char *path, const sft_jo
     sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
     if (!code) code = sft_edit_open(old, &options, &edit, err);
     if (!code) code = ask_shard(r, shard, edit, err);
-    if (!code) code = sft_edit_save(edit, path, &to, job, NULL, err);
+    if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
     r->progress.before += sft_file_data_bytes(sft_set_shard(r->set, shard));
     sft_edit_close(edit);
@@ -104,8 +105,10 @@ static sft_code write_fresh(set_rename *r, sft_error *err) {
         if (!is_touched(r, i)) continue;
         const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
         char *path = cli_fresh_next(&r->fresh, name);
-        code = path ? cli_fresh_check(&r->fresh, path, err) : sfti_fail_memory(err, strlen(name));
-        if (!code) code = save_shard(r, i, path, &job, err);
+        const char *at;
+        code = path ? cli_fresh_check(&r->fresh, path, &at, err)
+                    : sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, at, &job, err);
     }
     cli_progress_end(&r->progress);
     return code;
@@ -141,7 +144,8 @@ static sft_code write_folder(set_rename *r, const char *folder, const char *inde
         char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
         code = cli_fresh_folders(&r->fresh, folder, name, err);
         if (code) break;
-        code = path ? save_shard(r, i, path, &job, err) : sfti_fail_memory(err, strlen(name));
+        code = path ? save_shard(r, i, path, path, &job, err)
+                    : sfti_fail_memory(err, strlen(name));
     }
     cli_progress_end(&r->progress);
     return code ? code : rewrite_index(r, index, false, &changed, err);

@@ -49,7 +49,15 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     return SFT_IS_LINK;
 }
 
-void cli_fresh_end(cli_fresh *fresh) { sfti_arena_free(&fresh->arena); }
+static void fresh_let_go(cli_fresh *fresh) {
+    if (fresh->holds) (void)os_close(fresh->held);
+    fresh->holds = false;
+}
+
+void cli_fresh_end(cli_fresh *fresh) {
+    fresh_let_go(fresh);
+    sfti_arena_free(&fresh->arena);
+}
 
 /* ── Names ── */
 
@@ -95,24 +103,31 @@ char *cli_fresh_next(cli_fresh *fresh, const char *name) {
     return path;
 }
 
-sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *err) {
-    char above[4096];
-    const char *name = path + strlen(fresh->folder), *slash = strrchr(name, '/');
-    size_t len = slash ? (size_t)(slash - name) : 0;
-    int fd;
-    if (len == 0) return SFT_OK;
-    if (len >= sizeof above)
-        return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open the folder of a shard");
-    memcpy(above, name, len);
-    above[len] = '\0';
-    int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fd);
-    if (!error) os_close(fd);
-    if (!error || (error != ELOOP && error != EXDEV))
-        return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard") : SFT_OK;
+static sft_code fresh_no_folder(int error, sft_error *err) {
+    if (error != ELOOP && error != EXDEV)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a folder for the shard, found a symbolic link in its path");
     if (err) err->hint = "nothing is written through a link that a model's index names";
     return SFT_IS_LINK;
+}
+
+sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sft_error *err) {
+    char above[4096], held[4096];
+    const char *name = path + strlen(fresh->folder), *slash = strrchr(name, '/');
+    size_t len = slash ? (size_t)(slash - name) : 0;
+    *at = path;
+    fresh_let_go(fresh);
+    if (len == 0) return SFT_OK;
+    if (len >= sizeof above) return fresh_no_folder(ENAMETOOLONG, err);
+    memcpy(above, name, len);
+    above[len] = '\0';
+    int error = os_open_beneath(fresh->folder, above, OS_BENEATH_FOLDER, &fresh->held);
+    fresh->holds = error == 0;
+    if (error) return fresh_no_folder(error, err);
+    if (os_path_in(fresh->held, slash + 1, held, sizeof held)) return SFT_OK;
+    *at = cli_join_path(&fresh->arena, sft_span_cstr(""), held);
+    return *at ? SFT_OK : sfti_fail_memory(err, strlen(held));
 }
 
 void cli_fresh_written(cli_fresh *fresh, char *path) {

@@ -21,6 +21,8 @@ typedef struct cli_fresh {
     char **written;   /* paths */
     size_t written_count;
     struct fresh_folder *made; /* the last first */
+    int held; /* the folder of the shard that is being written, if it */
+    bool holds;
 } cli_fresh;
 
 /* At most so many shards are written or go. */
@@ -38,8 +40,9 @@ const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path);
  * disk then and go by cli_fresh_undo. */
 sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
                            sft_error *err);
-/* Before it is written: what lies above it in the index's folder is no link. */
-sft_code cli_fresh_check(const cli_fresh *fresh, const char *path, sft_error *err);
+/* Before it is written: what lies above it in the index's folder is no link. *at is where to write
+ * it, whatever becomes of that folder's name meanwhile; good until the next. */
+sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sft_error *err);
 /* The next to be written, in place of that shard: its path, or NULL when out of memory. */
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
 /* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */

@@ -23,16 +23,16 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
 }
 
 static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
-    if (p->set_count == p->set_room) {
-        size_t room = 2 * p->set_room + 8;
-        sft_set **sets = sfti_arena_array(&p->arena, room, sizeof *sets);
+    if (p->set_count == p->set_capacity) {
+        size_t capacity = 2 * p->set_capacity + 8;
+        sft_set **sets = sfti_arena_array(&p->arena, capacity, sizeof *sets);
         if (!sets) {
             sft_set_close(set);
-            return sfti_fail_memory(err, room * sizeof *sets);
+            return sfti_fail_memory(err, capacity * sizeof *sets);
         }
         if (p->set_count > 0) memcpy(sets, p->sets, p->set_count * sizeof *sets);
         p->sets = sets;
-        p->set_room = room;
+        p->set_capacity = capacity;
     }
     p->sets[p->set_count++] = set;
     return SFT_OK;
@@ -122,17 +122,8 @@ static sft_code list_tensors(cli_parts *p, sft_error *err) {
 
 /* ── Metadata ── */
 
-static sft_pair picked_pair(const cli_parts *p, cli_pick pick) {
-    return sft_file_metadata_at(p->files[pick.file], pick.pair);
-}
-
-static sft_pair part_pair(const void *parts, size_t i) {
-    const cli_parts *p = parts;
-    return p->picks ? picked_pair(p, p->picks[i]) : sft_file_metadata_at(p->files[p->only], i);
-}
-
 static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
-    return sfti_bytes_compare(part_pair(parts, a).key, part_pair(parts, b).key);
+    return sfti_bytes_compare(cli_parts_pair(parts, a).key, cli_parts_pair(parts, b).key);
 }
 
 /* Of each key the first pick. */
@@ -146,7 +137,7 @@ static sft_code settle_picks(cli_parts *p, sft_error *err) {
         for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
         sfti_sort(order, order + count, count, compare_pick_keys, p);
         for (size_t i = 1, first = 0; i < count; i++) {
-            sft_pair one = part_pair(p, order[first]), other = part_pair(p, order[i]);
+            sft_pair one = cli_parts_pair(p, order[first]), other = cli_parts_pair(p, order[i]);
             again[order[i]] = sft_span_equal(one.key, other.key);
             if (!again[order[i]]) first = i;
             else p->conflicts += !sft_span_equal(one.value, other.value);
@@ -180,16 +171,6 @@ static sft_code list_metadata(cli_parts *p, sft_error *err) {
         for (size_t i = 0; i < sft_file_metadata_count(p->files[f]); i++)
             p->picks[at++] = (cli_pick){ (uint32_t)f, (uint32_t)i };
     return settle_picks(p, err);
-}
-
-sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts) {
-    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
-    plan.has_metadata = parts->has_metadata;
-    plan.level = (sft_level)c->set.level;
-    plan.alloc = &c->alloc;
-    plan.pair_at = part_pair;
-    plan.pair_ctx = parts;
-    return plan;
 }
 
 /* ── All together ── */
@@ -240,11 +221,6 @@ void cli_parts_free(cli_parts *parts) {
     for (size_t i = 0; i < parts->set_count; i++) sft_set_close(parts->sets[i]);
     cli_inputs_free(&parts->inputs);
     sfti_arena_free(&parts->arena);
-}
-
-uint64_t cli_spec_bytes(const sft_spec *spec) {
-    uint64_t bytes = 0;
-    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
 }
 
 void cli_parts_tell(cli *c, const cli_parts *parts) {

@@ -15,7 +15,7 @@ typedef struct cli_parts {
     sfti_arena lists; /* of parts, shards, files and picks */
     cli_inputs inputs; /* of the operand read last */
     sft_set **sets;
-    size_t set_count, set_room;
+    size_t set_count, set_capacity;
     sft_part *parts;   /* model by model, each in natural order of names */
     uint32_t *shard;   /* which file of its model each stands in */
     uint32_t *file;    /* and which of all files */
@@ -43,10 +43,10 @@ sft_code cli_parts_open_one(cli *c, char **operands, bool in_place, cli_parts *o
 void cli_parts_free(cli_parts *parts);
 /* For who takes tensors and metadata from elsewhere: only models and files are left. */
 void cli_parts_drop(cli_parts *parts);
+/* Pair i of the metadata; parts is a cli_parts. */
+sft_pair cli_parts_pair(const void *parts, size_t i);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
-/* Bytes of the tensors. */
-uint64_t cli_parts_bytes(const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */
 uint64_t cli_spec_bytes(const sft_spec *spec);
 /* Tell on stderr of metadata that were not taken. */

@@ -57,10 +57,11 @@ static sft_code write_shard(set_rewrite *r, size_t shard, char *path, size_t cou
                             const sft_job *job, sft_error *err) {
     sft_path_options options;
     sft_sink sink;
+    const char *at;
     sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
                                       err);
-    if (!code) code = cli_fresh_check(&r->fresh, path, err);
-    if (!code) code = sft_sink_path(path, &options, &sink, err);
+    if (!code) code = cli_fresh_check(&r->fresh, path, &at, err);
+    if (!code) code = sft_sink_path(at, &options, &sink, err);
     if (code) return code;
     code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
                         : save_collected(r, shard, count, sink, job, err);

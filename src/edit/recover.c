@@ -78,13 +78,20 @@ static sft_code check_identity(const recovery *m, sft_error *err) {
     return SFT_EDIT_INTERRUPTED;
 }
 
+/* Without locks nobody can tell an interrupted edit from one that goes on. */
 static sft_code recovery_lock(recovery *m, sft_error *err) {
     int error = os_lock(m->fd);
-    m->gone = error != EAGAIN && sfti_journal_is_gone(&m->journal);
-    if (error != EAGAIN) return SFT_OK;
+    bool held = error == EAGAIN;
+    m->gone = !held && sfti_journal_is_gone(&m->journal);
+    if (error == 0 || m->gone || (!held && m->force)) return SFT_OK;
     sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-              "expected no other program to change the file, found one");
+              held ? "expected no other program to change the file, found one"
+                   : "expected an interrupted edit, found the journal of one that may go on: the "
+                     "file system has no locks to tell");
     if (err) err->os_errno = error;
+    if (err && !held)
+        err->hint = "when no other program changes the file, \"safetensors meta recover --force "
+                    "FILE\"";
     return SFT_EDIT_BUSY;
 }
 
@@ -119,7 +126,8 @@ static sft_code recover_by_journal(recovery *m, sft_edit_found *found, sft_error
  *  2  the journal is opened; it belongs to this user or to the owner of the open file, has one
  *     name, and nobody else may write to it (sfti_journal_open)
  *  3  it names this device and inode, or force is set (check_identity)
- *  4  the file is locked: no editor is at work, and the journal is still there (recovery_lock)
+ *  4  the file is locked, or force is set where there are no locks: no editor is at work, and the
+ *     journal is still there (recovery_lock)
  *  5  its checksum, ranges and both heads are right, what is read of it from here on is what was
  *     verified, and each byte of the file is the old or the new one (sfti_journal_verify,
  *     recovery_complete)

@@ -91,10 +91,10 @@ static const char *const plain_latin[] = {
 };
 
 static uint32_t named_entity(sft_span name) {
-    for (size_t i = 0; i < sizeof plain_entities / sizeof *plain_entities; i++)
+    for (size_t i = 0; i < SFTI_COUNT(plain_entities); i++)
         if (sft_span_equal(name, sft_span_cstr(plain_entities[i].name)))
             return plain_entities[i].code;
-    for (size_t i = 0; i < sizeof plain_latin / sizeof *plain_latin; i++)
+    for (size_t i = 0; i < SFTI_COUNT(plain_latin); i++)
         if (sft_span_equal(name, sft_span_cstr(plain_latin[i]))) return (uint32_t)(0xA0 + i);
     return 0;
 }
@@ -153,7 +153,7 @@ static const struct plain_tag { const char *name; plain_tag_kind kind; } plain_t
 };
 
 static const struct plain_tag *known_tag(sft_span name) {
-    for (size_t i = 0; i < sizeof plain_tags / sizeof *plain_tags; i++)
+    for (size_t i = 0; i < SFTI_COUNT(plain_tags); i++)
         if (sfti_same_letters(name, plain_tags[i].name)) return &plain_tags[i];
     return NULL;
 }

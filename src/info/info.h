@@ -1,10 +1,8 @@
 /* What one model's facts are collected in, while header, tensors and the files beside the
  * model are read, and what is rendered from it. Inside src/info only.
  *
- * Order of work: sfti_info_tensors (tensors.c, adapters.c, quantisation.c), then
- * sfti_info_header (one row per key, one file per family of producers), then
- * sfti_info_beside (folder.c, sidecars), then sfti_info_resolve (facts.c: precedence,
- * conflicts; triggers.c: words), then rendering (render.c).
+ * Order of work (open.c): tensors/, header/, CivitAI's answer, beside/, the file's name, then
+ * sfti_info_resolve (decide/: precedence and conflicts; words/: trigger words), then render/.
  *
  * Everything collected lives in the arena. A function that can run out of memory records it
  * in `code` and does nothing from then on; the caller looks once, at the end.

@@ -6,23 +6,6 @@
 
 /* ── Names ── */
 
-static size_t digits_before(sft_span text, size_t end) {
-    size_t at = end;
-    while (at > 0 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') at--;
-    return end - at;
-}
-
-/* "model-00001-of-00003": shard, of, and the length of "model"; false for other names. */
-static bool shard_name(sft_span stem, uint64_t *shard, uint64_t *of, size_t *base) {
-    size_t second = digits_before(stem, stem.len), middle = stem.len - second;
-    if (second == 0 || middle < 4 || memcmp(stem.data + middle - 4, "-of-", 4) != 0) return false;
-    size_t first = digits_before(stem, middle - 4), begin = middle - 4 - first;
-    if (first == 0 || begin == 0 || stem.data[begin - 1] != '-') return false;
-    *base = begin - 1;
-    return sfti_parse_uint((sft_span){ stem.data + begin, first }, shard)
-        && sfti_parse_uint((sft_span){ stem.data + middle, second }, of);
-}
-
 /* "model.safetensors.index.fp16.json" is called model. */
 static sft_span index_stem(sft_span name) {
     sft_span suffix = sfti_find_letters(name, ".safetensors.index");
@@ -43,14 +26,19 @@ static void take_names(sft_info *info, const char *path) {
 
 /* A shard opened by its own name: which of how many, and its index. */
 static void take_shard(sft_info *info, const sft_info_folder *folder) {
-    size_t base;
+    size_t base, total, end;
     uint64_t shard, of;
     if (!info->set || sft_set_shard_count(info->set) != 1 || sft_set_index_path(info->set))
         return;
-    if (!shard_name(info->stem, &shard, &of, &base) || of == 0 || shard > of) return;
+    sft_span stem = info->stem;
+    if (!sfti_shard_number(stem, &base, &total, &end) || end != stem.len || base == 0) return;
+    sft_span first = { stem.data + base + 1, total - base - 1 };
+    if (!sfti_parse_uint(first, &shard)
+        || !sfti_parse_uint(sfti_from(stem, total + strlen("-of-")), &of) || of == 0 || shard > of)
+        return;
     info->shard = shard;
     info->shard_of = of;
-    sft_span name = { info->stem.data, base };
+    sft_span name = { stem.data, base };
     const sfti_entry *index = folder ? sfti_folder_find(folder, name, ".safetensors.index.json")
                                      : NULL;
     if (index) info->shard_index = sfti_info_copy(info, index->name);
@@ -234,7 +222,7 @@ static void add_part(sft_info *info, const sft_info_part *part) {
 static void take_main_facts(sft_info *info, const sft_info *from) {
     static const sft_fact fields[] = { SFT_FACT_ARCHITECTURE, SFT_FACT_VARIANT,
                                        SFT_FACT_PREDICTION_TYPE, SFT_FACT_QUANTIZATION };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    for (size_t i = 0; i < SFTI_COUNT(fields); i++)
         for (const sfti_fact *fact = from->facts[fields[i]]; fact; fact = fact->next)
             sfti_info_add(info, fields[i], fact->value, fact->source, fact->trust);
     info->precision = from->precision;

@@ -86,14 +86,14 @@ static void put_words(sft_info *info, sft_span text, sft_span source, int trust)
     bool quoted = quoted_words(&text);
     if (!quoted) text = plain_words(text);
     if (text.len == 0 || text.len > WORDS_MOST || sfti_contains(text, "http")) return;
-    for (size_t i = 0; !quoted && i < sizeof refusals / sizeof *refusals; i++)
+    for (size_t i = 0; !quoted && i < SFTI_COUNT(refusals); i++)
         if (sfti_starts_with(text, refusals[i])) return;
     sfti_info_trigger(info, text, source, trust, -1);
 }
 
 /* At a "t" or "a": the bytes of an introduction with its verb, or 0; *words what follows. */
 static size_t introduction(sft_span rest, sft_span *words) {
-    for (size_t i = 0; i < sizeof introductions / sizeof *introductions; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(introductions); i++) {
         size_t len = strlen(introductions[i]);
         if (!sfti_starts_with(rest, introductions[i])) continue;
         if (rest.len > len && letter(rest.data[len])) continue;

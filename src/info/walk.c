@@ -1,5 +1,6 @@
 #include "info/cursor.h"
 
+#include "base/number.h"
 #include "base/utf8.h"
 
 #include <stddef.h>
@@ -20,7 +21,7 @@ typedef struct walk_state {
     size_t pointer_len; /* of the current value */
     bool pointer_full;
     size_t level;       /* components of the current value's path */
-    char digits[24];    /* of an index, while it is the key */
+    char digits[SFTI_UINT_ROOM]; /* of an index, while it is the key */
     walk_place places[SFTI_JSON_DEPTH + 1]; /* places[n]: the container with n components */
 } walk_state;
 
@@ -28,7 +29,7 @@ typedef struct walk_state {
 
 static size_t python_literal(const char *p, size_t len) {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(words); i++) {
         size_t size = strlen(words[i]);
         if (len >= size && memcmp(p, words[i], size) == 0) return size;
     }
@@ -229,13 +230,10 @@ static void visit_key(walk_state *state) {
 }
 
 static void visit_element(walk_state *state) {
-    char *end = state->digits + sizeof state->digits, *p = end;
     walk_place *place = &state->places[state->level - 1];
-    uint64_t n = (uint64_t)place->index;
-    do *--p = (char)('0' + n % 10);
-    while (n /= 10);
+    size_t len = sfti_uint_text((uint64_t)place->index, 1, state->digits);
     state->walk.index = place->index++;
-    visit_member(state, (sft_span){ p, (size_t)(end - p) });
+    visit_member(state, (sft_span){ state->digits, len });
 }
 
 /* The innermost array index of the container that is now current. */

@@ -364,11 +364,6 @@ uint64_t os_time_s(void) {
     return now > 0 ? (uint64_t)now : 0;
 }
 
-void os_sleep_ms(uint32_t ms) {
-    struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    (void)nanosleep(&span, NULL);
-}
-
 uint32_t os_user(void) {
     return (uint32_t)geteuid();
 }

@@ -57,6 +57,11 @@ void os_ignore_broken_pipe(void) {
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
+void os_sleep_ms(uint32_t ms) {
+    struct timespec span = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    (void)nanosleep(&span, NULL);
+}
+
 /* ── Waiting ── */
 
 #define WAIT_SLICE_MS 100

@@ -12,6 +12,8 @@
 
 #include "unit/make_journal.h"
 
+#include <errno.h>
+
 #define TARGET "/t/m.safetensors"
 #define JOURNAL "/t/.m.safetensors.sft-journal"
 #define HEADER "{\"a\":{\"dtype\":\"U8\",\"shape\":[10],\"data_offsets\":[0,10]}}"
@@ -165,6 +167,32 @@ static void test_edit(void **state) {
     }
 }
 
+/* Without locks an edit that goes on looks as one that was interrupted. */
+static void test_lockless(void **state) {
+    (void)state;
+    for (int force = 0; force < 2; force++) {
+        sft_error err = SFT_ERROR_INIT;
+        sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+        sft_edit *edit = NULL;
+        options.force = force;
+        for (int how = 0; how < 2; how++) {
+            tear(OWNER, 0644, OWNER, 0644);
+            os_fake_set_user(OWNER);
+            os_fake_fail_call("os_lock", 1, EOPNOTSUPP, true);
+            sft_code code = how ? sft_edit_open(TARGET, &options, &edit, &err)
+                                : sft_edit_recover(TARGET, &options, NULL, &err);
+            os_fake_heal();
+            sft_edit_close(edit);
+            assert_int_equal(code, force ? SFT_OK : SFT_EDIT_BUSY);
+            if (force) expect_followed();
+            else expect_untouched();
+            if (!force) assert_non_null(strstr(err.hint, "--force"));
+            edit = NULL;
+        }
+    }
+    os_fake_reset();
+}
+
 /* Another user's journal that cannot even be read keeps nobody from reading the file. */
 static void test_unreadable(void **state) {
     sft_error err = SFT_ERROR_INIT;
@@ -225,6 +253,7 @@ int main(void) {
         cmocka_unit_test(test_readers),    cmocka_unit_test(test_recover),
         cmocka_unit_test(test_edit),       cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_names),      cmocka_unit_test(test_mode),
+        cmocka_unit_test(test_lockless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

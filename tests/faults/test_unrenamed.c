@@ -114,8 +114,8 @@ static void test_renamed(void **state) {
 }
 
 static const char *hidden_name(char *room, size_t len, const sft_error *err) {
-    const char *at = strstr(err->message, "/dir/.target.sft-");
-    snprintf(room, len, "%.*s", 23, at ? at : "");
+    const char *at = strstr(err->message, " in .target.sft-");
+    snprintf(room, len, at ? "/dir/%.*s" : "%.*s", 18, at ? at + 4 : "");
     return room;
 }
 

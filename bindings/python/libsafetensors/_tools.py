@@ -1,4 +1,4 @@
-"""What the official package has not: the library's tools. Results are its JSON, parsed."""
+"""Tools that the official package lacks. Results are the library's JSON, parsed."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -6,16 +6,10 @@ from typing import Any
 
 from . import _core
 from ._progress import watch
-from ._types import Level, Link, Order, Path, Progress
+from ._types import Level, Link, Order, Path, Progress, parse
 
 __all__ = ["check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set",
            "recover", "rename_tensors", "slice_byte_ranges"]
-
-
-def _parse(text: str) -> dict[str, Any]:
-    import json
-    result: dict[str, Any] = json.loads(text)
-    return result
 
 
 def open_set(index_or_folder: Path, **options: Any) -> _core.File:
@@ -30,9 +24,9 @@ def ls(source: Any, order: Order = "offset") -> dict[str, Any]:
     """What a file holds: tensors with dtype, shape and place, and metadata, as
     "safetensors ls --json" has it. source: whatever libsafetensors.open takes, or a File."""
     if isinstance(source, _core.File):
-        return _parse(source.ls_json(order))
+        return parse(source.ls_json(order))
     with _core.open(source, mode="read") as file:
-        return _parse(file.ls_json(order))
+        return parse(file.ls_json(order))
 
 
 def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any]:
@@ -41,7 +35,7 @@ def info(source: Any, *, full: bool = True, deep: bool = False) -> dict[str, Any
     out what only a reader of details wants. Nothing is asked of a network.
 
     source: path of a file, folder or index.json, or an object with read and seek."""
-    return _parse(_core.info_json(source, full=full, deep=deep))
+    return parse(_core.info_json(source, full=full, deep=deep))
 
 
 def check(path: Path, *, level: Level = "default", deep: bool = False,
@@ -49,7 +43,7 @@ def check(path: Path, *, level: Level = "default", deep: bool = False,
     """Every finding about a file. A bad file raises nothing: the result tells. deep reads all
     data and looks at their values too. OSError when the file cannot be read."""
     with watch(progress, "checking") as tick:
-        return _parse(_core.check_json(path, level=level, deep=deep, progress=tick))
+        return parse(_core.check_json(path, level=level, deep=deep, progress=tick))
 
 
 def hash(path: Path, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
@@ -58,7 +52,7 @@ def hash(path: Path, algos: str | Iterable[str] = "sha256", *, threads: int = 0,
     "safetensors hash --help" lists them. threads 0: as many as there are processors."""
     names = algos if isinstance(algos, str) else ",".join(algos)
     with watch(progress, "hashing") as tick:
-        return _parse(_core.hash_json(path, names, threads, tick))
+        return parse(_core.hash_json(path, names, threads, tick))
 
 
 def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = None,
@@ -67,7 +61,7 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
     when one of them is given; header compares names, dtypes and shapes only; metadata=False
     leaves those out."""
     with watch(progress, "comparing") as tick:
-        return _parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
+        return parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
                                       metadata=metadata, progress=tick))
 
 
@@ -96,10 +90,10 @@ def edit_metadata(path: Path, set: Mapping[str, str] | None = None,
                   sync: bool = True, keep_mtime: bool = False, force: bool = False,
                   link: Link = "replace", dry_run: bool = False,
                   progress: Progress = None) -> dict[str, Any]:
-    """Changes the metadata of a file in its place: the data stay where they are when the header
-    has room or the file system can make it, else the file is written anew. safe always does
-    the latter; output writes a new file instead; dry_run only tells. Of an index.json, or of a
-    folder with one, the metadata are the index's own.
+    """Changes a file's metadata in place: the data are not moved if the header has room or the
+    file system can make some, otherwise the file is rewritten. safe always rewrites; output
+    writes a new file instead; dry_run changes nothing. For an index.json, or a folder with one,
+    the metadata are the index's own.
 
     Returns {"method", "header_before", "header_after", "spare", "file_after"}; of an index
     {"method"}."""
@@ -113,7 +107,7 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
                    safe: bool = False, sync: bool = True, keep_mtime: bool = False,
                    force: bool = False, link: Link = "replace", dry_run: bool = False,
                    progress: Progress = None) -> dict[str, Any]:
-    """Gives tensors other names, old -> new; the data stay. Arguments and result as those of
+    """Renames tensors, old -> new, without touching the data. Arguments and result as for
     edit_metadata."""
     with watch(progress, "renaming") as tick:
         return _core.edit(path, rename=names, output=output, safe=safe, sync=sync,
@@ -122,7 +116,7 @@ def rename_tensors(path: Path, names: Mapping[str, str], *, output: Path | None 
 
 
 def recover(path: Path) -> str:
-    """Ends an edit that was interrupted: "clean" when there was none, "old" or "new" for the
+    """Recovers a file from an interrupted edit: "clean" if there was none, "old" or "new" for the
     state the file is in now."""
     return _core.recover(path)
 

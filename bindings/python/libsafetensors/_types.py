@@ -1,4 +1,4 @@
-"""Types of arguments."""
+"""Types of arguments, and of results."""
 from __future__ import annotations
 
 import sys
@@ -16,7 +16,8 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions", "Unpack"]
+__all__ = ["BytesOptions", "Level", "Link", "Order", "Path", "Progress", "SaveOptions", "Unpack",
+           "parse"]
 
 Path = Union[str, PathLike[str]]
 Order = Literal["offset", "name", "natural", "header"]
@@ -40,3 +41,10 @@ class SaveOptions(BytesOptions, total=False):
     overwrite: bool
     link: Link
     progress: Progress
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The library's JSON."""
+    import json
+    result: dict[str, Any] = json.loads(text)
+    return result

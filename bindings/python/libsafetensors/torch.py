@@ -399,7 +399,8 @@ def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
     progress: True or a function of bytes done and in all."""
     from ._progress import watch
     target = check_device(device, "torch")
-    with open_file(filename, backend, framework="torch") as file, watch(progress, "loading") as tick:
+    file = open_file(filename, backend, framework="torch")
+    with file, watch(progress, "loading") as tick:
         if target is None:
             return file.torch(names, tick)
         chosen = [file[name] for name in (file if names is None else names)]

@@ -131,6 +131,23 @@ PyObject *pysft_text_take(sft_buffer *buffer) {
     return text;
 }
 
+sft_sink pysft_text_sink(sft_buffer *text) {
+    memset(text, 0, sizeof *text);
+    return sft_sink_memory(text);
+}
+
+sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err) {
+    if (code == SFT_OK) return sink->finish(sink->ctx, err);
+    sink->abandon(sink->ctx);
+    return code;
+}
+
+int pysft_dict_put(PyObject *dict, const char *key, PyObject *value) {
+    int status = value ? PyDict_SetItemString(dict, key, value) : -1;
+    Py_XDECREF(value);
+    return status;
+}
+
 PyObject *pysft_bytes_take(sft_buffer *buffer) {
     PyObject *bytes = PyBytes_FromStringAndSize(buffer->data, (Py_ssize_t)buffer->len);
     sft_buffer_free(buffer);

@@ -231,8 +231,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         PyErr_SetString(PyExc_ValueError, "expected an Arrow stream, found one that is released");
         stream = NULL;
     }
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    stream_object *self = stream ? (stream_object *)alloc(type, 0) : NULL;
+    stream_object *self = stream ? (stream_object *)pysft_object_new(type) : NULL;
     if (self) {
         atomic_flag_clear(&self->busy);
         self->stream = *stream;
@@ -244,11 +243,8 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void stream_dealloc(PyObject *object) {
     stream_object *self = (stream_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     if (self->stream.release) self->stream.release(&self->stream);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyMethodDef stream_methods[] = {

@@ -1,36 +1,25 @@
-/* Commit: receipts of tasks on their way to a manifest. */
+/* Commit: collects the receipts of tasks and publishes the manifest. */
 #include "dataset.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char type_name[] = "Commit";
 
 typedef struct commit_object {
-    PyObject_HEAD
+    pysft_task task;
     sft_commit *commit; /* NULL: closed */
-    PyObject *options, *storage;
     atomic_int streams; /* of the index, that are not released */
-    atomic_flag busy;
 } commit_object;
 
-static PyObject *commit_raise(commit_object *self, const sft_error *err) {
-    return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
-}
-
 static bool commit_enter(commit_object *self) {
-    if (!pysft_enter(&self->busy, type_name)) return false;
-    if (self->commit) return true;
-    pysft_leave(&self->busy);
-    PyErr_SetString(PyExc_ValueError, "expected an open Commit, found one that is closed");
-    return false;
+    return pysft_enter(&self->task.busy, type_name)
+           && pysft_task_open(&self->task, type_name, self->commit != NULL);
 }
 
 /* Leaves the call; None, or what err tells. */
 static PyObject *commit_leave(commit_object *self, sft_code code, const sft_error *err) {
-    PyObject *done = code == SFT_OK ? Py_NewRef(Py_None) : commit_raise(self, err);
-    pysft_leave(&self->busy);
+    PyObject *done = code == SFT_OK ? Py_NewRef(Py_None) : pysft_task_raise(&self->task, err);
+    pysft_leave(&self->task.busy);
     return done;
 }
 
@@ -62,17 +51,16 @@ static int fill_how(commit_call *call) {
 
 static int commit_begin(commit_object *self, const commit_call *call,
                         const struct ArrowSchema *schema) {
-    pysft_state *state = pysft_state_from((PyObject *)self);
-    const sft_dataset_options *options = pysft_options_of(state, self->options);
-    const sft_storage *storage = options ? pysft_storage_of(state, self->storage) : NULL;
+    const sft_dataset_options *options;
+    const sft_storage *storage;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    if (!storage) return -1;
+    if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
     code = sft_commit_begin(options, storage, schema, &call->options, &self->commit, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
-    (void)commit_raise(self, &err);
+    (void)pysft_task_raise(&self->task, &err);
     return -1;
 }
 
@@ -80,7 +68,6 @@ static PyObject *commit_make(PyTypeObject *type, PyObject *options, PyObject *st
                              const commit_call *call) {
     PyObject *keep = NULL;
     const struct ArrowSchema *schema = NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     if (call->schema && call->schema != Py_None) {
         schema = pysft_schema_of(call->schema, &keep);
         if (!schema) {
@@ -88,14 +75,8 @@ static PyObject *commit_make(PyTypeObject *type, PyObject *options, PyObject *st
             return NULL;
         }
     }
-    commit_object *self = (commit_object *)alloc(type, 0);
-    int status = -1;
-    if (self) {
-        atomic_flag_clear(&self->busy);
-        self->options = Py_NewRef(options);
-        self->storage = Py_NewRef(storage);
-        status = commit_begin(self, call, schema);
-    }
+    commit_object *self = (commit_object *)pysft_task_new(type, options, storage);
+    int status = self ? commit_begin(self, call, schema) : -1;
     Py_XDECREF(keep);
     if (status == 0) return (PyObject *)self;
     Py_XDECREF((PyObject *)self);
@@ -157,7 +138,7 @@ static PyObject *published(commit_object *self, PyObject *warnings, const char *
     Py_BEGIN_ALLOW_THREADS
     code = sft_commit_publish(self->commit, index, pysft_warn_note, warnings, &job.job, &err);
     Py_END_ALLOW_THREADS
-    if (code) return commit_raise(self, &err);
+    if (code) return pysft_task_raise(&self->task, &err);
     if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)self);
     return Py_NewRef(warnings);
 }
@@ -173,7 +154,7 @@ static PyObject *commit_publish(PyObject *object, PyObject *args, PyObject *kwar
     PyObject *warnings = PyList_New(0);
     if (warnings) done = published(self, warnings, index, progress);
     Py_XDECREF(warnings);
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     return done;
 }
 
@@ -233,7 +214,7 @@ static PyObject *commit_stream(commit_object *self) {
     Py_END_ALLOW_THREADS
     if (code) {
         free(index);
-        return commit_raise(self, &err);
+        return pysft_task_raise(&self->task, &err);
     }
     index->commit = (commit_object *)Py_NewRef((PyObject *)self);
     atomic_fetch_add(&self->streams, 1);
@@ -247,7 +228,7 @@ static PyObject *commit_index(PyObject *object, PyObject *unused) {
     (void)unused;
     if (!commit_enter(self)) return NULL;
     PyObject *capsule = commit_stream(self);
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     return capsule;
 }
 
@@ -263,7 +244,7 @@ static PyObject *commit_fact(PyObject *object, void *which) {
     case 'i': value = PyBool_FromLong(sft_commit_indexed(self->commit)); break;
     default: value = pysft_text(sft_commit_manifest(self->commit)); break;
     }
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     return value;
 }
 
@@ -272,27 +253,19 @@ static PyObject *commit_fact(PyObject *object, void *which) {
 static PyObject *commit_close(PyObject *object, PyObject *unused) {
     commit_object *self = (commit_object *)object;
     (void)unused;
-    if (!pysft_enter(&self->busy, type_name)) return NULL;
+    if (!pysft_enter(&self->task.busy, type_name)) return NULL;
     sft_commit *commit = self->commit;
     if (atomic_load(&self->streams)) {
         PyErr_SetString(PyExc_RuntimeError, "expected the index's stream to be released");
-        pysft_leave(&self->busy);
+        pysft_leave(&self->task.busy);
         return NULL;
     }
     self->commit = NULL;
     Py_BEGIN_ALLOW_THREADS
     sft_commit_close(commit);
     Py_END_ALLOW_THREADS
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     Py_RETURN_NONE;
-}
-
-static int commit_traverse(PyObject *object, visitproc visit, void *arg) {
-    commit_object *self = (commit_object *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->options);
-    Py_VISIT(self->storage);
-    return 0;
 }
 
 /* A stream holds this, so there is none by now. */
@@ -300,39 +273,29 @@ static int commit_clear(PyObject *object) {
     commit_object *self = (commit_object *)object;
     sft_commit_close(self->commit);
     self->commit = NULL;
-    Py_CLEAR(self->options);
-    Py_CLEAR(self->storage);
+    pysft_task_clear(&self->task);
     return 0;
-}
-
-static void commit_dealloc(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    PyObject_GC_UnTrack(object);
-    (void)commit_clear(object);
-    release(object);
-    Py_DECREF(type);
 }
 
 static PyMethodDef commit_methods[] = {
     { "add", commit_add, METH_O,
       "add($self, receipts, /)\n--\n\n"
-      "Receipts of one task." },
-    { "prepare", (PyCFunction)(void (*)(void))commit_prepare, METH_VARARGS | METH_KEYWORDS,
+      "Add the receipts of one task." },
+    { "prepare", PYSFT_KEYWORDS(commit_prepare),
       "prepare($self, /, progress=None)\n--\n\n"
       "Lock, check all shards, find duplicates; nothing visible changes." },
     { "index", commit_index, METH_NOARGS,
       "index($self, /)\n--\n\n"
       "Rows of the index: a capsule with an Arrow stream." },
-    { "publish", (PyCFunction)(void (*)(void))commit_publish, METH_VARARGS | METH_KEYWORDS,
+    { "publish", PYSFT_KEYWORDS(commit_publish),
       "publish($self, /, index=None, progress=None)\n--\n\n"
-      "Put all into place; list of warnings about what could not be cleaned up." },
+      "Publish the manifest; a list of warnings about what could not be cleaned up." },
     { "abort", commit_abort, METH_NOARGS,
       "abort($self, /)\n--\n\n"
-      "Remove this job's files, unless it is published." },
+      "Remove the files of an unpublished job." },
     { "close", commit_close, METH_NOARGS,
       "close($self, /)\n--\n\n"
-      "Unlock; removes nothing." },
+      "Release the lock and keep all files." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -349,10 +312,10 @@ static PyGetSetDef commit_fields[] = {
 static PyType_Slot commit_slots[] = {
     { Py_tp_doc, "Commit(options, storage, schema=None, *, how='error', adopt_listing=False,\n"
       " job=None, lock_wait=0)\n--\n\n"
-      "Receipts of tasks on their way to a manifest." },
+      "Collects the receipts of tasks and publishes the manifest." },
     { Py_tp_new, commit_new },
-    { Py_tp_dealloc, commit_dealloc },
-    { Py_tp_traverse, commit_traverse },
+    { Py_tp_dealloc, pysft_task_dealloc },
+    { Py_tp_traverse, pysft_task_traverse },
     { Py_tp_clear, commit_clear },
     { Py_tp_methods, commit_methods },
     { Py_tp_getset, commit_fields },

@@ -274,11 +274,11 @@ static PyObject *cast(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 int pysft_convert_add(PyObject *module) {
     static PyMethodDef functions[] = {
-        { "convert", (PyCFunction)(void (*)(void))convert, METH_VARARGS | METH_KEYWORDS,
+        { "convert", PYSFT_KEYWORDS(convert),
           "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
           " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None)\n--\n\n"
           "Write a model with its tensors in another dtype." },
-        { "cast", (PyCFunction)(void (*)(void))cast, METH_VARARGS | METH_KEYWORDS,
+        { "cast", PYSFT_KEYWORDS(cast),
           "cast($module, /, data, source, target, saturate=False)\n--\n\n"
           "Elements, packed as in a file, in another dtype." },
         { NULL, NULL, 0, NULL },

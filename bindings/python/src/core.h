@@ -56,6 +56,10 @@ pysft_state *pysft_state_from(PyObject *self);
  * *slot (in the state; the module's traverse and clear know those listed there). */
 int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 
+/* What tp_new begins with, zeroed, and what tp_dealloc ends with. */
+PyObject *pysft_object_new(PyTypeObject *type);
+void pysft_object_free(PyObject *object);
+
 /* Each file adds its part to the module while it is made: 0, or -1 with an exception. Only
  * module.c calls these. */
 int pysft_error_add(PyObject *module);
@@ -130,6 +134,12 @@ PyObject *pysft_text(sft_span span);
 /* New str (or bytes) of a buffer, which is freed in every case. */
 PyObject *pysft_text_take(sft_buffer *buffer);
 PyObject *pysft_bytes_take(sft_buffer *buffer);
+/* A sink into *text, which is to be freed in every case; and its end after what gave code. No
+ * GIL. */
+sft_sink pysft_text_sink(sft_buffer *text);
+sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err);
+/* Steals value, which may be NULL with an exception. 0 or -1. */
+int pysft_dict_put(PyObject *dict, const char *key, PyObject *value);
 
 /* Pairs of str of a mapping, or None or NULL for none. `keep` holds the strings: release by
  * pysft_pairs_free, which a zeroed one bears. TypeError for what is not str. */
@@ -195,18 +205,22 @@ typedef enum pysft_mode {
     PYSFT_COW = 2,
     PYSFT_READ = 3
 } pysft_mode;
-typedef struct pysft_opening {
+typedef struct pysft_open_options {
     pysft_mode mode;
     sft_level level;
     bool legacy, header_only;
     uint64_t max_header_bytes;
     const char *beneath; /* as in sft_open_options, or NULL */
-} pysft_opening;
-#define PYSFT_OPENING_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
+} pysft_open_options;
+#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
 /* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
-                              const pysft_opening *opening);
+                              const pysft_open_options *given);
 /* A model by its path, for reading; bytes are a path, too. NULL with an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
+
+/* A function that takes keywords, for a row of PyMethodDef. */
+#define PYSFT_KEYWORDS(function) \
+    (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 #endif

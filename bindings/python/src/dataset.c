@@ -1,7 +1,5 @@
-/* Dataset: a manifest that was read; and the care of datasets as JSON. */
+/* Dataset: a manifest that was read; and maintenance of datasets, told as JSON. */
 #include "dataset.h"
-
-#include <string.h>
 
 typedef struct dataset_object {
     PyObject_HEAD
@@ -19,8 +17,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Dataset", words, &given)) return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    dataset_object *self = (dataset_object *)alloc(type, 0);
+    dataset_object *self = (dataset_object *)pysft_object_new(type);
     if (!self) return NULL;
     self->storage = Py_NewRef(given);
     self->warnings = PyList_New(0);
@@ -96,18 +93,6 @@ static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
 
 /* ── JSON ── */
 
-static sft_sink text_to(sft_buffer *text) {
-    memset(text, 0, sizeof *text);
-    return sft_sink_memory(text);
-}
-
-/* No GIL. */
-static sft_code end_text(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sink->finish(sink->ctx, err);
-    sink->abandon(sink->ctx);
-    return code;
-}
-
 static PyObject *dataset_info(PyObject *object, PyObject *args) {
     dataset_object *self = (dataset_object *)object;
     sft_error err = SFT_ERROR_INIT;
@@ -115,10 +100,10 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     sft_buffer text;
     const char *path;
     if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
-    sft_sink sink = text_to(&text);
+    sft_sink sink = pysft_text_sink(&text);
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_info_json(self->dataset, path, NULL, &sink, &err);
-    code = end_text(&sink, code, &err);
+    code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return pysft_text_take(&text);
     sft_buffer_free(&text);
@@ -145,11 +130,11 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     PyObject *given = Py_None, *keys = NULL;
     if (!PyArg_ParseTuple(args, "s|O:ls_json", &path, &given)) return NULL;
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
-    sft_sink sink = text_to(&text);
+    sft_sink sink = pysft_text_sink(&text);
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_ls_json(self->dataset, path, NULL, keys ? key_wanted : NULL, keys, &sink,
                                &err);
-    code = end_text(&sink, code, &err);
+    code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     Py_XDECREF(keys);
     if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(&text);
@@ -175,14 +160,11 @@ static int dataset_clear(PyObject *object) {
 
 static void dataset_dealloc(PyObject *object) {
     dataset_object *self = (dataset_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(object);
     sft_dataset_close(self->dataset);
     (void)dataset_clear(object);
     Py_CLEAR(self->storage);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyMethodDef dataset_methods[] = {
@@ -191,7 +173,7 @@ static PyMethodDef dataset_methods[] = {
       "Facts of all shards, in the order of samples." },
     { "check_shard", dataset_check_shard, METH_O,
       "check_shard($self, number, /)\n--\n\n"
-      "Raises unless it is as the manifest says." },
+      "Raise unless the shard is as the manifest says." },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
       "What `dataset info --json` prints." },
@@ -203,8 +185,8 @@ static PyMethodDef dataset_methods[] = {
 
 static PyGetSetDef dataset_fields[] = {
     { "manifest", dataset_manifest, NULL, "The manifest's text.", NULL },
-    { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None: not told.", NULL },
-    { "warnings", dataset_warnings, NULL, "What is odd about it.", NULL },
+    { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None if unknown.", NULL },
+    { "warnings", dataset_warnings, NULL, "Warnings about the manifest.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -219,10 +201,10 @@ static PyType_Slot dataset_slots[] = {
     { 0, NULL },
 };
 
-/* ── Care ── */
+/* ── Maintenance ── */
 
 /* Arguments of a call over a storage, and its answer. */
-typedef struct care_call {
+typedef struct report_call {
     pysft_state *state;
     PyObject *object, *progress;
     const sft_storage *storage;
@@ -231,18 +213,18 @@ typedef struct care_call {
     sft_sink sink;
     pysft_job job;
     sft_error err;
-} care_call;
+} report_call;
 
-static int care_begin(care_call *call, PyObject *module) {
+static int report_begin(report_call *call, PyObject *module) {
     call->state = pysft_state_of(module);
     call->storage = pysft_storage_of(call->state, call->object);
     if (!call->storage || pysft_job_begin(&call->job, call->progress) < 0) return -1;
-    call->sink = text_to(&call->text);
+    call->sink = pysft_text_sink(&call->text);
     call->err = (sft_error)SFT_ERROR_INIT;
     return 0;
 }
 
-static PyObject *care_end(care_call *call, sft_code code) {
+static PyObject *report_end(report_call *call, sft_code code) {
     if (pysft_job_end(&call->job, code) == 0) return pysft_text_take(&call->text);
     sft_buffer_free(&call->text);
     return pysft_storage_raise(call->state, call->object, &call->err);
@@ -250,43 +232,43 @@ static PyObject *care_end(care_call *call, sft_code code) {
 
 static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "deep", "progress", NULL };
-    care_call call = { .progress = NULL };
+    report_call call = { .progress = NULL };
     bool whole = false;
     sft_code code;
     int deep = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|pO:dataset_verify", words, &call.object,
                                      &call.path, &deep, &call.progress) ||
-        care_begin(&call, module) < 0)
+        report_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_verify_json(call.storage, deep != 0, call.path, NULL, &call.sink, &whole,
                                    &call.job.job, &call.err);
-    code = end_text(&call.sink, code, &call.err);
+    code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
-    return care_end(&call, code);
+    return report_end(&call, code);
 }
 
 static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "grace", "delete", NULL };
-    care_call call = { .progress = NULL };
+    report_call call = { .progress = NULL };
     unsigned long long grace = 24 * 60 * 60;
     sft_code code;
     int remove = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|Kp:dataset_gc", words, &call.object,
                                      &call.path, &grace, &remove) ||
-        care_begin(&call, module) < 0)
+        report_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, NULL, &call.sink,
                                &call.err);
-    code = end_text(&call.sink, code, &call.err);
+    code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
-    return care_end(&call, code);
+    return report_end(&call, code);
 }
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress", NULL };
-    care_call call = { .progress = NULL };
+    report_call call = { .progress = NULL };
     unsigned long long target = 0;
     PyObject *warnings;
     sft_code code;
@@ -297,25 +279,23 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
         PyErr_SetString(PyExc_TypeError, "warnings: expected a list");
         return NULL;
     }
-    if (care_begin(&call, module) < 0) return NULL;
+    if (report_begin(&call, module) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
     code = sft_dataset_compact(call.storage, target, call.path, NULL, &call.sink,
                                pysft_warn_note, warnings, &call.job.job, &call.err);
-    code = end_text(&call.sink, code, &call.err);
+    code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
-    return care_end(&call, code);
+    return report_end(&call, code);
 }
 
-static PyMethodDef care_methods[] = {
-    { "dataset_verify", (PyCFunction)(void (*)(void))dataset_verify,
-      METH_VARARGS | METH_KEYWORDS,
+static PyMethodDef dataset_functions[] = {
+    { "dataset_verify", PYSFT_KEYWORDS(dataset_verify),
       "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n"
       "What `dataset verify --json` prints." },
-    { "dataset_gc", (PyCFunction)(void (*)(void))dataset_gc, METH_VARARGS | METH_KEYWORDS,
+    { "dataset_gc", PYSFT_KEYWORDS(dataset_gc),
       "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n"
       "What `dataset gc --json` prints." },
-    { "dataset_compact", (PyCFunction)(void (*)(void))dataset_compact,
-      METH_VARARGS | METH_KEYWORDS,
+    { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
       " progress=None)\n--\n\n"
       "What `dataset compact --json` prints." },
@@ -327,6 +307,6 @@ int pysft_dataset_add(PyObject *module) {
         "libsafetensors._core.Dataset", sizeof(dataset_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
     };
-    if (PyModule_AddFunctions(module, care_methods) < 0) return -1;
+    if (PyModule_AddFunctions(module, dataset_functions) < 0) return -1;
     return pysft_type_add(module, &spec, &pysft_state_of(module)->dataset_type);
 }

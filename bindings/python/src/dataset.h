@@ -28,6 +28,30 @@ PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_e
 /* Path for texts, or NULL. */
 const char *pysft_storage_path(PyObject *storage);
 
+/* ── Tasks (task.c) ── */
+
+/* What objects begin with that work on a storage, by options, one call at a time. The handle of
+ * the library is behind it, NULL once it is closed; the object's tp_clear closes it first, for
+ * the storage must outlive it. */
+typedef struct pysft_task {
+    PyObject_HEAD
+    PyObject *options, *storage;
+    atomic_flag busy;
+} pysft_task;
+
+pysft_task *pysft_task_new(PyTypeObject *type, PyObject *options, PyObject *storage);
+/* What the library takes for the two. TypeError for other objects. */
+int pysft_task_take(pysft_task *self, const sft_dataset_options **options,
+                    const sft_storage **storage);
+/* Within a call (pysft_enter): ends it with a ValueError unless the handle is there. */
+bool pysft_task_open(pysft_task *self, const char *what, bool is_open);
+/* As pysft_storage_raise. */
+PyObject *pysft_task_raise(pysft_task *self, const sft_error *err);
+int pysft_task_traverse(PyObject *object, visitproc visit, void *arg);
+void pysft_task_clear(pysft_task *self);
+/* tp_dealloc, by way of tp_clear. */
+void pysft_task_dealloc(PyObject *object);
+
 /* ── Warnings ── */
 
 /* sft_warn_fn over a list of str (ctx); no GIL. What cannot be noted is lost. */

@@ -1,4 +1,4 @@
-/* Metadata and names changed in a file that is there. */
+/* Changes metadata and tensor names of an existing file. */
 #include "tools.h"
 
 #include <string.h>
@@ -232,14 +232,14 @@ static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 int pysft_edit_add(PyObject *module) {
     static PyMethodDef functions[] = {
-        { "edit", (PyCFunction)(void (*)(void))edit, METH_VARARGS | METH_KEYWORDS,
+        { "edit", PYSFT_KEYWORDS(edit),
           "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
           " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
           " dry_run=False, progress=None)\n--\n\n"
-          "Change metadata and names of tensors; every other byte stays." },
-        { "recover", (PyCFunction)(void (*)(void))recover, METH_VARARGS | METH_KEYWORDS,
+          "Change metadata and tensor names; every other byte is kept." },
+        { "recover", PYSFT_KEYWORDS(recover),
           "recover($module, /, path)\n--\n\n"
-          "Mend a file whose editing was interrupted." },
+          "Recover a file from an interrupted edit." },
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

@@ -7,7 +7,7 @@
 
 static const char error_doc[] =
     "SafetensorError(*args)\n--\n\n"
-    "What went wrong: str() tells it, with the path in front.\n\n"
+    "str() says what went wrong, after the path.\n\n"
     "code: name of the error code as in docs/errors.md, \"data_truncated\".\n"
     "offset: byte of the file, tensor: its name, errno, path: where known, else None.\n"
     "hint: what to try next, or None.";

@@ -301,15 +301,14 @@ static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs)
 
 static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) {
     const char *path = pysft_store_path(store);
-    sft_buffer buffer = { NULL, 0, 0, { NULL, NULL } };
+    sft_buffer buffer;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
+    sft_sink sink = pysft_text_sink(&buffer);
     Py_BEGIN_ALLOW_THREADS
-    sft_sink sink = sft_sink_memory(&buffer);
     code = sft_ls_json(pysft_store_set(store), path ? path : "", NULL, (sft_order)order, NULL,
                        NULL, &sink, &err);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
-    else sink.abandon(sink.ctx);
+    code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return pysft_text_take(&buffer);
     sft_buffer_free(&buffer);
@@ -496,31 +495,29 @@ static PyGetSetDef file_getset[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 
-#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
-
 static PyMethodDef file_methods[] = {
-    { "keys", WITH_KEYWORDS(file_keys), METH_VARARGS | METH_KEYWORDS,
+    { "keys", PYSFT_KEYWORDS(file_keys),
       "keys($self, /, order='offset')\n--\n\n"
       "Names, a list: by 'offset', 'name', 'natural' or 'header'." },
     { "items", file_items, METH_NOARGS,
       "items($self, /)\n--\n\nA list of (name, Tensor), in the order of the data." },
     { "values", file_values, METH_NOARGS,
       "values($self, /)\n--\n\nA list of Tensors, in the order of the data." },
-    { "get", WITH_KEYWORDS(file_get), METH_VARARGS | METH_KEYWORDS,
+    { "get", PYSFT_KEYWORDS(file_get),
       "get($self, /, name, default=None)\n--\n\nThe Tensor, or default." },
     { "metadata", file_metadata, METH_NOARGS,
       "metadata($self, /)\n--\n\nA dict, or None when there is no __metadata__." },
-    { "numpy", WITH_KEYWORDS(file_numpy), METH_VARARGS | METH_KEYWORDS,
+    { "numpy", PYSFT_KEYWORDS(file_numpy),
       "numpy($self, /, names=None, progress=None)\n--\n\n"
       "A dict of numpy arrays, all or those named." },
-    { "torch", WITH_KEYWORDS(file_torch), METH_VARARGS | METH_KEYWORDS,
+    { "torch", PYSFT_KEYWORDS(file_torch),
       "torch($self, /, names=None, progress=None)\n--\n\n"
       "A dict of torch tensors on the CPU, all or those named." },
-    { "ls_json", WITH_KEYWORDS(file_ls_json), METH_VARARGS | METH_KEYWORDS,
+    { "ls_json", PYSFT_KEYWORDS(file_ls_json),
       "ls_json($self, /, order='offset')\n--\n\nEvery tensor's facts as JSON." },
-    { "header", WITH_KEYWORDS(file_header), METH_VARARGS | METH_KEYWORDS,
+    { "header", PYSFT_KEYWORDS(file_header),
       "header($self, /, shard=0)\n--\n\nBytes of the header as stored." },
-    { "memory", WITH_KEYWORDS(file_memory), METH_VARARGS | METH_KEYWORDS,
+    { "memory", PYSFT_KEYWORDS(file_memory),
       "memory($self, /, begin, end, shard=0)\n--\n\n"
       "A buffer of these bytes of the file, which must be of its data: a mapped file's own\n"
       "memory, read-only, else a copy. For tensors side by side." },

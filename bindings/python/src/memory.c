@@ -113,14 +113,14 @@ int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg) {
 
 /* ── Opening ─────────────────────────────────────────────────────────────── */
 
-static sft_open_options file_options(const pysft_opening *opening, sft_mode mode) {
+static sft_open_options file_options(const pysft_open_options *given, sft_mode mode) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     options.mode = mode;
-    options.level = opening->level;
-    options.legacy = opening->legacy;
-    options.header_only = opening->header_only;
-    options.max_header_bytes = opening->max_header_bytes;
-    options.beneath = opening->beneath;
+    options.level = given->level;
+    options.legacy = given->legacy;
+    options.header_only = given->header_only;
+    options.max_header_bytes = given->max_header_bytes;
+    options.beneath = given->beneath;
     return options;
 }
 
@@ -201,8 +201,8 @@ static bool is_stream(const char *path) {
 }
 
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
-                     const pysft_opening *opening) {
-    sft_open_options options = file_options(opening, path_mode(opening->mode));
+                     const pysft_open_options *given) {
+    sft_open_options options = file_options(given, path_mode(given->mode));
     pysft_path path;
     if (pysft_path_of(source, &path) < 0) return -1;
     if (options.mode == SFT_MAP_COW && is_stream(path.text)) options.mode = SFT_READ;
@@ -217,13 +217,13 @@ static int refuse_mode(const char *expected, const char *found) {
 }
 
 static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
-                       const pysft_opening *opening) {
+                       const pysft_open_options *given) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_file *file = NULL;
     sft_mode mode = SFT_READ;
-    sft_open_options options = file_options(opening, mode);
-    if (opening->mode == PYSFT_COW)
+    sft_open_options options = file_options(given, mode);
+    if (given->mode == PYSFT_COW)
         return refuse_mode("'auto', 'map' or 'read' for memory", "cow");
     if (PyObject_GetBuffer(source, &opened->view, PyBUF_SIMPLE) < 0) {
         opened->view.obj = NULL;
@@ -240,7 +240,7 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     }
     Py_END_ALLOW_THREADS
     if (code == SFT_OK)
-        return fill_shards(opened, opening->mode == PYSFT_MAP, !opened->view.readonly);
+        return fill_shards(opened, given->mode == PYSFT_MAP, !opened->view.readonly);
     (void)pysft_raise(state, &err, NULL);
     return -1;
 }
@@ -262,15 +262,15 @@ static int keep_name(opened_set *opened, PyObject *source) {
 }
 
 static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
-                       const pysft_opening *opening) {
+                       const pysft_open_options *given) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_file *file = NULL;
     sft_source source;
-    sft_open_options options = file_options(opening, SFT_READ);
-    if (opening->mode == PYSFT_COW || opening->mode == PYSFT_MAP)
+    sft_open_options options = file_options(given, SFT_READ);
+    if (given->mode == PYSFT_COW || given->mode == PYSFT_MAP)
         return refuse_mode("'auto' or 'read' for an object that is read",
-                           opening->mode == PYSFT_COW ? "cow" : "map");
+                           given->mode == PYSFT_COW ? "cow" : "map");
     if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);
@@ -285,19 +285,19 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
 }
 
 static int open_any(pysft_state *state, opened_set *opened, PyObject *source,
-                    const pysft_opening *opening) {
-    if (PyObject_CheckBuffer(source)) return open_buffer(state, opened, source, opening);
-    if (pysft_is_source(source)) return open_object(state, opened, source, opening);
-    return open_path(state, opened, source, opening);
+                    const pysft_open_options *given) {
+    if (PyObject_CheckBuffer(source)) return open_buffer(state, opened, source, given);
+    if (pysft_is_source(source)) return open_object(state, opened, source, given);
+    return open_path(state, opened, source, given);
 }
 
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
-                              const pysft_opening *opening) {
+                              const pysft_open_options *given) {
     PyObject *type, *value, *trace;
     pysft_store *store = pysft_store_block(0);
     if (store) store->opened = calloc(1, sizeof *store->opened);
     if (store && store->opened) {
-        if (open_any(state, store->opened, source, opening) == 0) return store;
+        if (open_any(state, store->opened, source, given) == 0) return store;
     } else {
         PyErr_NoMemory();
     }
@@ -308,12 +308,12 @@ pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
 }
 
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
-    pysft_opening opening = PYSFT_OPENING_INIT;
+    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     pysft_path given;
-    opening.mode = PYSFT_READ;
+    options.mode = PYSFT_READ;
     if (pysft_path_of(path, &given) < 0) return NULL;
     PyObject *text = PyUnicode_DecodeFSDefault(given.text);
-    pysft_store *store = text ? pysft_store_open(state, text, &opening) : NULL;
+    pysft_store *store = text ? pysft_store_open(state, text, &options) : NULL;
     Py_XDECREF(text);
     pysft_path_free(&given);
     return store;

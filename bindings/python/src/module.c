@@ -12,20 +12,13 @@ static const char *kind_name(sft_kind kind) {
     return "";
 }
 
-/* Steals value. */
-static int put(PyObject *dict, const char *key, PyObject *value) {
-    int rc = value ? PyDict_SetItemString(dict, key, value) : -1;
-    Py_XDECREF(value);
-    return rc;
-}
-
 static PyObject *dtype_table(pysft_state *state) {
     PyObject *table = PyDict_New();
     for (int i = 0; table && i < SFT_DTYPE_COUNT; i++) {
         const sft_dtype_info *row = sft_dtype_describe((sft_dtype)i);
         PyObject *facts = Py_BuildValue("(Is)", (unsigned)row->bits, kind_name(row->kind));
         state->dtype_names[i] = PyUnicode_InternFromString(row->name);
-        if (!state->dtype_names[i] || put(table, row->name, facts) < 0) Py_CLEAR(table);
+        if (!state->dtype_names[i] || pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
 }
@@ -35,7 +28,7 @@ static PyObject *code_table(void) {
     const sft_code_info *row;
     for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
         PyObject *facts = Py_BuildValue("(iss)", (int)row->code, row->sentence, row->exception);
-        if (put(table, row->name, facts) < 0) Py_CLEAR(table);
+        if (pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
 }

@@ -1,8 +1,6 @@
 /* open(). */
 #include "piece.h"
 
-#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
-
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", "beneath", NULL };
@@ -10,7 +8,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const levels[] = { "compat", "default", "strict", NULL };
     PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
     int mode = PYSFT_AUTO, level = SFT_LEVEL_DEFAULT, legacy = 0, header_only = 0;
-    pysft_opening opening = PYSFT_OPENING_INIT;
+    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     PyObject *beneath = Py_None;
     pysft_path folder = { NULL, NULL };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOO:open", names, &source, &mode_text,
@@ -18,21 +16,21 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
         return NULL;
     if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
     if (level_text && pysft_choice_of(level_text, "level", levels, &level) < 0) return NULL;
-    if (limit != Py_None && pysft_uint_of(limit, &opening.max_header_bytes) < 0) return NULL;
-    opening.mode = (pysft_mode)mode;
-    opening.level = (sft_level)level;
-    opening.legacy = legacy;
-    opening.header_only = header_only;
+    if (limit != Py_None && pysft_uint_of(limit, &options.max_header_bytes) < 0) return NULL;
+    options.mode = (pysft_mode)mode;
+    options.level = (sft_level)level;
+    options.legacy = legacy;
+    options.header_only = header_only;
     if (beneath != Py_None && pysft_path_of(beneath, &folder) < 0) return NULL;
-    opening.beneath = folder.text;
+    options.beneath = folder.text;
     pysft_state *state = pysft_state_of(module);
-    pysft_store *store = pysft_store_open(state, source, &opening);
+    pysft_store *store = pysft_store_open(state, source, &options);
     pysft_path_free(&folder);
     return store ? pysft_file_new(state, store) : NULL;
 }
 
 static PyMethodDef open_methods[] = {
-    { "open", WITH_KEYWORDS(core_open), METH_VARARGS | METH_KEYWORDS,
+    { "open", PYSFT_KEYWORDS(core_open),
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
       "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
       "source: a path (of a file, an index.json or a folder with one); bytes in memory; or an\n"

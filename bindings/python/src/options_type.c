@@ -1,8 +1,6 @@
 /* DatasetOptions: checked options of a write. */
 #include "dataset.h"
 
-#include <string.h>
-
 typedef struct options_object {
     PyObject_HEAD
     sft_dataset_options *options;
@@ -22,8 +20,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     sft_error err = SFT_ERROR_INIT;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:DatasetOptions", words, &mapping))
         return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    options_object *self = (options_object *)alloc(type, 0);
+    options_object *self = (options_object *)pysft_object_new(type);
     if (!self) return NULL;
     if (pysft_pairs_of(mapping, "options", &pairs) == 0) {
         sft_code code = sft_dataset_options_new(pairs.at, pairs.count, NULL, &self->options, &err);
@@ -36,11 +33,8 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 }
 
 static void options_dealloc(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     sft_dataset_options_free(((options_object *)object)->options);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyObject *options_check(PyObject *object, PyObject *given) {
@@ -48,14 +42,12 @@ static PyObject *options_check(PyObject *object, PyObject *given) {
     sft_error err = SFT_ERROR_INIT;
     sft_buffer text;
     PyObject *keep = NULL;
-    memset(&text, 0, sizeof text);
-    sft_sink sink = sft_sink_memory(&text);
+    sft_sink sink = pysft_text_sink(&text);
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
     sft_code code = SFT_OK;
     if (schema) {
         code = sft_dataset_check_schema(self->options, schema, &sink, &err);
-        if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
-        else sink.abandon(sink.ctx);
+        code = pysft_sink_end(&sink, code, &err);
     }
     Py_XDECREF(keep);
     if (schema && code == SFT_OK) return pysft_text_take(&text);
@@ -77,7 +69,7 @@ static PyObject *options_indexed(PyObject *object, void *unused) {
 static PyMethodDef options_methods[] = {
     { "check", options_check, METH_O,
       "check($self, schema, /)\n--\n\n"
-      "Whether rows of an Arrow schema can be written so; JSON of the columns." },
+      "Check an Arrow schema against these options; JSON of the columns." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -97,13 +89,6 @@ static PyType_Slot options_slots[] = {
     { 0, NULL },
 };
 
-/* Steals value. */
-static int put_row(PyObject *table, const char *name, PyObject *value) {
-    int status = value ? PyDict_SetItemString(table, name, value) : -1;
-    Py_XDECREF(value);
-    return status;
-}
-
 static PyObject *options_table(void) {
     PyObject *table = PyDict_New();
     const sft_dataset_option *row;
@@ -112,7 +97,7 @@ static PyObject *options_table(void) {
         PyObject *facts = Py_BuildValue("(szss)", row->values, row->by_default,
                                         batch && kv ? "both" : batch ? "batch" : "kv",
                                         row->sentence);
-        if (put_row(table, row->name, facts) < 0) Py_CLEAR(table);
+        if (pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
 }

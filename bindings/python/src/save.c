@@ -147,13 +147,13 @@ static PyObject *save_bytes(PyObject *module, PyObject *args, PyObject *kwargs) 
 
 int pysft_save_add(PyObject *module) {
     static PyMethodDef functions[] = {
-        { "save_file", (PyCFunction)(void (*)(void))save_file, METH_VARARGS | METH_KEYWORDS,
+        { "save_file", PYSFT_KEYWORDS(save_file),
           "save_file($module, /, path, specs, metadata=None, *, sync=True, align=8,\n"
           " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n"
-          "Write tensors as a file that appears whole or not at all." },
-        { "save_bytes", (PyCFunction)(void (*)(void))save_bytes, METH_VARARGS | METH_KEYWORDS,
+          "Write tensors to a file, atomically." },
+        { "save_bytes", PYSFT_KEYWORDS(save_bytes),
           "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n"
-          "The same as bytes." },
+          "Write tensors to a bytes object." },
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

@@ -1,4 +1,4 @@
-/* ShardWriter: rows of one task on their way into shards. */
+/* ShardWriter: writes the rows of one task as shards. */
 #include "dataset.h"
 
 #include <string.h>
@@ -6,34 +6,25 @@
 static const char type_name[] = "ShardWriter";
 
 typedef struct shard_object {
-    PyObject_HEAD
+    pysft_task task;
     sft_shard_writer *writer; /* NULL: closed or abandoned */
-    PyObject *options, *storage, *like;
-    atomic_flag busy;
+    PyObject *like; /* of the rows' schema: pysft_schema_like */
 } shard_object;
 
-static PyObject *shard_raise(shard_object *self, const sft_error *err) {
-    return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
-}
-
 static bool shard_enter(shard_object *self) {
-    if (!pysft_enter(&self->busy, type_name)) return false;
-    if (self->writer) return true;
-    pysft_leave(&self->busy);
-    PyErr_SetString(PyExc_ValueError, "expected an open ShardWriter, found one that is closed");
-    return false;
+    return pysft_enter(&self->task.busy, type_name)
+           && pysft_task_open(&self->task, type_name, self->writer != NULL);
 }
 
 /* ── Beginning ── */
 
 static int shard_open(shard_object *self, sft_span job, uint64_t partition,
                       const struct ArrowSchema *schema) {
-    pysft_state *state = pysft_state_from((PyObject *)self);
-    const sft_dataset_options *options = pysft_options_of(state, self->options);
-    const sft_storage *storage = options ? pysft_storage_of(state, self->storage) : NULL;
+    const sft_dataset_options *options;
+    const sft_storage *storage;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    if (!storage) return -1;
+    if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
     self->like = pysft_schema_like(schema);
     if (!self->like) return -1;
     Py_BEGIN_ALLOW_THREADS
@@ -41,7 +32,7 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
                                  &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
-    (void)shard_raise(self, &err);
+    (void)pysft_task_raise(&self->task, &err);
     return -1;
 }
 
@@ -55,15 +46,8 @@ static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         pysft_span_of(text, "job", &job) < 0)
         return NULL;
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    shard_object *self = schema ? (shard_object *)alloc(type, 0) : NULL;
-    int status = -1;
-    if (self) {
-        atomic_flag_clear(&self->busy);
-        self->options = Py_NewRef(options);
-        self->storage = Py_NewRef(storage);
-        status = shard_open(self, job, partition, schema);
-    }
+    shard_object *self = schema ? (shard_object *)pysft_task_new(type, options, storage) : NULL;
+    int status = self ? shard_open(self, job, partition, schema) : -1;
     Py_XDECREF(keep);
     if (status == 0) return (PyObject *)self;
     Py_XDECREF((PyObject *)self);
@@ -83,7 +67,7 @@ static PyObject *shard_put(shard_object *self, struct ArrowArray *array, PyObjec
     Py_BEGIN_ALLOW_THREADS
     code = sft_shard_writer_append(self->writer, array, &job.job, &err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) < 0) return shard_raise(self, &err);
+    if (pysft_job_end(&job, code) < 0) return pysft_task_raise(&self->task, &err);
     Py_RETURN_NONE;
 }
 
@@ -97,7 +81,7 @@ static PyObject *shard_append(PyObject *object, PyObject *args, PyObject *kwargs
         return NULL;
     if (pysft_array_of(batch, self->like, &array) == 0)
         done = shard_put(self, &array, progress);
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     return done;
 }
 
@@ -117,7 +101,7 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return pysft_text_take(&receipts);
     sft_buffer_free(&receipts);
-    return shard_raise(self, &err);
+    return pysft_task_raise(&self->task, &err);
 }
 
 static PyObject *shard_close(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -128,72 +112,53 @@ static PyObject *shard_close(PyObject *object, PyObject *args, PyObject *kwargs)
         !shard_enter(self))
         return NULL;
     PyObject *done = shard_end(self, progress);
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     return done;
 }
 
 static PyObject *shard_abandon(PyObject *object, PyObject *unused) {
     shard_object *self = (shard_object *)object;
     (void)unused;
-    if (!pysft_enter(&self->busy, type_name)) return NULL;
+    if (!pysft_enter(&self->task.busy, type_name)) return NULL;
     sft_shard_writer *writer = self->writer;
     self->writer = NULL;
     Py_BEGIN_ALLOW_THREADS
     sft_shard_writer_abandon(writer);
     Py_END_ALLOW_THREADS
-    pysft_leave(&self->busy);
+    pysft_leave(&self->task.busy);
     Py_RETURN_NONE;
 }
 
 /* ── The type ── */
 
-static int shard_traverse(PyObject *object, visitproc visit, void *arg) {
-    shard_object *self = (shard_object *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->options);
-    Py_VISIT(self->storage);
-    return 0;
-}
-
-/* The storage must outlive the writer. */
 static int shard_clear(PyObject *object) {
     shard_object *self = (shard_object *)object;
     sft_shard_writer_abandon(self->writer);
     self->writer = NULL;
-    Py_CLEAR(self->options);
-    Py_CLEAR(self->storage);
     Py_CLEAR(self->like);
+    pysft_task_clear(&self->task);
     return 0;
 }
 
-static void shard_dealloc(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    PyObject_GC_UnTrack(object);
-    (void)shard_clear(object);
-    release(object);
-    Py_DECREF(type);
-}
-
 static PyMethodDef shard_methods[] = {
-    { "append", (PyCFunction)(void (*)(void))shard_append, METH_VARARGS | METH_KEYWORDS,
+    { "append", PYSFT_KEYWORDS(shard_append),
       "append($self, /, batch, progress=None)\n--\n\n"
-      "A batch of rows." },
-    { "close", (PyCFunction)(void (*)(void))shard_close, METH_VARARGS | METH_KEYWORDS,
+      "Append a batch of rows." },
+    { "close", PYSFT_KEYWORDS(shard_close),
       "close($self, /, progress=None)\n--\n\n"
-      "Write the rest; receipts as JSON." },
+      "Write what is left; receipts as JSON." },
     { "abandon", shard_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
-      "Remove what was written." },
+      "Remove the shards written so far." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot shard_slots[] = {
     { Py_tp_doc, "ShardWriter(options, storage, job, partition, schema)\n--\n\n"
-      "Rows of one task on their way into shards." },
+      "Writes the rows of one task as shards." },
     { Py_tp_new, shard_new },
-    { Py_tp_dealloc, shard_dealloc },
-    { Py_tp_traverse, shard_traverse },
+    { Py_tp_dealloc, pysft_task_dealloc },
+    { Py_tp_traverse, pysft_task_traverse },
     { Py_tp_clear, shard_clear },
     { Py_tp_methods, shard_methods },
     { 0, NULL },

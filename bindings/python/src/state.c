@@ -1,4 +1,4 @@
-/* The module's state, and types made for it. */
+/* The module's state, types made for it, and objects of them. */
 #include "core.h"
 
 pysft_state *pysft_state_of(PyObject *module) {
@@ -14,4 +14,16 @@ int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot) {
     if (!type) return -1;
     *slot = (PyTypeObject *)type;
     return PyModule_AddType(module, *slot);
+}
+
+PyObject *pysft_object_new(PyTypeObject *type) {
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return alloc(type, 0);
+}
+
+void pysft_object_free(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
 }

@@ -14,22 +14,22 @@ typedef struct storage_object {
     pysft_path path;  /* for texts */
 } storage_object;
 
-/* ── The two ways over the border ── */
+/* ── Calls back into Python ── */
 
 /* A call into Python from the library, which may be in the middle of undoing things because
  * of an exception that is set: that one is kept. */
-typedef struct border {
+typedef struct callback {
     PyGILState_STATE gil;
     PyObject *type, *value, *trace;
-} border;
+} callback;
 
-static border border_begin(void) {
-    border v = { .gil = PyGILState_Ensure() };
+static callback callback_begin(void) {
+    callback v = { .gil = PyGILState_Ensure() };
     PyErr_Fetch(&v.type, &v.value, &v.trace);
     return v;
 }
 
-static void border_end(const border *v) {
+static void callback_end(const callback *v) {
     PyErr_Restore(v->type, v->value, v->trace);
     PyGILState_Release(v->gil);
 }
@@ -106,12 +106,12 @@ const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
 }
 
 void pysft_warn_note(void *ctx, const sft_error *what) {
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *text = pysft_text(sft_span_cstr(what->message));
     if (text) (void)PyList_Append(ctx, text);
     Py_XDECREF(text);
     PyErr_Clear();
-    border_end(&v);
+    callback_end(&v);
 }
 
 /* ── Writing ── */
@@ -144,36 +144,36 @@ static sft_code sink_write(void *ctx, uint64_t offset, const void *bytes, size_t
     object_piece *piece = ctx;
     sft_code code = SFT_OK;
     (void)offset;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *data = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
     PyObject *answer = data ? PyObject_CallMethod(piece->object, "write", "O", data) : NULL;
     if (!answer) code = failed(piece->storage, SFT_IO_WRITE, err);
     Py_XDECREF(answer);
     Py_XDECREF(data);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static sft_code sink_finish(void *ctx, sft_error *err) {
     object_piece *piece = ctx;
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = PyObject_CallMethod(piece->object, "close", NULL);
     if (!answer) code = failed(piece->storage, SFT_IO_PUBLISH, err);
     Py_XDECREF(answer);
     piece_free(piece);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static void sink_abandon(void *ctx) {
     object_piece *piece = ctx;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = PyObject_CallMethod(piece->object, "abort", NULL);
     if (!answer) (void)failed(piece->storage, SFT_IO_WRITE, NULL);
     Py_XDECREF(answer);
     piece_free(piece);
-    border_end(&v);
+    callback_end(&v);
 }
 
 /* The target's answer to a call, or NULL with an exception: it may be gone, when the collector
@@ -199,14 +199,14 @@ static sft_code object_create(void *ctx, const char *name, bool replace, sft_sin
                               sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *object = ask_target(self, "create", "(sO)", name, replace ? Py_True : Py_False);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece)
         *out = (sft_sink){ piece, false, NULL, sink_write, sink_finish, sink_abandon };
     else code = failed(self, SFT_IO_WRITE, err);
     Py_XDECREF(object);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
@@ -215,25 +215,25 @@ static sft_code object_create(void *ctx, const char *name, bool replace, sft_sin
 static sft_code piece_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                            sft_error *err) {
     object_piece *piece = ctx;
-    border v = border_begin();
+    callback v = callback_begin();
     sft_code code = piece->source.read_at(piece->source.ctx, offset, into, len, got, err);
     if (PyErr_Occurred()) code = failed(piece->storage, SFT_IO_READ, err);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static void piece_close(void *ctx) {
     object_piece *piece = ctx;
-    border v = border_begin();
+    callback v = callback_begin();
     piece->source.close(piece->source.ctx);
     piece_free(piece);
-    border_end(&v);
+    callback_end(&v);
 }
 
 static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *object = ask_target(self, "open", "(s)", name);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece && pysft_source_of(object, &piece->source) == 0) {
@@ -243,7 +243,7 @@ static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_er
         if (piece) piece_free(piece);
     }
     Py_XDECREF(object);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
@@ -279,14 +279,14 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
                             sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *rows = ask_target(self, "list", "(s)", folder);
     if (!rows || tell_all(rows, each, each_ctx) < 0) {
         code = failed(self, SFT_IO_READ, err);
         if (code == SFT_NOT_FOUND) code = SFT_OK;
     }
     Py_XDECREF(rows);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
@@ -300,16 +300,16 @@ static sft_code answered(storage_object *self, PyObject *answer, sft_error *err)
 }
 
 static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
-    border v = border_begin();
+    callback v = callback_begin();
     sft_code code = answered(ctx, ask_target(ctx, "move", "(ss)", from, to), err);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static sft_code object_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
-    border v = border_begin();
+    callback v = callback_begin();
     sft_code code = answered(ctx, ask_target(ctx, "move_new", "(ss)", from, to), err);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
@@ -339,11 +339,11 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
 static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
                              char tag[SFT_STORED_TAG], sft_error *err) {
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = ask_target(ctx, "fetch", "(s)", name);
     if (!answer || fetched(answer, most, bytes, tag) < 0) code = failed(ctx, SFT_IO_READ, err);
     Py_XDECREF(answer);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
@@ -351,7 +351,7 @@ static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buf
 static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_span bytes,
                               sft_error *err) {
     sft_code code = SFT_OK;
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = ask_target(ctx, "put_if", "(sy#z)", name, bytes.data,
                                   (Py_ssize_t)bytes.len, *tag ? tag : NULL);
     int put = answer ? PyObject_IsTrue(answer) : -1;
@@ -360,43 +360,43 @@ static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_
         code = sft_error_set(err, SFT_DATASET_CHANGED, 0,
                              "expected the dataset as it was read, found another commit");
     Py_XDECREF(answer);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static sft_code object_settle(void *ctx, const char *folder, sft_error *err) {
-    border v = border_begin();
+    callback v = callback_begin();
     sft_code code = answered(ctx, ask_target(ctx, "settle", "(s)", folder), err);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static sft_code object_remove(void *ctx, const char *name, bool folder, sft_error *err) {
     PyObject *whole = folder ? Py_True : Py_False;
-    border v = border_begin();
+    callback v = callback_begin();
     sft_code code = answered(ctx, ask_target(ctx, "remove", "(sO)", name, whole), err);
-    border_end(&v);
+    callback_end(&v);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
 /* TimeoutError: another one holds it. */
 static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = ask_target(ctx, "lock", "(d)", (double)wait_ms / 1000);
     bool busy = !answer && PyErr_ExceptionMatches(PyExc_TimeoutError);
     sft_code code = SFT_OK;
     Py_XDECREF(answer);
     if (!answer) code = failed(ctx, busy ? SFT_DATASET_BUSY : SFT_IO_OPEN, err);
-    border_end(&v);
+    callback_end(&v);
     return code;
 }
 
 static void object_unlock(void *ctx) {
-    border v = border_begin();
+    callback v = callback_begin();
     PyObject *answer = ask_target(ctx, "unlock", "()");
     if (!answer) (void)failed(ctx, SFT_IO_WRITE, NULL);
     Py_XDECREF(answer);
-    border_end(&v);
+    callback_end(&v);
 }
 
 /* ── The type ── */
@@ -448,8 +448,7 @@ static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$pp:Storage", words, &target, &sync,
                                      &single))
         return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    storage_object *self = (storage_object *)alloc(type, 0);
+    storage_object *self = (storage_object *)pysft_object_new(type);
     if (!self) return NULL;
     bool object = !PyUnicode_Check(target) && !PyBytes_Check(target)
                   && PyObject_HasAttrString(target, "create");
@@ -477,19 +476,16 @@ static int storage_clear(PyObject *object) {
 
 static void storage_dealloc(PyObject *object) {
     storage_object *self = (storage_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(object);
     if (self->storage.close) self->storage.close(self->storage.ctx);
     (void)storage_clear(object);
     pysft_path_free(&self->path);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyType_Slot storage_slots[] = {
     { Py_tp_doc, "Storage(target, *, sync=True)\n--\n\n"
-      "Where a dataset lies: a folder, or an object with the methods of one." },
+      "Where a dataset is stored: a folder, or an object with the same methods." },
     { Py_tp_new, storage_new },
     { Py_tp_dealloc, storage_dealloc },
     { Py_tp_traverse, storage_traverse },

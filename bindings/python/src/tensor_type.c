@@ -425,8 +425,6 @@ static PyGetSetDef tensor_getset[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 
-#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function)
-
 static PyMethodDef tensor_methods[] = {
     { "byte_ranges", tensor_byte_ranges, METH_NOARGS,
       "byte_ranges($self, /)\n--\n\n"
@@ -441,9 +439,9 @@ static PyMethodDef tensor_methods[] = {
     { "torch", tensor_torch, METH_NOARGS,
       "torch($self, /)\n--\n\n"
       "torch.Tensor on the CPU, over the file's memory where that can be." },
-    { "__array__", WITH_KEYWORDS(tensor_array), METH_VARARGS | METH_KEYWORDS,
+    { "__array__", PYSFT_KEYWORDS(tensor_array),
       "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },
-    { "__dlpack__", WITH_KEYWORDS(tensor_dlpack), METH_VARARGS | METH_KEYWORDS,
+    { "__dlpack__", PYSFT_KEYWORDS(tensor_dlpack),
       "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
       "--\n\nA capsule." },
     { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS,

@@ -4,14 +4,7 @@
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
-#include <string.h>
-
 static const char *const level_words[] = { "compat", "default", "strict", NULL };
-
-static sft_sink text_sink(sft_buffer *text) {
-    memset(text, 0, sizeof *text);
-    return sft_sink_memory(text);
-}
 
 /* ── info ── */
 
@@ -20,7 +13,7 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
                             sft_buffer *text, sft_error *err) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
-    sft_sink sink = text_sink(text);
+    sft_sink sink = pysft_text_sink(text);
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
@@ -46,10 +39,10 @@ static PyObject *info_of_store(pysft_state *state, const pysft_store *store, boo
 
 /* Bytes are the file itself here. */
 static pysft_store *open_source(pysft_state *state, PyObject *source) {
-    pysft_opening opening = PYSFT_OPENING_INIT;
+    pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
-    opening.mode = PYSFT_READ;
-    return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &opening);
+    options.mode = PYSFT_READ;
+    return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &options);
 }
 
 static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -111,7 +104,7 @@ typedef struct hash_call {
 /* Called without the GIL. */
 static bool take_hashes(void *ctx, const sft_hash_result *result) {
     hash_call *call = ctx;
-    sft_sink sink = text_sink(&call->text);
+    sft_sink sink = pysft_text_sink(&call->text);
     if (result->error) {
         *call->err = *result->error;
         call->code = result->error->code;
@@ -186,7 +179,7 @@ static int tolerance_of(PyObject *number, const char *what, sft_diff_options *op
 /* No GIL. */
 static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffer *text,
                             sft_error *err) {
-    sft_sink sink = text_sink(text);
+    sft_sink sink = pysft_text_sink(text);
     sft_diff *diff = NULL;
     sft_code code = sft_diff_sets(pysft_store_set(call->a), pysft_store_set(call->b),
                                   &call->options, job, &diff, err);
@@ -234,13 +227,13 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 /* ── The module ── */
 
 #define FUNCTION(name, text) \
-    { #name, (PyCFunction)(void (*)(void))name, METH_VARARGS | METH_KEYWORDS, text }
+    { #name, PYSFT_KEYWORDS(name), text }
 
 int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {
         FUNCTION(info_json,
                  "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-                 "What a model is, as JSON text."),
+                 "Describe a model, as JSON text."),
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"
@@ -252,7 +245,7 @@ int pysft_tools_add(PyObject *module) {
         FUNCTION(diff_json,
                  "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
                  " metadata=True, progress=None)\n--\n\n"
-                 "What sets two models apart, as JSON text."),
+                 "Compare two models, as JSON text."),
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

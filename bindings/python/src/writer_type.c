@@ -247,8 +247,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         || pysft_link_of(link, &call.path.link) < 0)
         return NULL;
     if (room < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    writer_object *self = (writer_object *)alloc(type, 0);
+    writer_object *self = (writer_object *)pysft_object_new(type);
     if (!self) return NULL;
     atomic_flag_clear(&self->busy);
     call.state = pysft_state_from((PyObject *)self);
@@ -424,32 +423,29 @@ static int writer_clear(PyObject *object) {
 
 static void writer_dealloc(PyObject *object) {
     writer_object *self = (writer_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(object);
     (void)writer_clear(object);
     sft_plan_free(self->plan);
     pysft_path_free(&self->path);
-    release(object);
-    Py_DECREF(type);
+    pysft_object_free(object);
 }
 
 static PyMethodDef writer_methods[] = {
-    { "add", (PyCFunction)(void (*)(void))writer_add, METH_VARARGS | METH_KEYWORDS,
+    { "add", PYSFT_KEYWORDS(writer_add),
       "add($self, /, name, dtype, shape)\n--\n\n"
-      "One tensor more, behind the others; of a Writer made without tensors." },
-    { "write", (PyCFunction)(void (*)(void))writer_write, METH_VARARGS | METH_KEYWORDS,
+      "Add a tensor after the others; only of a Writer made without tensors." },
+    { "write", PYSFT_KEYWORDS(writer_write),
       "write($self, /, name, data)\n--\n\n"
-      "The next bytes of a tensor, in C order." },
+      "Write the next bytes of a tensor, in C order." },
     { "keys", writer_keys, METH_NOARGS,
       "keys($self, /)\n--\n\n"
       "Names in file order." },
     { "finish", writer_finish, METH_NOARGS,
       "finish($self, /)\n--\n\n"
-      "Publish the file; every tensor must be whole." },
+      "Publish the file; every tensor must be complete." },
     { "abandon", writer_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
-      "Leave nothing behind." },
+      "Discard the file." },
     { "__enter__", writer_enter, METH_NOARGS,
       "__enter__($self, /)\n--\n\nThe Writer itself." },
     { "__exit__", writer_exit, METH_VARARGS,
@@ -461,7 +457,7 @@ static PyMethodDef writer_methods[] = {
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
       " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
-      "A file written piece by piece, that appears whole or not at all." },
+      "Writes a file piece by piece, atomically." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },
     { Py_tp_traverse, writer_traverse },

@@ -37,11 +37,13 @@ const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
 /* Whether README, config.json and the like speak of this model (rule 7): its file's name is
  * generic, or the folder holds no other model. */
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);
-/* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
-sft_span sfti_hub_repo(sfti_arena *arena, sft_span path);
 /* File name of a path, and a file name without .safetensors or .sft (else its last suffix). */
 sft_span sfti_base_name(sft_span path);
 sft_span sfti_stem(sft_span name);
+
+/* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first number,
+ * *end behind it all. */
+bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end);
 
 /* ── Reading ── */
 

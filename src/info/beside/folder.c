@@ -39,9 +39,7 @@ static size_t digits_at(sft_span text, size_t i) {
     return n;
 }
 
-/* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first
- * number, *end behind it all. */
-static bool shard_number(sft_span name, size_t *begin, size_t *total, size_t *end) {
+bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end) {
     for (size_t i = 0; i + 6 < name.len; i++) {
         size_t n = name.data[i] == '-' ? digits_at(name, i + 1) : 0;
         size_t of = i + 1 + n;
@@ -60,8 +58,8 @@ static bool shard_number(sft_span name, size_t *begin, size_t *total, size_t *en
 static bool same_model(sft_span a, sft_span b) {
     size_t a_begin, a_total, a_end, b_begin, b_total, b_end;
     if (sft_span_equal(a, b)) return true;
-    if (!shard_number(a, &a_begin, &a_total, &a_end)) return false;
-    if (!shard_number(b, &b_begin, &b_total, &b_end)) return false;
+    if (!sfti_shard_number(a, &a_begin, &a_total, &a_end)) return false;
+    if (!sfti_shard_number(b, &b_begin, &b_total, &b_end)) return false;
     if (a_begin != b_begin || memcmp(a.data, b.data, a_begin) != 0) return false;
     sft_span a_rest = { a.data + a_total, a.len - a_total };
     sft_span b_rest = { b.data + b_total, b.len - b_total };
@@ -132,7 +130,7 @@ static bool sort_entries(sft_info_folder *folder, const folder_listing *listing)
 static bool nunchaku_pair(const sft_info_folder *folder) {
     static const char *const names[] = { "comfy_config.json", "transformer_blocks.safetensors",
                                          "unquantized_layers.safetensors" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < SFTI_COUNT(names); i++)
         if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
     return folder->files == 2;
 }
@@ -177,7 +175,8 @@ static sft_span repo_of(sfti_arena *arena, sft_span name) {
     return (sft_span){ copy, name.len - 1 };
 }
 
-sft_span sfti_hub_repo(sfti_arena *arena, sft_span path) {
+/* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
+static sft_span hub_repo(sfti_arena *arena, sft_span path) {
     static const char mark[] = "models--";
     sft_span before = { "", 0 }, at_hand;
     size_t at = 0, mark_len = sizeof mark - 1;
@@ -194,8 +193,8 @@ static bool folder_names(sft_info_folder *folder, const char *path) {
     char room[FOLDER_PATH_ROOM];
     sft_span real = sft_span_cstr(os_real_path(path, room, sizeof room) ? path : room);
     sft_span name = sfti_base_name(real);
-    folder->repo = sfti_hub_repo(&folder->arena, real);
-    if (folder->repo.len == 0) folder->repo = sfti_hub_repo(&folder->arena, sft_span_cstr(path));
+    folder->repo = hub_repo(&folder->arena, real);
+    if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
     char *copy = sfti_arena_take(&folder->arena, name.len + 1);
     if (!copy) return false;
     memcpy(copy, name.data, name.len);
@@ -305,7 +304,7 @@ static bool generic_stem(sft_span stem) {
     static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
                                            "diffusion_pytorch_model", "pytorch_model",
                                            "consolidated", "ip_adapter" };
-    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+    for (size_t i = 0; i < SFTI_COUNT(generic); i++)
         if (sfti_starts_with(stem, generic[i])) return true;
     return false;
 }

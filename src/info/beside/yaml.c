@@ -1,6 +1,7 @@
 #include "info/beside/beside.h"
 
 #include "base/json_lex.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -74,12 +75,10 @@ static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
 }
 
 static void yaml_place_index(yaml_state *y, yaml_level *level) {
-    char digits[24], *p = digits + sizeof digits;
-    uint64_t n = (uint64_t)++level->index;
-    y->walk.index = level->index;
-    do *--p = (char)('0' + n % 10);
-    while (n /= 10);
-    yaml_place(y, level, (sft_span){ p, (size_t)(digits + sizeof digits - p) });
+    char digits[SFTI_UINT_ROOM];
+    y->walk.index = ++level->index;
+    size_t len = sfti_uint_text((uint64_t)level->index, 1, digits);
+    yaml_place(y, level, (sft_span){ digits, len });
 }
 
 /* Whether the place fits a pattern: "*" is any component. */

@@ -46,7 +46,7 @@ static const char *const variant_rows[][10] = {
 };
 
 static size_t variant_row(sft_span word) {
-    size_t count = sizeof variant_rows / sizeof *variant_rows;
+    size_t count = SFTI_COUNT(variant_rows);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; variant_rows[i][j]; j++)
             if (sft_span_equal(word, sft_span_cstr(variant_rows[i][j]))) return i;
@@ -60,7 +60,7 @@ typedef struct variants {
 } variants;
 
 static bool excluded(const variants *all, sft_span word) {
-    size_t row = variant_row(word), free_row = sizeof variant_rows / sizeof *variant_rows;
+    size_t row = variant_row(word), free_row = SFTI_COUNT(variant_rows);
     for (size_t i = 0; i < all->count; i++) {
         if (sft_span_equal(all->words[i], word)) return true;
         if (row != free_row && variant_row(all->words[i]) == row) return true;
@@ -132,7 +132,7 @@ static bool is_root_label(sft_span label) {
         "SDXL 1.0", "SDXL", "SD 3", "SD 3.5", "Flux.1 D", "Flux.1 S", "Flux.2 D", "Wan Video",
         "Hunyuan Video", "Qwen", "LTXV", "Other",
     };
-    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+    for (size_t i = 0; i < SFTI_COUNT(roots); i++)
         if (sft_span_equal(label, sft_span_cstr(roots[i]))) return true;
     return false;
 }
@@ -153,7 +153,7 @@ static bool kinds_agree(sft_span a, sft_span b) {
     sft_span unknown = { "unknown", 7 };
     if (sft_span_equal(a, b) || sft_span_equal(a, unknown) || sft_span_equal(b, unknown))
         return true;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(families); i++) {
         sft_span x = sft_span_cstr(families[i][0]), y = sft_span_cstr(families[i][1]);
         if ((sft_span_equal(a, x) && sft_span_equal(b, y))
             || (sft_span_equal(a, y) && sft_span_equal(b, x)))
@@ -195,7 +195,7 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
 
 static bool has_rank(const char *type) {
     static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
-    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+    for (size_t i = 0; type && i < SFTI_COUNT(types); i++)
         if (strcmp(type, types[i]) == 0) return true;
     return false;
 }
@@ -303,7 +303,7 @@ void sfti_info_resolve(sft_info *info) {
     info->declared_rank = sorted_facts(info->declared_rank);
     info->declared_alpha = sorted_facts(info->declared_alpha);
     take_alpha(info);
-    for (size_t i = 0; i < sizeof conflict_rows / sizeof *conflict_rows; i++)
+    for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
         find_conflict(info, sft_fact_name(conflict_rows[i].field),
                       info->facts[conflict_rows[i].field], conflict_rows[i].agree);
     find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,

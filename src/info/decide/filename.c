@@ -79,7 +79,7 @@ void sfti_info_file_name(sft_info *info) {
     sft_span source = sft_span_cstr("filename");
     if (info->stem.len == 0) return;
     sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, info->vectors > 0 ? 85 : 30);
-    for (size_t i = 0; i < sizeof name_rows / sizeof *name_rows; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(name_rows); i++) {
         const name_row *row = &name_rows[i];
         if (!fits_family(info, row->family) || !name_has(info->stem, sft_span_cstr(row->word)))
             continue;

@@ -95,8 +95,8 @@ static void recipe_method(sfti_cursor *at, const sfti_row *row) {
 
 /* row->field: which of the models */
 static void recipe_model(sfti_cursor *at, const sfti_row *row) {
-    recipe *recipe = at->ctx;
-    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &recipe->models[row->field]);
+    recipe *told = at->ctx;
+    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[row->field]);
 }
 
 static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
@@ -124,14 +124,14 @@ static const sfti_row recipe_rows[] = {
 };
 
 static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
-    recipe recipe;
+    recipe told;
     (void)row;
-    memset(&recipe, 0, sizeof recipe);
-    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(recipe_rows), &recipe);
-    for (size_t i = 0; i < SFTI_COUNT(recipe.models); i++) {
-        if (recipe.models[i].len == 0) continue;
-        sfti_merge_source *source = merge_source(at->info, recipe.models[i]);
-        if (source && i == 1) source->weight = recipe.weight;
+    memset(&told, 0, sizeof told);
+    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(recipe_rows), &told);
+    for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {
+        if (told.models[i].len == 0) continue;
+        sfti_merge_source *source = merge_source(at->info, told.models[i]);
+        if (source && i == 1) source->weight = told.weight;
     }
 }
 

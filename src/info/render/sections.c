@@ -325,7 +325,7 @@ static void put_training(sfti_json_writer *w, const sft_info *info) {
     bool known = info->has_training || info->datasets.count > 0 || info->buckets.count > 0;
     if (!sfti_put_open(w, "training", '{', known)) return;
     for (size_t i = 0; i < SFTI_COUNT(training_rows); i++)
-        put_slot(w, training_rows[i].key, info, training_rows[i].slot);
+        put_slot(w, training_rows[i].key, info, (int)training_rows[i].slot);
     put_file_of(w, "base", info, TRAIN_BASE_FILE);
     put_file_of(w, "vae", info, TRAIN_VAE_FILE);
     sfti_put_list(w, "datasets", &info->datasets, MEMBERS(dataset_members));

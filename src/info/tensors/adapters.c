@@ -122,7 +122,7 @@ static const struct adapter_suffix {
 /* Longest suffix of the name, or NULL. */
 static const struct adapter_suffix *suffix_of(sft_span name) {
     const struct adapter_suffix *best = NULL;
-    for (size_t i = 0; i < sizeof adapter_suffixes / sizeof *adapter_suffixes; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(adapter_suffixes); i++) {
         const struct adapter_suffix *row = &adapter_suffixes[i];
         if (name.len < row->len || (best && best->len >= row->len)) continue;
         const char *at = row->type == TYPES ? name.data : name.data + (name.len - row->len);
@@ -170,7 +170,7 @@ static bool named_conv(sft_span name) {
     static const char *const ends[] = { "conv1", "conv2", "_conv", ".conv", "conv_in",
                                         "conv_out", "in_layers_2", "in_layers.2",
                                         "out_layers_3", "out_layers.3", "_op", ".op" };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(name, ends[i])) return true;
     return false;
 }
@@ -346,11 +346,11 @@ static void tell_components(const adapter_scan *scan, const char *architecture, 
 static sft_span bundled_token(sft_span name) {
     static const char *const ends[] = { ".clip_l", ".clip_g", ".t5", ".t5_out", ".clip_l_out",
                                         ".clip_g_out", ".qwen", ".emb_params" };
-    sft_span token = { name.data + strlen("bundle_emb."), name.len - strlen("bundle_emb.") };
+    sft_span token = sfti_from(name, strlen("bundle_emb."));
     for (size_t i = 0; i + 17 <= token.len; i++)
         if (memcmp(token.data + i, ".string_to_param.", 17) == 0)
         return (sft_span){ token.data, i };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(token, ends[i])) return (sft_span){ token.data, token.len - strlen(ends[i]) };
     while (token.len > 0 && token.data[token.len - 1] != '.') token.len--;
     if (token.len > 0) token.len--;
@@ -433,12 +433,9 @@ static bool is_quantised_model(const sfti_quant *quant) {
 bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     sft_info *info = view->info;
     bool control = sfti_info_best(info, SFT_FACT_KIND) != NULL;
-    adapter_scan *scan = sfti_arena_take(&info->arena, sizeof *scan);
-    sfti_forms *forms = sfti_arena_take(&info->arena, sizeof *forms);
-    if (!scan || !forms) {
-        if (!info->code) info->code = SFT_OUT_OF_MEMORY;
-        return false;
-    }
+    adapter_scan *scan = sfti_info_take(info, sizeof *scan);
+    sfti_forms *forms = sfti_info_take(info, sizeof *forms);
+    if (!scan || !forms) return false;
     memset(scan, 0, sizeof *scan);
     memset(forms, 0, sizeof *forms);
     scan->view = view;

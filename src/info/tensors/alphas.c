@@ -1,7 +1,7 @@
 /* Ranks and alphas: how often each value occurs, and reading the scalars. */
 #include "info/tensors/adapters.h"
 
-#include "base/endian.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -38,42 +38,12 @@ sfti_span_of sfti_tally_range(const sfti_tally *t) {
 
 /* ── Alpha ── */
 
-static double times_two_to(double value, int power) {
-    for (; power > 0; power--) value *= 2;
-    for (; power < 0; power++) value /= 2;
-    return value;
-}
-
-/* 16 bits with a fraction of so many; top: the exponent of infinity. False for no number. */
-static bool small_float(uint32_t bits, int fraction_bits, uint32_t top, double *out) {
-    uint32_t exponent = bits >> fraction_bits & top;
-    uint32_t fraction = bits & ((1u << fraction_bits) - 1);
-    if (exponent == top) return false;
-    if (exponent > 0) fraction |= 1u << fraction_bits;
-    int power = (int)(exponent > 0 ? exponent : 1) - (int)(top / 2) - fraction_bits;
-    *out = times_two_to(fraction, power);
-    if (bits >> 15) *out = -*out;
-    return true;
-}
-
+/* False for what is no number, or none that an alpha is written as. */
 static bool scalar_value(const sft_tensor *tensor, const unsigned char *bytes, double *out) {
     switch (tensor->dtype) {
-    case SFT_F16: return small_float(sfti_get_u16(bytes), 10, 31, out);
-    case SFT_BF16: return small_float(sfti_get_u16(bytes), 7, 255, out);
-    case SFT_F32: {
-        uint32_t bits = sfti_get_u32(bytes);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        *out = (double)value;
-        return value - value == 0;
-    }
-    case SFT_F64: {
-        uint64_t bits = sfti_get_u64(bytes);
-        memcpy(out, &bits, sizeof bits);
+    case SFT_F16: case SFT_BF16: case SFT_F32: case SFT_F64: case SFT_I32: case SFT_I64:
+        sfti_to_doubles(tensor->dtype, bytes, 0, 1, out);
         return *out - *out == 0;
-    }
-    case SFT_I32: *out = (double)(int32_t)sfti_get_u32(bytes); return true;
-    case SFT_I64: *out = (double)(int64_t)sfti_get_u64(bytes); return true;
     case SFT_BOOL: case SFT_F4: case SFT_F6_E2M3: case SFT_F6_E3M2: case SFT_U8: case SFT_I8:
     case SFT_F8_E5M2: case SFT_F8_E4M3: case SFT_F8_E8M0: case SFT_F8_E4M3FNUZ:
     case SFT_F8_E5M2FNUZ: case SFT_I16: case SFT_U16: case SFT_U32: case SFT_C64: case SFT_U64:
@@ -150,13 +120,10 @@ static void read_alphas(const sft_info *info, alpha_reader *reader, const sft_te
 }
 
 void sfti_adapter_alphas(sft_info *info, uint64_t most) {
-    sfti_tally *values = sfti_arena_take(&info->arena, sizeof *values);
-    const sft_tensor **alphas = sfti_arena_take(&info->arena, (size_t)most * sizeof *alphas);
-    alpha_reader reader = { NULL, sfti_arena_take(&info->arena, ALPHA_BLOCK), 0, 0, false };
-    if (!values || !alphas || !reader.window) {
-        if (!info->code) info->code = SFT_OUT_OF_MEMORY;
-        return;
-    }
+    sfti_tally *values = sfti_info_take(info, sizeof *values);
+    const sft_tensor **alphas = sfti_info_take(info, (size_t)most * sizeof *alphas);
+    alpha_reader reader = { NULL, sfti_info_take(info, ALPHA_BLOCK), 0, 0, false };
+    if (!values || !alphas || !reader.window) return;
     memset(values, 0, sizeof *values);
     for (size_t i = 0; i < sft_set_shard_count(info->set) && !values->any; i++) {
         reader.file = sft_set_shard(info->set, i);

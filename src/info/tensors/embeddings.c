@@ -42,7 +42,7 @@ static bool is_token(sft_span name) {
 static embedding_slot slot_of(const sfti_view *view, const sft_tensor *tensor, bool *named) {
     const sft_info *info = view->info;
     *named = true;
-    for (size_t i = 0; i < sizeof embedding_names / sizeof *embedding_names; i++)
+    for (size_t i = 0; i < SFTI_COUNT(embedding_names); i++)
         if (sft_span_equal(tensor->name, sft_span_cstr(embedding_names[i].name)))
             return embedding_names[i].slot;
     if (is_token(tensor->name)) return SLOT_PLAIN;
@@ -74,7 +74,7 @@ void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
 static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width, int trust) {
     sft_info *info = view->info;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
-    for (size_t i = 0; i < sizeof embedding_rows / sizeof *embedding_rows; i++)
+    for (size_t i = 0; i < SFTI_COUNT(embedding_rows); i++)
         if (embedding_rows[i].slots == slots
             && (embedding_rows[i].width == 0 || embedding_rows[i].width == width))
             sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, embedding_rows[i].architecture,

@@ -7,34 +7,18 @@
 /* Child and parent: tensors of the child fit the parent, or one name stands for both where
  * nobody says more. */
 static const char *const family_rows[][2] = {
-    { "flux.1-dev", "flux.1" },
-    { "flux.1-schnell", "flux.1" },
-    { "chroma", "flux.1" },
-    { "chroma-radiance", "chroma" },
-    { "flux.2-dev", "flux.2" },
-    { "flux.2-klein-4b", "flux.2" },
-    { "flux.2-klein-9b", "flux.2" },
-    { "sd-3-medium", "sd-3" },
-    { "sd-3.5-medium", "sd-3" },
-    { "sd-3.5-large", "sd-3" },
-    { "wan-2.1", "wan" },
-    { "wan-2.2", "wan" },
-    { "playground-2.5", "sdxl" },
-    { "ssd-1b", "sdxl" },
-    { "segmind-vega", "sdxl" },
-    { "koala", "sdxl" },
-    { "kolors", "sdxl" },
-    { "pony", "sdxl" },
-    { "illustrious", "sdxl" },
-    { "noobai", "sdxl" },
-    { "anima", "cosmos-predict2" },
-    { "newbie", "lumina-2" },
-    { "mistral", "llama" },
-    { "t5-xxl", "t5" },
+    { "flux.1-dev", "flux.1" }, { "flux.1-schnell", "flux.1" }, { "chroma", "flux.1" },
+    { "chroma-radiance", "chroma" }, { "flux.2-dev", "flux.2" },
+    { "flux.2-klein-4b", "flux.2" }, { "flux.2-klein-9b", "flux.2" }, { "sd-3-medium", "sd-3" },
+    { "sd-3.5-medium", "sd-3" }, { "sd-3.5-large", "sd-3" }, { "wan-2.1", "wan" },
+    { "wan-2.2", "wan" }, { "playground-2.5", "sdxl" }, { "ssd-1b", "sdxl" },
+    { "segmind-vega", "sdxl" }, { "koala", "sdxl" }, { "kolors", "sdxl" }, { "pony", "sdxl" },
+    { "illustrious", "sdxl" }, { "noobai", "sdxl" }, { "anima", "cosmos-predict2" },
+    { "newbie", "lumina-2" }, { "mistral", "llama" }, { "t5-xxl", "t5" },
 };
 
 static const char *family_parent(sft_span name) {
-    for (size_t i = 0; i < sizeof family_rows / sizeof *family_rows; i++)
+    for (size_t i = 0; i < SFTI_COUNT(family_rows); i++)
         if (sft_span_equal(name, sft_span_cstr(family_rows[i][0]))) return family_rows[i][1];
     return NULL;
 }

@@ -2,6 +2,7 @@
  * what format, which blocks and which leaves. */
 #include "info/tensors/adapters.h"
 
+#include "base/json_lex.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -71,7 +72,7 @@ static const struct part_row {
 };
 
 static const struct part_row *part_row_of(sft_span name) {
-    for (size_t i = 0; i < sizeof part_rows / sizeof *part_rows; i++)
+    for (size_t i = 0; i < SFTI_COUNT(part_rows); i++)
         if (sfti_begins(name, part_rows[i].prefix)) return &part_rows[i];
     return NULL;
 }
@@ -80,10 +81,7 @@ sfti_part sfti_part_of(sft_span name, sft_span *rest) {
     const struct part_row *row = part_row_of(name);
     *rest = name;
     if (!row) return SFTI_PART_MAIN;
-    if (!row->keep) {
-        rest->data += strlen(row->prefix);
-        rest->len -= strlen(row->prefix);
-    }
+    if (!row->keep) *rest = sfti_from(name, strlen(row->prefix));
     return row->part;
 }
 
@@ -108,16 +106,12 @@ const char *sfti_forms_format(const sfti_forms *forms) {
 
 /* ── Forms ── */
 
-static bool form_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 /* The number that begins at i, if it stands alone between separators and is no name's end; its
  * length, or 0. */
 static size_t lone_number(sft_span name, size_t i, uint64_t *value) {
     size_t end = i;
     if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
-    while (end < name.len && form_digit(name.data[end])) end++;
+    while (end < name.len && sfti_lex_digit(name.data[end])) end++;
     if (end == name.len && i > 0) return 0; /* img_mlp.0: part of the layer's own name */
     if (end == i || (end < name.len && name.data[end] != '.' && name.data[end] != '_')) return 0;
     sft_span digits = { name.data + i, end - i };
@@ -142,7 +136,7 @@ static size_t silent_part(sft_span name, size_t i) {
     static const char *const silent[] = { "processor.", "processor_", "_orig_mod." };
     sft_span rest = { name.data + i, name.len - i };
     if (i > 0 && name.data[i - 1] != '.' && name.data[i - 1] != '_') return 0;
-    for (size_t k = 0; k < sizeof silent / sizeof *silent; k++)
+    for (size_t k = 0; k < SFTI_COUNT(silent); k++)
         if (sfti_begins(rest, silent[k])) return strlen(silent[k]);
     return 0;
 }
@@ -298,7 +292,7 @@ static sft_span dotted_leaf(sft_span name) {
 static sft_span flat_leaf(sft_info *info, const sfti_form *form) {
     sft_span name = form->raw;
     uint64_t number;
-    for (size_t i = 0; i < sizeof leaf_rows / sizeof *leaf_rows; i++)
+    for (size_t i = 0; i < SFTI_COUNT(leaf_rows); i++)
         if (sfti_ends(name, leaf_rows[i][0])) return sft_span_cstr(leaf_rows[i][1]);
     size_t at = word_before(name, name.len, '_');
     sft_span last = { name.data + at, name.len - at };
@@ -329,10 +323,9 @@ static int compare_leaves(const void *ctx, uint32_t a, uint32_t b) {
 
 static void list_targets(const sfti_forms *forms) {
     sft_info *info = forms->info;
-    sft_span *leaves = sfti_arena_take(&info->arena, SFTI_FORMS * sizeof *leaves);
-    uint32_t *order = sfti_arena_take(&info->arena, SFTI_FORMS * 2 * sizeof *order);
+    sft_span *leaves = sfti_info_take(info, SFTI_FORMS * sizeof *leaves);
+    uint32_t *order = sfti_info_take(info, SFTI_FORMS * 2 * sizeof *order);
     size_t count = 0, listed = 0;
-    if ((!leaves || !order) && !info->code) info->code = SFT_OUT_OF_MEMORY;
     for (size_t i = 0; i < forms->count && !info->code; i++) {
         sft_span leaf = leaf_of(info, &forms->forms[i]);
         if (leaf.len == 0 || leaf.len > 128) continue;

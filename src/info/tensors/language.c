@@ -82,12 +82,8 @@ static const char *const language_prefixes[] = {
 };
 
 bool sfti_match_language(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    for (size_t i = 0; i < sizeof language_prefixes / sizeof *language_prefixes; i++) {
-        if (!sfti_view_any(view, language_prefixes[i])) continue;
-        *at = sfti_view_after(view, view->prefix, language_prefixes[i]);
-        if (sfti_match(at, sfti_language_rows, out)) return true;
-    }
-    return false;
+    return sfti_match_after(view, view->prefix, language_prefixes, SFTI_COUNT(language_prefixes),
+                            sfti_language_rows, out, at);
 }
 
 /* ── Sizes ── */
@@ -171,10 +167,8 @@ static uint64_t layers_after(const sfti_view *view, const char *begin) {
     uint64_t layers = 0;
     if (!sfti_view_range(view, begin, &from, &to)) return 0;
     for (size_t i = from; i < to; i++) {
-        sft_span rest = sfti_view_at(view, i)->name, digits;
+        sft_span rest = sfti_from(sfti_view_at(view, i)->name, skip), digits;
         uint64_t number;
-        rest.data += skip;
-        rest.len -= skip;
         if (sfti_next_piece(&rest, '.', &digits) && digits.len < 6
             && sfti_parse_uint(digits, &number) && number + 1 > layers)
             layers = number + 1;
@@ -208,7 +202,7 @@ static uint64_t head_size(const sfti_view *view, const char *architecture, uint6
     if (rotary && rotary->rank == 1 && strcmp(architecture, "gpt-neox") != 0
         && rotary->shape[0] < UINT32_MAX)
         return rotary->shape[0] * 2;
-    for (size_t i = 0; i < sizeof language_heads / sizeof *language_heads; i++)
+    for (size_t i = 0; i < SFTI_COUNT(language_heads); i++)
         if (strcmp(language_heads[i].architecture, architecture) == 0
             && (language_heads[i].hidden == 0 || language_heads[i].hidden == hidden))
             return language_heads[i].size;
@@ -239,7 +233,7 @@ static void language_heads_of(const sfti_view *view, const struct language_names
 void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     sft_info *info = at->info;
     const struct language_names *names = language_names;
-    for (size_t i = 1; architecture && i < sizeof language_names / sizeof *language_names; i++)
+    for (size_t i = 1; architecture && i < SFTI_COUNT(language_names); i++)
         if (strcmp(language_names[i].architecture, architecture) == 0) names = &language_names[i];
     const sft_tensor *embed = language_tensor(at, names->embed);
     const sft_tensor *norm = sfti_view_find(at, "norm.weight");

@@ -1,5 +1,6 @@
 #include "info/tensors/signatures.h"
 
+#include "base/number.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -116,8 +117,7 @@ bool sfti_is_packed(const sft_tensor *tensor) {
     return (bytes && tensor->rank >= 1) || sfti_ends(tensor->name, ".qweight");
 }
 
-/* "9|8", "*" against one size. */
-static bool size_fits(sft_span wanted, uint64_t size) {
+bool sfti_size_fits(sft_span wanted, uint64_t size) {
     sft_span piece;
     if (wanted.len == 1 && *wanted.data == '*') return true;
     while (sfti_next_piece(&wanted, '|', &piece)) {
@@ -136,7 +136,7 @@ static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
             at = tensor->rank - 1;
             continue;
         }
-        if (at >= tensor->rank || !size_fits(piece, tensor->shape[at])) return false;
+        if (at >= tensor->rank || !sfti_size_fits(piece, tensor->shape[at])) return false;
         at++;
     }
     return at == tensor->rank;
@@ -151,17 +151,10 @@ static truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
 
 /* ── Clauses ── */
 
-/* The text before a separator of three bytes; *rest becomes what follows. */
-static sft_span cut_clause(sft_span *rest, const char *separator) {
-    sft_span piece = *rest;
-    for (size_t i = 0; i + 3 <= rest->len; i++) {
-        if (memcmp(rest->data + i, separator, 3) != 0) continue;
-        piece.len = i;
-        rest->data += i + 3;
-        rest->len -= i + 3;
-        return piece;
-    }
-    *rest = (sft_span){ NULL, 0 };
+sft_span sfti_cut_clause(sft_span *rest, const char *separator) {
+    sft_span piece = *rest, after = sfti_find_letters(*rest, separator);
+    piece.len -= after.len;
+    *rest = after.data ? sfti_from(after, strlen(separator)) : after;
     return piece;
 }
 
@@ -180,13 +173,11 @@ static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span n
     size_t after = name.len - before.len - 1, from, to;
     truth best = IS_NOT;
     char room[256];
-    if (name.len + 4 > sizeof room || !range_of(view, prefix, before, &from, &to)) return IS_NOT;
+    if (name.len + SFTI_UINT_ROOM > sizeof room || !range_of(view, prefix, before, &from, &to))
+        return IS_NOT;
     memcpy(room, name.data, before.len);
     for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {
-        size_t len = before.len;
-        if (n >= 100) room[len++] = (char)('0' + n / 100);
-        if (n >= 10) room[len++] = (char)('0' + n / 10 % 10);
-        room[len++] = (char)('0' + n % 10);
+        size_t len = before.len + sfti_uint_text(n, 1, room + before.len);
         memcpy(room + len, hash + 1, after);
         const sft_tensor *tensor = find_name(view, prefix, (sft_span){ room, len + after });
         truth so = tensor_fits(tensor, shape);
@@ -224,7 +215,7 @@ static truth clause_fits(const sfti_view *view, sft_span clause, sfti_evidence *
     const sft_tensor *seen = NULL;
     while (clause.len > 0 && best != IS_SO) {
         const sft_tensor *found = NULL;
-        truth so = one_fits(view, cut_clause(&clause, " | "), &found);
+        truth so = one_fits(view, sfti_cut_clause(&clause, " | "), &found);
         if (so > best) best = so, seen = found;
     }
     if (not) return best == IS_SO ? IS_NOT : best == IS_NOT ? IS_SO : IS_HIDDEN;
@@ -238,7 +229,7 @@ bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
     while (rest.len > 0) {
-        truth so = clause_fits(view, cut_clause(&rest, " ; "), evidence);
+        truth so = clause_fits(view, sfti_cut_clause(&rest, " ; "), evidence);
         if (so == IS_NOT || (so == IS_HIDDEN && !packed)) return false;
         if (so == IS_HIDDEN) *packed = true;
     }
@@ -261,7 +252,9 @@ static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti
     return out->kind != NULL;
 }
 
-bool sfti_match(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+/* First row that holds. Failing that, the rows that hold as far as packed tensors let one
+ * see: their architecture at 70 if all are related, else none. */
+static bool match_rows(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
     bool hidden = false, packed;
     memset(out, 0, sizeof *out);
     for (const sfti_signature *row = rows; row->kind; row++) {
@@ -277,6 +270,16 @@ bool sfti_match(const sfti_view *view, const sfti_signature *rows, sfti_matched 
     }
     out->evidence.count = 0;
     return hidden && match_hidden(view, rows, out);
+}
+
+bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
+                      size_t count, const sfti_signature *rows, sfti_matched *out,
+                      sfti_view *at) {
+    for (size_t i = 0; i < count; i++) {
+        *at = sfti_view_after(view, before, prefixes[i]);
+        if (sfti_view_any(at, "") && match_rows(at, rows, out)) return true;
+    }
+    return false;
 }
 
 sft_span sfti_join_variants(sft_info *info, const char **variants, size_t count) {
@@ -295,7 +298,7 @@ sft_span sfti_join_variants(sft_info *info, const char **variants, size_t count)
     return joined;
 }
 
-static bool architecture_fits(const char *pattern, const char *architecture) {
+bool sfti_architecture_fits(const char *pattern, const char *architecture) {
     size_t len = strlen(pattern);
     if (pattern[len - 1] != '*') return strcmp(pattern, architecture) == 0;
     return strncmp(pattern, architecture, len - 1) == 0;
@@ -306,7 +309,7 @@ sft_span sfti_match_variants(const sfti_view *view, const sfti_variant *rows,
     const char *found[MATCH_VARIANTS];
     size_t count = 0;
     for (; architecture && rows->architecture && count < MATCH_VARIANTS; rows++)
-        if (architecture_fits(rows->architecture, architecture)
+        if (sfti_architecture_fits(rows->architecture, architecture)
             && sfti_clauses_hold(view, rows->clauses, NULL, NULL))
             found[count++] = rows->variant;
     return sfti_join_variants(view->info, found, count);
@@ -319,14 +322,8 @@ void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
     size_t used = 0;
     if (!tensor || info->evidence.count >= SFTI_EVIDENCE) return;
     for (uint32_t i = 0; i < tensor->rank && used + 24 < sizeof shape; i++) {
-        char digits[24];
-        size_t at = sizeof digits;
-        uint64_t size = tensor->shape[i];
-        do digits[--at] = (char)('0' + size % 10);
-        while ((size /= 10) > 0);
         if (i > 0) shape[used++] = ',';
-        memcpy(shape + used, digits + at, sizeof digits - at);
-        used += sizeof digits - at;
+        used += sfti_uint_text(tensor->shape[i], 1, shape + used);
     }
     size_t len = tensor->name.len < 512 ? tensor->name.len : 512;
     sft_span text = sfti_info_text(info, "%.*s [%.*s]", (int)len, tensor->name.data, (int)used,
@@ -336,6 +333,5 @@ void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
 }
 
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust) {
-    if (value)
-        sfti_info_add_text(info, fact, sft_span_cstr(value), sft_span_cstr("tensors"), trust);
+    sfti_info_add_cstr(info, fact, value, sft_span_cstr("tensors"), trust);
 }

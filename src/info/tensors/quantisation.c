@@ -43,41 +43,25 @@ static const struct quant_suffix {
 } quant_suffixes[] = {
     { QUANT_END(".quant_state.bitsandbytes__nf4"), MARK_NF4 },
     { QUANT_END(".quant_state.bitsandbytes__fp4"), MARK_FP4 },
-    { QUANT_END(".absmax"), MARK_OTHER },
-    { QUANT_END(".quant_map"), MARK_OTHER },
-    { QUANT_END(".nested_absmax"), MARK_OTHER },
-    { QUANT_END(".nested_quant_map"), MARK_OTHER },
-    { QUANT_END(".SCB"), MARK_SCB },
-    { QUANT_END(".weight_format"), MARK_OTHER },
-    { QUANT_END(".qzeros"), MARK_QZEROS },
-    { QUANT_END(".g_idx"), MARK_G_IDX },
-    { QUANT_END(".scales"), MARK_SCALES },
-    { QUANT_END(".biases"), MARK_BIASES },
+    { QUANT_END(".absmax"), MARK_OTHER }, { QUANT_END(".quant_map"), MARK_OTHER },
+    { QUANT_END(".nested_absmax"), MARK_OTHER }, { QUANT_END(".nested_quant_map"), MARK_OTHER },
+    { QUANT_END(".SCB"), MARK_SCB }, { QUANT_END(".weight_format"), MARK_OTHER },
+    { QUANT_END(".qzeros"), MARK_QZEROS }, { QUANT_END(".g_idx"), MARK_G_IDX },
+    { QUANT_END(".scales"), MARK_SCALES }, { QUANT_END(".biases"), MARK_BIASES },
     { QUANT_END(".weight_scale_inv"), MARK_SCALE_INV },
-    { QUANT_END(".scale_weight"), MARK_SCALED_FP8 },
-    { QUANT_END(".scale_input"), MARK_OTHER },
-    { QUANT_END(".scale_inv"), MARK_OTHER },
-    { QUANT_END("scaled_fp8"), MARK_SCALED_FP8 },
+    { QUANT_END(".scale_weight"), MARK_SCALED_FP8 }, { QUANT_END(".scale_input"), MARK_OTHER },
+    { QUANT_END(".scale_inv"), MARK_OTHER }, { QUANT_END("scaled_fp8"), MARK_SCALED_FP8 },
     { QUANT_END(".weight_scale_2"), MARK_SCALE_2 },
     { QUANT_END(".weight_global_scale"), MARK_OTHER },
-    { QUANT_END(".input_global_scale"), MARK_OTHER },
-    { QUANT_END(".weight_scale"), MARK_SCALE },
-    { QUANT_END(".weight_zero_point"), MARK_OTHER },
-    { QUANT_END(".weight_shape"), MARK_OTHER },
-    { QUANT_END(".weight_g_idx"), MARK_OTHER },
-    { QUANT_END(".input_scale"), MARK_OTHER },
-    { QUANT_END(".k_scale"), MARK_OTHER },
-    { QUANT_END(".v_scale"), MARK_OTHER },
-    { QUANT_END(".comfy_quant"), MARK_OTHER },
-    { QUANT_END(".wscales"), MARK_WSCALES },
-    { QUANT_END(".wcscales"), MARK_OTHER },
-    { QUANT_END(".wzeros"), MARK_OTHER },
-    { QUANT_END(".wtscale"), MARK_WTSCALE },
-    { QUANT_END(".smooth_factor"), MARK_OTHER },
-    { QUANT_END(".smooth_factor_orig"), MARK_OTHER },
-    { QUANT_END(".smooth"), MARK_OTHER },
-    { QUANT_END(".smooth_orig"), MARK_OTHER },
-    { QUANT_END("_proj_scales"), MARK_MX_SCALES },
+    { QUANT_END(".input_global_scale"), MARK_OTHER }, { QUANT_END(".weight_scale"), MARK_SCALE },
+    { QUANT_END(".weight_zero_point"), MARK_OTHER }, { QUANT_END(".weight_shape"), MARK_OTHER },
+    { QUANT_END(".weight_g_idx"), MARK_OTHER }, { QUANT_END(".input_scale"), MARK_OTHER },
+    { QUANT_END(".k_scale"), MARK_OTHER }, { QUANT_END(".v_scale"), MARK_OTHER },
+    { QUANT_END(".comfy_quant"), MARK_OTHER }, { QUANT_END(".wscales"), MARK_WSCALES },
+    { QUANT_END(".wcscales"), MARK_OTHER }, { QUANT_END(".wzeros"), MARK_OTHER },
+    { QUANT_END(".wtscale"), MARK_WTSCALE }, { QUANT_END(".smooth_factor"), MARK_OTHER },
+    { QUANT_END(".smooth_factor_orig"), MARK_OTHER }, { QUANT_END(".smooth"), MARK_OTHER },
+    { QUANT_END(".smooth_orig"), MARK_OTHER }, { QUANT_END("_proj_scales"), MARK_MX_SCALES },
 };
 
 static bool is_f8(sft_dtype dtype) {
@@ -93,7 +77,7 @@ static bool quant_ends(sft_span name, const struct quant_suffix *row) {
 
 /* The mark of what stands beside weights, or 0. */
 static uint32_t mark_beside(const sft_tensor *tensor) {
-    for (size_t i = 0; i < sizeof quant_suffixes / sizeof *quant_suffixes; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(quant_suffixes); i++) {
         if (!quant_ends(tensor->name, &quant_suffixes[i])) continue;
         uint32_t mark = quant_suffixes[i].mark;
         bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
@@ -199,12 +183,8 @@ static void quant_found(sfti_quant *quant, const struct quant_row *row, const sf
     else if (row->all & MARK_QZEROS) quant->bits = bits_awq(view, packed);
     else quant->bits = bits_mlx(view, packed);
     if (quant->bits == 0) quant->bits = 4;
-    char id[sizeof "gptq-8bit"];
-    size_t dash = (size_t)(strchr(row->id, '-') - row->id) + 1;
-    memcpy(id, row->id, dash);
-    id[dash] = (char)('0' + quant->bits);
-    memcpy(id + dash + 1, "bit", 4);
-    sft_span text = sfti_info_text(view->info, "%s", id);
+    int method = (int)strcspn(row->id, "-");
+    sft_span text = sfti_info_text(view->info, "%.*s-%ubit", method, row->id, quant->bits);
     quant->id = text.len ? text.data : NULL;
 }
 
@@ -230,7 +210,7 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
         quant.marks |= mark_beside(tensor) | weight;
         if (!packed && weight & (MARK_QWEIGHT | MARK_U32)) packed = tensor;
     }
-    for (size_t i = 0; i < sizeof quant_rows / sizeof *quant_rows && !quant.id; i++)
+    for (size_t i = 0; i < SFTI_COUNT(quant_rows) && !quant.id; i++)
         if ((quant.marks & quant_rows[i].all) == quant_rows[i].all
             && !(quant.marks & quant_rows[i].none))
             quant_found(&quant, &quant_rows[i], view, packed);
@@ -266,7 +246,8 @@ void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor
     sums->by_dtype[tensor->dtype] += bytes;
 }
 
-int sfti_main_dtype(const sfti_sums *sums) {
+/* The dtype that holds nine tenths of the bytes, or SFT_DTYPE_COUNT. */
+static int main_dtype(const sfti_sums *sums) {
     for (int i = 0; i < SFT_DTYPE_COUNT; i++)
         if (sums->by_dtype[i] > 0 && sums->by_dtype[i] >= sums->bytes - sums->bytes / 10) return i;
     return SFT_DTYPE_COUNT;
@@ -290,10 +271,10 @@ const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant) {
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    for (size_t i = 0; quant->id && i < sizeof precision_rows / sizeof *precision_rows; i++)
+    for (size_t i = 0; quant->id && i < SFTI_COUNT(precision_rows); i++)
         if (strcmp(precision_rows[i].id, quant->id) == 0) return precision_rows[i].precision;
     if (quant->id && quant->bits <= 8) return by_bits[quant->bits];
-    int dtype = sfti_main_dtype(sums);
+    int dtype = main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];
 }
 
@@ -304,7 +285,7 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
     if (sums->tensors == 0) return;
     sfti_component *component = sfti_info_push(info, list, sizeof *component);
     if (!component) return;
-    int dtype = sfti_main_dtype(sums);
+    int dtype = main_dtype(sums);
     component->part = part;
     component->architecture = architecture;
     component->dtype = dtype == SFT_DTYPE_COUNT ? "mixed"
@@ -317,7 +298,7 @@ const char *sfti_denoiser_part(const char *architecture) {
     static const char *const unets[] = { "sd-1", "sd-2", "sdxl", "sdxl-refiner", "ssd-1b",
                                          "segmind-vega", "koala", "kolors", "playground-2.5",
                                          "svd", "stable-cascade-b", "stable-cascade-c" };
-    for (size_t i = 0; architecture && i < sizeof unets / sizeof *unets; i++)
+    for (size_t i = 0; architecture && i < SFTI_COUNT(unets); i++)
         if (strcmp(architecture, unets[i]) == 0) return "unet";
     return "transformer";
 }

@@ -11,7 +11,7 @@
  *   !clause         none of the alternatives holds
  * Where NAME.weight is missing, NAME.qweight stands for it. A shape asked of a packed tensor
  * (quantised, its shape is not the model's) is not known: the row then counts as seen only
- * in sfti_match's second pass.
+ * in the second pass of sfti_match_after.
  */
 #ifndef SFTI_SIGNATURES_H
 #define SFTI_SIGNATURES_H
@@ -68,11 +68,17 @@ bool sfti_is_packed(const sft_tensor *tensor);
  * held, and says so. */
 bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
                        bool *packed);
-/* First row that holds. Failing that, the rows that hold as far as packed tensors let one
- * see: their architecture at 70 if all are related, else none. */
-bool sfti_match(const sfti_view *view, const sfti_signature *rows, sfti_matched *out);
+/* The same after each of the prefixes, which follow one more; *at is the view that saw it. */
+bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
+                      size_t count, const sfti_signature *rows, sfti_matched *out,
+                      sfti_view *at);
 /* The nearest architecture that both are or belong to; NULL if there is none, or one is. */
 const char *sfti_common_architecture(const char *a, const char *b);
+/* Of the language of clauses: the text before a separator, *rest becomes what follows; whether
+ * a size is one of "9|8", or any for "*"; whether an architecture is meant by "wan*". */
+sft_span sfti_cut_clause(sft_span *rest, const char *separator);
+bool sfti_size_fits(sft_span wanted, uint64_t size);
+bool sfti_architecture_fits(const char *pattern, const char *architecture);
 /* All variants that hold for an architecture, joined by "+" in order of letters; empty span
  * for none. */
 sft_span sfti_match_variants(const sfti_view *view, const sfti_variant *rows,
@@ -123,8 +129,6 @@ sfti_quant sfti_quantisation(const sfti_view *view);
 /* Scales and the like count nothing, packed weights what they stand for. */
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
-/* The dtype that holds nine tenths of the bytes, or SFT_DTYPE_COUNT. */
-int sfti_main_dtype(const sfti_sums *sums);
 const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant);
 
 /* Push a component with the sums. */

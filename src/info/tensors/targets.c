@@ -7,6 +7,8 @@
  * in>=1, n>= (first number), t>= (number after transformer_blocks). "!" denies a clause. */
 #include "info/tensors/adapters.h"
 
+#include "base/json_lex.h"
+
 #include <string.h>
 
 typedef struct target_row {
@@ -181,44 +183,18 @@ static const sfti_variant target_variants[] = {
 
 /* ── Clauses ── */
 
-static sft_span cut_target(sft_span *rest, const char *separator) {
-    sft_span piece = *rest;
-    for (size_t i = 0; i + 3 <= rest->len; i++)
-        if (memcmp(rest->data + i, separator, 3) == 0) {
-            piece.len = i;
-            rest->data += i + 3;
-            rest->len -= i + 3;
-            return piece;
-        }
-    rest->len = 0;
-    return piece;
-}
-
-static bool one_of(sft_span sizes, uint64_t size) {
-    sft_span piece;
-    uint64_t value;
-    while (sfti_next_piece(&sizes, '|', &piece))
-        if (sfti_parse_uint(piece, &value) && value == size) return true;
-    return false;
-}
-
 static bool condition_holds(sft_span condition, const sfti_form *form) {
     static const char *const names[] = { "in=", "out=", "in>=", "n>=", "t>=" };
     uint64_t least = 0;
     for (int i = 0; i < 5; i++) {
         if (!sfti_begins(condition, names[i])) continue;
-        size_t len = strlen(names[i]);
-        sft_span value = { condition.data + len, condition.len - len };
-        if (i == 0) return one_of(value, form->in);
-        if (i == 1) return one_of(value, form->out);
+        sft_span value = sfti_from(condition, strlen(names[i]));
+        if (i == 0) return sfti_size_fits(value, form->in);
+        if (i == 1) return sfti_size_fits(value, form->out);
         uint64_t has = i == 2 ? form->in : i == 3 ? form->highest : form->inner;
         return sfti_parse_uint(value, &least) && has >= least;
     }
     return false;
-}
-
-static bool target_digit(char c) {
-    return c >= '0' && c <= '9';
 }
 
 /* "#" in the pattern stands for the digits of a raw name. */
@@ -226,8 +202,8 @@ static bool pattern_at(sft_span pattern, sft_span text, size_t at, size_t *end) 
     size_t i = at;
     for (size_t k = 0; k < pattern.len; k++) {
         if (i >= text.len) return false;
-        if (pattern.data[k] == '#' && target_digit(text.data[i])) {
-            while (i < text.len && target_digit(text.data[i])) i++;
+        if (pattern.data[k] == '#' && sfti_lex_digit(text.data[i])) {
+            while (i < text.len && sfti_lex_digit(text.data[i])) i++;
             continue;
         }
         if (text.data[i++] != pattern.data[k]) return false;
@@ -256,10 +232,9 @@ static unsigned parts_meant(sft_span *pattern) {
         { "te:", 1u << SFTI_PART_TE }, { "te1:", 1u << SFTI_PART_TE1 },
         { "te2:", 1u << SFTI_PART_TE2 }, { "te3:", 1u << SFTI_PART_TE3 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
         if (!sfti_begins(*pattern, rows[i].prefix)) continue;
-        pattern->data += strlen(rows[i].prefix);
-        pattern->len -= strlen(rows[i].prefix);
+        *pattern = sfti_from(*pattern, strlen(rows[i].prefix));
         return rows[i].mask;
     }
     return 1u << SFTI_PART_MAIN;
@@ -290,7 +265,7 @@ static bool target_clause(const sfti_forms *forms, sft_span clause, sfti_evidenc
     bool not = clause.len > 0 && *clause.data == '!';
     if (not) clause.data++, clause.len--;
     const sfti_form *found = NULL;
-    do found = form_that_fits(forms, cut_target(&clause, " | "));
+    do found = form_that_fits(forms, sfti_cut_clause(&clause, " | "));
     while (!found && clause.len > 0);
     if (found && !not && seen) *seen = found;
     if (found && !not && evidence && evidence->count < SFTI_EVIDENCE)
@@ -303,7 +278,7 @@ static bool target_holds(const sfti_forms *forms, const char *clauses, sfti_evid
     sft_span rest = sft_span_cstr(clauses);
     if (evidence) evidence->count = 0;
     while (rest.len > 0)
-        if (!target_clause(forms, cut_target(&rest, " ; "), evidence, seen)) return false;
+        if (!target_clause(forms, sfti_cut_clause(&rest, " ; "), evidence, seen)) return false;
     return true;
 }
 
@@ -316,13 +291,10 @@ bool sfti_forms_hold(const sfti_forms *forms, const char *clauses, const sfti_fo
 static void target_variant(const sfti_forms *forms, const char *architecture) {
     const char *found[8];
     size_t count = 0;
-    for (const sfti_variant *row = target_variants; row->architecture && count < 8; row++) {
-        size_t len = strlen(row->architecture);
-        bool fits = row->architecture[len - 1] == '*'
-                        ? strncmp(row->architecture, architecture, len - 1) == 0
-                        : strcmp(row->architecture, architecture) == 0;
-        if (fits && target_holds(forms, row->clauses, NULL, NULL)) found[count++] = row->variant;
-    }
+    for (const sfti_variant *row = target_variants; row->architecture && count < 8; row++)
+        if (sfti_architecture_fits(row->architecture, architecture)
+            && target_holds(forms, row->clauses, NULL, NULL))
+            found[count++] = row->variant;
     sft_span variant = sfti_join_variants(forms->info, found, count);
     if (variant.len > 0)
         sfti_info_add_text(forms->info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);

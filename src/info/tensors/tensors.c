@@ -29,7 +29,7 @@ static const struct component_row {
     { "clip_vision.", "image_encoder", OF_IMAGE },
     { "embedder.", "image_encoder", OF_IMAGE },
 };
-#define COMPONENT_ROWS (sizeof component_table / sizeof *component_table)
+#define COMPONENT_ROWS (SFTI_COUNT(component_table))
 
 /* Sums of each row, and of all else. */
 typedef struct component_sums {
@@ -55,14 +55,9 @@ static void sum_components(const sfti_view *view, const sfti_quant *quant,
 static const char *const wrappers[] = { "", "transformer.", "model.", "transformer.model.",
                                         "model.transformer." };
 
-/* First table whose row holds, after any wrapper; *at is the view that saw it. */
 static bool match_wrapped(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
-    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
-        if (!sfti_view_any(view, wrappers[i])) continue;
-        sfti_view at = sfti_view_after(view, view->prefix, wrappers[i]);
-        if (sfti_match(&at, rows, out)) return true;
-    }
-    return false;
+    sfti_view at;
+    return sfti_match_after(view, view->prefix, wrappers, SFTI_COUNT(wrappers), rows, out, &at);
 }
 
 /* Whether a row before the one for any encoder takes it. */
@@ -140,7 +135,7 @@ static const struct { const char *name, *also, *prediction; } marker_rows[] = {
 
 static void add_prediction(const sfti_view *view) {
     const sfti_view whole = sfti_view_after(view, "", "");
-    for (size_t i = 0; i < sizeof marker_rows / sizeof *marker_rows; i++) {
+    for (size_t i = 0; i < SFTI_COUNT(marker_rows); i++) {
         const sft_tensor *marker = sfti_view_find(&whole, marker_rows[i].name);
         if (!marker) marker = sfti_view_find(view, marker_rows[i].name);
         if (!marker) continue;
@@ -161,11 +156,9 @@ static const char *const denoiser_prefixes[] = {
 };
 
 static bool match_denoiser(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    for (size_t i = 0; i < sizeof denoiser_prefixes / sizeof *denoiser_prefixes; i++) {
-        if (!sfti_view_any(view, denoiser_prefixes[i])) continue;
-        *at = sfti_view_after(view, denoiser_prefixes[i], "");
-        if (sfti_match(at, sfti_denoiser_rows, out)) return true;
-    }
+    if (sfti_match_after(view, "", denoiser_prefixes, SFTI_COUNT(denoiser_prefixes),
+                         sfti_denoiser_rows, out, at))
+        return true;
     for (size_t i = 0; i < 2; i++) { /* not known, but called so */
         *at = sfti_view_after(view, denoiser_prefixes[i], "");
         memset(out, 0, sizeof *out);
@@ -196,8 +189,7 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
     sft_span variant = sfti_match_variants(&at, sfti_variant_rows, matched.architecture);
-    if (variant.len > 0)
-        sfti_info_add_text(info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);
+    sfti_info_add_text(info, SFT_FACT_VARIANT, variant, sft_span_cstr("tensors"), 100);
     add_prediction(&at);
     sfti_add_component(info, &info->components, unknown_part(&at, &matched),
                        matched.architecture, &sums->rest);
@@ -216,19 +208,9 @@ static const char *const alone_prefixes[] = {
     "wav2vec2.", "hubert.", "params_ema.", "params.", "encoder.",
 };
 
-static bool match_alone(const sfti_view *view, const sfti_signature *rows, sfti_matched *out,
-                        sfti_view *at) {
-    for (size_t i = 0; i < sizeof alone_prefixes / sizeof *alone_prefixes; i++) {
-        if (!sfti_view_any(view, alone_prefixes[i])) continue;
-        *at = sfti_view_after(view, alone_prefixes[i], "");
-        if (sfti_match(at, rows, out)) return true;
-    }
-    return false;
-}
-
 static const char *part_of_kind(const char *kind) {
     static const char *const parts[] = { "vae", "text_encoder", "image_encoder" };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
         if (strcmp(kind, parts[i]) == 0) return parts[i];
     return NULL;
 }
@@ -254,8 +236,10 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (!match_alone(view, tables[i], &matched, &at)) continue;
+    for (size_t i = 0; i < SFTI_COUNT(tables); i++) {
+        if (!sfti_match_after(view, "", alone_prefixes, SFTI_COUNT(alone_prefixes), tables[i],
+                              &matched, &at))
+            continue;
         const char *part = part_of_kind(matched.kind);
         add_matched(info, matched.kind, &matched);
         if (tables[i] == sfti_image_rows) add_towers(&at, quant, matched.architecture);
@@ -298,13 +282,7 @@ static bool info_parts(const sfti_view *view, const component_sums *sums) {
 /* ── Language models, and those that serve as encoders of text ── */
 
 static bool in_encoder_folder(const sft_info *info) {
-    sft_span last = info->folder;
-    for (size_t i = info->folder.len; i > 0; i--)
-        if (info->folder.data[i - 1] == '/') {
-            last.data = info->folder.data + i;
-            last.len = info->folder.len - i;
-            break;
-        }
+    sft_span last = sfti_leaf_name(info->folder);
     return sfti_begins(last, "text_encoder") || sft_span_equal(last, sft_span_cstr("clip"));
 }
 
@@ -332,13 +310,12 @@ static bool info_language(const sfti_view *view, const component_sums *sums) {
 static bool info_special(const sfti_view *view) {
     static const char *const prefixes[] = { "", "control_model.", "module." };
     sfti_matched matched;
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        sfti_view at = sfti_view_after(view, prefixes[i], "");
-        if (!sfti_view_any(&at, "") || !sfti_match(&at, sfti_special_rows, &matched)) continue;
-        add_matched(view->info, matched.kind, &matched);
-        return true;
-    }
-    return false;
+    sfti_view at;
+    if (!sfti_match_after(view, "", prefixes, SFTI_COUNT(prefixes), sfti_special_rows, &matched,
+                          &at))
+        return false;
+    add_matched(view->info, matched.kind, &matched);
+    return true;
 }
 
 static bool is_control_lora(const sft_info *info) {
@@ -362,9 +339,8 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
 
 void sfti_info_tensors(sft_info *info) {
     sfti_view view;
-    component_sums *sums = sfti_arena_take(&info->arena, sizeof *sums);
-    if (!sums && !info->code) info->code = SFT_OUT_OF_MEMORY;
-    if (info->code || !sfti_view_open(info, &view)) return;
+    component_sums *sums = sfti_info_take(info, sizeof *sums);
+    if (!sums || !sfti_view_open(info, &view)) return;
     sfti_quant quant = sfti_quantisation(&view);
     sum_components(&view, &quant, sums);
     info->parameters = sums->all.parameters;

@@ -77,7 +77,8 @@ static sft_span spelled_in(sft_span name, sft_span word) {
     return (sft_span){ "", 0 };
 }
 
-sft_span sfti_spelling(const sfti_tags *tags, sft_span word) {
+/* The word as title, output name or folder spell it, else itself. */
+static sft_span spelling(const sfti_tags *tags, sft_span word) {
     static const char *const keys[] = { "modelspec.title", "ss_output_name" };
     sft_span name, found;
     if (word.len == 0 || word.len > SFTI_WORD_MOST) return word;
@@ -124,7 +125,7 @@ double sfti_share(uint64_t count, uint64_t images) {
 
 void sfti_list_word(sfti_tags *tags, const sfti_candidate *one) {
     sft_info *info = tags->info;
-    sft_span text = sfti_info_copy(info, sfti_spelling(tags, one->text));
+    sft_span text = sfti_info_copy(info, spelling(tags, one->text));
     sft_span folder = sfti_info_copy(info, one->folder);
     if (info->code) return;
     sfti_trigger *word = sfti_info_trigger_in(info, text, sft_span_cstr("header:ss_tag_frequency"),

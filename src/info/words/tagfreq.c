@@ -207,7 +207,7 @@ static const struct told_of_folders { const char *key; const sfti_row *rows; } t
 
 static void read_told(sfti_tags *tags) {
     sft_span text, source = { "", 0 };
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    for (size_t i = 0; i < SFTI_COUNT(told); i++)
         if (sfti_info_metadata(tags->info, told[i].key, &text))
             sfti_info_walk(tags->info, text, source, told[i].rows, 1, tags);
 }

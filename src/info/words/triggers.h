@@ -94,8 +94,6 @@ bool sfti_is_declared(sft_info *info, sft_span word);
 /* Whether a word of it, of three letters or more and not everyone's, is a word of
  * ss_output_name or of a folder's name. */
 bool sfti_has_name(const sfti_tags *tags, sft_span word);
-/* The word as title, output name or folder spell it, else itself. */
-sft_span sfti_spelling(const sfti_tags *tags, sft_span word);
 
 /* vocabulary.c; words in lower case. */
 bool sfti_is_generic_tag(sft_span tag);    /* 1girl, solo, long hair, best quality */

@@ -158,7 +158,7 @@ static bool generic_shape(sft_span tag) {
         " sleeves", " skirt", " shirt", " dress", " legwear", " footwear",
     };
     bool counted = tag.data[0] >= '0' && tag.data[0] <= '9';
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends_with(tag, ends[i]) && (ends[i][0] == ' ' || counted)) return true;
     return false;
 }

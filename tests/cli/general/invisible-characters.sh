@@ -1,4 +1,5 @@
-# What has no glyph comes out escaped in every format; --csv-safe guards cells for a spreadsheet.
+# What has no glyph comes out escaped in every format, but in the lines of hash, which sha256sum reads
+# (hash-names); --csv-safe guards cells for a spreadsheet.
 h=$'a\u200bb\u00adc\u2060d\ufeffe\U000e0041f\ufe0fg\u034fh'
 st h.safetensors '{"__metadata__":{"modelspec.title":"'"$h"'","modelspec.author":"=cmd|x!A1","ss_tag_frequency":"{\"1_x\":{\"'"$h"'\":3}}","modelspec.license":"\"=1+1\"","modelspec.description":"'"$h"'"},"'"$h"'":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"=HYPERLINK(1)":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}' 2
 cp h.safetensors "$h.safetensors"

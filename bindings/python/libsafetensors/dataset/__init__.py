@@ -9,7 +9,7 @@ Importing this imports neither pyarrow nor numpy nor torch.
 from __future__ import annotations
 
 from .._core import DATASET_OPTIONS as OPTIONS
-from ._care import compact, gc, info, ls, verify
+from ._maintain import compact, gc, info, ls, verify
 from ._read import Dataset, open
 from ._write import write
 

@@ -337,7 +337,7 @@ size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields) {
     rows.known = 0;
     for (size_t i = 0; i < fields->count; i++)
         each_named(root, fields->names[i], keep_node, &rows);
-    qsort(rows.room.data, rows.count, sizeof(kept_row), compare_kept);
+    if (rows.count > 0) qsort(rows.room.data, rows.count, sizeof(kept_row), compare_kept);
     sft_code code = rows.failed ? sfti_fail_memory(&err, rows.room.len) : SFT_OK;
     if (!code) code = sft_node_json(root, keep_of, &rows, &sink, 0, NULL, &err);
     if (code) cli_complain(c, "info", &err);

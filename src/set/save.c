@@ -140,7 +140,7 @@ static size_t save_range(const set_save *s, uint32_t shard, size_t *end, size_t 
 static sft_code save_gather(set_save *s, uint32_t shard, const sft_part **parts, size_t *count,
                             sft_error *err) {
     size_t end, at = 0, first = save_range(s, shard, &end, count);
-    *parts = s->parts + (*count > 0 ? first : 0);
+    *parts = *count > 0 ? s->parts + first : s->parts;
     if (end - first == *count) return SFT_OK;
     if (!s->some) s->some = sfti_arena_array(&s->arena, s->count, sizeof *s->some);
     if (!s->some) return sfti_fail_memory(err, s->count * sizeof *s->some);

@@ -52,11 +52,13 @@ static void shard_name(char out[160], const char *folder, unsigned shard) {
     (void)snprintf(out, 160, "%s/part-%05u-0000-" UUID ".safetensors", folder, shard, shard);
 }
 
+static const sft_source_vtable zeros_source_vtable = { sizeof(sft_source_vtable), zeros, NULL };
+
 /* Keys of all shards lie among one another: a number times something odd, modulo 2^32. */
 static void write_shard(const sft_storage *storage, const char *folder, unsigned shard,
                         uint32_t first, uint32_t count) {
     static const uint64_t one[] = { 1 };
-    const sft_source source = { NULL, UINT64_MAX / 2, NULL, zeros, NULL };
+    const sft_source source = { NULL, &zeros_source_vtable, UINT64_MAX / 2, NULL, false };
     const sft_pair metadata[] = {
         { sft_span_cstr("libsafetensors.dataset"), sft_span_cstr("1") },
         { sft_span_cstr("mode"), sft_span_cstr("kv") },
@@ -76,7 +78,7 @@ static void write_shard(const sft_storage *storage, const char *folder, unsigned
         parts[i].source = &source;
     }
     shard_name(name, folder, shard);
-    need(storage->create(storage->ctx, name, true, &sink, &err), name);
+    need(storage->vtable->create(storage->ctx, name, true, &sink, &err), name);
     need(sft_save_parts(parts, count, metadata, 2, &options, sink, NULL, &err), name);
     free(parts);
     free(keys);
@@ -109,8 +111,8 @@ static void add_receipt(sft_commit *commit, const sft_storage *storage, unsigned
     uint64_t header_bytes = 0;
     size_t got = 0;
     shard_name(stored, sft_commit_job_folder(commit), shard);
-    need(storage->open(storage->ctx, stored, &source, &err), stored);
-    need(source.read_at(source.ctx, 0, header, 8, &got, &err), stored);
+    need(storage->vtable->open(storage->ctx, stored, &source, &err), stored);
+    need(sft_source_read(&source, 0, header, 8, &got, &err), stored);
     for (int i = 7; i >= 0; i--) header_bytes = header_bytes << 8 | header[i];
     (void)snprintf(text, sizeof text,
                    "[{\"job\":\"%s\",\"name\":\"%s\",\"stored\":\"%s\",\"partition\":%u,"
@@ -120,7 +122,7 @@ static void add_receipt(sft_commit *commit, const sft_storage *storage, unsigned
                    "\"dtype\":\"F32\",\"shape\":[1]}]}]",
                    sft_commit_job(commit).data, strchr(stored, '/') + 1, stored, shard,
                    source.size, header_bytes, keys, keys, keys, 0);
-    source.close(source.ctx);
+    sft_source_close(&source);
     need(sft_commit_add(commit, sft_span_cstr(text), &err), "receipt");
 }
 
@@ -178,7 +180,7 @@ int main(int argc, char **argv) {
     need(sft_commit_publish(commit, NULL, NULL, NULL, NULL, &err), "publish");
     printf("publish  %7.2f s\n", seconds() - began);
     sft_commit_close(commit);
-    storage.close(storage.ctx);
+    sft_storage_close(&storage);
     sft_dataset_options_free(options);
     clear_folder(folder);
     return rows == keys ? 0 : 1;

@@ -8,18 +8,18 @@
 
 static sft_code convert(const sft_set *set, sft_dtype to, const char *out, sft_error *err) {
     sft_conversion *conversion;
-    sft_convert_totals totals;
     sft_sink sink;
     sft_code code = sft_conversion_new(set, to, NULL, &conversion, err);
     if (code != SFT_OK) return code;
-    sft_conversion_totals(conversion, &totals);
+    uint64_t cast = sft_conversion_count(conversion, SFT_CONVERT_CAST);
+    uint64_t before = sft_conversion_bytes_before(conversion);
+    uint64_t after = sft_conversion_bytes_after(conversion);
     code = sft_sink_path(out, NULL, &sink, err);
     if (code == SFT_OK) code = sft_conversion_save(conversion, sink, NULL, err);
     sft_conversion_free(conversion);
     if (code != SFT_OK) return code;
     printf("%llu tensors cast, %llu to %llu bytes\n",
-           (unsigned long long)totals.tensors[SFT_CONVERT_CAST],
-           (unsigned long long)totals.bytes_before, (unsigned long long)totals.bytes_after);
+           (unsigned long long)cast, (unsigned long long)before, (unsigned long long)after);
     return SFT_OK;
 }
 

@@ -24,8 +24,8 @@ static sft_code save(const char *path, const float *columns, sft_error *err) {
         };
         code = sft_save_parts(parts, 2, NULL, 0, NULL, sink, NULL, err);
     }
-    if (matrix.close) matrix.close(matrix.ctx);
-    if (some.close) some.close(some.ctx);
+    sft_source_close(&matrix);
+    sft_source_close(&some);
     return code;
 }
 

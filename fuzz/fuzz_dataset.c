@@ -53,7 +53,7 @@ static void write_again(const sfti_ds_manifest *m, sfti_arena *arena) {
     sft_sink sink = sft_sink_memory(&text);
     sfti_ds_manifest again;
     FUZZ_CHECK(!sfti_ds_manifest_write(m, &sink, NULL));
-    FUZZ_CHECK(!sink.finish(sink.ctx, NULL));
+    FUZZ_CHECK(!sft_sink_finish(&sink, NULL));
     FUZZ_CHECK(!sfti_ds_manifest_parse((sft_span){ text.data, text.len }, arena, &again, NULL));
     check_same(m, &again);
     sft_buffer_free(&text);

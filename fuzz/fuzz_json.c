@@ -56,7 +56,7 @@ static void copy_all(const char *text, size_t size, sfti_json *json, sft_buffer 
     sfti_json_begin(json, text, size);
     while (room && sfti_json_next(json) && copy_event(json, &w, room))
         FUZZ_CHECK(json->depth <= SFTI_JSON_DEPTH && json->start < size);
-    FUZZ_CHECK(room && !sfti_json_done(&w) && !sink.finish(sink.ctx, NULL));
+    FUZZ_CHECK(room && !sfti_json_done(&w) && !sft_sink_finish(&sink, NULL));
     free(room);
 }
 

@@ -21,9 +21,13 @@ static inline sft_code read_planned(void *ctx, uint64_t offset, void *into, size
     return SFT_OK;
 }
 
+static const sft_source_vtable planned_source_vtable = {
+    sizeof(sft_source_vtable), read_planned, NULL
+};
+
 /* The plan must outlive the set. */
 static inline sft_set *open_planned(sft_plan *plan) {
-    sft_source source = { plan, sft_plan_total(plan), NULL, read_planned, NULL };
+    sft_source source = { plan, &planned_source_vtable, sft_plan_total(plan), NULL, false };
     sft_set *set = NULL;
     sft_file *file = NULL;
     FUZZ_CHECK(!sft_open_source(source, NULL, &file, NULL));
@@ -34,7 +38,7 @@ static inline sft_set *open_planned(sft_plan *plan) {
 static inline void check_label(const sft_info *info, bool full) {
     sft_buffer out = { NULL, 0, 0, { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&out);
-    FUZZ_CHECK(!sft_info_label_json(info, "x", NULL, full, &sink, NULL));
+    FUZZ_CHECK(!sft_info_label_json(info, "x", full, &sink, NULL));
     FUZZ_CHECK(sfti_utf8_check(out.data, out.len) == out.len);
     sfti_json json;
     sfti_json_begin(&json, out.data, out.len);

@@ -317,7 +317,8 @@ typedef struct sft_job {
 
 /* ── dtypes ──────────────────────────────────────────────────────────────── */
 
-/* In the official sort order, ascending. @since 0.1 */
+/* Numbers are names only; the order in which files are sorted is a column of the table.
+ * @since 0.1 */
 typedef enum sft_dtype {
     SFT_BOOL = 0,
     SFT_F4,
@@ -343,7 +344,7 @@ typedef enum sft_dtype {
     SFT_U64
 } sft_dtype;
 
-#define SFT_DTYPE_COUNT 22
+#define SFT_DTYPE_COUNT 22 /* that this header knows; a newer library may know more */
 
 typedef enum sft_kind {
     SFT_KIND_BOOL = 0,
@@ -353,15 +354,22 @@ typedef enum sft_kind {
     SFT_KIND_COMPLEX
 } sft_kind;
 
-/* @since 0.1 */
+/* One row of the table of dtypes. Allocated by the library only; fields may be appended.
+ * @since 0.1 */
 typedef struct sft_dtype_info {
     const char *name; /* as in the header, "BF16" */
     uint32_t bits;    /* per element: 4, 6, 8, 16, 32 or 64 */
     sft_kind kind;
+    sft_dtype dtype;
+    uint32_t order; /* from 0: its place in the official sort order, ascending */
 } sft_dtype_info;
 
 /* Row of a dtype; NULL for a value outside the enum. Static. @since 0.1 */
 SFT_API const sft_dtype_info *sft_dtype_describe(sft_dtype dtype);
+
+/* Row by its place in the official sort order, ascending; NULL past the last. Static.
+ * @since 0.2 */
+SFT_API const sft_dtype_info *sft_dtype_at(size_t order);
 
 /* dtype of a header name (case matters). False, *out untouched, when unknown. @since 0.1 */
 SFT_API bool sft_dtype_parse(sft_span name, sft_dtype *out);
@@ -378,22 +386,41 @@ SFT_API SFT_NODISCARD sft_code sft_shape_size(sft_dtype dtype, const uint64_t *s
 
 #define SFT_SIZE_UNKNOWN UINT64_MAX
 
-/* A table of functions over ctx, passed by value. size is the whole length or
- * SFT_SIZE_UNKNOWN (pipe, range request): then coverage of the data is not checked.
- * @since 0.1 */
-typedef struct sft_source {
-    void *ctx;
-    uint64_t size;
-    /* All bytes in memory for as long as the source lives, or NULL. */
-    const void *base;
+/* Tables of functions begin with their size, as the program that has them knows it. Members
+ * that are NULL, or beyond that size, are not supported; which ones must be there is told at
+ * each. Tables are static, or live as long as what they are the table of.
+ * @since 0.2 */
+typedef struct sft_source_vtable {
+    size_t size; /* sizeof(sft_source_vtable) */
     /* Up to len bytes at offset into `into`; *got says how many and is less than len
      * only at the end. Never asked for bytes beyond a known size. Must be thread-safe
      * if a job with threads > 1 is used. A source of unknown size is read at ascending
-     * offsets only. Text put into err passes to the caller unchanged. */
+     * offsets only. Text put into err passes to the caller unchanged. Must be there. */
     sft_code (*read_at)(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                         sft_error *err);
-    void (*close)(void *ctx); /* once, by whom the source was given to; may be NULL */
+    void (*close)(void *ctx); /* once, by whom the source was given to */
+} sft_source_vtable;
+
+/* Passed by value; never grows, its table does. size is the whole length or SFT_SIZE_UNKNOWN
+ * (pipe, range request): then coverage of the data is not checked. Read it by sft_source_read,
+ * not by its table. @since 0.1 */
+typedef struct sft_source {
+    void *ctx;
+    const sft_source_vtable *vtable;
+    uint64_t size;
+    const void *base; /* all bytes in memory for as long as the source lives, or NULL */
+    bool borrowed;    /* of another source: closing this one does nothing */
 } sft_source;
+
+/* Up to len bytes at offset: *got of them, less only at the end. SFT_BAD_ARGUMENT if its table
+ * cannot read. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_source_read(const sft_source *source, uint64_t offset,
+                                               void *into, size_t len, size_t *got,
+                                               sft_error *err);
+
+/* Close a source, unless it is borrowed, and zero it. One that is zero, and NULL, are ignored.
+ * @since 0.2 */
+SFT_API void sft_source_close(sft_source *source);
 
 /* Source over caller's memory, which must stay unchanged while it is used.
  * No allocation. @since 0.1 */
@@ -419,19 +446,35 @@ SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_
 
 /* ── Sinks: where bytes go ───────────────────────────────────────────────── */
 
-/* A table of functions over ctx, passed by value. Exactly one of finish and abandon
- * ends it and releases ctx; after a failed finish nothing remains to be called.
- * @since 0.1 */
-typedef struct sft_sink {
-    void *ctx;
-    bool seekable; /* write_at takes any offset; else only the next byte */
-    /* Total length, told once before the first byte when known. May be NULL. */
+/* As sft_source_vtable. Exactly one of finish and abandon ends a sink and releases ctx; after a
+ * failed finish nothing remains to be called. @since 0.2 */
+typedef struct sft_sink_vtable {
+    size_t size; /* sizeof(sft_sink_vtable) */
+    /* Total length, told once before the first byte when known. */
     sft_code (*expect)(void *ctx, uint64_t total, sft_error *err);
+    /* Must be there. */
     sft_code (*write_at)(void *ctx, uint64_t offset, const void *bytes, size_t len,
                          sft_error *err);
     sft_code (*finish)(void *ctx, sft_error *err); /* all written: publish */
     void (*abandon)(void *ctx);                    /* leave nothing behind */
+} sft_sink_vtable;
+
+/* Passed by value; never grows, its table does. Used by the calls below, not by its table.
+ * @since 0.1 */
+typedef struct sft_sink {
+    void *ctx;
+    const sft_sink_vtable *vtable;
+    bool seekable; /* takes any offset; else only that of the next byte */
 } sft_sink;
+
+/* The calls of a sink; sft_sink_write of one whose table cannot is SFT_BAD_ARGUMENT, the others
+ * then do nothing. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_sink_expect(const sft_sink *sink, uint64_t total,
+                                               sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_sink_write(const sft_sink *sink, uint64_t offset,
+                                              const void *bytes, size_t len, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_sink_finish(const sft_sink *sink, sft_error *err);
+SFT_API void sft_sink_abandon(const sft_sink *sink);
 
 /* Bytes owned by the caller, from a memory sink. Release with sft_buffer_free.
  * A zeroed struct is an empty buffer with the libc allocator. @since 0.1 */
@@ -705,8 +748,7 @@ SFT_API SFT_NODISCARD sft_code sft_read_many(const sft_file *file, const sft_rea
 SFT_API SFT_NODISCARD sft_code sft_read_at(const sft_file *file, uint64_t offset, void *dst,
                                            size_t len, sft_error *err);
 
-/* The file's bytes as a source for sft_copy; valid until sft_close, not to be closed
- * by the caller. @since 0.1 */
+/* The file's bytes as a source for sft_copy; valid until sft_close, borrowed. @since 0.1 */
 SFT_API sft_source sft_file_source(const sft_file *file);
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */

@@ -102,13 +102,11 @@ SFT_API uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i
 /* Whether `i` would have been SCALED or SCALE, had not options.scaled been set. */
 SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i);
 
-/* Sums over the set. @since 0.1 */
-typedef struct sft_convert_totals {
-    uint64_t tensors[5];   /* by fate */
-    uint64_t bytes_before; /* of tensor data */
-    uint64_t bytes_after;
-} sft_convert_totals;
-SFT_API void sft_conversion_totals(const sft_conversion *conversion, sft_convert_totals *out);
+/* Tensors of the set that have this fate; 0 for a value outside the enum. @since 0.2 */
+SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_fate fate);
+/* Bytes of the data of all tensors, before and after. @since 0.2 */
+SFT_API uint64_t sft_conversion_bytes_before(const sft_conversion *conversion);
+SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);
 
 /* Write all tensors as one file into the sink, which is finished, or abandoned on a failure.
  * Metadata are kept (of several shards: all keys, the first value of each), the tensors stand

@@ -87,13 +87,13 @@ typedef bool (*sft_stored_fn)(void *ctx, const sft_stored *object);
 
 #define SFT_STORED_TAG 256 /* room for what names a state of an object, its NUL counted */
 
-/* Where a dataset lies: functions over ctx, passed by value; zero what is not set. Absent objects
- * are SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used
- * by several. @since 0.1 */
-typedef struct sft_storage {
-    void *ctx;
+/* As sft_source_vtable; create, open, list and remove must be there. Absent objects are
+ * SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used by
+ * several. @since 0.2 */
+typedef struct sft_storage_vtable {
+    size_t size; /* sizeof(sft_storage_vtable) */
     /* A sink for a new object; folders on the way are made. It need not be there before
-     * sft_sink.finish. Refuses to replace (SFT_EXISTS) unless replace. */
+     * sft_sink_finish. Refuses to replace (SFT_EXISTS) unless replace. */
     sft_code (*create)(void *ctx, const char *name, bool replace, sft_sink *out,
                        sft_error *err);
     /* Its bytes, read by position; size known. */
@@ -101,23 +101,22 @@ typedef struct sft_storage {
     /* What lies directly in a folder ("" = the dataset's); one that is not there is empty. */
     sft_code (*list)(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                      sft_error *err);
-    /* Rename, replacing. NULL for object stores: tasks then write under final names. */
+    /* Rename, replacing. Not of object stores: tasks then write under final names. */
     sft_code (*move)(void *ctx, const char *from, const char *to, sft_error *err);
-    /* All names in the folder so far are safe from a power cut. May be NULL. */
+    /* All names in the folder so far are safe from a power cut. */
     sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
     /* One object; absent is fine. A folder with all in it when folder is true. */
     sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
     /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY).
-     * SFT_DATASET_UNGUARDED where the file system has no locks, and nothing is held. Both may be
-     * NULL. */
+     * SFT_DATASET_UNGUARDED where the file system has no locks, and nothing is held. */
     sft_code (*lock)(void *ctx, uint64_t wait_ms, sft_error *err);
     void (*unlock)(void *ctx);
-    void (*close)(void *ctx); /* may be NULL */
+    void (*close)(void *ctx);
 
     /* What keeps two commits apart without a lock: one of move_new and the pair of fetch and
      * put_if. A storage without any is refused (SFT_DATASET_UNGUARDED), unless single_writer. */
 
-    /* Rename in one step that never replaces (SFT_EXISTS). May be NULL. */
+    /* Rename in one step that never replaces (SFT_EXISTS). */
     sft_code (*move_new)(void *ctx, const char *from, const char *to, sft_error *err);
     /* All bytes of an object, at most `most` (SFT_FILE_TOO_LARGE), appended to bytes; and what
      * names this state of it (an ETag), with NUL. SFT_NOT_FOUND; SFT_DATASET_UNGUARDED where
@@ -128,9 +127,17 @@ typedef struct sft_storage {
      * SFT_DATASET_CHANGED. */
     sft_code (*put_if)(void *ctx, const char *name, const char *tag, sft_span bytes,
                        sft_error *err);
-    /* The caller vouches that nobody else commits meanwhile. */
-    bool single_writer;
+} sft_storage_vtable;
+
+/* Where a dataset lies. Passed by value; never grows, its table does. @since 0.1 */
+typedef struct sft_storage {
+    void *ctx;
+    const sft_storage_vtable *vtable;
+    bool single_writer; /* the caller vouches that nobody else commits meanwhile */
 } sft_storage;
+
+/* Close a storage and zero it. One that is zero, and NULL, are ignored. @since 0.2 */
+SFT_API void sft_storage_close(sft_storage *storage);
 
 /* A local folder, made when something is first created in it. no_sync as in sft_path_options.
  * Symbolic links inside are not followed when removing. Lock: a file `.dataset.lock` that
@@ -329,58 +336,56 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 
 /* Each fills an empty tree (safetensors_tree.h) with one result object (docs/json.md); after a
  * failure the tree can only be freed. The _json forms write the same to a sink the caller
- * finishes. path and command as in sft_ls_json. */
+ * finishes. path as in sft_ls_json. */
 
 /* What the manifest says. @since 0.2, 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
-                                                     const char *path, const char *command,
-                                                     sft_tree *tree, sft_error *err);
+                                                     const char *path, sft_tree *tree,
+                                                     sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
-                                                     const char *path, const char *command,
-                                                     sft_sink *sink, sft_error *err);
+                                                     const char *path, sft_sink *sink,
+                                                     sft_error *err);
 /* Every tensor of every shard, shard by shard, or of those whose key match tells. A shard that
  * cannot be read ends the list; the object is whole, with "ok": false and "error", and the code
  * is returned. Written as it is read: there is no tree of it. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
-                                                   const char *command, sft_match_fn match,
-                                                   void *ctx, sft_sink *sink, sft_error *err);
+                                                   sft_match_fn match, void *ctx,
+                                                   sft_sink *sink, sft_error *err);
 /* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
  * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
  * "message"}]; *whole tells the same. Of the index the Parquet footer is looked at: its commit (a
  * connector's tells none), columns, number of rows, and which files it names. @since 0.2, 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
-                                                       const char *path, const char *command,
-                                                       sft_tree *tree, bool *whole,
-                                                       const sft_job *job, sft_error *err);
+                                                       const char *path, sft_tree *tree,
+                                                       bool *whole, const sft_job *job,
+                                                       sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep,
-                                                       const char *path, const char *command,
-                                                       sft_sink *sink, bool *whole,
-                                                       const sft_job *job, sft_error *err);
+                                                       const char *path, sft_sink *sink,
+                                                       bool *whole, const sft_job *job,
+                                                       sft_error *err);
 /* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
  * than grace_s seconds (what has no time is not, unless that is 0). remove: and remove it. Never a
  * file that is not ours, nor a folder with one in it. @since 0.2, 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
-                                                   const char *command, sft_tree *tree,
-                                                   sft_error *err);
+                                                   sft_tree *tree, sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
-                                                   const char *command, sft_sink *sink,
-                                                   sft_error *err);
+                                                   sft_sink *sink, sft_error *err);
 /* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes (0: none are),
  * without those and together, as one more commit; in batch mode smaller ones as batches of
  * batch_size rows, or "left" says why not. SFT_DATASET_CHANGED when another commit came before. The
  * index is left out: "index": null. @since 0.2, 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
                                                         uint64_t target_bytes, const char *path,
-                                                        const char *command, sft_tree *tree,
-                                                        sft_warn_fn warn, void *warn_ctx,
-                                                        const sft_job *job, sft_error *err);
+                                                        sft_tree *tree, sft_warn_fn warn,
+                                                        void *warn_ctx, const sft_job *job,
+                                                        sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
                                                    uint64_t target_bytes, const char *path,
-                                                   const char *command, sft_sink *sink,
-                                                   sft_warn_fn warn, void *warn_ctx,
-                                                   const sft_job *job, sft_error *err);
+                                                   sft_sink *sink, sft_warn_fn warn,
+                                                   void *warn_ctx, const sft_job *job,
+                                                   sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -74,13 +74,23 @@ SFT_API size_t sft_hash_digits(sft_hash_algo algo);
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err);
 
-/* Digests; text[algo] is there, NUL-terminated, where its bit of known is set, else "".
- * @since 0.1 */
+/* Digests of one thing: which were asked for, and the texts of those that are known. A plain
+ * value of 1 KiB, however many algorithms there are, which may be copied. Members are private.
+ * @since 0.2 */
 typedef struct sft_hashes {
-    uint32_t asked; /* bits */
-    uint32_t known; /* bits; of asked, those that could be told */
-    char text[SFT_HASH_COUNT][SFT_HASH_ROOM];
+    uint32_t asked, known;
+    char text[1016];
 } sft_hashes;
+
+/* Asks for algos (bits) and knows nothing. */
+#define SFT_HASHES_INIT(algos) { (algos), 0, { 0 } }
+
+/* Bits of the algorithms asked for; of those, the ones that could be told. @since 0.2 */
+SFT_API uint32_t sft_hashes_asked(const sft_hashes *hashes);
+SFT_API uint32_t sft_hashes_known(const sft_hashes *hashes);
+/* A digest, NUL-terminated, for as long as *hashes stays; NULL when it is not known.
+ * @since 0.2 */
+SFT_API const char *sft_hashes_get(const sft_hashes *hashes, sft_hash_algo algo);
 
 /* ── Bytes as they go by ─────────────────────────────────────────────────── */
 
@@ -116,7 +126,7 @@ SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_a
 SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
 /* Files that are remembered. */
 SFT_API size_t sft_hash_cache_count(const sft_hash_cache *cache);
-/* Add to *hashes what is remembered, of what hashes->asked has, of the file at path as it is
+/* Add to *hashes what is remembered, of what it asks for, of the file at path as it is
  * now; nothing of it is read. @since 0.1 */
 SFT_API void sft_hash_cache_find(const sft_hash_cache *cache, const char *path,
                                  sft_hashes *hashes);
@@ -210,8 +220,8 @@ SFT_API bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *cla
  * becomes {"path","ok":false,"error"}. claims become "verified"; NULL leaves that out.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_json(const sft_hash_result *result, const char *path,
-                                             const char *command, const sft_hash_claim *claims,
-                                             size_t claim_count, sft_sink *sink, sft_error *err);
+                                             const sft_hash_claim *claims, size_t claim_count,
+                                             sft_sink *sink, sft_error *err);
 
 #ifdef __cplusplus
 }

@@ -165,15 +165,13 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_parts(const sft_info_part *parts, s
  * sft_info_json and everything collected. full: metadata values are not cut at 4,096 bytes.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const char *path,
-                                                   const char *command, bool full,
-                                                   sft_sink *sink, sft_error *err);
+                                                   bool full, sft_sink *sink, sft_error *err);
 
 /* The same as a tree, which must be empty; cut as for sft_sets_tree (sft_info_label_json has
  * 4,096, or with full SFT_SIZE_UNKNOWN). Texts are copied: the tree may outlive the info.
  * After a failure the tree can only be freed. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_info_tree(const sft_info *info, const char *path,
-                                             const char *command, uint64_t cut, sft_tree *tree,
-                                             sft_error *err);
+                                             uint64_t cut, sft_tree *tree, sft_error *err);
 
 #ifdef __cplusplus
 }

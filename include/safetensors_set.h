@@ -101,62 +101,64 @@ SFT_API const sft_tensor *sft_set_find(const sft_set *set, sft_span name, size_t
 SFT_API SFT_NODISCARD sft_code sft_set_order(const sft_set *set, sft_order order,
                                              uint32_t *out, sft_error *err);
 
-/* Sums over all shards of what `info` tells of a header. parameters count elements.
- * @since 0.1 */
-typedef struct sft_totals {
-    uint64_t bytes; /* of the files; SFT_SIZE_UNKNOWN if one is unknown */
-    uint64_t header_bytes;
-    uint64_t data_bytes;
-    uint64_t tensors;
-    uint64_t parameters;
-    uint64_t unaligned; /* tensors not aligned for their dtype */
-    uint32_t alignment; /* of the data's start: least over the shards */
-    struct {
-        uint64_t tensors, parameters, bytes;
-    } dtypes[SFT_DTYPE_COUNT];
-} sft_totals;
-SFT_API void sft_set_totals(const sft_set *set, sft_totals *out);
+/* Sums over all shards; they stop at 2^64 - 1. Bytes of the files (SFT_SIZE_UNKNOWN if one is
+ * unknown), of their headers (N of each) and of all tensors; the least alignment of a data
+ * region. Cost: linear in shards. @since 0.2 */
+SFT_API uint64_t sft_set_file_bytes(const sft_set *set);
+SFT_API uint64_t sft_set_header_bytes(const sft_set *set);
+SFT_API uint64_t sft_set_data_bytes(const sft_set *set);
+SFT_API uint32_t sft_set_alignment(const sft_set *set);
+/* Elements of all tensors, and how many tensors are not aligned for their dtype. Cost: linear
+ * in tensors. @since 0.2 */
+SFT_API uint64_t sft_set_parameters(const sft_set *set);
+SFT_API uint64_t sft_set_unaligned(const sft_set *set);
+
+/* Sums over the tensors of one dtype. Never grows. @since 0.2 */
+typedef struct sft_dtype_sum {
+    sft_dtype dtype;
+    uint64_t tensors, parameters, bytes;
+} sft_dtype_sum;
+
+/* The dtypes of the set's tensors, in the official order: the first `room` of them into out
+ * (which may be NULL if that is 0). Returns how many there are, which may be more. Cost: linear
+ * in tensors. @since 0.2 */
+SFT_API size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room);
 
 /* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
 
-/* Each writes one result object, `{"path":…,"ok":true,…}`, to a sink the caller
- * finishes. path is shown as given (bytes that are not UTF-8 become U+FFFD, and
- * path_bytes is added); with command not NULL the object begins with
- * "schema":1,"command":command (a line of --jsonl). When memory runs out nothing has been
- * written. cut: at most so many bytes of a metadata value are shown, and of pictures in
- * base64 none, and "metadata_cut" tells the length of what was cut; 0 shows all.
- * @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path,
-                                             const char *command, uint64_t cut, sft_sink *sink,
-                                             sft_error *err);
+/* Each writes one result object, `{"path":…,"ok":true,…}`, from offset 0 to a sink the caller
+ * finishes. path is shown as given (bytes that are not UTF-8 become U+FFFD, and path_bytes is
+ * added). When memory runs out nothing has been written. cut: at most so many bytes of a metadata
+ * value are shown, and of pictures in base64 none, and "metadata_cut" tells the length of what was
+ * cut; 0 shows all. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path, uint64_t cut,
+                                             sft_sink *sink, sft_error *err);
 /* The same of several sets seen as one, as the components of a pipeline are: sums, no
  * metadata. count is at least 1. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_sets_json(const sft_set *const *sets, size_t count,
-                                                  const char *path, const char *command,
-                                                  sft_sink *sink, sft_error *err);
+                                                  const char *path, sft_sink *sink,
+                                                  sft_error *err);
 /* match, or NULL for all, is called per tensor: false leaves it out. order as in
  * sft_file_order, over the set. */
 typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);
 SFT_API SFT_NODISCARD sft_code sft_ls_json(const sft_set *set, const char *path,
-                                           const char *command, sft_order order,
-                                           sft_match_fn match, void *ctx, sft_sink *sink,
-                                           sft_error *err);
+                                           sft_order order, sft_match_fn match, void *ctx,
+                                           sft_sink *sink, sft_error *err);
 /* deep: the result of sft_check_deep to be shown too, or NULL. */
 typedef struct sft_deep sft_deep;
 SFT_API SFT_NODISCARD sft_code sft_check_json(const sft_scan *scan, const char *path,
-                                              const char *command, const sft_deep *deep,
-                                              sft_sink *sink, sft_error *err);
+                                              const sft_deep *deep, sft_sink *sink,
+                                              sft_error *err);
 /* The same for a model with an index: the verdict on the whole (NULL: valid) and, as JSON
  * text with commas between, the results of its shards as sft_check_json or
  * sft_error_json wrote them; they become "shards". @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_check_set_json(const sft_error *verdict, sft_level level,
                                                   sft_span shards, const char *path,
-                                                  const char *command, const sft_deep *deep,
-                                                  sft_sink *sink, sft_error *err);
+                                                  const sft_deep *deep, sft_sink *sink,
+                                                  sft_error *err);
 /* `{"path":…,"ok":false,"error":{…}}` for anything that failed. */
 SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char *path,
-                                              const char *command, sft_sink *sink,
-                                              sft_error *err);
+                                              sft_sink *sink, sft_error *err);
 
 /* ── Writing a model in several files ────────────────────────────────────── */
 
@@ -323,8 +325,7 @@ SFT_API sft_diff_pair sft_diff_pair_at(const sft_diff *diff, size_t i);
 
 /* One result object, as the other sft_..._json write it: path is of a, other of b. */
 SFT_API SFT_NODISCARD sft_code sft_diff_json(const sft_diff *diff, const char *path,
-                                             const char *other, const char *command,
-                                             sft_sink *sink, sft_error *err);
+                                             const char *other, sft_sink *sink, sft_error *err);
 
 /* ── Looking at every value ──────────────────────────────────────────────── */
 

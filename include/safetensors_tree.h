@@ -82,14 +82,13 @@ SFT_API SFT_NODISCARD sft_code sft_node_json(const sft_node *node,
 #define SFT_NO_METADATA (UINT64_MAX - 1)
 typedef struct sft_set sft_set; /* safetensors_set.h */
 SFT_API SFT_NODISCARD sft_code sft_sets_tree(const sft_set *const *sets, size_t count,
-                                             const char *path, const char *command, uint64_t cut,
-                                             sft_tree *tree, sft_error *err);
+                                             const char *path, uint64_t cut, sft_tree *tree,
+                                             sft_error *err);
 /* What sft_diff_json writes, into an empty tree, which keeps nothing of the comparison.
  * @since 0.2 */
 typedef struct sft_diff sft_diff; /* safetensors_set.h */
 SFT_API SFT_NODISCARD sft_code sft_diff_tree(const sft_diff *diff, const char *path,
-                                             const char *other, const char *command,
-                                             sft_tree *tree, sft_error *err);
+                                             const char *other, sft_tree *tree, sft_error *err);
 
 #ifdef __cplusplus
 }

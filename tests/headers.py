@@ -32,13 +32,22 @@ def used(types, text):
     return {t for t in types if re.search(rf"\b{t}\b", text)}
 
 
+def sized(public):
+    """Tables of functions, whose members have parentheses."""
+    return [(t, body) for body, t in re.findall(
+        r"typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+_vtable);", public)]
+
+
 def options():
     """What is wrong with options structs, and how many things were looked at."""
     public = "\n".join(text_of(p) for p in sorted(glob.glob("include/*.h")))
     bodies = dict(reversed(m) for m in re.findall(
         r"typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+);", public))
-    types = {t for t, body in bodies.items() if re.match(r"\s*size_t size;", body)}
-    bad = [f"{t}: expected `size_t size` as its first member" for t in bodies
+    tables = {t for t in bodies if t.endswith("_vtable")}
+    types = {t for t, body in bodies.items() if re.match(r"\s*size_t size;", body)} - tables
+    bad = [f"{t}: expected `size_t size` as its first member" for t, body in sized(public)
+           if not re.match(r"\s*size_t size;", body)]
+    bad += [f"{t}: expected `size_t size` as its first member" for t in bodies
            if t.endswith("_options") and t not in types]
     nested = {t: used(types, bodies[t]) for t in types}
     for t, body in bodies.items():

@@ -142,7 +142,7 @@ static sft_code npy_read(const cli_npy *npy, uint64_t offset, void *into, size_t
     size_t got = 0;
     if (npy->source.size < offset || npy->source.size - offset < len)
         return npy_broken(err, "a whole header");
-    sft_code code = npy->source.read_at(npy->source.ctx, offset, into, len, &got, err);
+    sft_code code = sft_source_read(&npy->source, offset, into, len, &got, err);
     if (code || got == len) return code;
     return npy_broken(err, "a whole header");
 }
@@ -196,7 +196,7 @@ sft_code cli_npy_open(cli *c, const char *path, cli_npy *out, sft_error *err) {
 }
 
 void cli_npy_close(cli_npy *npy) {
-    if (npy->source.close) npy->source.close(npy->source.ctx);
+    sft_source_close(&npy->source);
     if (npy->fd >= 0) (void)os_close(npy->fd);
     memset(npy, 0, sizeof *npy);
     npy->fd = -1;

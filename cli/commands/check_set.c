@@ -49,13 +49,17 @@ static sft_code append_at(void *ctx, uint64_t offset, const void *bytes, size_t 
     return sfti_fail_memory(err, len);
 }
 
+static const sft_sink_vtable append_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL
+};
+
 static void shard_json(verdict *v, const char *path, const sft_scan *scan,
                        const sft_error *failed) {
-    sft_sink sink = { &v->shards, false, NULL, append_at, NULL, NULL };
+    sft_sink sink = { &v->shards, &append_sink_vtable, false };
     sft_error err = SFT_ERROR_INIT;
     if (v->shards.len && !sfti_buffer_put(&v->shards, ",", 1)) v->lost = true;
-    sft_code code = scan ? sft_check_json(scan, path, NULL, NULL, &sink, &err)
-                         : sft_error_json(failed, path, NULL, &sink, &err);
+    sft_code code = scan ? sft_check_json(scan, path, NULL, &sink, &err)
+                         : sft_error_json(failed, path, &sink, &err);
     if (code) v->lost = true;
 }
 
@@ -117,7 +121,7 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
 
 static void set_json(verdict *v) {
     cli *c = v->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
     sft_span shards = { v->shards.data, v->shards.len };
     if (v->lost) {
@@ -127,7 +131,7 @@ static void set_json(verdict *v) {
     }
     cli_result_begin(c);
     if (sft_check_set_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
-                           cli_result_command(c), v->deep, &sink, &err)) {
+                           v->deep, &sink, &err)) {
         cli_complain(c, v->path, &err);
     }
     cli_result_end(c);

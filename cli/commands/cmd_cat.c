@@ -165,12 +165,12 @@ static sft_code cat_text(selection *s, sft_error *err) {
 
 /* The beginning of the result object, up to its values. */
 static sft_code begin_json(selection *s, sft_error *err) {
-    sft_sink sink = cli_out_sink(&s->c->out);
+    sft_sink sink = cli_result_sink(s->c);
     sfti_json_writer w;
     cli_result_begin(s->c);
     s->begun = true;
     sfti_json_write(&w, &sink, 0, err);
-    cli_result_head(s->c, &w, s->path);
+    cli_result_head(&w, s->path);
     sfti_json_put_text(&w, "tensor", s->tensor->name);
     sfti_json_put_cstr(&w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
     sfti_json_key(&w, "shape");

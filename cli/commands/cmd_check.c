@@ -11,7 +11,7 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
     sft_code code = sft_source_fd(0, &c->alloc, &source, err);
     if (code) return code;
     if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file for --deep, which reads it twice, found a pipe");
     }
@@ -21,10 +21,10 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
 static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,
                       const sft_deep *deep) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (cli_is_json(c)) {
         cli_result_begin(c);
-        if (sft_check_json(scan, path, cli_result_command(c), deep, &sink, &err)) {
+        if (sft_check_json(scan, path, deep, &sink, &err)) {
             cli_complain(c, path, &err);
         }
         cli_result_end(c);

@@ -30,9 +30,10 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
     char names[256];
     size_t len = 0;
     for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--) {
-        const char *name = sft_dtype_describe((sft_dtype)i)->name;
+        const sft_dtype_info *row = sft_dtype_at((size_t)i);
+        const char *name = row->name;
         size_t more = strlen(name);
-        if (i == SFT_C64 || len + more + 2 > sizeof names) continue;
+        if (row->dtype == SFT_C64 || len + more + 2 > sizeof names) continue;
         if (len > 0) names[len++] = ' ';
         memcpy(names + len, name, more);
         len += more;
@@ -142,16 +143,14 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
 
 static sft_code say_conversion(convert_run *run, bool folder, const char *path, sft_error *err) {
     cli_written written = CLI_WRITTEN_INIT;
-    sft_convert_totals totals;
-    sft_conversion_totals(run->conversion, &totals);
     sft_code code = list_written(run, folder, path, &written, err);
     if (code) return code;
     written.input = run->input;
     written.output = path;
     written.is_set = folder;
     written.dtype = run->to;
-    written.cast = totals.tensors[SFT_CONVERT_CAST];
-    written.bytes_before = totals.bytes_before;
+    written.cast = sft_conversion_count(run->conversion, SFT_CONVERT_CAST);
+    written.bytes_before = sft_conversion_bytes_before(run->conversion);
     cli_say_written(run->c, &written);
     return SFT_OK;
 }

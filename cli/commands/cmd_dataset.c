@@ -57,8 +57,7 @@ static sft_code verb_info(dataset_run *run) {
     sft_dataset *dataset = NULL;
     sft_code code = folder_open(run, &dataset);
     if (code == SFT_OK)
-        code = sft_dataset_info_tree(dataset, run->path, cli_result_command(run->c), run->tree,
-                                     &run->err);
+        code = sft_dataset_info_tree(dataset, run->path, run->tree, &run->err);
     sft_dataset_close(dataset);
     return code;
 }
@@ -66,8 +65,7 @@ static sft_code verb_info(dataset_run *run) {
 static sft_code verb_verify(dataset_run *run) {
     bool whole = false;
     sft_code code = sft_dataset_verify_tree(&run->storage, run->c->set.deep != 0, run->path,
-                                            cli_result_command(run->c), run->tree, &whole,
-                                            &run->job, &run->err);
+                                            run->tree, &whole, &run->job, &run->err);
     if (code == SFT_OK && !whole) cli_status(run->c, CLI_NO);
     return code;
 }
@@ -93,8 +91,8 @@ static sft_code verb_gc(dataset_run *run) {
     const cli_settings *set = &run->c->set;
     sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path,
-                               cli_result_command(run->c), run->tree, &run->err);
+    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path, run->tree,
+                               &run->err);
 }
 
 static sft_code verb_compact(dataset_run *run) {
@@ -102,9 +100,8 @@ static sft_code verb_compact(dataset_run *run) {
     const char *text = run->c->set.target;
     sft_code code = text ? cli_parse_size(text, &target, &run->err) : SFT_OK;
     if (code) return code;
-    return sft_dataset_compact_tree(&run->storage, target, run->path,
-                                    cli_result_command(run->c), run->tree, dataset_warn, run,
-                                    &run->job, &run->err);
+    return sft_dataset_compact_tree(&run->storage, target, run->path, run->tree, dataset_warn,
+                                    run, &run->job, &run->err);
 }
 
 /* ── Their results ── */
@@ -127,7 +124,7 @@ static void show_result(dataset_run *run, dataset_print_fn print) {
     cli *c = run->c;
     const sft_node *result = sft_tree_root(run->tree);
     if (cli_is_json(c)) {
-        sft_sink sink = cli_out_sink(&c->out);
+        sft_sink sink = cli_result_sink(c);
         cli_result_begin(c);
         if (sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err))
             cli_complain(c, run->path, &run->err);
@@ -167,10 +164,9 @@ static bool ls_match(void *ctx, const sft_tensor *tensor) {
 
 static void ls_json(dataset_run *run, const sft_dataset *dataset) {
     cli *c = run->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     cli_result_begin(c);
-    if (sft_dataset_ls_json(dataset, run->path, cli_result_command(c), ls_match, c, &sink,
-                            &run->err))
+    if (sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err))
         cli_complain(c, run->path, &run->err);
     cli_result_end(c);
 }
@@ -222,7 +218,7 @@ static void run_folder(cli *c, const char *path, const struct dataset_verb *verb
         return;
     }
     verb->run(&run);
-    run.storage.close(run.storage.ctx);
+    sft_storage_close(&run.storage);
 }
 
 static int run_dataset(cli *c, char **operands, size_t count) {

@@ -119,14 +119,14 @@ static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_s
 
 static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
     if (!cli_is_json(c)) {
         print_diff(c, diff);
         return;
     }
     cli_result_begin(c);
-    if (sft_diff_json(diff, operands[0], operands[1], cli_result_command(c), &sink, &err)) {
+    if (sft_diff_json(diff, operands[0], operands[1], &sink, &err)) {
         cli_complain(c, operands[0], &err);
     }
     cli_result_end(c);

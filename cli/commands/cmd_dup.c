@@ -82,7 +82,7 @@ static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, ui
 static void take_key(const sft_hasher *hasher, dup_model *model, dup_by by) {
     sft_hashes hashes;
     sft_hasher_result(hasher, &hashes);
-    memcpy(model->key[by], hashes.text[SFT_HASH_SHA256], SFT_HASH_ROOM);
+    memcpy(model->key[by], sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
 }
 
 typedef void (*dup_put_fn)(sft_hasher *hasher, const void *what, sft_error *err);
@@ -161,11 +161,9 @@ static bool is_file_of_no_model(const cli_input *input, const sft_error *err, os
 }
 
 static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_error *err) {
-    sft_totals totals;
-    sft_set_totals(set, &totals);
-    model->bytes = totals.bytes;
+    model->bytes = sft_set_file_bytes(set);
     if (!sft_set_index_path(set)) {
-        make_key(run, model, DUP_FILE, put_size, &totals.bytes, err);
+        make_key(run, model, DUP_FILE, put_size, &model->bytes, err);
         make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard(set, 0), err);
     }
     make_content_key(run, model, set, err);
@@ -249,8 +247,10 @@ static bool each_hashed(void *ctx, const sft_hash_result *result) {
     dup_model *model = &run->models[run->asked[result->index]];
     cli_hash_run_quiet(&run->hashing);
     if (result->error) cli_fail_input(run->c, result->path, result->error);
-    for (int by = 0; by < DUP_KINDS; by++)
-        memcpy(model->key[by], result->hashes.text[dup_algos[by]], SFT_HASH_ROOM);
+    for (int by = 0; by < DUP_KINDS; by++) {
+        const char *digest = sft_hashes_get(&result->hashes, dup_algos[by]);
+        memcpy(model->key[by], digest ? digest : "", digest ? strlen(digest) + 1 : 1);
+    }
     return !cli_is_over(run->c);
 }
 
@@ -353,16 +353,12 @@ static void json_paths(sfti_json_writer *w, const dup_run *run, const dup_group 
     sfti_json_close(w, ']');
 }
 
-static void json_group(dup_run *run, const dup_group *group, bool is_line) {
+static void json_group(dup_run *run, const dup_group *group) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&run->c->out);
+    sft_sink sink = cli_result_sink(run->c);
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, &err);
     sfti_json_open(&w, '{');
-    if (is_line) {
-        sfti_json_put_uint(&w, "schema", 1);
-        sfti_json_put_cstr(&w, "command", "dup");
-    }
     sfti_json_put_cstr(&w, "by", dup_names[group->by]);
     json_paths(&w, run, group);
     sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
@@ -382,7 +378,7 @@ static void tell_groups(dup_run *run) {
         const dup_group *group = &run->groups[run->order[i]];
         wasted += group->wasted;
         if (run->c->set.format == CLI_JSON) cli_text(out, i ? ",\n" : "\n");
-        if (cli_is_json(run->c)) json_group(run, group, run->c->set.format == CLI_JSONL);
+        if (cli_is_json(run->c)) json_group(run, group);
         else print_group(run, group);
         if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
     }

@@ -79,8 +79,8 @@ static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hash
     sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };
     size_t len = strlen(how), size = len + name.len + 2;
     for (unsigned i = SFT_HASH_COUNT; i-- > 0;) { /* the list is in the order of algorithms */
-        if (!(hashes->known & SFT_HASH_BIT(i))) continue;
-        if (!is_prefix(sft_span_cstr(hashes->text[i]), run->word)) continue;
+        const char *known = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (!known || !is_prefix(sft_span_cstr(known), run->word)) continue;
         find_digest *digest = sfti_arena_take(&model->arena, sizeof *digest);
         char *source = sfti_arena_take(&model->arena, size);
         if (!digest || !source) {
@@ -89,7 +89,7 @@ static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hash
         }
         snprintf(source, size, "%s%s%.*s", how, of ? ":" : "", (int)name.len, name.data);
         *digest = (find_digest){ model->found, (sft_hash_algo)i, "", sft_span_cstr(source) };
-        memcpy(digest->value, hashes->text[i], sizeof digest->value);
+        memcpy(digest->value, known, strlen(known) + 1);
         model->found = digest;
     }
 }
@@ -198,11 +198,11 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
 
 static void show_hit_json(const find_run *run, const cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sfti_json_writer w;
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, NULL);
-    cli_result_head(c, &w, model->path);
+    cli_result_head(&w, model->path);
     sfti_json_key(&w, "name");
     sft_span name = sft_node_text(root, "model.name");
     if (name.len) sfti_json_span(&w, name);

@@ -51,13 +51,14 @@ static void tell_missing(const hash_run *run, const char *path, const sft_hash_r
 /* ── Results ── */
 
 static void print_sums(const hash_run *run, const char *path, const sft_hashes *hashes) {
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
-        if (hashes->known & SFT_HASH_BIT(i))
-            cli_sum_line(run->c, path, (sft_hash_algo)i, hashes->text[i], !is_one(run->algos));
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        const char *digest = sft_hashes_get(hashes, (sft_hash_algo)i);
+        if (digest) cli_sum_line(run->c, path, (sft_hash_algo)i, digest, !is_one(run->algos));
+    }
 }
 
 static void print_result(const hash_run *run, const char *path, const sft_hash_result *result) {
-    uint32_t missing = result->hashes.asked & ~result->hashes.known;
+    uint32_t missing = sft_hashes_asked(&result->hashes) & ~sft_hashes_known(&result->hashes);
     for (size_t i = 0; i < result->shard_count; i++)
         print_sums(run, result->shard_paths[i], &result->shards[i]);
     print_sums(run, path, &result->hashes);
@@ -68,9 +69,9 @@ static void print_result(const hash_run *run, const char *path, const sft_hash_r
 static void json_result(cli *c, const char *path, const sft_hash_result *result,
                         const sft_hash_claim *claims, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     cli_result_begin(c);
-    if (sft_hash_json(result, path, cli_result_command(c), claims, count, &sink, &err))
+    if (sft_hash_json(result, path, claims, count, &sink, &err))
         cli_complain(c, path, &err);
     cli_result_end(c);
 }
@@ -172,7 +173,7 @@ static void print_claim(hash_run *run, const sft_hash_result *result,
                         const sft_hash_claim *claim, bool named) {
     cli_out *out = &run->c->out;
     bool agrees = sft_hash_agrees(&result->hashes, claim);
-    const char *found = result->hashes.text[claim->algo];
+    const char *found = sft_hashes_get(&result->hashes, claim->algo);
     cli_escaped(out, sft_span_cstr(result->path));
     cli_text(out, ": ");
     if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
@@ -183,7 +184,7 @@ static void print_claim(hash_run *run, const sft_hash_result *result,
     cli_styled(out, CLI_RED, "FAILED");
     cli_text(out, ", expected ");
     cli_escaped(out, claim->text);
-    cli_printf(out, ", found %s\n", *found ? found : "none");
+    cli_printf(out, ", found %s\n", found ? found : "none");
 }
 
 static bool each_claimed(void *ctx, const sft_hash_result *result) {

@@ -268,10 +268,10 @@ static void show_listing(listing *l) {
 
 static void ls_json(listing *l, sft_error *err) {
     cli *c = l->c;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sft_order order = c->set.sort == CLI_SORT_NAME ? SFT_ORDER_NATURAL : SFT_ORDER_OFFSET;
     cli_result_begin(c);
-    if (sft_ls_json(l->set, l->path, cli_result_command(c), order, is_wanted, l, &sink, err)) {
+    if (sft_ls_json(l->set, l->path, order, is_wanted, l, &sink, err)) {
         cli_fail_result(c, l->path, err);
     }
     cli_result_end(c);

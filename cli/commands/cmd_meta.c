@@ -31,13 +31,13 @@ static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
 static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = c->set.to_json ? cli_out_sink(&c->out) : cli_result_sink(c);
     sfti_json_write(&w, &sink, 0, &err);
     if (c->set.to_json) {
         json_pairs(&w, pairs);
     } else {
         cli_result_begin(c);
-        cli_result_head(c, &w, path);
+        cli_result_head(&w, path);
         sfti_json_key(&w, "metadata");
         json_pairs(&w, pairs);
         sfti_json_close(&w, '}');
@@ -371,7 +371,7 @@ static void recover_say(cli *c, const char *path, sft_edit_found found) {
     static const char *const names[] = { "none", "old", "new" };
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (!cli_is_json(c)) {
         cli_escaped(&c->out, sft_span_cstr(path));
         cli_printf(&c->out, ": %s\n", said[found]);
@@ -379,7 +379,7 @@ static void recover_say(cli *c, const char *path, sft_edit_found found) {
     }
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, &err);
-    cli_result_head(c, &w, path);
+    cli_result_head(&w, path);
     sfti_json_put_cstr(&w, "recovered", names[found]);
     sfti_json_close(&w, '}');
     if (sfti_json_done(&w)) cli_complain(c, path, &err);

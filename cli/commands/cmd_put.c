@@ -15,18 +15,22 @@ typedef struct put_input {
 static sft_code read_input(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                            sft_error *err) {
     const put_input *in = ctx;
-    sft_code code = in->inner.read_at(in->inner.ctx, offset, into, len, got, err);
+    sft_code code = sft_source_read(&in->inner, offset, into, len, got, err);
     if (code && os_stop_signal())
         return sfti_fail_cancelled(err);
     return code;
 }
+
+static const sft_source_vtable input_source_vtable = {
+    sizeof(sft_source_vtable), read_input, NULL
+};
 
 static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *err) {
     sft_code code = sft_source_fd(0, &c->alloc, &in->inner, err);
     if (code) return code;
     *out = in->inner; /* a file: as any other */
     if (in->inner.size == SFT_SIZE_UNKNOWN)
-        *out = (sft_source){ in, SFT_SIZE_UNKNOWN, NULL, read_input, NULL };
+        *out = (sft_source){ in, &input_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
     return SFT_OK;
 }
 
@@ -34,13 +38,13 @@ static sft_code open_input(cli *c, put_input *in, sft_source *out, sft_error *er
 
 static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *edit,
                           sft_edit_report *report, sft_error *err) {
-    put_input in = { .inner = { .read_at = NULL } };
+    put_input in = { .inner = { .ctx = NULL } };
     sft_source source;
     sft_code code = open_input(c, &in, &source, err);
     if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
     if (!code) code = cli_edit_finish(c, path, edit, report, err);
     if (code == SFT_BUFFER_SIZE) err->hint = "the bytes come from standard input";
-    if (in.inner.close) in.inner.close(in.inner.ctx);
+    sft_source_close(&in.inner);
     return code;
 }
 

@@ -86,11 +86,11 @@ typedef struct clean_run {
 
 static bool put_leftover(cli *c, const char *name) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sfti_json_writer w;
     cli_result_begin(c);
     sfti_json_write(&w, &sink, 0, &err);
-    cli_result_head(c, &w, c->set.clean);
+    cli_result_head(&w, c->set.clean);
     sfti_json_put_bool(&w, "dry_run", c->set.dry_run != 0);
     sfti_json_put_cstr(&w, "removed", name);
     sfti_json_close(&w, '}');

@@ -31,13 +31,14 @@ static bool is_whole(const sft_set *set) {
     return true;
 }
 
-static void size_line(cli *c, const sft_set *set, const sft_totals *totals) {
+static void size_line(cli *c, const sft_set *set) {
+    uint64_t bytes = sft_set_file_bytes(set);
     cli_label_key(c, "size");
-    if (totals->bytes == SFT_SIZE_UNKNOWN) {
+    if (bytes == SFT_SIZE_UNKNOWN) {
         cli_text(&c->out, "header and tensors ask for ");
-        size_words(c, totals->header_bytes + 8 + totals->data_bytes);
+        size_words(c, sft_set_header_bytes(set) + 8 + sft_set_data_bytes(set));
     } else {
-        size_words(c, totals->bytes);
+        size_words(c, bytes);
     }
     cli_text(&c->out, is_whole(set) ? "\n" : ", data not seen (read from a pipe)\n");
 }
@@ -53,48 +54,47 @@ static void share_words(cli *c, uint64_t part, uint64_t whole) {
     cli_printf(&c->out, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10, permille % 10);
 }
 
-static void dtype_line(cli *c, const sft_totals *totals, size_t d, bool first) {
+static void dtype_line(cli *c, const sft_dtype_sum *sum, uint64_t all, bool first) {
     char count[CLI_NUMBER_ROOM], size[CLI_NUMBER_ROOM];
     cli_label_key(c, first ? "dtypes" : "");
     cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
-               sft_dtype_describe((sft_dtype)d)->name, totals->dtypes[d].tensors,
-               totals->dtypes[d].tensors == 1 ? " " : "s",
-               cli_count_text(totals->dtypes[d].parameters, count),
-               cli_size_text(totals->dtypes[d].bytes, size));
-    share_words(c, totals->dtypes[d].bytes, totals->data_bytes);
+               sft_dtype_describe(sum->dtype)->name, sum->tensors, sum->tensors == 1 ? " " : "s",
+               cli_count_text(sum->parameters, count), cli_size_text(sum->bytes, size));
+    share_words(c, sum->bytes, all);
     if (c->set.verbose) {
-        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " bytes)",
-                   totals->dtypes[d].parameters, totals->dtypes[d].bytes);
+        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " bytes)", sum->parameters, sum->bytes);
     }
     cli_text(&c->out, "\n");
 }
 
 /* Most bytes first; of equals the earlier in the table. */
-static void dtype_lines(cli *c, const sft_totals *totals) {
-    bool shown[SFT_DTYPE_COUNT] = { false };
-    for (bool first = true;; first = false) {
-        size_t best = SFT_DTYPE_COUNT;
-        for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) {
-            if (shown[d] || totals->dtypes[d].tensors == 0) continue;
-            if (best == SFT_DTYPE_COUNT || totals->dtypes[d].bytes > totals->dtypes[best].bytes) {
-                best = d;
-            }
+static void dtype_lines(cli *c, const sft_set *set) {
+    sft_dtype_sum sums[SFT_DTYPE_COUNT];
+    size_t count = sft_set_dtypes(set, sums, SFT_DTYPE_COUNT);
+    uint64_t all = sft_set_data_bytes(set);
+    for (size_t shown = 0; shown < count; shown++) {
+        size_t best = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (sums[i].tensors == 0) continue;
+            if (sums[best].tensors == 0 || sums[i].bytes > sums[best].bytes) best = i;
         }
-        if (best == SFT_DTYPE_COUNT) return;
-        shown[best] = true;
-        dtype_line(c, totals, best, first);
+        dtype_line(c, &sums[best], all, shown == 0);
+        sums[best].tensors = 0;
     }
 }
 
-static void header_line(cli *c, const sft_totals *totals, size_t shards) {
+static void header_line(cli *c, const sft_set *set) {
+    uint32_t alignment = sft_set_alignment(set);
+    uint64_t unaligned = sft_set_unaligned(set);
     cli_label_key(c, "header");
-    size_words(c, totals->header_bytes);
-    cli_printf(&c->out, shards > 1 ? " in all, data aligned to %" PRIu32 " byte%s or more"
-                                   : ", data aligned to %" PRIu32 " byte%s",
-               totals->alignment, totals->alignment == 1 ? "" : "s");
-    if (totals->unaligned) {
+    size_words(c, sft_set_header_bytes(set));
+    cli_printf(&c->out, sft_set_shard_count(set) > 1
+                   ? " in all, data aligned to %" PRIu32 " byte%s or more"
+                   : ", data aligned to %" PRIu32 " byte%s",
+               alignment, alignment == 1 ? "" : "s");
+    if (unaligned) {
         cli_printf(&c->out, "; %" PRIu64 " tensor%s not aligned for the dtype",
-                   totals->unaligned, totals->unaligned == 1 ? "" : "s");
+                   unaligned, unaligned == 1 ? "" : "s");
     }
     cli_text(&c->out, "\n");
 }
@@ -189,16 +189,14 @@ static void shard_lines(cli *c, const sft_set *set) {
 }
 
 void cli_header_lines(cli *c, const sft_set *set) {
-    sft_totals totals;
-    sft_set_totals(set, &totals);
     cli_label_key(c, "tensors");
-    cli_printf(&c->out, "%" PRIu64 "\n", totals.tensors);
+    cli_printf(&c->out, "%zu\n", sft_set_count(set));
     cli_label_key(c, "parameters");
-    count_words(c, totals.parameters);
+    count_words(c, sft_set_parameters(set));
     cli_text(&c->out, "\n");
-    size_line(c, set, &totals);
-    dtype_lines(c, &totals);
-    header_line(c, &totals, sft_set_shard_count(set));
+    size_line(c, set);
+    dtype_lines(c, set);
+    header_line(c, set);
     shard_lines(c, set);
     metadata_lines(c, set);
 }

@@ -60,10 +60,10 @@ void cli_online_begin(cli_online *online, cli_model *model) {
 }
 
 static bool is_in_cache(const cli_online *online, const char *path, uint32_t algos) {
-    sft_hashes known = { .asked = algos };
+    sft_hashes known = SFT_HASHES_INIT(algos);
     if (!online->cache || online->c->set.verify) return false; /* it is read all the same */
     sft_hash_cache_find(online->cache, path, &known);
-    return (known.known & algos) == algos;
+    return (sft_hashes_known(&known) & algos) == algos;
 }
 
 uint32_t cli_online_algos(const cli_online *online, const cli_model *model, uint32_t others) {
@@ -99,12 +99,12 @@ void cli_online_learn(cli_model *model, const sft_hashes *hashes) {
     cli_lookup *lookup = model->found;
     if (!lookup) return;
     lookup->hashes = *hashes;
-    if (!(hashes->known & SFT_HASH_BIT(SFT_HASH_SHA256))) return;
-    sft_span sha256 = sft_span_cstr(lookup->hashes.text[SFT_HASH_SHA256]);
+    sft_span sha256 = sft_span_cstr(sft_hashes_get(&lookup->hashes, SFT_HASH_SHA256));
+    if (!sha256.len) return;
     bool same = lookup->is_claimed && sft_span_equal(lookup->ask.sha256, sha256);
     if (lookup->ask.state == CLI_ASK_UNKNOWN && !same) lookup->ask.state = CLI_ASK_OPEN;
     lookup->ask.sha256 = sha256;
-    lookup->ask.autov3 = sft_span_cstr(lookup->hashes.text[SFT_HASH_AUTOV3]);
+    lookup->ask.autov3 = sft_span_cstr(sft_hashes_get(&lookup->hashes, SFT_HASH_AUTOV3));
     lookup->is_claimed = false;
 }
 
@@ -174,7 +174,7 @@ static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
         if (!lookup || lookup->is_skipped || lookup->ask.state != CLI_ASK_UNKNOWN) continue;
         if (lookup->ask.autov3.len > 0)
             cli_civitai_by_hash(&online->site, &lookup->ask, lookup->ask.autov3);
-        bool computed = (lookup->hashes.known & CLI_ONLINE_ALGOS) == CLI_ONLINE_ALGOS;
+        bool computed = (sft_hashes_known(&lookup->hashes) & CLI_ONLINE_ALGOS) == CLI_ONLINE_ALGOS;
         if (lookup->ask.state == CLI_ASK_UNKNOWN && computed && online->cache && *online->mark)
             sft_hash_cache_mark(online->cache, models[i].path, online->mark, os_time_s());
     }

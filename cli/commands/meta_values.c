@@ -212,6 +212,6 @@ sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_erro
     sft_code code =
         sft_hash_path(path, SFT_HASH_BIT(SFT_HASH_SHA256), &options, &hashes, &job, err);
     cli_progress_end(&progress);
-    if (!code) memcpy(out, hashes.text[SFT_HASH_SHA256], SFT_HASH_ROOM);
+    if (!code) memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     return code;
 }

@@ -41,9 +41,9 @@ void cli_complain(cli *c, const char *path, const sft_error *err) {
 
 static void error_object(cli *c, const char *path, const sft_error *err) {
     sft_error failed = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (is_quiet(c, err)) return;
-    if (sft_error_json(err, path, cli_result_command(c), &sink, &failed)) {
+    if (sft_error_json(err, path, &sink, &failed)) {
         cli_complain(c, path, &failed);
     }
 }
@@ -85,12 +85,22 @@ bool cli_is_json(const cli *c) {
     return c->set.format == CLI_JSON || c->set.format == CLI_JSONL;
 }
 
-const char *cli_result_command(const cli *c) {
-    return c->set.format == CLI_JSONL ? c->command->name : NULL;
+static sft_code result_write_at(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                                sft_error *err) {
+    cli *c = ctx;
+    sft_sink out = cli_out_sink(&c->out);
+    bool begins = offset == 0 && len > 0 && c->set.format == CLI_JSONL;
+    if (begins) cli_printf(&c->out, "{\"schema\":1,\"command\":\"%s\",", c->command->name);
+    return sft_sink_write(&out, offset, (const char *)bytes + begins, len - begins, err);
 }
 
-void cli_result_head(const cli *c, sfti_json_writer *w, const char *path) {
-    sfti_json_result(w, cli_result_command(c));
+static const sft_sink_vtable result_sink_vtable = { .size = sizeof(sft_sink_vtable),
+                                                    .write_at = result_write_at };
+
+sft_sink cli_result_sink(cli *c) { return (sft_sink){ c, &result_sink_vtable, false }; }
+
+void cli_result_head(sfti_json_writer *w, const char *path) {
+    sfti_json_open(w, '{');
     sfti_json_path(w, path);
     sfti_json_put_bool(w, "ok", true);
 }

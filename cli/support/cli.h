@@ -57,9 +57,10 @@ void cli_result_begin(cli *c);
 void cli_result_end(cli *c);
 void cli_results_end(cli *c);
 /* The beginning of a result object that the command writes, up to "ok":true. */
-void cli_result_head(const cli *c, sfti_json_writer *w, const char *path);
-/* Name of the command if each result carries it (--jsonl), else NULL. */
-const char *cli_result_command(const cli *c);
+void cli_result_head(sfti_json_writer *w, const char *path);
+/* Where one result goes, from offset 0 and opening brace on. With --jsonl "schema" and "command"
+ * come first in it. */
+sft_sink cli_result_sink(cli *c);
 
 /* ── Inputs ── */
 

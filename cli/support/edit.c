@@ -118,7 +118,7 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 }
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    cli_result_head(c, w, r->path);
+    cli_result_head(w, r->path);
     sfti_json_put_cstr(w, "output", c->set.output);
     sfti_json_put_bool(w, "changed", r->changed);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
@@ -132,7 +132,7 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     if (!cli_is_json(c)) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,

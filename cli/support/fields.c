@@ -325,9 +325,8 @@ static sft_node_keep keep_of(void *ctx, const sft_node *node) {
 }
 
 size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields) {
-    static const char *const always[] = { "schema", "command", "path", "path_bytes", "ok",
-                                          "error" };
-    sft_sink sink = cli_out_sink(&c->out);
+    static const char *const always[] = { "path", "path_bytes", "ok", "error" };
+    sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
     kept_rows rows = { .room = { .alloc = c->alloc } };
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {

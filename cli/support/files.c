@@ -53,7 +53,7 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     if (!code && (longer || out->len > most))
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "expected at most %llu bytes, found more", (unsigned long long)most);
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 

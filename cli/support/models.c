@@ -122,8 +122,7 @@ sft_code cli_render_model(cli *c, cli_model *model) {
     sft_tree_free(model->tree);
     sft_code code = sft_tree_new(&c->alloc, &model->tree, &model->err);
     if (!code)
-        code = sft_info_tree(model->info, model->path, cli_result_command(c), cut, model->tree,
-                             &model->err);
+        code = sft_info_tree(model->info, model->path, cut, model->tree, &model->err);
     if (!code) return SFT_OK;
     sft_tree_free(model->tree);
     model->tree = NULL;
@@ -131,8 +130,7 @@ sft_code cli_render_model(cli *c, cli_model *model) {
 }
 
 static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
-    return sft_info_label_json(model->info, model->path, cli_result_command(c), c->set.full != 0,
-                               sink, &model->err);
+    return sft_info_label_json(model->info, model->path, c->set.full != 0, sink, &model->err);
 }
 
 /* A pipeline has little metadata, and may run out of memory with half of it written. */
@@ -147,7 +145,7 @@ static sft_code pipeline_json(cli *c, cli_model *model) {
 
 /* Memory is taken before the first byte is written: what fails has printed nothing. */
 void cli_print_model_json(cli *c, cli_model *model) {
-    sft_sink out = cli_out_sink(&c->out);
+    sft_sink out = cli_result_sink(c);
     sft_code code = model->is_pipeline ? pipeline_json(c, model) : label_json(c, model, &out);
     if (code) cli_fail_result(c, model->path, &model->err);
 }
@@ -159,7 +157,7 @@ size_t cli_pair_count(const cli_model *model) {
     if (!set) return 0;
     if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard(set, 0));
     if (sft_tree_new(NULL, &tree, NULL) == SFT_OK
-        && sft_sets_tree(&set, 1, NULL, NULL, 1, tree, NULL) == SFT_OK)
+        && sft_sets_tree(&set, 1, NULL, 1, tree, NULL) == SFT_OK)
         count = sft_node_count(sft_node_get(sft_tree_root(tree), "metadata"));
     sft_tree_free(tree);
     return count;
@@ -409,11 +407,11 @@ void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count
 
 static void error_with_missing(cli *c, const cli_model *model) {
     sft_buffer buffer = { .alloc = c->alloc };
-    sft_sink memory = sft_sink_memory(&buffer), out = cli_out_sink(&c->out);
+    sft_sink memory = sft_sink_memory(&buffer), out = cli_result_sink(c);
     sfti_json_writer w;
-    if (sft_error_json(&model->err, model->path, cli_result_command(c), &memory, NULL)) return;
-    cli_put(&c->out, buffer.data, buffer.len - 1);
-    sfti_json_write(&w, &out, 0, NULL);
+    if (sft_error_json(&model->err, model->path, &memory, NULL)) return;
+    (void)!sft_sink_write(&out, 0, buffer.data, buffer.len - 1, NULL);
+    sfti_json_write(&w, &out, buffer.len - 1, NULL);
     w.comma = true;
     sfti_json_key(&w, "missing");
     sfti_json_open(&w, '[');

@@ -27,7 +27,7 @@ static void kept_close(void *ctx) {
     kept_input *k = ctx;
     sft_allocator alloc = k->alloc;
     if (--k->users) return;
-    if (k->inner.close) k->inner.close(k->inner.ctx);
+    sft_source_close(&k->inner);
     sfti_release(&alloc, k, sizeof *k);
 }
 
@@ -35,8 +35,8 @@ static void kept_close(void *ctx) {
 static sft_code fill_head(kept_input *k, size_t want, sft_error *err) {
     while (k->have < want && !k->ended) {
         size_t got = 0;
-        sft_code code = k->inner.read_at(k->inner.ctx, k->have, k->head + k->have,
-                                         want - k->have, &got, err);
+        sft_code code = sft_source_read(&k->inner, k->have, k->head + k->have,
+                                        want - k->have, &got, err);
         if (code) return code;
         k->have += got;
         k->ended = got == 0;
@@ -66,11 +66,15 @@ static sft_code kept_read_at(void *ctx, uint64_t offset, void *into, size_t len,
     }
     *got = first;
     if (first == len || k->ended) return SFT_OK;
-    sft_code code = k->inner.read_at(k->inner.ctx, offset + first, (char *)into + first,
-                                     len - first, &more, err);
+    sft_code code = sft_source_read(&k->inner, offset + first, (char *)into + first,
+                                    len - first, &more, err);
     *got += more;
     return code;
 }
+
+static const sft_source_vtable kept_source_vtable = {
+    sizeof(sft_source_vtable), kept_read_at, kept_close
+};
 
 /* A source over standard input with one user; the caller is the second. */
 static sft_code stdin_source(cli *c, sft_source *out, sft_error *err) {
@@ -84,7 +88,7 @@ static sft_code stdin_source(cli *c, sft_source *out, sft_error *err) {
         sfti_release(&c->alloc, k, sizeof *k);
         return code;
     }
-    *out = (sft_source){ k, k->inner.size, NULL, kept_read_at, kept_close };
+    *out = (sft_source){ k, &kept_source_vtable, k->inner.size, NULL, false };
     return SFT_OK;
 }
 

@@ -102,8 +102,12 @@ static void out_abandon(void *ctx) {
     (void)ctx;
 }
 
+static const sft_sink_vtable out_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, out_write_at, out_finish, out_abandon
+};
+
 sft_sink cli_out_sink(cli_out *out) {
-    return (sft_sink){ out, false, NULL, out_write_at, out_finish, out_abandon };
+    return (sft_sink){ out, &out_sink_vtable, false };
 }
 
 /* ── Escaped text ── */

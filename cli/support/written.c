@@ -115,7 +115,7 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
 
 static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
     cli_written_file sum = sum_files(written);
-    cli_result_head(c, w, written->input);
+    cli_result_head(w, written->input);
     sfti_json_put_cstr(w, "output", written->output);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
     sfti_json_put_uint(w, "tensors", sum.tensors);
@@ -132,7 +132,7 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
 
 void cli_say_written(cli *c, const cli_written *written) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_out_sink(&c->out);
+    sft_sink sink = cli_result_sink(c);
     sfti_json_writer w;
     if (!cli_is_json(c)) {
         say_human(c, written);

@@ -102,8 +102,6 @@ void sfti_json_put_double(sfti_json_writer *w, const char *key, double value);
 void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value);
 void sfti_json_put_null(sfti_json_writer *w, const char *key);
 void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *shape, size_t rank);
-/* The brace and the first keys of every result: "schema" and "command" where there is one. */
-void sfti_json_result(sfti_json_writer *w, const char *command);
 /* "path" and, where its bytes are not UTF-8, "path_bytes" with all but RFC 3986's
  * unreserved characters and '/' as %XX. NULL writes null. */
 void sfti_json_path(sfti_json_writer *w, const char *path);

@@ -32,7 +32,7 @@ static void json_noted(sfti_json_writer *w, bool ok) {
 
 static void json_flush(sfti_json_writer *w) {
     if (w->code == SFT_OK && w->used)
-        w->code = w->sink->write_at(w->sink->ctx, w->offset, w->room, w->used, w->err);
+        w->code = sft_sink_write(w->sink, w->offset, w->room, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
 }
@@ -232,13 +232,6 @@ void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *s
     sfti_json_open(w, '[');
     for (size_t d = 0; d < rank; d++) sfti_json_uint(w, shape[d]);
     sfti_json_close(w, ']');
-}
-
-void sfti_json_result(sfti_json_writer *w, const char *command) {
-    sfti_json_open(w, '{');
-    if (!command) return;
-    sfti_json_put_uint(w, "schema", 1);
-    sfti_json_put_cstr(w, "command", command);
 }
 
 /* ── Writer: paths ── */

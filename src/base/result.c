@@ -1,7 +1,7 @@
 #include "base/result.h"
 
-void sfti_result_begin(sfti_json_writer *w, const char *path, const char *command) {
-    sfti_json_result(w, command);
+void sfti_result_begin(sfti_json_writer *w, const char *path) {
+    sfti_json_open(w, '{');
     sfti_json_path(w, path);
 }
 

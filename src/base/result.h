@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 
-/* Opens the object: "schema" and "command" (unless that is NULL) and "path". */
-void sfti_result_begin(sfti_json_writer *w, const char *path, const char *command);
+/* Opens the object, with "path". */
+void sfti_result_begin(sfti_json_writer *w, const char *path);
 /* Closes it and tells the writer's first failure. */
 sft_code sfti_result_end(sfti_json_writer *w);
 /* "key": an error object, or null for NULL. */

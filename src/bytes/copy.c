@@ -69,12 +69,12 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     if (!bytes) {
         bytes = (const char *)run->from->base + at;
     } else if (run->end == SFT_SIZE_UNKNOWN) {
-        code = sfti_source_some(run->from, at, run->room, piece, got, err);
+        code = sft_source_read(run->from, at, run->room, piece, got, err);
     } else {
-        code = sfti_source_read(run->from, at, run->room, piece, err);
+        code = sfti_source_all(run->from, at, run->room, piece, err);
     }
     if (code != SFT_OK || *got == 0) return code;
-    code = run->to->write_at(run->to->ctx, run->at + run->done, bytes, *got, err);
+    code = sft_sink_write(run->to, run->at + run->done, bytes, *got, err);
     run->done += *got;
     return code;
 }
@@ -123,8 +123,8 @@ sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = copy_check(from, begin, &end, err);
-    if (code == SFT_OK && end != SFT_SIZE_UNKNOWN && to.expect) {
-        code = to.expect(to.ctx, end - begin, err);
+    if (code == SFT_OK && end != SFT_SIZE_UNKNOWN) {
+        code = sft_sink_expect(&to, end - begin, err);
     }
     if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
     return sfti_sink_end(&to, code, err);

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/vtable.h"
 #include "bytes/source.h"
 
 #include <errno.h>
@@ -20,6 +21,30 @@ static sft_code out_of_order(uint64_t expected, uint64_t offset, sft_error *err)
     return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
                      "expected the byte at offset %llu next, found offset %llu",
                      (unsigned long long)expected, (unsigned long long)offset);
+}
+
+/* ── Calls ── */
+
+sft_code sft_sink_expect(const sft_sink *sink, uint64_t total, sft_error *err) {
+    if (!SFTI_CAN(sink, sft_sink_vtable, expect)) return SFT_OK;
+    return sink->vtable->expect(sink->ctx, total, err);
+}
+
+sft_code sft_sink_write(const sft_sink *sink, uint64_t offset, const void *bytes, size_t len,
+                        sft_error *err) {
+    if (SFTI_CAN(sink, sft_sink_vtable, write_at))
+        return sink->vtable->write_at(sink->ctx, offset, bytes, len, err);
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a sink with write_at, found none");
+}
+
+sft_code sft_sink_finish(const sft_sink *sink, sft_error *err) {
+    if (!SFTI_CAN(sink, sft_sink_vtable, finish)) return SFT_OK;
+    return sink->vtable->finish(sink->ctx, err);
+}
+
+void sft_sink_abandon(const sft_sink *sink) {
+    if (SFTI_CAN(sink, sft_sink_vtable, abandon)) sink->vtable->abandon(sink->ctx);
 }
 
 /* ── Memory ── */
@@ -67,9 +92,12 @@ static void abandon_memory(void *ctx) {
     sft_buffer_free(ctx);
 }
 
+static const sft_sink_vtable memory_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_memory, write_memory, finish_nothing, abandon_memory
+};
+
 sft_sink sft_sink_memory(sft_buffer *buffer) {
-    sft_sink sink = { buffer, true, expect_memory, write_memory, finish_nothing,
-                      abandon_memory };
+    sft_sink sink = { buffer, &memory_sink_vtable, true };
     buffer->len = 0;
     return sink;
 }
@@ -117,14 +145,6 @@ static sft_code write_forward(void *ctx, uint64_t offset, const void *bytes, siz
     return SFT_OK;
 }
 
-bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
-                  uint64_t *put) {
-    *put = 0;
-    if (sink->write_at != write_positioned) return false;
-    const fd_sink *s = sink->ctx;
-    return os_copy_range(from, begin, s->fd, at, len, put) == 0 && *put > 0;
-}
-
 static void abandon_fd_sink(void *ctx) {
     fd_sink *sink = ctx;
     sft_allocator alloc = sink->alloc;
@@ -135,6 +155,22 @@ static sft_code finish_fd_sink(void *ctx, sft_error *err) {
     (void)err;
     abandon_fd_sink(ctx);
     return SFT_OK;
+}
+
+static const sft_sink_vtable positioned_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, write_positioned, finish_fd_sink, abandon_fd_sink
+};
+
+static const sft_sink_vtable forward_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, write_forward, finish_fd_sink, abandon_fd_sink
+};
+
+bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                  uint64_t *put) {
+    *put = 0;
+    if (sink->vtable != &positioned_sink_vtable) return false;
+    const fd_sink *s = sink->ctx;
+    return os_copy_range(from, begin, s->fd, at, len, put) == 0 && *put > 0;
 }
 
 sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_error *err) {
@@ -154,8 +190,7 @@ sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_erro
     state->fd = fd;
     state->position = 0;
     bool seekable = info.kind == OS_FILE && !os_is_append(fd);
-    sft_sink sink = { state, seekable, NULL, seekable ? write_positioned : write_forward,
-                      finish_fd_sink, abandon_fd_sink };
+    sft_sink sink = { state, seekable ? &positioned_sink_vtable : &forward_sink_vtable, seekable };
     *out = sink;
     return SFT_OK;
 }
@@ -191,6 +226,10 @@ static sft_code finish_callback(void *ctx, sft_error *err) {
     return SFT_OK;
 }
 
+static const sft_sink_vtable callback_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, write_callback, finish_callback, abandon_callback
+};
+
 sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *alloc,
                            sft_sink *out, sft_error *err) {
     if (!out) return no_place(err);
@@ -206,8 +245,7 @@ sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *a
     state->write = write;
     state->ctx = ctx;
     state->position = 0;
-    sft_sink sink = { state, false, NULL, write_callback, finish_callback,
-                      abandon_callback };
+    sft_sink sink = { state, &callback_sink_vtable, false };
     *out = sink;
     return SFT_OK;
 }
@@ -222,19 +260,17 @@ typedef struct tee_sink {
 
 static sft_code expect_tee(void *ctx, uint64_t total, sft_error *err) {
     tee_sink *tee = ctx;
-    sft_code code = SFT_OK;
-    if (tee->first.expect) code = tee->first.expect(tee->first.ctx, total, err);
-    if (code != SFT_OK || !tee->second.expect) return code;
-    return tee->second.expect(tee->second.ctx, total, err);
+    sft_code code = sft_sink_expect(&tee->first, total, err);
+    return code ? code : sft_sink_expect(&tee->second, total, err);
 }
 
 static sft_code write_tee(void *ctx, uint64_t offset, const void *bytes, size_t len,
                           sft_error *err) {
     tee_sink *tee = ctx;
     if (offset != tee->position) return out_of_order(tee->position, offset, err);
-    sft_code code = tee->first.write_at(tee->first.ctx, offset, bytes, len, err);
+    sft_code code = sft_sink_write(&tee->first, offset, bytes, len, err);
     if (code != SFT_OK) return code;
-    code = tee->second.write_at(tee->second.ctx, offset, bytes, len, err);
+    code = sft_sink_write(&tee->second, offset, bytes, len, err);
     if (code == SFT_OK) tee->position += len;
     return code;
 }
@@ -242,11 +278,11 @@ static sft_code write_tee(void *ctx, uint64_t offset, const void *bytes, size_t 
 static sft_code finish_tee(void *ctx, sft_error *err) {
     tee_sink *tee = ctx;
     sft_allocator alloc = tee->alloc;
-    sft_code code = tee->first.finish(tee->first.ctx, err);
+    sft_code code = sft_sink_finish(&tee->first, err);
     if (code == SFT_OK) {
-        code = tee->second.finish(tee->second.ctx, err);
+        code = sft_sink_finish(&tee->second, err);
     } else {
-        tee->second.abandon(tee->second.ctx);
+        sft_sink_abandon(&tee->second);
     }
     sfti_release(&alloc, tee, sizeof *tee);
     return code;
@@ -255,10 +291,14 @@ static sft_code finish_tee(void *ctx, sft_error *err) {
 static void abandon_tee(void *ctx) {
     tee_sink *tee = ctx;
     sft_allocator alloc = tee->alloc;
-    tee->first.abandon(tee->first.ctx);
-    tee->second.abandon(tee->second.ctx);
+    sft_sink_abandon(&tee->first);
+    sft_sink_abandon(&tee->second);
     sfti_release(&alloc, tee, sizeof *tee);
 }
+
+static const sft_sink_vtable tee_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_tee, write_tee, finish_tee, abandon_tee
+};
 
 sft_code sft_sink_tee(sft_sink first, sft_sink second, const sft_allocator *alloc,
                       sft_sink *out, sft_error *err) {
@@ -266,15 +306,15 @@ sft_code sft_sink_tee(sft_sink first, sft_sink second, const sft_allocator *allo
     tee_sink *tee = out ? sfti_take(&a, sizeof *tee) : NULL;
     if (out) memset(out, 0, sizeof *out);
     if (!tee) {
-        first.abandon(first.ctx);
-        second.abandon(second.ctx);
+        sft_sink_abandon(&first);
+        sft_sink_abandon(&second);
         return out ? sfti_fail_memory(err, sizeof *tee) : no_place(err);
     }
     tee->alloc = a;
     tee->first = first;
     tee->second = second;
     tee->position = 0;
-    sft_sink sink = { tee, false, expect_tee, write_tee, finish_tee, abandon_tee };
+    sft_sink sink = { tee, &tee_sink_vtable, false };
     *out = sink;
     return SFT_OK;
 }

@@ -186,24 +186,6 @@ static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size
     return error ? direct_failed(s, error, err) : SFT_OK;
 }
 
-bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
-                    uint64_t *put) {
-    *put = 0;
-    if (sink->write_at != write_path) return false;
-    path_sink *s = sink->ctx;
-    if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
-    path_written(s, at, *put);
-    return true;
-}
-
-bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len) {
-    path_sink *s = sink->ctx;
-    if (sink->write_at != write_path) return false;
-    if (os_clone_range(from, begin, s->fd, at, len)) return false;
-    if (at + len > s->end) s->end = at + len;
-    return true;
-}
-
 /* ── Publishing ── */
 
 /* What file systems say that have no other names for a file. */
@@ -437,6 +419,32 @@ static int sink_open_folder(path_sink *s) {
     return no_folder_sync(error) ? 0 : error;
 }
 
+static const sft_sink_vtable direct_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path
+};
+
+static const sft_sink_vtable path_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_path, write_path, finish_path, abandon_path
+};
+
+bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
+                    uint64_t *put) {
+    *put = 0;
+    if (sink->vtable != &path_sink_vtable) return false;
+    path_sink *s = sink->ctx;
+    if (os_copy_range(from, begin, s->fd, at, len, put) || *put == 0) return false;
+    path_written(s, at, *put);
+    return true;
+}
+
+bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len) {
+    path_sink *s = sink->ctx;
+    if (sink->vtable != &path_sink_vtable) return false;
+    if (os_clone_range(from, begin, s->fd, at, len)) return false;
+    if (at + len > s->end) s->end = at + len;
+    return true;
+}
+
 static sft_code begin_path(const char *target, const sft_path_options *options, sft_sink *out,
                            sft_error *err) {
     sft_allocator alloc = sfti_allocator(options->alloc);
@@ -459,8 +467,7 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder, to sync it later");
     }
     bool direct = options->direct && sfti_direct_begin(&s->direct, s->fd, &alloc);
-    sft_sink sink = { s, !direct, expect_path, direct ? write_direct : write_path, finish_path,
-                      abandon_path };
+    sft_sink sink = { s, direct ? &direct_sink_vtable : &path_sink_vtable, !direct };
     *out = sink;
     return SFT_OK;
 }

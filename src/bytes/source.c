@@ -2,14 +2,15 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/vtable.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* ── Shared ── */
 
-sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into, size_t len,
-                          size_t *got, sft_error *err) {
+sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
+                         size_t *got, sft_error *err) {
     *got = 0;
     if (source->size != SFT_SIZE_UNKNOWN) {
         if (offset >= source->size) return SFT_OK;
@@ -17,17 +18,20 @@ sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into,
     }
     if (len == 0) return SFT_OK;
     if (!source->base || source->size == SFT_SIZE_UNKNOWN) {
-        return source->read_at(source->ctx, offset, into, len, got, err);
+        if (SFTI_CAN(source, sft_source_vtable, read_at))
+            return source->vtable->read_at(source->ctx, offset, into, len, got, err);
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a source with read_at, found none");
     }
     memcpy(into, (const char *)source->base + offset, len);
     *got = len;
     return SFT_OK;
 }
 
-sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
-                          sft_error *err) {
+sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, size_t len,
+                         sft_error *err) {
     size_t got = 0;
-    sft_code code = sfti_source_some(source, offset, into, len, &got, err);
+    sft_code code = sft_source_read(source, offset, into, len, &got, err);
     if (code != SFT_OK || got == len) return code;
     return sfti_fail(err, SFT_IO_SHRUNK, offset + got,
                      "expected %llu bytes at offset %llu, found only %llu",
@@ -35,10 +39,15 @@ sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into,
                      (unsigned long long)got);
 }
 
-void sfti_source_close(sft_source *source) {
+void sft_source_close(sft_source *source) {
     if (!source) return;
-    if (source->close) source->close(source->ctx);
+    if (!source->borrowed && SFTI_CAN(source, sft_source_vtable, close))
+        source->vtable->close(source->ctx);
     memset(source, 0, sizeof *source);
+}
+
+bool sfti_source_usable(const sft_source *source) {
+    return SFTI_CAN(source, sft_source_vtable, read_at);
 }
 
 /* ── Memory and maps ── */
@@ -52,9 +61,13 @@ static sft_code read_memory(void *ctx, uint64_t offset, void *into, size_t len, 
     return SFT_OK;
 }
 
+static const sft_source_vtable memory_source_vtable = {
+    sizeof(sft_source_vtable), read_memory, NULL
+};
+
 sft_source sft_source_memory(const void *bytes, size_t len) {
     const void *base = len > 0 ? bytes : "";
-    sft_source source = { (void *)(uintptr_t)base, len, base, read_memory, NULL };
+    sft_source source = { (void *)(uintptr_t)base, &memory_source_vtable, len, base, false };
     return source;
 }
 
@@ -76,6 +89,10 @@ static void close_map(void *ctx) {
     os_unmap(map->base, map->size);
     sfti_release(&alloc, map, sizeof *map);
 }
+
+static const sft_source_vtable map_source_vtable = {
+    sizeof(sft_source_vtable), read_map, close_map
+};
 
 sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
                          const sft_allocator *alloc, sft_source *out, sft_error *err) {
@@ -99,7 +116,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
         sfti_release(&a, map, sizeof *map);
         return sfti_io_fail(err, SFT_IO_MAP, error, "map the file");
     }
-    sft_source source = { map, size, map->base, read_map, close_map };
+    sft_source source = { map, &map_source_vtable, size, map->base, false };
     *out = source;
     return SFT_OK;
 }
@@ -165,10 +182,6 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
     return read_next(s, into, len, got, err);
 }
 
-int sfti_source_descriptor(const sft_source *source) {
-    return source->read_at == read_positioned ? ((const fd_source *)source->ctx)->fd : -1;
-}
-
 static void close_fd_source(void *ctx) {
     fd_source *s = ctx;
     sft_allocator alloc = s->alloc;
@@ -180,6 +193,18 @@ static sft_code not_a_file(os_kind kind, sft_error *err) {
     static const char *const found[] = { "a file", "a folder", "a link", "a pipe", "a device" };
     return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
                      found[kind]);
+}
+
+static const sft_source_vtable positioned_source_vtable = {
+    sizeof(sft_source_vtable), read_positioned, close_fd_source
+};
+
+static const sft_source_vtable forward_source_vtable = {
+    sizeof(sft_source_vtable), read_forward, close_fd_source
+};
+
+int sfti_source_descriptor(const sft_source *source) {
+    return source->vtable != &positioned_source_vtable ? -1 : ((const fd_source *)source->ctx)->fd;
 }
 
 static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc,
@@ -197,8 +222,8 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     s->owned = owned;
     s->position = 0;
     bool regular = info->kind == OS_FILE;
-    sft_source source = { s, regular ? info->size : SFT_SIZE_UNKNOWN, NULL,
-                          regular ? read_positioned : read_forward, close_fd_source };
+    sft_source source = { s, regular ? &positioned_source_vtable : &forward_source_vtable,
+                          regular ? info->size : SFT_SIZE_UNKNOWN, NULL, false };
     *out = source;
     return SFT_OK;
 }

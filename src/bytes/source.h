@@ -31,14 +31,14 @@ sft_code sfti_source_open(const char *path, const char *beneath, const sft_alloc
 sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
                          const sft_allocator *alloc, sft_source *out, sft_error *err);
 
-/* The two ways to read any source; nobody calls read_at himself. They use base where there
- * is one and ask read_at for nothing beyond a known size, on which the memory source
- * relies. _some: up to len bytes, *got less only at the end. _read: exactly len bytes,
- * or SFT_IO_SHRUNK. */
-sft_code sfti_source_some(const sft_source *source, uint64_t offset, void *into, size_t len,
-                          size_t *got, sft_error *err);
-sft_code sfti_source_read(const sft_source *source, uint64_t offset, void *into, size_t len,
-                          sft_error *err);
+/* Exactly len bytes, or SFT_IO_SHRUNK. This and sft_source_read are the ways to read any source:
+ * they use base where there is one and ask read_at for nothing beyond a known size, on which the
+ * memory source relies. */
+sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, size_t len,
+                         sft_error *err);
+
+/* Whether it can be read. */
+bool sfti_source_usable(const sft_source *source);
 
 /* The descriptor behind a source that is read by position, or -1. */
 int sfti_source_descriptor(const sft_source *source);
@@ -60,8 +60,5 @@ bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, u
 sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
                         const sft_sink *to, uint64_t at, const sft_allocator *alloc,
                         const sft_job *job, sft_error *err);
-
-/* Close a source if it has anything to close, and zero it. NULL is ignored. */
-void sfti_source_close(sft_source *source);
 
 #endif

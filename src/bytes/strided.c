@@ -126,6 +126,10 @@ static sft_code check_strided(sft_dtype dtype, const uint64_t *shape, uint32_t r
                      "expected strides within the address space, found larger ones");
 }
 
+static const sft_source_vtable strided_source_vtable = {
+    sizeof(sft_source_vtable), read_strided, close_strided
+};
+
 sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
                             const void *base, const int64_t *strides,
                             const sft_allocator *alloc, sft_source *out, sft_error *err) {
@@ -144,7 +148,7 @@ sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape, uint32_t ran
     s->base = base;
     s->run = sft_dtype_describe(dtype)->bits / 8;
     if (bytes > 0) strided_fold(s, shape, strides, rank);
-    sft_source source = { s, bytes, s->run == bytes ? base : NULL, read_strided, close_strided };
+    sft_source source = { s, &strided_source_vtable, bytes, s->run == bytes ? base : NULL, false };
     *out = source;
     return SFT_OK;
 }

@@ -57,9 +57,9 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                     "expected tensors of at most 2^64 - 1 bytes, found more");
     }
-    c->totals.tensors[row->fate]++;
-    c->totals.bytes_before += before;
-    c->totals.bytes_after += bytes;
+    c->fates[row->fate]++;
+    c->bytes_before += before;
+    c->bytes_after += bytes;
     return SFT_OK;
 }
 
@@ -116,7 +116,7 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     }
     c->source.ctx = c;
     c->source.size = c->rows[c->count].begin;
-    c->source.read_at = sfti_convert_read;
+    c->source.vtable = &sfti_convert_source;
     return gather_metadata(c, err);
 }
 
@@ -176,8 +176,16 @@ bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
     return i < conversion->count && conversion->rows[i].overruled;
 }
 
-void sft_conversion_totals(const sft_conversion *conversion, sft_convert_totals *out) {
-    *out = conversion->totals;
+uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_fate fate) {
+    return (unsigned)fate < SFTI_CONVERT_FATES ? conversion->fates[fate] : 0;
+}
+
+uint64_t sft_conversion_bytes_before(const sft_conversion *conversion) {
+    return conversion->bytes_before;
+}
+
+uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
+    return conversion->bytes_after;
 }
 
 /* ── Saving ── */
@@ -238,7 +246,7 @@ sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sf
     if (code == SFT_OK) code = sfti_convert_begin(c, &own, err);
     if (code == SFT_OK)
         code = sft_save_parts(parts, c->count, NULL, c->metadata_count, &plan, sink, &own, err);
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;
@@ -295,7 +303,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     sft_part *parts;
     size_t count;
     if (!file) {
-        sink.abandon(sink.ctx);
+        sft_sink_abandon(&sink);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a shard of the set, found a higher number");
     }
@@ -309,7 +317,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     if (code == SFT_OK)
         code = sft_save_parts(parts, count, NULL, sft_file_metadata_count(file), &plan, sink, &own,
                               err);
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     sfti_convert_end(c);
     sfti_arena_free(&work);
     return code;

@@ -8,6 +8,8 @@
 #include "convert/convert.h"
 #include "os/os.h"
 
+#define SFTI_CONVERT_FATES 5
+
 /* What becomes of one tensor of the set. Cast bytes of all tensors are one source, in which
  * those of this one are [begin, begin of the next row). */
 typedef struct sfti_converted {
@@ -67,7 +69,8 @@ struct sft_conversion {
     sfti_convert_pick *picks; /* metadata of several shards; NULL: that of the only one */
     size_t metadata_count;
     bool has_metadata;
-    sft_convert_totals totals;
+    uint64_t fates[SFTI_CONVERT_FATES]; /* tensors of each */
+    uint64_t bytes_before, bytes_after;
     sfti_cast_kit kit;
     sfti_cast cast;               /* of the dtype of `now` */
     sfti_convert_now now;
@@ -75,10 +78,9 @@ struct sft_conversion {
     sfti_convert_crew crew;
 };
 
-/* read_at of the source of cast bytes, of one tensor at a time; ctx is the conversion. On the
- * calling thread only. */
-sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                           sft_error *err);
+/* Of the source of cast bytes, of one tensor at a time; ctx is the conversion. On the calling
+ * thread only. */
+extern const sft_source_vtable sfti_convert_source;
 
 /* Before anything is read: memory, and threads if there are more than one. End in any case. */
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err);

@@ -184,8 +184,8 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     sfti_cast_begin(&c->cast, &c->kit, now->tensor->dtype, c->to, c->options.saturate);
 }
 
-sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                           sft_error *err) {
+static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
     sft_conversion *c = ctx;
     choose_tensor(c, offset);
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
@@ -200,6 +200,8 @@ sft_code sfti_convert_read(void *ctx, uint64_t offset, void *into, size_t len, s
     if (code == SFT_OK) *got = len;
     return code;
 }
+
+const sft_source_vtable sfti_convert_source = { sizeof(sft_source_vtable), stream_read, NULL };
 
 /* ── Beginning and end ── */
 

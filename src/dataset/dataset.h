@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/vtable.h"
 #include "safetensors_dataset.h"
 
 #define SFTI_DATASET_MANIFEST "dataset_manifest.json"
@@ -134,6 +135,14 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err);
 
 /* ── store.c: small conveniences over sft_storage ── */
+
+#define sfti_can(storage, member) SFTI_CAN(storage, sft_storage_vtable, member)
+/* A member that is there. */
+#define sfti_call(storage, member, ...) \
+    ((storage)->vtable->member((storage)->ctx, __VA_ARGS__))
+
+/* Whether what every storage must have is there; NULL has nothing. First of all public calls. */
+sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err);
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
                           sfti_arena *arena, sft_span *out, sft_error *err);

@@ -88,13 +88,13 @@ sft_code sfti_ds_job_remove(const sft_storage *s, const char *folder, uint64_t *
                             sft_error *err) {
     job_list l = { .folder = folder, .arena = { .alloc = sfti_allocator(NULL) } };
     bool left = false;
-    sft_code code = s->list(s->ctx, folder, job_each, &l, err);
+    sft_code code = sfti_call(s, list, folder, job_each, &l, err);
     if (code == SFT_OK && l.full) code = sfti_fail_memory(err, sizeof(struct job_name));
     for (struct job_name *one = l.first; one && code == SFT_OK; one = one->next)
-        code = s->remove(s->ctx, one->text, false, err);
+        code = sfti_call(s, remove, one->text, false, err);
     sfti_arena_free(&l.arena);
     if (kept) *kept = l.kept;
     if (code || l.kept) return code;
-    code = s->list(s->ctx, folder, job_any, &left, err);
-    return code || left ? code : s->remove(s->ctx, folder, true, err);
+    code = sfti_call(s, list, folder, job_any, &left, err);
+    return code || left ? code : sfti_call(s, remove, folder, true, err);
 }

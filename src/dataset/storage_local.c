@@ -163,16 +163,20 @@ typedef struct local_file {
 static sft_code local_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                            sft_error *err) {
     local_file *f = ctx;
-    return f->inner.read_at(f->inner.ctx, offset, into, len, got, err);
+    return sft_source_read(&f->inner, offset, into, len, got, err);
 }
 
 static void local_file_close(void *ctx) {
     local_file *f = ctx;
     sft_allocator alloc = f->alloc;
-    if (f->inner.close) f->inner.close(f->inner.ctx);
+    sft_source_close(&f->inner);
     os_close(f->fd);
     sfti_release(&alloc, f, sizeof *f);
 }
+
+static const sft_source_vtable local_source_vtable = {
+    sizeof(sft_source_vtable), local_read, local_file_close
+};
 
 static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_error *err) {
     local_file *f = sfti_take(&s->alloc, sizeof *f);
@@ -188,7 +192,7 @@ static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_
         sfti_release(&s->alloc, f, sizeof *f);
         return code;
     }
-    *out = (sft_source){ f, f->inner.size, NULL, local_read, local_file_close };
+    *out = (sft_source){ f, &local_source_vtable, f->inner.size, NULL, false };
     return SFT_OK;
 }
 
@@ -469,6 +473,17 @@ static void local_close(void *ctx) {
     sfti_release(&alloc, s, s->room);
 }
 
+static const sft_storage_vtable local_vtable = {
+    sizeof(sft_storage_vtable), local_create, local_open, local_list, local_move, local_settle,
+    local_remove, local_lock, local_unlock, local_close, local_move_new, NULL, NULL
+};
+
+void sft_storage_close(sft_storage *storage) {
+    if (!storage) return;
+    if (sfti_can(storage, close)) storage->vtable->close(storage->ctx);
+    memset(storage, 0, sizeof *storage);
+}
+
 sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator *alloc,
                            sft_storage *out, sft_error *err) {
     if (!folder || !*folder || !out)
@@ -483,8 +498,6 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     *s = (local_store){ own, room, no_sync, -1, 0, len };
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
-    *out = (sft_storage){ s,          local_create, local_open, local_list,   local_move,
-                          local_settle, local_remove, local_lock, local_unlock, local_close,
-                          local_move_new, NULL, NULL, false };
+    *out = (sft_storage){ s, &local_vtable, false };
     return SFT_OK;
 }

@@ -6,10 +6,19 @@
 
 /* ── Conveniences over sft_storage ── */
 
+sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
+    if (storage && sfti_can(storage, create) && sfti_can(storage, open) && sfti_can(storage, list)
+        && sfti_can(storage, remove))
+        return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                     "expected a storage with create, open, list and remove, found %s",
+                     storage ? "one without" : "NULL");
+}
+
 static sft_code store_fill(const sft_source *source, char *into, size_t len, sft_error *err) {
     for (size_t at = 0; at < len;) {
         size_t got = 0;
-        sft_code code = source->read_at(source->ctx, at, into + at, len - at, &got, err);
+        sft_code code = sft_source_read(source, at, into + at, len - at, &got, err);
         if (code) return code;
         if (got == 0)
             return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
@@ -30,7 +39,7 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
                           sfti_arena *arena, sft_span *out, sft_error *err) {
     sft_source source;
     char *text = NULL;
-    sft_code code = storage->open(storage->ctx, name, &source, err);
+    sft_code code = sfti_call(storage, open, name, &source, err);
     if (code) return code;
     if (source.size > most || !sfti_fits_size(source.size))
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
@@ -42,20 +51,20 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
                     : sfti_fail_memory(err, source.size);
     }
     if (code == SFT_OK) *out = (sft_span){ text, (size_t)source.size };
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 
 sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
                      sft_error *err) {
     sft_sink sink;
-    sft_code code = storage->create(storage->ctx, name, true, &sink, err);
+    sft_code code = sfti_call(storage, create, name, true, &sink, err);
     return code ? code : sfti_sink_fill(&sink, bytes, err);
 }
 
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err) {
     sft_source source;
-    sft_code code = storage->open(storage->ctx, name, &source, err);
+    sft_code code = sfti_call(storage, open, name, &source, err);
     return code ? code : sft_open_source(source, options, out, err);
 }

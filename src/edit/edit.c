@@ -166,7 +166,7 @@ static sft_code edit_open_failed(sft_edit *edit, sft_code code, sft_error *err) 
     if (told != SFT_OK || !err) return told != SFT_OK ? told : code;
     if (sft_source_fd(edit->fd, &edit->alloc, &source, NULL) != SFT_OK) return code;
     sft_diagnose(&source, err);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     return err->code;
 }
 

@@ -72,14 +72,14 @@ static sft_code fill_new_file(sft_edit *edit, const replacement *r, const sft_si
                                                    size - shared);
     *method = clones ? SFT_EDIT_REFLINK : r->insert ? SFT_EDIT_INSERT : SFT_EDIT_COPY;
     if (*method == SFT_EDIT_INSERT) return SFT_OK;
-    sft_code code = clones ? SFT_OK : sink->expect(sink->ctx, size + r->head->grown, err);
+    sft_code code = clones ? SFT_OK : sft_sink_expect(sink, size + r->head->grown, err);
     if (code == SFT_OK) code = sft_source_fd(r->fd, &edit->alloc, &source, err);
     if (code != SFT_OK) return code;
     file_copy f = { .edit = edit, .sink = sink, .source = &source, .grown = r->head->grown,
                   .shared = clones ? shared : size };
-    code = sink->write_at(sink->ctx, 0, r->head->data, r->head->len, err);
+    code = sft_sink_write(sink, 0, r->head->data, r->head->len, err);
     if (code == SFT_OK) code = copy_data(&f, job, err);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     return code;
 }
 
@@ -97,8 +97,8 @@ static sft_code replace_file(sft_edit *edit, const replacement *r, const sft_job
     code = fill_new_file(edit, r, &sink, job, method, err);
     if (code == SFT_OK && *method != SFT_EDIT_INSERT && r->is_target)
         code = sfti_edit_same(edit, err);
-    if (code == SFT_OK && *method != SFT_EDIT_INSERT) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK && *method != SFT_EDIT_INSERT) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

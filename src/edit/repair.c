@@ -282,7 +282,7 @@ static bool has_legacy_layout(const sft_scan *scan) {
 static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error *err) {
     sft_source borrowed = r->source;
     sft_error found = *sft_scan_error(r->scan);
-    borrowed.close = NULL;
+    borrowed.borrowed = true;
     options->legacy = true;
     sft_scan_close(r->scan);
     r->scan = NULL;
@@ -305,7 +305,7 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
     sft_code code = sfti_take_open(options, &own, err);
     if (code != SFT_OK) return code;
     own.header_only = false;
-    borrowed.close = NULL;
+    borrowed.borrowed = true;
     code = sft_scan_source(borrowed, &own, &r->scan, err);
     if (code != SFT_OK) return code;
     if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
@@ -385,7 +385,7 @@ void sft_repair_close(sft_repair *repair) {
     if (!repair) return;
     sft_allocator alloc = repair->alloc;
     sft_scan_close(repair->scan);
-    sfti_source_close(&repair->source);
+    sft_source_close(&repair->source);
     sfti_arena_free(&repair->arena);
     sfti_release(&alloc, repair, sizeof *repair);
 }

@@ -229,7 +229,7 @@ static size_t count_zeros(const sfti_evidence *e, uint64_t at, uint64_t most, si
     size_t zeros = 0;
     *looked = 0;
     size_t want = most < sizeof bytes ? (size_t)most : sizeof bytes;
-    if (sfti_source_some(e->source, at, bytes, want, looked, NULL) != SFT_OK) *looked = 0;
+    if (sft_source_read(e->source, at, bytes, want, looked, NULL) != SFT_OK) *looked = 0;
     while (zeros < *looked && bytes[zeros] == 0) zeros++;
     return zeros;
 }
@@ -295,9 +295,9 @@ void sfti_diagnose(const sfti_evidence *evidence, sft_error *error) {
 void sft_diagnose(const sft_source *source, sft_error *error) {
     uint8_t head[SFTI_HEAD_BYTES];
     size_t want = sizeof head, got = 0;
-    if (!source || !source->read_at || !error || !worth_diagnosis(error->code)) return;
+    if (!source || !sfti_source_usable(source) || !error || !worth_diagnosis(error->code)) return;
     if (source->size < want) want = (size_t)source->size;
-    if (sfti_source_some(source, 0, head, want, &got, NULL) != SFT_OK) return;
+    if (sft_source_read(source, 0, head, want, &got, NULL) != SFT_OK) return;
     sfti_evidence evidence = { head, got, source->size, source };
     sfti_diagnose(&evidence, error);
 }

@@ -48,7 +48,7 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
     size_t want = source->size < SFTI_PREFIX ? (size_t)source->size : SFTI_PREFIX;
     memset(prefix, 0, SFTI_PREFIX);
     *header_bytes = 0;
-    sft_code code = sfti_source_some(source, 0, prefix, want, found, err);
+    sft_code code = sft_source_read(source, 0, prefix, want, found, err);
     if (code != SFT_OK) return code;
     uint64_t size = *found < SFTI_PREFIX ? *found : source->size;
     return sfti_frame(prefix, size, limits, header_bytes, err);
@@ -72,7 +72,7 @@ static sft_code header_stream(const sft_source *source, size_t n, const sft_allo
         if (h->len == h->room && !header_grow(h, n, alloc)) return sfti_fail_memory(err, n);
         want = h->room - h->len;
         sft_code code =
-            sfti_source_some(source, SFTI_PREFIX + h->len, h->data + h->len, want, &got, err);
+            sft_source_read(source, SFTI_PREFIX + h->len, h->data + h->len, want, &got, err);
         if (code != SFT_OK) return code;
         h->len += got;
         if (got < want)
@@ -88,7 +88,7 @@ static sft_code header_whole(const sft_source *source, size_t n, const sft_alloc
     h->data = sfti_take(alloc, n);
     if (!h->data) return sfti_fail_memory(err, n);
     h->room = n;
-    sft_code code = sfti_source_read(source, SFTI_PREFIX, h->data, n, err);
+    sft_code code = sfti_source_all(source, SFTI_PREFIX, h->data, n, err);
     if (code == SFT_OK) h->len = n; /* not before: a scan's source answers from here */
     return code;
 }
@@ -112,7 +112,7 @@ static sft_code file_new(sft_source source, const sfti_open *how, sft_file **out
                          sft_error *err) {
     sft_file *file = sfti_take(&how->alloc, sizeof *file);
     if (!file) {
-        sfti_source_close(&source);
+        sft_source_close(&source);
         return sfti_fail_memory(err, sizeof *file);
     }
     memset(file, 0, sizeof *file);
@@ -184,7 +184,7 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
     if (code != SFT_OK) return code;
     int error = os_info_fd(fd, &now);
     if (error == 0 && now.size >= file->source.size) return SFT_OK;
-    sfti_source_close(out);
+    sft_source_close(out);
     if (error) return sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
     return sfti_fail(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
                      (unsigned long long)file->source.size, (unsigned long long)now.size);
@@ -197,7 +197,7 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
                                   mode == SFT_AUTO ? NULL : err);
     if (code != SFT_OK) return mode == SFT_AUTO ? SFT_OK : code;
-    sfti_source_close(&file->source);
+    sft_source_close(&file->source);
     file->source = map;
     file->writable = mode == SFT_MAP_COW;
     return SFT_OK;
@@ -293,7 +293,7 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
 }
 
 static sft_code source_usable(const sft_source *source, const sfti_open *how, sft_error *err) {
-    if (!source->read_at)
+    if (!sfti_source_usable(source))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a source with read_at, found NULL");
     if (how->options.mode == SFT_READ || how->options.mode == SFT_AUTO) return SFT_OK;
@@ -308,7 +308,7 @@ sft_code sft_open_source(sft_source source, const sft_open_options *options, sft
     sft_code code = open_begin(options, &how, out, err);
     if (code == SFT_OK) code = source_usable(&source, &how, err);
     if (code != SFT_OK) {
-        sfti_source_close(&source);
+        sft_source_close(&source);
         return code;
     }
     if (source.size == SFT_SIZE_UNKNOWN) source.base = NULL;
@@ -318,7 +318,7 @@ sft_code sft_open_source(sft_source source, const sft_open_options *options, sft
 void sft_close(sft_file *file) {
     if (!file) return;
     sft_allocator alloc = file->alloc;
-    sfti_source_close(&file->source);
+    sft_source_close(&file->source);
     sfti_arena_free(&file->arena);
     sfti_release(&alloc, file->header, file->header_room);
     sfti_release(&alloc, file, sizeof *file);
@@ -388,7 +388,7 @@ bool sft_tensor_aligned(const sft_tensor *tensor) {
 
 sft_source sft_file_source(const sft_file *file) {
     sft_source source = file->source;
-    source.close = NULL;
+    source.borrowed = true;
     return source;
 }
 

@@ -29,7 +29,7 @@ static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err)
                          "expected an array of parts, found NULL");
     }
     for (size_t i = 0; i < count; i++) {
-        if (parts[i].source && parts[i].source->read_at) continue;
+        if (parts[i].source && sfti_source_usable(parts[i].source)) continue;
         return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, parts[i].spec.name,
                                 "expected a source for the tensor, found NULL");
     }
@@ -91,7 +91,7 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
     }
     if (code == SFT_OK) code = plan_parts(&save, metadata, metadata_count, &own, err);
     if (code == SFT_OK) code = write_parts(&save, sink, err);
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     sft_plan_free(save.plan);
     sfti_release(&alloc, save.order, order_bytes);
     return code;

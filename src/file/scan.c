@@ -107,10 +107,14 @@ static sft_code read_scan_bytes(void *ctx, uint64_t offset, void *into, size_t l
     if (*got == len) return SFT_OK;
     size_t more = 0, want = len - *got;
     sft_code code =
-        sfti_source_some(&b->inner, offset + *got, (char *)into + *got, want, &more, err);
+        sft_source_read(&b->inner, offset + *got, (char *)into + *got, want, &more, err);
     *got += more;
     return code;
 }
+
+static const sft_source_vtable scan_bytes_source_vtable = {
+    sizeof(sft_source_vtable), read_scan_bytes, NULL
+};
 
 /* A file shorter than the head is known to be so, pipe or not. */
 static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_header *header,
@@ -118,8 +122,8 @@ static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_hea
     size_t want = inner.size < sizeof b->head ? (size_t)inner.size : sizeof b->head;
     b->inner = inner;
     b->header = header;
-    sft_code code = sfti_source_some(&inner, 0, b->head, want, &b->head_len, err);
-    *out = (sft_source){ b, inner.size, NULL, read_scan_bytes, NULL };
+    sft_code code = sft_source_read(&inner, 0, b->head, want, &b->head_len, err);
+    *out = (sft_source){ b, &scan_bytes_source_vtable, inner.size, NULL, false };
     if (b->head_len < want) out->size = b->head_len;
     return code;
 }
@@ -152,7 +156,7 @@ static sft_code tail_drain(sft_scan *scan, sft_source *source, scan_tail *tail, 
     do {
         uint64_t at = tail->begin + tail->len;
         sft_code code =
-            sfti_source_some(source, at, tail->bytes + tail->len, DRAIN_BYTES, &got, err);
+            sft_source_read(source, at, tail->bytes + tail->len, DRAIN_BYTES, &got, err);
         if (code != SFT_OK) return code;
         tail_keep(tail, got);
     } while (got == DRAIN_BYTES);
@@ -164,7 +168,7 @@ static sft_code tail_read(sft_scan *scan, sft_source *source, scan_tail *tail, s
     if (source->size == SFT_SIZE_UNKNOWN) return tail_drain(scan, source, tail, err);
     tail->len = source->size < TAIL_BYTES ? (size_t)source->size : TAIL_BYTES;
     tail->begin = source->size - tail->len;
-    return sfti_source_read(source, tail->begin, tail->bytes, tail->len, err);
+    return sfti_source_all(source, tail->begin, tail->bytes, tail->len, err);
 }
 
 /* ── Remarks ─────────────────────────────────────────────────────────────── */
@@ -420,7 +424,7 @@ static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan *
                              sft_error *err) {
     sft_scan *scan = scan_new(how, err);
     sft_code code = scan ? scan_bytes_of(scan, source, how, err) : SFT_OUT_OF_MEMORY;
-    sfti_source_close(&source);
+    sft_source_close(&source);
     if (code != SFT_OK) {
         sft_scan_close(scan);
         return code;
@@ -481,12 +485,12 @@ sft_code sft_scan_source(sft_source source, const sft_open_options *options, sft
     sfti_open how;
     sft_code code = SFT_OK;
     if (out) *out = NULL;
-    if (!out || !source.read_at)
+    if (!out || !sfti_source_usable(&source))
         code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a source and a place for the scan, found NULL");
     if (code == SFT_OK) code = sfti_open_settle(options, &how, err);
     if (code == SFT_OK) return scan_settled(source, &how, out, err);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     return code;
 }
 

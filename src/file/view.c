@@ -75,7 +75,7 @@ static sft_code read_exactly(const sft_file *file, const sft_tensor *tensor, uin
     if (len == 0) return SFT_OK;
     if (tensor && !view_is_there(file, offset, len))
         return view_absent(file, tensor, offset, len, err);
-    sft_code code = sfti_source_read(&file->source, offset, into, len, err);
+    sft_code code = sfti_source_all(&file->source, offset, into, len, err);
     if (code == SFT_IO_SHRUNK && !file->complete) code = SFT_DATA_TRUNCATED;
     if (code == SFT_DATA_TRUNCATED && err) {
         err->code = code;

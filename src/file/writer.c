@@ -36,13 +36,10 @@ static sft_code remember(sft_writer *w, sft_code code, sft_error *err) {
 
 static sft_code writer_begin(sft_writer *w, sft_error *err) {
     sft_span head = sft_plan_head(w->plan);
-    sft_code code = SFT_OK;
-    if (w->sink.expect) {
-        code = w->sink.expect(w->sink.ctx, sft_plan_total(w->plan), err);
-    }
+    sft_code code = sft_sink_expect(&w->sink, sft_plan_total(w->plan), err);
     if (code != SFT_OK) return code;
     w->next = head.len;
-    return w->sink.write_at(w->sink.ctx, 0, head.data, head.len, err);
+    return sft_sink_write(&w->sink, 0, head.data, head.len, err);
 }
 
 static sft_writer *writer_take(const sft_plan *plan, sft_sink sink) {
@@ -71,13 +68,13 @@ sft_code sft_writer_new(const sft_plan *plan, sft_sink sink, sft_writer **out,
                         sft_error *err) {
     if (out) *out = NULL;
     if (!plan || !out) {
-        sink.abandon(sink.ctx);
+        sft_sink_abandon(&sink);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a plan and a place for the writer, found NULL");
     }
     sft_writer *w = writer_take(plan, sink);
     if (!w) {
-        sink.abandon(sink.ctx);
+        sft_sink_abandon(&sink);
         return sfti_fail_memory(err, (uint64_t)sft_plan_count(plan) * sizeof(uint64_t));
     }
     sft_code code = writer_begin(w, err);
@@ -116,7 +113,7 @@ static sft_code writer_put(sft_writer *w, size_t i, const void *bytes, size_t le
     uint64_t at = tensor->offset + *writer_done(w, i);
     sft_code code = check_put(w, tensor, at, len, err);
     if (code != SFT_OK || len == 0) return code;
-    code = w->sink.write_at(w->sink.ctx, at, bytes, len, err);
+    code = sft_sink_write(&w->sink, at, bytes, len, err);
     if (code != SFT_OK) return code;
     *writer_done(w, i) += len;
     w->next = at + len;
@@ -177,7 +174,7 @@ sft_code sft_writer_finish(sft_writer *writer, sft_error *err) {
     if (code == SFT_OK) code = check_complete(writer, err);
     if (code == SFT_OK && !writer->plan) code = sfti_writer_head(writer, err);
     if (code == SFT_OK) {
-        code = writer->sink.finish(writer->sink.ctx, err);
+        code = sft_sink_finish(&writer->sink, err);
         writer_free(writer);
     } else {
         sft_writer_abandon(writer);
@@ -187,6 +184,6 @@ sft_code sft_writer_finish(sft_writer *writer, sft_error *err) {
 
 void sft_writer_abandon(sft_writer *writer) {
     if (!writer) return;
-    writer->sink.abandon(writer->sink.ctx);
+    sft_sink_abandon(&writer->sink);
     writer_free(writer);
 }

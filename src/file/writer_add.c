@@ -110,7 +110,7 @@ sft_code sft_writer_open(const sft_writer_options *options, sft_sink sink, sft_w
                          "one that cannot");
     else
         code = added_open(options, sink, out, err);
-    if (code != SFT_OK) sink.abandon(sink.ctx);
+    if (code != SFT_OK) sft_sink_abandon(&sink);
     return code;
 }
 
@@ -226,7 +226,7 @@ sft_code sfti_writer_head(sft_writer *w, sft_error *err) {
     sft_code code = added_plan(a, specs, a->count, &plan, err);
     if (code != SFT_OK) return code;
     sft_span head = sft_plan_head(plan);
-    code = w->sink.write_at(w->sink.ctx, 0, head.data, head.len, err);
+    code = sft_sink_write(&w->sink, 0, head.data, head.len, err);
     sft_plan_free(plan);
     return code;
 }

@@ -4,34 +4,40 @@
 
 #include <string.h>
 
-/* In the official sort order; position = sft_dtype. */
+/* The last column is the official sort order, ascending. */
 static const sft_dtype_info dtype_table[SFT_DTYPE_COUNT] = {
-    { "BOOL", 8, SFT_KIND_BOOL },
-    { "F4", 4, SFT_KIND_FLOAT },
-    { "F6_E2M3", 6, SFT_KIND_FLOAT },
-    { "F6_E3M2", 6, SFT_KIND_FLOAT },
-    { "U8", 8, SFT_KIND_UINT },
-    { "I8", 8, SFT_KIND_INT },
-    { "F8_E5M2", 8, SFT_KIND_FLOAT },
-    { "F8_E4M3", 8, SFT_KIND_FLOAT },
-    { "F8_E8M0", 8, SFT_KIND_FLOAT },
-    { "F8_E4M3FNUZ", 8, SFT_KIND_FLOAT },
-    { "F8_E5M2FNUZ", 8, SFT_KIND_FLOAT },
-    { "I16", 16, SFT_KIND_INT },
-    { "U16", 16, SFT_KIND_UINT },
-    { "F16", 16, SFT_KIND_FLOAT },
-    { "BF16", 16, SFT_KIND_FLOAT },
-    { "I32", 32, SFT_KIND_INT },
-    { "U32", 32, SFT_KIND_UINT },
-    { "F32", 32, SFT_KIND_FLOAT },
-    { "C64", 64, SFT_KIND_COMPLEX },
-    { "F64", 64, SFT_KIND_FLOAT },
-    { "I64", 64, SFT_KIND_INT },
-    { "U64", 64, SFT_KIND_UINT },
+    [SFT_BOOL] = { "BOOL", 8, SFT_KIND_BOOL, SFT_BOOL, 0 },
+    [SFT_F4] = { "F4", 4, SFT_KIND_FLOAT, SFT_F4, 1 },
+    [SFT_F6_E2M3] = { "F6_E2M3", 6, SFT_KIND_FLOAT, SFT_F6_E2M3, 2 },
+    [SFT_F6_E3M2] = { "F6_E3M2", 6, SFT_KIND_FLOAT, SFT_F6_E3M2, 3 },
+    [SFT_U8] = { "U8", 8, SFT_KIND_UINT, SFT_U8, 4 },
+    [SFT_I8] = { "I8", 8, SFT_KIND_INT, SFT_I8, 5 },
+    [SFT_F8_E5M2] = { "F8_E5M2", 8, SFT_KIND_FLOAT, SFT_F8_E5M2, 6 },
+    [SFT_F8_E4M3] = { "F8_E4M3", 8, SFT_KIND_FLOAT, SFT_F8_E4M3, 7 },
+    [SFT_F8_E8M0] = { "F8_E8M0", 8, SFT_KIND_FLOAT, SFT_F8_E8M0, 8 },
+    [SFT_F8_E4M3FNUZ] = { "F8_E4M3FNUZ", 8, SFT_KIND_FLOAT, SFT_F8_E4M3FNUZ, 9 },
+    [SFT_F8_E5M2FNUZ] = { "F8_E5M2FNUZ", 8, SFT_KIND_FLOAT, SFT_F8_E5M2FNUZ, 10 },
+    [SFT_I16] = { "I16", 16, SFT_KIND_INT, SFT_I16, 11 },
+    [SFT_U16] = { "U16", 16, SFT_KIND_UINT, SFT_U16, 12 },
+    [SFT_F16] = { "F16", 16, SFT_KIND_FLOAT, SFT_F16, 13 },
+    [SFT_BF16] = { "BF16", 16, SFT_KIND_FLOAT, SFT_BF16, 14 },
+    [SFT_I32] = { "I32", 32, SFT_KIND_INT, SFT_I32, 15 },
+    [SFT_U32] = { "U32", 32, SFT_KIND_UINT, SFT_U32, 16 },
+    [SFT_F32] = { "F32", 32, SFT_KIND_FLOAT, SFT_F32, 17 },
+    [SFT_C64] = { "C64", 64, SFT_KIND_COMPLEX, SFT_C64, 18 },
+    [SFT_F64] = { "F64", 64, SFT_KIND_FLOAT, SFT_F64, 19 },
+    [SFT_I64] = { "I64", 64, SFT_KIND_INT, SFT_I64, 20 },
+    [SFT_U64] = { "U64", 64, SFT_KIND_UINT, SFT_U64, 21 },
 };
 
 const sft_dtype_info *sft_dtype_describe(sft_dtype dtype) {
     return (unsigned)dtype < SFT_DTYPE_COUNT ? &dtype_table[dtype] : NULL;
+}
+
+const sft_dtype_info *sft_dtype_at(size_t order) {
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++)
+        if (dtype_table[i].order == order) return &dtype_table[i];
+    return NULL;
 }
 
 bool sft_dtype_parse(sft_span name, sft_dtype *out) {

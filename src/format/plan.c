@@ -167,14 +167,19 @@ static void in_order_given(uint32_t *order, size_t count) {
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
 }
 
+/* From the highest dtype down. */
+static size_t dtype_place(const sft_spec *spec) {
+    return SFT_DTYPE_COUNT - 1 - sft_dtype_describe(spec->dtype)->order;
+}
+
 /* Sorted by name already: a stable pass over the dtypes, highest first, does the rest. */
 static void order_by_dtype(planning *p) {
     size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
-    for (size_t i = 0; i < p->count; i++) next[SFT_U64 - spec_of(p, i)->dtype + 1]++;
+    for (size_t i = 0; i < p->count; i++) next[dtype_place(spec_of(p, i)) + 1]++;
     for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
     for (size_t i = 0; i < p->count; i++) {
         uint32_t spec = p->order[i];
-        p->scratch[next[SFT_U64 - spec_of(p, spec)->dtype]++] = spec;
+        p->scratch[next[dtype_place(spec_of(p, spec))]++] = spec;
     }
     if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
 }

@@ -24,20 +24,21 @@ void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
 typedef struct algo_row {
     const char *name;
     size_t digits;
+    size_t at; /* of its text in sft_hashes: behind those of the rows before */
 } algo_row;
 
 static const algo_row algo_rows[SFT_HASH_COUNT] = {
-    [SFT_HASH_SHA256] = { "sha256", 64 },
-    [SFT_HASH_AUTOV1] = { "autov1", 8 },
-    [SFT_HASH_AUTOV1_CIVITAI] = { "autov1_civitai", 8 },
-    [SFT_HASH_AUTOV2] = { "autov2", 10 },
-    [SFT_HASH_AUTOV3] = { "autov3", 12 },
-    [SFT_HASH_SSHS_MODEL] = { "sshs_model", 64 },
-    [SFT_HASH_SSHS_LEGACY] = { "sshs_legacy", 8 },
-    [SFT_HASH_CRC32] = { "crc32", 8 },
-    [SFT_HASH_CRC32_CIVITAI] = { "crc32_civitai", 8 },
-    [SFT_HASH_BLAKE3] = { "blake3", 64 },
-    [SFT_HASH_CONTENT] = { "content", 64 },
+    [SFT_HASH_SHA256] = { "sha256", 64, 0 },
+    [SFT_HASH_AUTOV1] = { "autov1", 8, 65 },
+    [SFT_HASH_AUTOV1_CIVITAI] = { "autov1_civitai", 8, 74 },
+    [SFT_HASH_AUTOV2] = { "autov2", 10, 83 },
+    [SFT_HASH_AUTOV3] = { "autov3", 12, 94 },
+    [SFT_HASH_SSHS_MODEL] = { "sshs_model", 64, 107 },
+    [SFT_HASH_SSHS_LEGACY] = { "sshs_legacy", 8, 172 },
+    [SFT_HASH_CRC32] = { "crc32", 8, 181 },
+    [SFT_HASH_CRC32_CIVITAI] = { "crc32_civitai", 8, 190 },
+    [SFT_HASH_BLAKE3] = { "blake3", 64, 199 },
+    [SFT_HASH_CONTENT] = { "content", 64, 264 },
 };
 
 const char *sft_hash_name(sft_hash_algo algo) {
@@ -82,20 +83,35 @@ sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err) {
 
 /* ── Digests as text ── */
 
-void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes,
-                     size_t digits) {
-    static const char hex[] = "0123456789abcdef";
-    char *text = hashes->text[algo];
-    for (size_t i = 0; i < digits; i++)
-        text[i] = hex[bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    text[digits] = '\0';
+uint32_t sft_hashes_asked(const sft_hashes *hashes) { return hashes->asked; }
+
+uint32_t sft_hashes_known(const sft_hashes *hashes) { return hashes->known; }
+
+const char *sft_hashes_get(const sft_hashes *hashes, sft_hash_algo algo) {
+    bool known = (unsigned)algo < SFT_HASH_COUNT && hashes->known & SFT_HASH_BIT(algo);
+    return known ? hashes->text + algo_rows[algo].at : NULL;
+}
+
+char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo) {
     hashes->known |= SFT_HASH_BIT(algo);
+    return hashes->text + algo_rows[algo].at;
+}
+
+void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes) {
+    static const char hex[] = "0123456789abcdef";
+    char *text = sfti_hashes_room(hashes, algo);
+    for (size_t i = 0; i < algo_rows[algo].digits; i++)
+        text[i] = hex[bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    text[algo_rows[algo].digits] = '\0';
 }
 
 void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from) {
     uint32_t more = from->known & to->asked & ~to->known;
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++)
-        if (more & SFT_HASH_BIT(i)) memcpy(to->text[i], from->text[i], SFT_HASH_ROOM);
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        const algo_row *row = &algo_rows[i];
+        if (more & SFT_HASH_BIT(i))
+            memcpy(to->text + row->at, from->text + row->at, row->digits + 1);
+    }
     to->known |= more;
 }
 
@@ -105,14 +121,14 @@ static char claim_digit(char c) {
 
 bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim) {
     sft_span text = claim->text;
-    size_t digits = sft_hash_digits(claim->algo);
-    if (digits == 0 || !(hashes->known & SFT_HASH_BIT(claim->algo))) return false;
+    const char *known = sft_hashes_get(hashes, claim->algo);
+    if (!known) return false;
     if (text.len > 2 && text.data[0] == '0' && (text.data[1] | 0x20) == 'x') {
         text.data += 2;
         text.len -= 2;
     }
-    if (text.len != digits) return false;
-    for (size_t i = 0; i < digits; i++)
-        if (claim_digit(text.data[i]) != hashes->text[claim->algo][i]) return false;
+    if (text.len != sft_hash_digits(claim->algo)) return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (claim_digit(text.data[i]) != known[i]) return false;
     return true;
 }

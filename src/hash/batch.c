@@ -175,7 +175,7 @@ static sft_code slot_read(batch_slot *slot, uint64_t at, size_t len, size_t *got
     size_t more = 1;
     for (*got = 0; code == SFT_OK && *got < len && more > 0; *got += more) {
         more = 0;
-        code = source->read_at(source->ctx, at + *got, slot->room + *got, len - *got, &more,
+        code = sft_source_read(source, at + *got, slot->room + *got, len - *got, &more,
                                &slot->error);
     }
     return code;

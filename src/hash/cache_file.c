@@ -311,8 +311,8 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
     sfti_json_key(w, "hashes");
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!(hashes.known & SFT_HASH_BIT(i))) continue;
-        sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i), hashes.text[i]);
+        const char *digest = sft_hashes_get(&hashes, (sft_hash_algo)i);
+        if (digest) sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i), digest);
     }
     sfti_json_close(w, '}');
     if (*entry->mark.name) write_cache_mark(w, &entry->mark);

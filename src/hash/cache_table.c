@@ -18,8 +18,7 @@ void sfti_cache_hashes(const sfti_cache_entry *entry, sft_hashes *out) {
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         sft_hash_algo algo = (sft_hash_algo)i;
         if (entry->known & SFT_HASH_BIT(i))
-            sfti_hashes_put(out, algo, entry->digests + digest_place(algo),
-                            sft_hash_digits(algo));
+            sfti_hashes_put(out, algo, entry->digests + digest_place(algo));
     }
 }
 
@@ -146,7 +145,8 @@ void sfti_hash_cache_put(sft_hash_cache *cache, const sfti_hash_key *key,
     if (!entry) return;
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(hashes->known & ~entry->known & SFT_HASH_BIT(i))) continue;
-        sfti_cache_put_digest(entry, (sft_hash_algo)i, hashes->text[i]);
+        sfti_cache_put_digest(entry, (sft_hash_algo)i,
+                              sft_hashes_get(hashes, (sft_hash_algo)i));
         cache->changed = true;
     }
 }

@@ -169,9 +169,10 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
 
 /* ── Digests as text ── */
 
-/* The first `digits` hex digits, known from now on. */
-void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes,
-                     size_t digits);
+/* Where the text of a digest goes, with its NUL; it is known from now on. */
+char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo);
+/* bytes: as many as it has digits, halved. */
+void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
 /* Those of `from` that `to` was asked for and does not know. */
 void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from);
 

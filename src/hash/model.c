@@ -358,7 +358,7 @@ void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *opening
 }
 
 void sfti_hash_model_close(sfti_hash_model *model) {
-    if (model->source.close) model->source.close(model->source.ctx);
+    sft_source_close(&model->source);
     sft_close(model->file);
     sft_set_close(model->opened);
     if (model->fd >= 0) os_close(model->fd);

@@ -242,7 +242,7 @@ void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
 
 static void put_if_asked(const sfti_pass *r, sft_hashes *out, sft_hash_algo algo,
                          const uint8_t *bytes) {
-    if (is_asked(r, algo)) sfti_hashes_put(out, algo, bytes, sft_hash_digits(algo));
+    if (is_asked(r, algo)) sfti_hashes_put(out, algo, bytes);
 }
 
 static void put_parts(const sfti_pass *r, sft_hashes *out) {
@@ -329,6 +329,6 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
     sfti_release(alloc, order, bytes);
     if (code != SFT_OK) return code;
     sfti_sha256_end(impl, &sum, digest);
-    sfti_hashes_put(out, SFT_HASH_CONTENT, digest, 64);
+    sfti_hashes_put(out, SFT_HASH_CONTENT, digest);
     return SFT_OK;
 }

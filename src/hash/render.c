@@ -3,18 +3,13 @@
 
 #include <string.h>
 
-static void put_digest(sfti_json_writer *w, const sft_hashes *hashes, unsigned algo) {
-    bool known = (hashes->known & SFT_HASH_BIT(algo)) != 0;
-    sfti_json_cstr(w, known ? hashes->text[algo] : NULL);
-}
-
 static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
     sfti_json_key(w, "computed");
     sfti_json_open(w, '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(hashes->asked & SFT_HASH_BIT(i))) continue;
         sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
-        put_digest(w, hashes, i);
+        sfti_json_cstr(w, sft_hashes_get(hashes, (sft_hash_algo)i));
     }
     sfti_json_close(w, '}');
 }
@@ -42,20 +37,20 @@ static void put_verified(sfti_json_writer *w, const sft_hashes *hashes,
         sfti_json_key(w, "claimed");
         sfti_json_span(w, claims[i].text);
         sfti_json_key(w, "computed");
-        put_digest(w, hashes, claims[i].algo);
+        sfti_json_cstr(w, sft_hashes_get(hashes, claims[i].algo));
         sfti_json_put_bool(w, "agrees", sft_hash_agrees(hashes, &claims[i]));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
 }
 
-sft_code sft_hash_json(const sft_hash_result *result, const char *path, const char *command,
+sft_code sft_hash_json(const sft_hash_result *result, const char *path,
                        const sft_hash_claim *claims, size_t claim_count, sft_sink *sink,
                        sft_error *err) {
     sfti_json_writer w;
-    if (result->error) return sft_error_json(result->error, path, command, sink, err);
+    if (result->error) return sft_error_json(result->error, path, sink, err);
     sfti_json_write(&w, sink, 0, err);
-    sfti_result_begin(&w, path, command);
+    sfti_result_begin(&w, path);
     sfti_json_put_bool(&w, "ok", true);
     sfti_json_put_known(&w, "bytes", result->bytes);
     sfti_json_put_bool(&w, "remembered", result->is_remembered);

@@ -159,8 +159,8 @@ sft_code sft_info_set_computed(sft_info *info, uint32_t asked, const sft_hashes 
                                sft_error *err) {
     sfti_digests told = { .asked = asked };
     for (size_t i = 0; hashes && i < SFT_HASH_COUNT; i++)
-        if (asked & hashes->known & SFT_HASH_BIT(i))
-            told.text[i] = sft_span_cstr(hashes->text[i]);
+        if (asked & SFT_HASH_BIT(i))
+            told.text[i] = sft_span_cstr(sft_hashes_get(hashes, (sft_hash_algo)i));
     if (info->part_count == 0 && !sfti_info_match_again(info, &told))
         return collect_again(info, &told, info->answer, err);
     told = copy_digests(info, &told);
@@ -192,26 +192,22 @@ static const sft_info_part *main_part(const sft_info_part *parts, size_t count) 
     return &parts[0];
 }
 
-static const char *part_dtype(const sft_totals *totals) {
-    const char *name = NULL;
-    for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
-        if (totals->dtypes[d].tensors == 0) continue;
-        if (name) return "mixed";
-        name = sft_dtype_describe((sft_dtype)d)->name;
-    }
-    return name;
+static const char *part_dtype(const sft_set *set) {
+    sft_dtype_sum first;
+    size_t count = sft_set_dtypes(set, &first, 1);
+    if (count == 0) return NULL;
+    return count > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name;
 }
 
 static void add_part(sft_info *info, const sft_info_part *part) {
     sfti_component *component = sfti_info_push(info, &info->components, sizeof *component);
     const sfti_fact *architecture = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
-    sft_totals totals;
     if (!component) return;
-    sft_set_totals(part->set, &totals);
     component->part = sfti_info_text(info, "%s", part->name).data;
-    component->dtype = part_dtype(&totals);
-    component->bytes = totals.data_bytes;
-    component->parameters = part->info->parameters ? part->info->parameters : totals.parameters;
+    component->dtype = part_dtype(part->set);
+    component->bytes = sft_set_data_bytes(part->set);
+    component->parameters = part->info->parameters ? part->info->parameters
+                                                   : sft_set_parameters(part->set);
     info->parameters += component->parameters;
     if (architecture)
         component->architecture = sfti_info_text(info, "%.*s", (int)architecture->value.text.len,

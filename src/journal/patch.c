@@ -12,7 +12,7 @@ static sft_code patch_end(const sfti_patch *patch, sft_error *err) {
     char more;
     size_t got = 0;
     if (patch->source.size != SFT_SIZE_UNKNOWN) return SFT_OK;
-    sft_code code = sfti_source_some(&patch->source, patch->len, &more, 1, &got, err);
+    sft_code code = sft_source_read(&patch->source, patch->len, &more, 1, &got, err);
     return code != SFT_OK || got == 0 ? code : patch_size(patch, "more than ", patch->len, err);
 }
 

@@ -18,7 +18,7 @@ typedef struct journal_out {
 } journal_out;
 
 static sft_code out_put(journal_out *out, const void *bytes, size_t len, sft_error *err) {
-    sft_code code = out->inner.write_at(out->inner.ctx, out->at, bytes, len, err);
+    sft_code code = sft_sink_write(&out->inner, out->at, bytes, len, err);
     out->sum = sfti_crc32_add(&out->table, out->sum, bytes, len);
     out->at += len;
     return code;
@@ -55,10 +55,14 @@ static sft_code out_ranges(const sfti_journal *j, journal_out *out, sft_error *e
     return code;
 }
 
+static const sft_sink_vtable out_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, out_write_at, NULL, NULL
+};
+
 /* Old and new bytes of a range. */
 static sft_code out_range(const sfti_patch *patch, const sft_source *file, journal_out *out,
                           const sft_allocator *alloc, sfti_stages *stages, sft_error *err) {
-    sft_sink sink = { out, false, NULL, out_write_at, NULL, NULL };
+    sft_sink sink = { out, &out_sink_vtable, false };
     sft_code code = sfti_copy_into(file, patch->at, patch->at + patch->len, &sink, 0, alloc,
                                    &stages->job, err);
     stages->done += patch->len;
@@ -77,7 +81,7 @@ static sft_code out_data(const sfti_journal *j, journal_out *out, const sft_allo
     sfti_stages_begin(&stages, job, 2 * j->patch_bytes);
     for (size_t i = 0; i < j->patch_count && code == SFT_OK; i++)
         code = out_range(&j->patches[i], &file, out, alloc, &stages, err);
-    sfti_source_close(&file);
+    sft_source_close(&file);
     return code;
 }
 
@@ -133,7 +137,7 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     sft_code code = sft_sink_path(name, &options, &sink, err);
     if (code != SFT_OK) return code;
     code = journal_pieces(journal, &sink, alloc, job, err);
-    if (code == SFT_OK) return journal_unmade(sink.finish(sink.ctx, err), err);
-    sink.abandon(sink.ctx);
+    if (code == SFT_OK) return journal_unmade(sft_sink_finish(&sink, err), err);
+    sft_sink_abandon(&sink);
     return journal_unwritten(code, err);
 }

@@ -86,8 +86,8 @@ static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
 }
 
 static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const char *path,
-                             const char *other, const char *command) {
-    sfti_result_begin(w, path, command);
+                             const char *other) {
+    sfti_result_begin(w, path);
     sfti_json_key(w, "other");
     sfti_json_open(w, '{');
     sfti_json_path(w, other);
@@ -106,15 +106,15 @@ static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const ch
 }
 
 sft_code sft_diff_json(const sft_diff *diff, const char *path, const char *other,
-                       const char *command, sft_sink *sink, sft_error *err) {
+                       sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    return djson_result(&w, diff, path, other, command);
+    return djson_result(&w, diff, path, other);
 }
 
 sft_code sft_diff_tree(const sft_diff *diff, const char *path, const char *other,
-                       const char *command, sft_tree *tree, sft_error *err) {
+                       sft_tree *tree, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write_tree(&w, tree, err);
-    return djson_result(&w, diff, path, other, command);
+    return djson_result(&w, diff, path, other);
 }

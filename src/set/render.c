@@ -7,8 +7,8 @@
 
 /* ── What every result has ── */
 
-static void begin_result(sfti_json_writer *w, const char *path, const char *command, bool ok) {
-    sfti_result_begin(w, path, command);
+static void begin_result(sfti_json_writer *w, const char *path, bool ok) {
+    sfti_result_begin(w, path);
     sfti_json_put_bool(w, "ok", ok);
 }
 
@@ -32,16 +32,45 @@ static void put_complete(sfti_json_writer *w, const sft_set *set) {
 
 /* ── info ── */
 
-static void put_dtypes(sfti_json_writer *w, const sft_totals *totals) {
+/* What is told of one set or of several. */
+typedef struct set_sums {
+    uint64_t bytes, header_bytes, data_bytes, tensors, parameters, unaligned;
+    uint32_t alignment;
+    sft_dtype_sum dtypes[SFT_DTYPE_COUNT]; /* by place in the order */
+} set_sums;
+
+/* Sums are of whole files in memory or on disk: they cannot pass 2^64. */
+static void sums_add(set_sums *sums, const sft_set *set) {
+    sft_dtype_sum dtypes[SFT_DTYPE_COUNT];
+    size_t count = sft_set_dtypes(set, dtypes, SFT_DTYPE_COUNT);
+    uint64_t bytes = sft_set_file_bytes(set);
+    bool unknown = sums->bytes == SFT_SIZE_UNKNOWN || bytes == SFT_SIZE_UNKNOWN;
+    sums->bytes = unknown ? SFT_SIZE_UNKNOWN : sums->bytes + bytes;
+    sums->header_bytes += sft_set_header_bytes(set);
+    sums->data_bytes += sft_set_data_bytes(set);
+    sums->tensors += sft_set_count(set);
+    sums->unaligned += sft_set_unaligned(set);
+    if (sft_set_alignment(set) < sums->alignment) sums->alignment = sft_set_alignment(set);
+    for (size_t i = 0; i < count; i++) {
+        sft_dtype_sum *sum = &sums->dtypes[sft_dtype_describe(dtypes[i].dtype)->order];
+        sum->dtype = dtypes[i].dtype;
+        sum->tensors += dtypes[i].tensors;
+        sum->parameters += dtypes[i].parameters;
+        sum->bytes += dtypes[i].bytes;
+        sums->parameters += dtypes[i].parameters;
+    }
+}
+
+static void put_dtypes(sfti_json_writer *w, const set_sums *sums) {
     sfti_json_key(w, "dtypes");
     sfti_json_open(w, '{');
-    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
-        if (totals->dtypes[i].tensors == 0) continue;
-        sfti_json_key(w, sft_dtype_describe((sft_dtype)i)->name);
+    for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
+        if (sums->dtypes[i].tensors == 0) continue;
+        sfti_json_key(w, sft_dtype_describe(sums->dtypes[i].dtype)->name);
         sfti_json_open(w, '{');
-        sfti_json_put_uint(w, "tensors", totals->dtypes[i].tensors);
-        sfti_json_put_uint(w, "parameters", totals->dtypes[i].parameters);
-        sfti_json_put_uint(w, "bytes", totals->dtypes[i].bytes);
+        sfti_json_put_uint(w, "tensors", sums->dtypes[i].tensors);
+        sfti_json_put_uint(w, "parameters", sums->dtypes[i].parameters);
+        sfti_json_put_uint(w, "bytes", sums->dtypes[i].bytes);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, '}');
@@ -53,18 +82,18 @@ static void put_nothing(sfti_json_writer *w, const char *key) {
     sfti_json_close(w, '}');
 }
 
-static void put_file(sfti_json_writer *w, const sft_totals *totals, uint64_t data_offset) {
+static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_offset) {
     sfti_json_key(w, "file");
     sfti_json_open(w, '{');
-    sfti_json_put_known(w, "bytes", totals->bytes);
-    sfti_json_put_uint(w, "header_bytes", totals->header_bytes);
+    sfti_json_put_known(w, "bytes", sums->bytes);
+    sfti_json_put_uint(w, "header_bytes", sums->header_bytes);
     sfti_json_put_known(w, "data_offset", data_offset);
-    sfti_json_put_uint(w, "data_bytes", totals->data_bytes);
-    sfti_json_put_uint(w, "tensors", totals->tensors);
-    sfti_json_put_uint(w, "parameters", totals->parameters);
-    sfti_json_put_uint(w, "alignment", totals->alignment);
-    sfti_json_put_uint(w, "unaligned", totals->unaligned);
-    put_dtypes(w, totals);
+    sfti_json_put_uint(w, "data_bytes", sums->data_bytes);
+    sfti_json_put_uint(w, "tensors", sums->tensors);
+    sfti_json_put_uint(w, "parameters", sums->parameters);
+    sfti_json_put_uint(w, "alignment", sums->alignment);
+    sfti_json_put_uint(w, "unaligned", sums->unaligned);
+    put_dtypes(w, sums);
     sfti_json_close(w, '}');
 }
 
@@ -179,16 +208,16 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
 }
 
 static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *path,
-                          const char *command, uint64_t cut, sft_error *err) {
+                          uint64_t cut, sft_error *err) {
     metadata_union all;
-    sft_totals totals;
+    set_sums sums = { .alignment = UINT32_MAX };
     sfti_arena arena = { .alloc = set->arena.alloc };
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
-        sft_set_totals(set, &totals);
-        begin_result(w, path, command, true);
+        sums_add(&sums, set);
+        begin_result(w, path, true);
         put_complete(w, set);
-        put_file(w, &totals,
+        put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
         if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
         if (set->shard_count > 1 || set->index_path) put_shards(w, set);
@@ -198,62 +227,42 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     return code;
 }
 
-sft_code sft_info_json(const sft_set *set, const char *path, const char *command,
-                       uint64_t cut, sft_sink *sink, sft_error *err) {
+sft_code sft_info_json(const sft_set *set, const char *path, uint64_t cut, sft_sink *sink,
+                       sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    return put_model(&w, set, path, command, cut, err);
-}
-
-/* Sums are of whole files in memory or on disk: they cannot pass 2^64. */
-static void add_totals(sft_totals *sum, const sft_totals *one) {
-    bool unknown = sum->bytes == SFT_SIZE_UNKNOWN || one->bytes == SFT_SIZE_UNKNOWN;
-    sum->bytes = unknown ? SFT_SIZE_UNKNOWN : sum->bytes + one->bytes;
-    sum->header_bytes += one->header_bytes;
-    sum->data_bytes += one->data_bytes;
-    sum->tensors += one->tensors;
-    sum->parameters += one->parameters;
-    sum->unaligned += one->unaligned;
-    if (one->alignment < sum->alignment) sum->alignment = one->alignment;
-    for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
-        sum->dtypes[d].tensors += one->dtypes[d].tensors;
-        sum->dtypes[d].parameters += one->dtypes[d].parameters;
-        sum->dtypes[d].bytes += one->dtypes[d].bytes;
-    }
+    return put_model(&w, set, path, cut, err);
 }
 
 static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, size_t count,
-                               const char *path, const char *command) {
-    sft_totals sum, one;
+                               const char *path) {
+    set_sums sums = { .alignment = UINT32_MAX };
     bool complete = true;
-    sft_set_totals(sets[0], &sum);
     for (size_t i = 0; i < count; i++) {
         complete = complete && set_is_complete(sets[i]);
-        if (i == 0) continue;
-        sft_set_totals(sets[i], &one);
-        add_totals(&sum, &one);
+        sums_add(&sums, sets[i]);
     }
-    begin_result(w, path, command, true);
+    begin_result(w, path, true);
     sfti_json_put_bool(w, "complete", complete);
-    put_file(w, &sum, UINT64_MAX);
+    put_file(w, &sums, UINT64_MAX);
     put_nothing(w, "metadata");
     put_nothing(w, "metadata_cut");
     return sfti_result_end(w);
 }
 
 sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
-                            const char *command, sft_sink *sink, sft_error *err) {
+                            sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    return put_model_sums(&w, sets, count, path, command);
+    return put_model_sums(&w, sets, count, path);
 }
 
-sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *path,
-                       const char *command, uint64_t cut, sft_tree *tree, sft_error *err) {
+sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *path, uint64_t cut,
+                       sft_tree *tree, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write_tree(&w, tree, err);
-    return count == 1 ? put_model(&w, sets[0], path, command, cut, err)
-                      : put_model_sums(&w, sets, count, path, command);
+    return count == 1 ? put_model(&w, sets[0], path, cut, err)
+                      : put_model_sums(&w, sets, count, path);
 }
 
 /* ── ls ── */
@@ -294,14 +303,14 @@ static sft_code take_order(const sft_set *set, sft_order order, uint32_t **out,
     return sft_set_order(set, order, *out, err);
 }
 
-sft_code sft_ls_json(const sft_set *set, const char *path, const char *command, sft_order order,
-                     sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
+sft_code sft_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
+                     void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     uint32_t *places;
     sft_code code = take_order(set, order, &places, err);
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
-        begin_result(&w, path, command, true);
+        begin_result(&w, path, true);
         put_complete(&w, set);
         put_tensors(&w, set, places, match, ctx);
         code = sfti_result_end(&w);
@@ -312,11 +321,11 @@ sft_code sft_ls_json(const sft_set *set, const char *path, const char *command, 
 
 /* ── Errors ── */
 
-sft_code sft_error_json(const sft_error *error, const char *path, const char *command,
-                        sft_sink *sink, sft_error *err) {
+sft_code sft_error_json(const sft_error *error, const char *path, sft_sink *sink,
+                        sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, command, false);
+    begin_result(&w, path, false);
     sfti_result_error(&w, "error", error);
     return sfti_result_end(&w);
 }
@@ -370,12 +379,12 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_check_json(const sft_scan *scan, const char *path, const char *command,
-                        const sft_deep *deep, sft_sink *sink, sft_error *err) {
+sft_code sft_check_json(const sft_scan *scan, const char *path, const sft_deep *deep,
+                        sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, command, !error);
+    begin_result(&w, path, !error);
     sfti_json_put_cstr(&w, "level", level_name(sft_scan_level(scan)));
     sfti_result_error(&w, "error", error);
     put_findings(&w, scan);
@@ -397,11 +406,11 @@ static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
 }
 
 sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span shards,
-                            const char *path, const char *command, const sft_deep *deep,
-                            sft_sink *sink, sft_error *err) {
+                            const char *path, const sft_deep *deep, sft_sink *sink,
+                            sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, command, !verdict);
+    begin_result(&w, path, !verdict);
     sfti_json_put_cstr(&w, "level", level_name(level));
     put_set_verdict(&w, verdict);
     put_deep(&w, deep);

@@ -27,7 +27,7 @@ static void set_diagnose(const char *path, const sft_open_options *options, sft_
     bool is_file = os_info_fd(fd, &info) == 0 && info.kind == OS_FILE; /* a pipe is used up */
     if (is_file && !sft_source_fd(fd, options->alloc, &source, NULL)) {
         sft_diagnose(&source, error);
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
     }
     os_close(fd);
 }

@@ -3,36 +3,78 @@
 
 #include <string.h>
 
-/* Sums stop at 2^64 - 1, which no real model reaches. */
 static void total_add(uint64_t *sum, uint64_t more) {
     if (!sfti_add(*sum, more, sum)) *sum = UINT64_MAX;
 }
 
-static void total_tensor(sft_totals *out, const sft_tensor *tensor) {
-    uint64_t elements, bytes = tensor->end - tensor->begin;
-    if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &elements, NULL, NULL))
-        elements = 0;
-    total_add(&out->tensors, 1);
-    total_add(&out->parameters, elements);
-    if (bytes > 0 && !sft_tensor_aligned(tensor)) total_add(&out->unaligned, 1);
-    total_add(&out->dtypes[tensor->dtype].tensors, 1);
-    total_add(&out->dtypes[tensor->dtype].parameters, elements);
-    total_add(&out->dtypes[tensor->dtype].bytes, bytes);
+/* ── Linear in shards ── */
+
+static uint64_t total_files(const sft_set *set, uint64_t (*of_file)(const sft_file *file)) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        total_add(&sum, of_file(sft_set_shard(set, i)));
+    return sum;
 }
 
-static void total_file(sft_totals *out, const sft_file *file) {
-    uint64_t size = sft_file_size(file);
-    uint32_t alignment = sft_file_alignment(file);
-    if (size == SFT_SIZE_UNKNOWN) out->bytes = SFT_SIZE_UNKNOWN;
-    else total_add(&out->bytes, size);
-    total_add(&out->header_bytes, sft_file_header_bytes(file));
-    total_add(&out->data_bytes, sft_file_data_bytes(file));
-    if (alignment < out->alignment) out->alignment = alignment;
+uint64_t sft_set_file_bytes(const sft_set *set) { return total_files(set, sft_file_size); }
+
+uint64_t sft_set_header_bytes(const sft_set *set) {
+    return total_files(set, sft_file_header_bytes);
 }
 
-void sft_set_totals(const sft_set *set, sft_totals *out) {
-    memset(out, 0, sizeof *out);
-    out->alignment = UINT32_MAX;
-    for (size_t i = 0; i < sft_set_shard_count(set); i++) total_file(out, sft_set_shard(set, i));
-    for (size_t i = 0; i < sft_set_count(set); i++) total_tensor(out, sft_set_tensor(set, i));
+uint64_t sft_set_data_bytes(const sft_set *set) {
+    return total_files(set, sft_file_data_bytes);
+}
+
+uint32_t sft_set_alignment(const sft_set *set) {
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++) {
+        uint32_t alignment = sft_file_alignment(sft_set_shard(set, i));
+        if (alignment < least) least = alignment;
+    }
+    return least;
+}
+
+/* ── Linear in tensors ── */
+
+static uint64_t total_elements(const sft_tensor *tensor) {
+    uint64_t elements = 0;
+    (void)!sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &elements, NULL, NULL);
+    return elements;
+}
+
+uint64_t sft_set_parameters(const sft_set *set) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sft_set_count(set); i++)
+        total_add(&sum, total_elements(sft_set_tensor(set, i)));
+    return sum;
+}
+
+uint64_t sft_set_unaligned(const sft_set *set) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sft_set_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor(set, i);
+        sum += tensor->end > tensor->begin && !sft_tensor_aligned(tensor);
+    }
+    return sum;
+}
+
+size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room) {
+    sft_dtype_sum sums[SFT_DTYPE_COUNT]; /* by place in the order */
+    size_t count = 0;
+    memset(sums, 0, sizeof sums);
+    for (size_t i = 0; i < sft_set_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor(set, i);
+        sft_dtype_sum *sum = &sums[sft_dtype_describe(tensor->dtype)->order];
+        sum->dtype = tensor->dtype;
+        total_add(&sum->tensors, 1);
+        total_add(&sum->parameters, total_elements(tensor));
+        total_add(&sum->bytes, tensor->end - tensor->begin);
+    }
+    for (size_t order = 0; order < SFT_DTYPE_COUNT; order++) {
+        if (sums[order].tensors == 0) continue;
+        if (count < room) out[count] = sums[order];
+        count++;
+    }
+    return count;
 }

@@ -30,13 +30,17 @@ static inline sft_code world_fill(void *ctx, uint64_t offset, void *into, size_t
     return SFT_OK;
 }
 
+static const sft_source_vtable world_fill_source_vtable = {
+    sizeof(sft_source_vtable), world_fill, NULL
+};
+
 /* A shard with a tensor "<letter>__v" for each letter. */
 static inline sft_code world_file(const sft_storage *s, const char *stored, const char *letters,
                                   sft_error *err) {
     char keys[8][8], samples[4];
     sft_part parts[8];
     sft_sink sink;
-    sft_source source = { NULL, UINT64_MAX / 2, NULL, world_fill, NULL };
+    sft_source source = { NULL, &world_fill_source_vtable, UINT64_MAX / 2, NULL, false };
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     size_t count = strlen(letters);
     sft_pair metadata[] = { { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
@@ -49,7 +53,7 @@ static inline sft_code world_file(const sft_storage *s, const char *stored, cons
         parts[i] = (sft_part){ .spec = { .name = sft_span_cstr(keys[i]), .dtype = SFT_F32,
                                          .rank = 1, .shape = world_two }, .source = &source };
     }
-    sft_code code = s->create(s->ctx, stored, false, &sink, err);
+    sft_code code = s->vtable->create(s->ctx, stored, false, &sink, err);
     return code ? code : sft_save_parts(parts, count, metadata, 3, &options, sink, NULL, err);
 }
 
@@ -60,19 +64,19 @@ static inline sft_code world_facts(const sft_storage *s, const char *stored, sft
     sft_source source;
     sft_hasher *hasher = NULL;
     sft_hashes hashes;
-    sft_code code = s->open(s->ctx, stored, &source, err);
+    sft_code code = s->vtable->open(s->ctx, stored, &source, err);
     if (code) return code;
     r->bytes = source.size;
     code = sfti_ds_header_bytes(&source, &r->header_bytes, err);
-    if (!code) code = source.read_at(source.ctx, 0, bytes, (size_t)source.size, &got, err);
+    if (!code) code = sft_source_read(&source, 0, bytes, (size_t)source.size, &got, err);
     if (!code) code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &fault_alloc, &hasher, err);
     if (!code) {
         sft_hasher_update(hasher, bytes, got);
         sft_hasher_result(hasher, &hashes);
-        memcpy(r->sha256, hashes.text[SFT_HASH_SHA256], 65);
+        memcpy(r->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     }
     sft_hasher_free(hasher);
-    source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 
@@ -194,7 +198,7 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
         world_aborted = sft_commit_abort(c, &ignored);
     }
     sft_commit_close(c);
-    if (s.close) s.close(s.ctx);
+    sft_storage_close(&s);
     sft_dataset_options_free(options);
     return code;
 }
@@ -225,7 +229,7 @@ static inline const char *world_letters(const char **why) {
     }
     letters[used] = '\0';
     sft_dataset_close(d);
-    s.close(s.ctx);
+    sft_storage_close(&s);
     if (code == SFT_MANIFEST_MISSING) return "-";
     (void)snprintf(message, sizeof message, "%s", err.message);
     return code ? NULL : letters;
@@ -241,15 +245,15 @@ static inline const char *world_verify(bool gc) {
     if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = SFT_OK;
-    if (gc) code = sft_dataset_gc_json(&s, 0, true, DS, NULL, &sink, &err);
-    if (!code) code = sink.finish(sink.ctx, &err);
+    if (gc) code = sft_dataset_gc_json(&s, 0, true, DS, &sink, &err);
+    if (!code) code = sft_sink_finish(&sink, &err);
     sink = sft_sink_memory(&text);
-    if (!code) code = sft_dataset_verify_json(&s, true, DS, NULL, &sink, &whole, NULL, &err);
-    if (!code) code = sink.finish(sink.ctx, &err);
+    if (!code) code = sft_dataset_verify_json(&s, true, DS, &sink, &whole, NULL, &err);
+    if (!code) code = sft_sink_finish(&sink, &err);
     (void)snprintf(result, sizeof result, "%s %.*s", err.message, (int)text.len,
                    text.data ? text.data : "");
     sft_buffer_free(&text);
-    s.close(s.ctx);
+    sft_storage_close(&s);
     /* An index that no manifest names does no harm, and gc leaves it. */
     bool index = strstr(result, "\"orphan_count\":1,\"orphans\":[{\"code\":\"dataset_shard\","
                                 "\"shard\":\"_tensor_index.parquet\"") != NULL;

@@ -94,11 +94,11 @@ static sft_code write_file(const scene *s, sft_error *err) {
     options.alloc = &alloc;
     sft_code code = sft_sink_path("/dir/target", &options, &sink, err);
     if (code != SFT_OK) return code;
-    code = sink.expect(sink.ctx, 8, err);
-    if (code == SFT_OK) code = sink.write_at(sink.ctx, 4, "file", 4, err);
-    if (code == SFT_OK) code = sink.write_at(sink.ctx, 0, "new ", 4, err);
-    if (code == SFT_OK) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    code = sft_sink_expect(&sink, 8, err);
+    if (code == SFT_OK) code = sft_sink_write(&sink, 4, "file", 4, err);
+    if (code == SFT_OK) code = sft_sink_write(&sink, 0, "new ", 4, err);
+    if (code == SFT_OK) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 
@@ -327,14 +327,14 @@ static sft_code read_all(const char *path, bool map, sft_error *err) {
     os_info info;
     sft_code code = sfti_source_open(path, NULL, &alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
-    code = sfti_source_read(&source, 0, room, sizeof room, err);
+    code = sfti_source_all(&source, 0, room, sizeof room, err);
     if (code == SFT_OK) assert_memory_equal(room, "0123456789", 10);
     if (code == SFT_OK && map) {
         code = sfti_source_map(fd, source.size, true, &alloc, &mapped, err);
         if (code == SFT_OK) assert_memory_equal(mapped.base, "0123456789", 10);
-        if (code == SFT_OK) sfti_source_close(&mapped);
+        if (code == SFT_OK) sft_source_close(&mapped);
     }
-    sfti_source_close(&source);
+    sft_source_close(&source);
     return code;
 }
 
@@ -385,9 +385,9 @@ static void test_shrunk(void **state) {
     assert_int_equal(sfti_source_open("/dir/file", NULL, &alloc, &source, NULL, NULL, &err),
                      SFT_OK);
     os_fake_set_size("/dir/file", 7);
-    assert_int_equal(sfti_source_read(&source, 0, room, 10, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sfti_source_all(&source, 0, room, 10, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 7);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     expect_nothing_left();
 }
 

@@ -70,7 +70,7 @@ static sft_code save_plan(sft_sink sink, sft_error *err) {
     sft_plan *plan = NULL;
     sft_writer *writer;
     sft_code code = sft_plan_new(specs, 2, &pair, 1, NULL, &plan, err);
-    if (code) sink.abandon(sink.ctx);
+    if (code) sft_sink_abandon(&sink);
     if (!code) code = sft_writer_new(plan, sink, &writer, err);
     if (!code) code = put_backwards(plan, writer, err);
     sft_plan_free(plan);

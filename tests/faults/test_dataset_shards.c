@@ -121,7 +121,7 @@ static void run_shards(const fault_scene *scene, fault_seen *seen) {
     if (code == SFT_OK) fault_see(seen, "%.*s\n", (int)receipts.len, receipts.data);
     seen->status = (int)code;
     sft_buffer_free(&receipts);
-    if (storage.close) storage.close(storage.ctx);
+    sft_storage_close(&storage);
     sft_dataset_options_free(options);
 }
 

@@ -67,8 +67,10 @@ static sft_code read_pipe(void *ctx, uint64_t offset, void *into, size_t len, si
     return SFT_OK;
 }
 
+static const sft_source_vtable pipe_source_vtable = { sizeof(sft_source_vtable), read_pipe, NULL };
+
 static sft_code ask_bytes(const fault_scene *scene, sft_edit *edit, sft_error *err) {
-    sft_source pipe = { NULL, SFT_SIZE_UNKNOWN, NULL, read_pipe, NULL };
+    sft_source pipe = { NULL, &pipe_source_vtable, SFT_SIZE_UNKNOWN, NULL, false };
     for (size_t i = 0; i < sizeof others; i++) others[i] = (unsigned char)(i * 5 + 1);
     sft_source all = sft_source_memory(others, sizeof others), some = sft_source_memory(others, 8);
     sft_code code = sft_edit_put(edit, sft_span_cstr("b"), &some, err);

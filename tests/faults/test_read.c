@@ -52,11 +52,15 @@ static void close_own(void *ctx) {
     times_closed++;
 }
 
+static const sft_source_vtable own_source_vtable = {
+    sizeof(sft_source_vtable), read_own, close_own
+};
+
 static sft_source own_source(const fault_scene *scene) {
     size_t len;
     times_closed = 0;
     (void)os_fake_file(scene->path, &len);
-    return (sft_source){ &fd_given, len, NULL, read_own, close_own };
+    return (sft_source){ &fd_given, &own_source_vtable, len, NULL, false };
 }
 
 static const char *closed_once(const fault_scene *scene, const fault_seen *seen, bool lasting) {
@@ -325,7 +329,7 @@ static void run_diagnosis(const fault_scene *scene, fault_seen *seen) {
     sft_close(file);
     if (open_fifo_path(scene, &source, NULL) == SFT_OK) {
         sft_diagnose(&source, &seen->err);
-        sfti_source_close(&source);
+        sft_source_close(&source);
     }
     if (seen->err.code) seen->status = seen->err.code;
     see_error(seen, "diagnosis", &seen->err);

@@ -139,7 +139,7 @@ static sft_code put_check(const fault_scene *scene, sft_sink *sink, sft_error *e
     sft_scan *scan = NULL;
     options.alloc = &fault_alloc;
     sft_code code = sft_scan_path(scene->path, &options, &scan, err);
-    if (!code) code = sft_check_json(scan, scene->path, "check", NULL, sink, err);
+    if (!code) code = sft_check_json(scan, scene->path, NULL, sink, err);
     sft_scan_close(scan);
     return code;
 }
@@ -151,13 +151,12 @@ static sft_code put_set(const fault_scene *scene, result_kind kind, sft_sink *si
     sft_span none = { NULL, 0 };
     sft_error *err = &seen->err;
     sft_code code = open_set(scene, &set, err);
-    if (!code && kind == INFO) code = sft_info_json(set, scene->path, NULL, 0, sink, err);
+    if (!code && kind == INFO) code = sft_info_json(set, scene->path, 0, sink, err);
     if (!code && kind == LS)
-        code = sft_ls_json(set, scene->path, "ls", SFT_ORDER_NATURAL, NULL, NULL, sink, err);
+        code = sft_ls_json(set, scene->path, SFT_ORDER_NATURAL, NULL, NULL, sink, err);
     if (!code && kind == CHECK_SET) code = see_deep(seen, set, &deep);
     if (!code && kind == CHECK_SET)
-        code = sft_check_set_json(NULL, SFT_LEVEL_DEFAULT, none, scene->path, NULL, &deep, sink,
-                                  err);
+        code = sft_check_set_json(NULL, SFT_LEVEL_DEFAULT, none, scene->path, &deep, sink, err);
     sft_set_close(set);
     return code;
 }
@@ -168,7 +167,7 @@ static sft_code put_result(const fault_scene *scene, result_kind kind, sft_sink 
     if (kind == CHECK) return put_check(scene, sink, &seen->err);
     if (kind != ERROR) return put_set(scene, kind, sink, seen);
     (void)sft_error_set(&error, SFT_IO_READ, 5, "it would not");
-    return sft_error_json(&error, scene->path, "ls", sink, &seen->err);
+    return sft_error_json(&error, scene->path, sink, &seen->err);
 }
 
 /* way is the kind of result. */
@@ -178,8 +177,8 @@ static void run_into_memory(const fault_scene *scene, fault_seen *seen) {
     sft_sink sink = sft_sink_memory(&buffer);
     plain.way = AS_IT_IS;
     sft_code code = put_result(&plain, (result_kind)scene->way, &sink, seen);
-    if (!code) code = sink.finish(sink.ctx, &seen->err);
-    else sink.abandon(sink.ctx);
+    if (!code) code = sft_sink_finish(&sink, &seen->err);
+    else sft_sink_abandon(&sink);
     if (!code) fault_see(seen, "%.*s\n", (int)buffer.len, buffer.data);
     sft_buffer_free(&buffer);
     seen->status = code;
@@ -194,8 +193,8 @@ static void run_into_pipe(const fault_scene *scene, fault_seen *seen) {
     seen->status = code;
     if (code) return;
     code = put_result(&plain, (result_kind)scene->way, &sink, seen);
-    if (!code) code = sink.finish(sink.ctx, &seen->err);
-    else sink.abandon(sink.ctx);
+    if (!code) code = sft_sink_finish(&sink, &seen->err);
+    else sft_sink_abandon(&sink);
     const char *out = os_fake_output(1, &len);
     if (!code) fault_see(seen, "%.*s\n", (int)len, out);
     seen->status = code;

@@ -76,12 +76,12 @@ static sft_code run_part(const fault_scene *scene, sft_sink sink, sft_error *err
     sft_code code = sft_source_strided(SFT_F16, shape, 2, data, strides, &fault_alloc, &source,
                                        err);
     if (code) {
-        sink.abandon(sink.ctx);
+        sft_sink_abandon(&sink);
         return code;
     }
     sft_part part = { { { "w", 1 }, SFT_F16, 2, shape }, &source, 0 };
     code = sft_save_parts(&part, 1, NULL, 0, &options, sink, NULL, err);
-    source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 

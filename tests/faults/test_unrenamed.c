@@ -40,9 +40,9 @@ static sft_code write_target(bool unsafe, bool no_clobber, sft_error *err) {
     options.alloc = &plain;
     sft_code code = sft_sink_path("/dir/target", &options, &sink, err);
     if (code) return code;
-    code = sink.write_at(sink.ctx, 0, "new file", 8, err);
-    if (!code) return sink.finish(sink.ctx, err);
-    sink.abandon(sink.ctx);
+    code = sft_sink_write(&sink, 0, "new file", 8, err);
+    if (!code) return sft_sink_finish(&sink, err);
+    sft_sink_abandon(&sink);
     return code;
 }
 

@@ -60,10 +60,14 @@ static sft_code read_header(void *ctx, uint64_t offset, void *into, size_t len, 
     return SFT_OK;
 }
 
+static const sft_source_vtable header_source_vtable = {
+    sizeof(sft_source_vtable), read_header, NULL
+};
+
 static sft_source source_of(hostile *h, const text *header) {
     h->header = header;
     for (int i = 0; i < 8; i++) h->length[i] = (uint8_t)((uint64_t)header->len >> 8 * i);
-    return (sft_source){ h, 8 + header->len + header->data, NULL, read_header, NULL };
+    return (sft_source){ h, &header_source_vtable, 8 + header->len + header->data, NULL, false };
 }
 
 /* ── One open, measured ── */

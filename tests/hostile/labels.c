@@ -123,9 +123,13 @@ static sft_code count_bytes(void *ctx, uint64_t offset, const void *bytes, size_
     return SFT_OK;
 }
 
+static const sft_sink_vtable count_bytes_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, count_bytes, NULL, NULL
+};
+
 static void make_label(label_measure *m, sft_file *file, const sft_allocator *alloc) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
-    sft_sink sink = { &m->json, false, NULL, count_bytes, NULL, NULL };
+    sft_sink sink = { &m->json, &count_bytes_sink_vtable, false };
     sft_set *set;
     sft_info *info;
     options.alloc = alloc;
@@ -134,7 +138,7 @@ static void make_label(label_measure *m, sft_file *file, const sft_allocator *al
     m->code = (int)sft_info_open(set, NULL, NULL, &options, &info, NULL);
     if (m->code == 0) {
         m->words = sft_info_trigger_count(info);
-        m->code = (int)sft_info_label_json(info, "m", NULL, false, &sink, NULL);
+        m->code = (int)sft_info_label_json(info, "m", false, &sink, NULL);
         sft_info_close(info);
     }
     sft_set_close(set);

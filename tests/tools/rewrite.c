@@ -93,7 +93,7 @@ static sft_code write_parts(const sft_file *file, sft_level level, const char *p
     if (!code) code = sft_sink_path(path, &options, &sink, err);
     if (!code) code = sft_save_parts(parts, count, metadata, pairs, &plan, sink, NULL, err);
     for (size_t i = 0; i < count; i++) {
-        if (moved[i].open && moved[i].source.close) moved[i].source.close(moved[i].source.ctx);
+        if (moved[i].open) sft_source_close(&moved[i].source);
         free(moved[i].apart);
     }
     free(parts);

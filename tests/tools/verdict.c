@@ -166,8 +166,13 @@ static sft_code read_bytes(void *ctx, uint64_t offset, void *into, size_t len, s
     return SFT_OK;
 }
 
+static const sft_source_vtable bytes_source_vtable = {
+    sizeof(sft_source_vtable), read_bytes, NULL
+};
+
 static sft_source bytes_source(verdict_bytes *bytes, bool known) {
-    sft_source source = { bytes, known ? bytes->len : SFT_SIZE_UNKNOWN, NULL, read_bytes, NULL };
+    sft_source source = { bytes, &bytes_source_vtable, known ? bytes->len : SFT_SIZE_UNKNOWN,
+                          NULL, false };
     return source;
 }
 

@@ -181,7 +181,7 @@ static inline void case_match(sft_info *info, const char *computed) {
     sfti_digests digests = { 0 };
     hashes = digests_of(computed);
     for (size_t i = 0; i < SFT_HASH_COUNT; i++)
-        if (hashes.known >> i & 1) digests.text[i] = sft_span_cstr(hashes.text[i]);
+        if (hashes.known >> i & 1) digests.text[i] = sft_span_cstr(sft_hashes_get(&hashes, i));
     sfti_info_match_sidecars(info, &digests);
 }
 

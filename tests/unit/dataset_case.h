@@ -35,7 +35,7 @@ static inline int ds_make(void **state) {
 
 static inline int ds_remove(void **state) {
     (void)state;
-    ds_storage.close(ds_storage.ctx);
+    sft_storage_close(&ds_storage);
     return nftw(temp_dir, ds_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -101,6 +101,8 @@ static inline sft_code ds_fill(void *ctx, uint64_t offset, void *into, size_t le
     return SFT_OK;
 }
 
+static const sft_source_vtable ds_fill_source_vtable = { sizeof(sft_source_vtable), ds_fill, NULL };
+
 /* A file in the storage; samples NULL: without our mark. */
 static inline void ds_put(const sft_storage *storage, const char *name, const ds_tensor *tensors,
                           size_t count, const char *mode, const char *samples,
@@ -119,21 +121,21 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
         const ds_tensor *t = &tensors[i];
         parts[i].spec = (sft_spec){ .name = sft_span_cstr(t->key), .dtype = t->dtype,
                                     .rank = t->rank, .shape = t->shape };
-        sources[i] = (sft_source){ (void *)(uintptr_t)&t->fill, UINT64_MAX / 2, NULL, ds_fill,
-                                   NULL };
+        sources[i] = (sft_source){ (void *)(uintptr_t)&t->fill, &ds_fill_source_vtable,
+                                   UINT64_MAX / 2, NULL, false };
         parts[i].source = &sources[i];
     }
-    if (storage->create(storage->ctx, name, true, &sink, &err)) fail_msg("%s", err.message);
+    if (storage->vtable->create(storage->ctx, name, true, &sink, &err)) fail_msg("%s", err.message);
     if (sft_save_parts(parts, count, metadata, samples ? 3 : 0, &options, sink, NULL, &err))
         fail_msg("%s: %s", name, err.message);
     free(parts);
     free(sources);
     if (!facts) return;
     sft_source file;
-    assert_int_equal(storage->open(storage->ctx, name, &file, &err), SFT_OK);
+    assert_int_equal(storage->vtable->open(storage->ctx, name, &file, &err), SFT_OK);
     char *bytes = malloc((size_t)file.size);
     size_t got = 0;
-    assert_int_equal(file.read_at(file.ctx, 0, bytes, (size_t)file.size, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&file, 0, bytes, (size_t)file.size, &got, &err), SFT_OK);
     assert_int_equal(got, file.size);
     facts->bytes = file.size;
     assert_int_equal(sfti_ds_header_bytes(&file, &facts->header_bytes, &err), SFT_OK);
@@ -143,9 +145,9 @@ static inline void ds_put(const sft_storage *storage, const char *name, const ds
     sft_hasher_update(hasher, bytes, got);
     sft_hasher_result(hasher, &hashes);
     sft_hasher_free(hasher);
-    memcpy(facts->sha256, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(facts->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     free(bytes);
-    file.close(file.ctx);
+    sft_source_close(&file);
 }
 
 /* What a task does: a shard of the commit's job and its receipt, into *receipts. */

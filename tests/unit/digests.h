@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "safetensors_hash.h"
+#include "hash/hash.h"
 
 static inline sft_hashes digests_of(const char *json) {
     sft_hashes out;
@@ -18,8 +18,8 @@ static inline sft_hashes digests_of(const char *json) {
         out.asked |= SFT_HASH_BIT(i);
         at += strlen(key);
         if (*at != '"') continue;
-        out.known |= SFT_HASH_BIT(i);
-        snprintf(out.text[i], sizeof out.text[i], "%.*s", (int)strcspn(at + 1, "\""), at + 1);
+        size_t len = strcspn(++at, "\""), most = sft_hash_digits((sft_hash_algo)i);
+        snprintf(sfti_hashes_room(&out, (sft_hash_algo)i), most + 1, "%.*s", (int)len, at);
     }
     return out;
 }

@@ -69,8 +69,12 @@ static inline test_source make_source(const test_file *f) {
     return s;
 }
 
+static const sft_source_vtable test_source_source_vtable = {
+    sizeof(sft_source_vtable), read_test_source, close_test_source
+};
+
 static inline sft_source source_of(test_source *s, uint64_t size) {
-    sft_source out = { s, size, NULL, read_test_source, close_test_source };
+    sft_source out = { s, &test_source_source_vtable, size, NULL, false };
     return out;
 }
 

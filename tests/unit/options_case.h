@@ -54,7 +54,7 @@ static sft_sink a_sink(void) {
 }
 
 static void end_sink(sft_sink *sink) {
-    if (sink->abandon) sink->abandon(sink->ctx);
+    sft_sink_abandon(sink);
 }
 
 /* ── Files ── */
@@ -508,7 +508,7 @@ static sft_code run_dataset_shard_open(const void *given) {
 static sft_code run_dataset_verify_json(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, NULL, given, &err);
+    sft_code code = sft_dataset_verify_json(&ds_storage, true, "d", &sink, NULL, given, &err);
     end_sink(&sink);
     return code;
 }
@@ -517,7 +517,7 @@ static sft_code run_dataset_verify_tree(const void *given) {
     sft_tree *tree;
     assert_int_equal(publish(NULL, NULL), SFT_OK);
     assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_verify_tree(&ds_storage, true, "d", NULL, tree, NULL, given, &err);
+    sft_code code = sft_dataset_verify_tree(&ds_storage, true, "d", tree, NULL, given, &err);
     sft_tree_free(tree);
     return code;
 }
@@ -526,7 +526,7 @@ static sft_code run_dataset_compact_tree(const void *given) {
     sft_tree *tree;
     assert_int_equal(publish(NULL, NULL), SFT_OK);
     assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact_tree(&ds_storage, 0, "d", NULL, tree, NULL, NULL, given,
+    sft_code code = sft_dataset_compact_tree(&ds_storage, 0, "d", tree, NULL, NULL, given,
                                              &err);
     sft_tree_free(tree);
     return code;
@@ -535,7 +535,7 @@ static sft_code run_dataset_compact_tree(const void *given) {
 static sft_code run_dataset_compact(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, given, &err);
+    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
     end_sink(&sink);
     return code;
 }

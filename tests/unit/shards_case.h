@@ -35,8 +35,8 @@ static inline int tear_down(void **state) {
     sft_shard_writer_abandon(writer);
     sft_dataset_options_free(options);
     sfti_arena_free(&arena);
-    int failed = (int)storage.remove(storage.ctx, FOLDER, true, &err);
-    storage.close(storage.ctx);
+    int failed = (int)storage.vtable->remove(storage.ctx, FOLDER, true, &err);
+    sft_storage_close(&storage);
     return temp_dir_remove(state) || failed || am_given != am_released;
 }
 
@@ -117,7 +117,7 @@ static inline void open_shard(size_t i) {
     assert_int_equal(receipts[i].shard, i);
     assert_int_equal(
         sft_hash_path(path, SFT_HASH_BIT(SFT_HASH_SHA256), NULL, &hashes, NULL, &err), SFT_OK);
-    assert_string_equal(hashes.text[SFT_HASH_SHA256], receipts[i].sha256);
+    assert_string_equal(sft_hashes_get(&hashes, SFT_HASH_SHA256), receipts[i].sha256);
 }
 
 static inline void metadata_is(const char *key, const char *value) {

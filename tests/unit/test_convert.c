@@ -430,7 +430,6 @@ static void decides_before_writing(void **unused) {
         "\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[8,20]}}", NULL, 20);
     sft_set *set = set_of(&f);
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
-    sft_convert_totals totals;
     sft_conversion *conversion;
     sft_error err = SFT_ERROR_INIT;
     (void)unused;
@@ -445,11 +444,12 @@ static void decides_before_writing(void **unused) {
     assert_int_equal(sft_conversion_new(set, (sft_dtype)77, NULL, &conversion, &err),
                      SFT_BAD_ARGUMENT);
     assert_int_equal(sft_conversion_new(set, SFT_F64, NULL, &conversion, NULL), SFT_OK);
-    sft_conversion_totals(conversion, &totals);
-    assert_int_equal(totals.tensors[SFT_CONVERT_CAST], 1);
-    assert_int_equal(totals.tensors[SFT_CONVERT_OTHER], 1);
-    assert_int_equal(totals.bytes_before, 20);
-    assert_int_equal(totals.bytes_after, 32);
+    assert_int_equal(sft_conversion_count(conversion, SFT_CONVERT_CAST), 1);
+    assert_int_equal(sft_conversion_count(conversion, SFT_CONVERT_OTHER), 1);
+    assert_int_equal(sft_conversion_count(conversion, (sft_convert_fate)5), 0);
+    assert_int_equal(sft_conversion_count(conversion, (sft_convert_fate)-1), 0);
+    assert_int_equal(sft_conversion_bytes_before(conversion), 20);
+    assert_int_equal(sft_conversion_bytes_after(conversion), 32);
     sft_conversion_free(conversion);
     sft_set_close(set);
     free_file(&f);

@@ -1,6 +1,7 @@
 /* Care of datasets: verify, gc, compact, info and ls. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
+#include "unit/storage_table.h"
 
 #include <inttypes.h>
 #include <sys/time.h>
@@ -16,17 +17,16 @@ static bool whole;
 
 static void finish(sft_sink *sink, sft_code code) {
     if (code) {
-        sink->abandon(sink->ctx);
+        sft_sink_abandon(sink);
         fail_msg("%s", err.message);
     }
-    assert_int_equal(sink->finish(sink->ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(sink, &err), SFT_OK);
     assert_true(sfti_buffer_put(&out, "", 1));
 }
 
 static void verify(bool deep) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", "dataset verify", &sink, &whole,
-                                          NULL, &err));
+    finish(&sink, sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, NULL, &err));
     assert_int_equal(whole, strstr(out.data, "\"ok\":true") != NULL);
 }
 
@@ -53,13 +53,13 @@ static void verify_whole(bool deep) {
 
 static void gc(uint64_t grace, bool remove) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", "dataset gc", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", &sink, &err));
 }
 
 static void compact(uint64_t target) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", "dataset compact", &sink, ds_warn,
-                                      NULL, NULL, &err));
+    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
+                                      &err));
 }
 
 /* ── Damage ── */
@@ -124,7 +124,7 @@ static void a_whole_one(void **state) {
     (void)state;
     make_batch();
     verify_whole(false);
-    has("\"schema\":1,\"command\":\"dataset verify\",\"path\":\"d\",\"ok\":true,\"deep\":false,"
+    has("\"path\":\"d\",\"ok\":true,\"deep\":false,"
         "\"digests\":0,\"shards\":2,");
     has("\"samples\":8,");
     has("\"index\":null,\"finding_count\":0,\"findings\":[],\"orphan_count\":0,\"orphans\":[]}");
@@ -279,9 +279,9 @@ static void stopped(void **state) {
     make_batch();
     job.tick = stop;
     for (int deep = 0; deep < 2; deep++)
-        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", NULL, &sink, &whole, &job,
+        assert_int_equal(sft_dataset_verify_json(&ds_storage, deep, "d", &sink, &whole, &job,
                                                  &err), SFT_CANCELLED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_false(whole);
 }
 
@@ -396,9 +396,9 @@ static void a_lost_manifest(void **state) {
     dead_job(100000);
     temp_write(SFTI_DATASET_MANIFEST, "{", 1);
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", NULL, &sink, &err),
+    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", &sink, &err),
                      SFT_MANIFEST_TYPE);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_true(ds_exists(shard[0]) && ds_exists(shard[1]) && ds_exists("_job-" UUID));
     assert_int_equal(rename(temp_path("kept"), temp_path(SFTI_DATASET_MANIFEST)), 0);
     verify_whole(true);
@@ -423,18 +423,18 @@ static bool timeless_one(void *ctx, const sft_stored *object) {
 static sft_code timeless_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                               sft_error *e) {
     timeless_each t = { each, each_ctx };
-    return ds_storage.list(ctx, folder, timeless_one, &t, e);
+    return ds_storage.vtable->list(ctx, folder, timeless_one, &t, e);
 }
 
 static void gc_on(const sft_storage *s, uint64_t grace) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", "dataset gc", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", &sink, &err));
 }
 
 static void unknown_times(void **state) {
     sft_storage s = ds_storage;
     (void)state;
-    s.list = timeless_list;
+    storage_own(&s)->list = timeless_list;
     make_batch();
     orphan(ORPHAN, true);
     dead_job(100000);
@@ -515,9 +515,9 @@ static void no_folder(void **state) {
     (void)snprintf(path, sizeof path, "%s", temp_path("none"));
     assert_int_equal(sft_storage_local(path, true, NULL, &none, &err), SFT_OK);
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", NULL, &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", &sink, &err));
     has("\"garbage\":[]");
-    none.close(none.ctx);
+    sft_storage_close(&none);
     assert_false(ds_exists("none"));
 }
 
@@ -533,12 +533,12 @@ static void links(void **state) {
     gc(0, true);
     assert_true(ds_exists("precious/file"));
     sft_error e = SFT_ERROR_INIT;
-    assert_int_equal(ds_storage.remove(ds_storage.ctx, "_job-" UUID, true, &e), SFT_OK);
+    assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, "_job-" UUID, true, &e), SFT_OK);
     assert_true(ds_exists("precious/file"));
     static const char *const out_of_it[] = { "../x", "/x", "a/../b", "", "a//b", "." };
     for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
         if (!*out_of_it[i]) continue;
-        assert_int_equal(ds_storage.remove(ds_storage.ctx, out_of_it[i], true, &e),
+        assert_int_equal(ds_storage.vtable->remove(ds_storage.ctx, out_of_it[i], true, &e),
                          SFT_BAD_ARGUMENT);
     }
 }
@@ -555,7 +555,7 @@ static void key_is(const sft_dataset *d, const char *key, char fill, size_t in) 
         const sft_tensor *t = sft_file_find_cstr(file, key);
         if (t) {
             sft_source source = sft_file_source(file);
-            assert_int_equal(source.read_at(source.ctx, t->offset, bytes, 8, &got, &err), SFT_OK);
+            assert_int_equal(sft_source_read(&source, t->offset, bytes, 8, &got, &err), SFT_OK);
             for (int k = 0; k < 8; k++) assert_int_equal(bytes[k], fill);
             assert_int_equal(i, in);
             found++;
@@ -693,8 +693,8 @@ static void rows_are(const uint64_t *samples, const uint64_t *valid, size_t coun
         const sft_tensor *t = sft_file_find_cstr(file, "x");
         assert_int_equal(t->shape[0], samples[i]);
         sft_source source = sft_file_source(file);
-        assert_int_equal(source.read_at(source.ctx, t->offset, bytes, (size_t)samples[i] * 12,
-                                        &got, &err), SFT_OK);
+        assert_int_equal(sft_source_read(&source, t->offset, bytes, (size_t)samples[i] * 12,
+                                         &got, &err), SFT_OK);
         for (size_t k = 0; k < samples[i] * 3; k++) {
             float expected = k / 3 < valid[i] ? (float)(number + k / 3 + 1) : 0;
             assert_true(bytes[k] == expected);
@@ -774,19 +774,19 @@ static void not_compacted(void **state) {
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
     temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_TYPE);
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_MISSING);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
 }
 
 /* Another commit comes in while files are written. */
 static sft_code late_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
     read_manifest();
     edit("\"version\":1", "\"version\":9");
-    return ds_storage.lock(ctx, wait_ms, e);
+    return ds_storage.vtable->lock(ctx, wait_ms, e);
 }
 
 static void changed_meanwhile(void **state) {
@@ -794,10 +794,10 @@ static void changed_meanwhile(void **state) {
     sft_storage late = ds_storage;
     (void)state;
     make_kv();
-    late.lock = late_lock;
-    assert_int_equal(sft_dataset_compact(&late, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    storage_own(&late)->lock = late_lock;
+    assert_int_equal(sft_dataset_compact(&late, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_CHANGED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
     assert_int_equal(ds_count("part-"), 3);
     verify_whole(true);
@@ -814,9 +814,9 @@ static void compact_stopped(void **state) {
     (void)state;
     make_kv();
     job.tick = never;
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", NULL, &sink, NULL, NULL, &job, &err),
+    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, &job, &err),
                      SFT_CANCELLED);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
     verify_whole(true);
 }
@@ -833,14 +833,14 @@ static void shown(void **state) {
     make_kv();
     sft_dataset *d = ds_open();
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_info_json(d, "d", "dataset info", &sink, &err));
-    has("{\"schema\":1,\"command\":\"dataset info\",\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
+    has("{\"path\":\"d\",\"ok\":true,\"mode\":\"kv\",");
     has("\"name_col\":\"id\",\"kv_separator\":\"__\",\"tail_strategy\":null,\"index\":null,"
         "\"samples\":6,\"valid_samples\":6,\"padded_samples\":0,");
     has("\"shards\":3,\"tensors\":7,\"shadowed\":1,"
         "\"columns\":{\"v\":{\"dtype\":\"F32\",\"shape\":[2]}}}");
     sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_ls_json(d, "d", NULL, named_b, NULL, &sink, &err));
+    finish(&sink, sft_dataset_ls_json(d, "d", named_b, NULL, &sink, &err));
     has("\"name\":\"b__v\"");
     has(shard[1]);
     has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
@@ -849,7 +849,7 @@ static void shown(void **state) {
     make_batch();
     d = ds_open();
     sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_info_json(d, "d", NULL, &sink, &err));
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
     has("\"mode\":\"batch\"");
     has("\"batch_size\":4,");
     has("\"samples\":8,\"valid_samples\":7,\"padded_samples\":1,");
@@ -876,7 +876,7 @@ static void as_before(sft_tree *tree) {
     sft_buffer text = { 0 };
     sft_sink sink = sft_sink_memory(&text);
     assert_int_equal(sft_node_json(sft_tree_root(tree), NULL, NULL, &sink, 0, NULL, &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(text.len, strlen(out.data));
     assert_memory_equal(text.data, out.data, text.len);
     sft_buffer_free(&text);
@@ -889,10 +889,10 @@ static void trees(void **state) {
     make_kv();
     sft_dataset *d = ds_open();
     sft_tree *tree = tree_new();
-    assert_int_equal(sft_dataset_info_tree(d, "d", NULL, tree, &err), SFT_OK);
+    assert_int_equal(sft_dataset_info_tree(d, "d", tree, &err), SFT_OK);
     assert_string_equal(text_at(sft_tree_root(tree), "columns.v.dtype"), "F32");
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_info_json(d, "d", NULL, &sink, &err));
+    finish(&sink, sft_dataset_info_json(d, "d", &sink, &err));
     as_before(tree);
     sft_dataset_close(d);
 
@@ -900,8 +900,7 @@ static void trees(void **state) {
     orphan(ORPHAN, true);
     verify(false);
     tree = tree_new();
-    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, "d", "dataset verify", tree,
-                                             &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_tree(&ds_storage, false, "d", tree, &whole, NULL, &err),
                      SFT_OK);
     assert_false(whole);
     const sft_node *root = sft_tree_root(tree);
@@ -913,22 +912,22 @@ static void trees(void **state) {
 
     gc(0, false);
     tree = tree_new();
-    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, false, "d", "dataset gc", tree, &err),
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, false, "d", tree, &err),
                      SFT_OK);
     const sft_node *item = sft_node_get(sft_tree_root(tree), "garbage")->first;
     assert_string_equal(text_at(item, "name"), ORPHAN);
     assert_false(sft_node_true(item, "removed"));
     as_before(tree);
     tree = tree_new();
-    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, true, "d", NULL, tree, &err), SFT_OK);
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, true, "d", tree, &err), SFT_OK);
     assert_true(sft_node_true(sft_node_get(sft_tree_root(tree), "garbage")->first, "removed"));
     assert_false(ds_exists(ORPHAN));
     sft_tree_free(tree);
 
     make_kv();
     tree = tree_new();
-    assert_int_equal(sft_dataset_compact_tree(&ds_storage, UINT64_MAX, "d", NULL, tree, NULL,
-                                              NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_tree(&ds_storage, UINT64_MAX, "d", tree, NULL, NULL,
+                                              NULL, &err),
                      SFT_OK);
     assert_true(sft_node_uint(sft_tree_root(tree), "shards_after", &number));
     assert_int_equal(number, 1);

@@ -37,7 +37,7 @@ static void told_as(const struct ArrowSchema *schema, const char *text, const ch
     sft_sink sink = sft_sink_memory(&buffer);
     sft_code code = sft_dataset_check_schema(options, schema, &sink, &err);
     if (code) fail_msg("%s", err.message);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(buffer.len, strlen(text));
     assert_memory_equal(buffer.data, text, buffer.len);
     sft_buffer_free(&buffer);
@@ -53,7 +53,7 @@ static void refused_as(const struct ArrowSchema *schema, sft_code code, const ch
     assert_int_equal(sft_dataset_check_schema(options, schema, &sink, &err), code);
     if (!strstr(err.message, why)) fail_msg("%s", err.message);
     assert_int_equal(buffer.len, 0);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     sft_dataset_options_free(options);
 }
 

@@ -3,6 +3,7 @@
 #include "dataset_case.h"
 
 #include "dataset/commit/commit.h"
+#include "unit/storage_table.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void key_is(const sft_dataset *d, const char *key, char fill) {
     if (!found) fail_msg("%s is not there", key);
     sft_source source = sft_file_source(file);
     size_t got = 0;
-    assert_int_equal(source.read_at(source.ctx, found->offset, bytes, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, found->offset, bytes, 8, &got, &err), SFT_OK);
     for (int i = 0; i < 8; i++) assert_int_equal(bytes[i], fill);
     sft_close(file);
 }
@@ -696,31 +697,35 @@ static sft_code put_finish(void *ctx, sft_error *e) {
     sft_sink *inner = ctx;
     sft_sink sink = *inner;
     free(inner);
-    if (!fails_now("put")) return sink.finish(sink.ctx, e);
-    if (failing.after) (void)sink.finish(sink.ctx, e);
-    else sink.abandon(sink.ctx);
+    if (!fails_now("put")) return sft_sink_finish(&sink, e);
+    if (failing.after) (void)!sft_sink_finish(&sink, e);
+    else sft_sink_abandon(&sink);
     return it_failed(e);
 }
 
 static sft_code put_write(void *ctx, uint64_t at, const void *bytes, size_t len, sft_error *e) {
     sft_sink *inner = ctx;
-    return inner->write_at(inner->ctx, at, bytes, len, e);
+    return sft_sink_write(inner, at, bytes, len, e);
 }
 
 static void put_abandon(void *ctx) {
     sft_sink *inner = ctx;
-    inner->abandon(inner->ctx);
+    sft_sink_abandon(inner);
     free(inner);
 }
 
+static const sft_sink_vtable write_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, put_write, put_finish, put_abandon
+};
+
 static sft_code failing_create(void *ctx, const char *name, bool replace, sft_sink *out,
                                sft_error *e) {
-    sft_code code = ds_storage.create(ctx, name, replace, out, e);
+    sft_code code = ds_storage.vtable->create(ctx, name, replace, out, e);
     if (code || strcmp(name, SFTI_DATASET_MANIFEST) != 0) return code;
     sft_sink *inner = malloc(sizeof *inner);
     assert_non_null(inner);
     *inner = *out;
-    *out = (sft_sink){ inner, out->seekable, NULL, put_write, put_finish, put_abandon };
+    *out = (sft_sink){ inner, &write_sink_vtable, out->seekable };
     return SFT_OK;
 }
 
@@ -729,29 +734,29 @@ static sft_code failing_open(void *ctx, const char *name, sft_source *out, sft_e
         if (e) *e = (sft_error)SFT_ERROR_INIT;
         return sft_error_set(e, SFT_IO_READ, 0, "it failed");
     }
-    return ds_storage.open(ctx, name, out, e);
+    return ds_storage.vtable->open(ctx, name, out, e);
 }
 
 static sft_code failing_move(void *ctx, const char *from, const char *to, sft_error *e) {
-    return fails_now("move") ? it_failed(e) : ds_storage.move(ctx, from, to, e);
+    return fails_now("move") ? it_failed(e) : ds_storage.vtable->move(ctx, from, to, e);
 }
 
 static sft_code failing_settle(void *ctx, const char *folder, sft_error *e) {
-    return fails_now("settle") ? it_failed(e) : ds_storage.settle(ctx, folder, e);
+    return fails_now("settle") ? it_failed(e) : ds_storage.vtable->settle(ctx, folder, e);
 }
 
 static sft_code failing_remove(void *ctx, const char *name, bool folder, sft_error *e) {
-    return fails_now("remove") ? it_failed(e) : ds_storage.remove(ctx, name, folder, e);
+    return fails_now("remove") ? it_failed(e) : ds_storage.vtable->remove(ctx, name, folder, e);
 }
 
 static sft_storage failing_storage(void) {
     sft_storage s = ds_storage;
     memset(&failing, 0, sizeof failing);
-    s.create = failing_create;
-    s.open = failing_open;
-    s.move = failing_move;
-    s.settle = failing_settle;
-    s.remove = failing_remove;
+    storage_own(&s)->create = failing_create;
+    storage_own(&s)->open = failing_open;
+    storage_own(&s)->move = failing_move;
+    storage_own(&s)->settle = failing_settle;
+    storage_own(&s)->remove = failing_remove;
     return s;
 }
 
@@ -946,11 +951,11 @@ static void unsure(void **state) {
 
 static sft_storage bare_storage(void) {
     sft_storage s = ds_storage;
-    s.move = NULL;
-    s.settle = NULL;
-    s.lock = NULL;
-    s.unlock = NULL;
-    s.move_new = NULL;
+    storage_own(&s)->move = NULL;
+    storage_own(&s)->settle = NULL;
+    storage_own(&s)->lock = NULL;
+    storage_own(&s)->unlock = NULL;
+    storage_own(&s)->move_new = NULL;
     return s;
 }
 
@@ -977,11 +982,11 @@ static void unguarded(void **state) {
     dataset_is(1, 1, 1);
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_compact(&s, 0, "d", NULL, &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact(&s, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_UNGUARDED);
     s.single_writer = true;
-    assert_int_equal(sft_dataset_compact(&s, 0, "d", NULL, &sink, NULL, NULL, NULL, &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    assert_int_equal(sft_dataset_compact(&s, 0, "d", &sink, NULL, NULL, NULL, &err), SFT_OK);
+    sft_sink_abandon(&sink);
     c = begin_on(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(c, &s, 0, 0, "b", 1);
     assert_int_equal(prepare(c), SFT_OK);
@@ -1034,8 +1039,8 @@ static void conditional(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = bare_storage();
     (void)state;
-    s.fetch = fetch_tagged;
-    s.put_if = put_tagged;
+    storage_own(&s)->fetch = fetch_tagged;
+    storage_own(&s)->put_if = put_tagged;
     put_count = 0;
     sft_commit *x = begin_on(o, &s, SFT_COMMIT_APPEND), *y = begin_on(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(x, &s, 0, 0, "a", 1);
@@ -1079,7 +1084,7 @@ static void conditional(void **state) {
 static size_t torn_reads;
 
 static sft_code torn_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
-    sft_code code = ds_storage.open(ctx, name, out, e);
+    sft_code code = ds_storage.vtable->open(ctx, name, out, e);
     if (code == SFT_OK && strcmp(name, SFTI_DATASET_MANIFEST) == 0 && torn_reads)
         out->size = --torn_reads % 2 ? out->size - 7 : out->size + 7;
     return code;
@@ -1091,7 +1096,7 @@ static void torn(void **state) {
     sft_dataset *d = NULL;
     (void)state;
     make_kv(o, SFT_COMMIT_NEW, "a", 1);
-    s.open = torn_open;
+    storage_own(&s)->open = torn_open;
     for (torn_reads = 1; torn_reads <= 4; torn_reads++) {
         size_t times = torn_reads;
         assert_int_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_OK);
@@ -1127,7 +1132,7 @@ static void busy(void **state) {
     assert_int_equal(prepare(b), SFT_OK);
     assert_int_equal(publish(b, NULL), SFT_OK);
     sft_commit_close(b);
-    other.close(other.ctx);
+    sft_storage_close(&other);
     sft_dataset_options_free(o);
 }
 
@@ -1151,7 +1156,7 @@ static void append_some(int who) {
             fail_msg("%s", e.message);
         sft_commit_close(c);
     }
-    own.close(own.ctx);
+    sft_storage_close(&own);
     sft_dataset_options_free(o);
 }
 
@@ -1324,10 +1329,10 @@ static void adopt_ours(void **state) {
     uint64_t bytes = their_shard(THEIRS(0), &tensor, 1);
     (void)their_shard(THEIRS(1), &tensor, 1);
     their_manifest(bytes, bytes, 4, X_SCHEMA);
-    ds_storage.lock = no_lock;
+    storage_own(&ds_storage)->lock = no_lock;
     append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
     ds_storage = before;
-    ds_storage.move = NULL;
+    storage_own(&ds_storage)->move = NULL;
     append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
     assert_non_null(strstr(err.hint, "single_writer=true"));
     how.how = SFT_COMMIT_APPEND;

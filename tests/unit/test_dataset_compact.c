@@ -15,10 +15,10 @@ static void read_manifest(void) {
 static sft_code compact(uint64_t target) {
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    sft_code code = sft_dataset_compact(&ds_storage, target, "d", "dataset compact", &sink,
-                                        ds_warn, NULL, NULL, &err);
-    if (code) sink.abandon(sink.ctx);
-    else assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    sft_code code = sft_dataset_compact(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
+                                        &err);
+    if (code) sft_sink_abandon(&sink);
+    else assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     sft_buffer_free(&out);
     return code;
 }
@@ -27,10 +27,9 @@ static void verify_whole(void) {
     bool whole = false;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", "dataset verify", &sink,
-                                             &whole, NULL, &err),
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", &sink, &whole, NULL, &err),
                      SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_true(whole);
     sft_buffer_free(&out);
 }

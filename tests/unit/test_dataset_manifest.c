@@ -145,7 +145,7 @@ static void written(void **state) {
     (void)state;
     assert_int_equal(parse(ours), SFT_OK);
     assert_int_equal(sfti_ds_manifest_write(&m, &sink, &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(text.len, sizeof ours - 1);
     assert_memory_equal(text.data, ours, text.len);
     sft_buffer_free(&text);

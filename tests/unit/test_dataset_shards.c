@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "unit/shards_case.h"
+#include "unit/storage_table.h"
 
 /* ── Batch mode ── */
 
@@ -172,7 +173,7 @@ static void test_bad_batches(void **unused) {
         sft_dataset_options_free(options);
     }
     options = NULL;
-    assert_int_equal(storage.remove(storage.ctx, FOLDER, true, &err), SFT_OK);
+    assert_int_equal(storage.vtable->remove(storage.ctx, FOLDER, true, &err), SFT_OK);
     assert_int_equal(temp_dir_count(), 0);
 }
 
@@ -466,7 +467,7 @@ static void test_cancelled(void **unused) {
         sft_dataset_options_free(options);
     }
     options = NULL;
-    assert_int_equal(storage.remove(storage.ctx, FOLDER, true, &err), SFT_OK);
+    assert_int_equal(storage.vtable->remove(storage.ctx, FOLDER, true, &err), SFT_OK);
     assert_int_equal(temp_dir_count(), 0);
 }
 
@@ -484,7 +485,7 @@ static void test_abandoned(void **unused) {
 /* Without move files have their final names at once. */
 static void test_final_names(void **unused) {
     (void)unused;
-    storage.move = NULL;
+    storage_own(&storage)->move = NULL;
     OPEN(pair_type(), "batch_size=20");
     append(pair_rows(0, 7));
     close_writer(NULL);
@@ -501,7 +502,8 @@ static bool count_one(void *ctx, const sft_stored *object) {
 
 static size_t stored_count(void) {
     size_t count = 0;
-    if (storage.list(storage.ctx, FOLDER, count_one, &count, &err)) fail_msg("%s", err.message);
+    if (storage.vtable->list(storage.ctx, FOLDER, count_one, &count, &err))
+        fail_msg("%s", err.message);
     return count;
 }
 
@@ -515,7 +517,7 @@ static void test_finished_later(void **unused) {
     assert_int_equal(receipt_count, 21);
     assert_int_equal(stored_count(), 21);
     for (size_t i = 0; i < 21; i++) open_shard(i);
-    storage.move = NULL;
+    storage_own(&storage)->move = NULL;
     sft_dataset_options_free(options);
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 7));
@@ -524,7 +526,7 @@ static void test_finished_later(void **unused) {
 
 static sft_code never_finish(void *ctx, sft_error *error) {
     sft_sink *inner = ctx;
-    inner->abandon(inner->ctx);
+    sft_sink_abandon(inner);
     error->code = SFT_IO_SYNC;
     return SFT_IO_SYNC;
 }
@@ -534,13 +536,17 @@ static size_t real_count;
 
 static sft_code real_write(void *ctx, uint64_t at, const void *bytes, size_t len, sft_error *e) {
     sft_sink *inner = ctx;
-    return inner->write_at(inner->ctx, at, bytes, len, e);
+    return sft_sink_write(inner, at, bytes, len, e);
 }
 
 static void real_abandon(void *ctx) {
     sft_sink *inner = ctx;
-    inner->abandon(inner->ctx);
+    sft_sink_abandon(inner);
 }
+
+static const sft_sink_vtable real_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, real_write, never_finish, real_abandon
+};
 
 static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink *out,
                             sft_error *error) {
@@ -548,17 +554,17 @@ static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink 
     sft_sink *inner = &real[real_count++];
     (void)ctx;
     sft_code code = sft_storage_local(temp_dir, true, NULL, &local, error);
-    if (code == SFT_OK) code = local.create(local.ctx, name, replace, inner, error);
-    local.close(local.ctx);
-    *out = (sft_sink){ inner, false, NULL, real_write, never_finish, real_abandon };
+    if (code == SFT_OK) code = local.vtable->create(local.ctx, name, replace, inner, error);
+    sft_storage_close(&local);
+    *out = (sft_sink){ inner, &real_sink_vtable, false };
     return code;
 }
 
 /* A disk that fails when the file is long behind: nothing stays, and the writer is no use. */
 static void test_finish_fails_later(void **unused) {
-    sft_code (*create)(void *, const char *, bool, sft_sink *, sft_error *) = storage.create;
+    const sft_storage_vtable *was = storage.vtable;
     (void)unused;
-    storage.create = create_real;
+    storage_own(&storage)->create = create_real;
     real_count = 0;
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 7));
@@ -570,7 +576,7 @@ static void test_finish_fails_later(void **unused) {
     assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
     writer = NULL;
     assert_int_equal(stored_count(), 0);
-    storage.create = create;
+    storage.vtable = was;
 }
 
 static void test_arguments(void **unused) {

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "dataset/commit/swap.h"
+#include "unit/storage_table.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -21,8 +22,8 @@ static void no_unlock(void *ctx) { (void)ctx; fail(); }
 
 static sft_storage lockless(const sft_storage *over) {
     sft_storage s = *over;
-    s.lock = no_lock;
-    s.unlock = no_unlock;
+    storage_own(&s)->lock = no_lock;
+    storage_own(&s)->unlock = no_unlock;
     return s;
 }
 
@@ -69,9 +70,9 @@ static bool whole(void) {
     bool good = false;
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", NULL, &sink, &good, NULL,
+    assert_int_equal(sft_dataset_verify_json(&ds_storage, true, "d", &sink, &good, NULL,
                                              &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     if (!good) fprintf(stderr, "%.*s\n", (int)text.len, text.data);
     sft_buffer_free(&text);
     return good;
@@ -175,7 +176,7 @@ static sft_code slow_create(void *ctx, const char *name, bool replace, sft_sink 
         sft_storage s = lockless(&ds_storage);
         append(overtaking, &s, "x");
     }
-    return ds_storage.create(ctx, name, replace, out, e);
+    return ds_storage.vtable->create(ctx, name, replace, out, e);
 }
 
 static void slow(void **state) {
@@ -186,7 +187,7 @@ static void slow(void **state) {
     append(o, &s, "a");
     overtaking = o;
     overtaken = 0;
-    s.create = slow_create;
+    storage_own(&s)->create = slow_create;
     append(o, &s, "b");
     assert_true(overtaken >= 2);
     samples_are(3, 3);
@@ -247,8 +248,8 @@ static void old_files(void **state) {
     assert_false(ds_exists(".dataset_manifest.commit-1-none"));
     samples_are(4, 4);
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", NULL, &sink, &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", &sink, &err), SFT_OK);
+    sft_sink_abandon(&sink);
     assert_int_equal(ds_count(".dataset_manifest.commit-"), 3);
     samples_are(4, 4);
     sft_dataset_options_free(o);
@@ -296,7 +297,7 @@ static void neither(void **state) {
     sft_dataset_options *single = ds_options("name_col=id", "single_writer=true", NULL);
     sft_storage s = lockless(&ds_storage);
     (void)state;
-    s.move_new = no_move_new;
+    storage_own(&s)->move_new = no_move_new;
     sft_commit *c = begin(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(c, &s, 0, 0, "a", 1);
     assert_int_equal(publish(c), SFT_DATASET_UNGUARDED);
@@ -315,9 +316,9 @@ static void neither(void **state) {
 static sft_code lock_of_another(void) {
     sft_storage other;
     assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &other, &err), SFT_OK);
-    sft_code code = other.lock(other.ctx, 0, &err);
-    if (code == SFT_OK) other.unlock(other.ctx);
-    other.close(other.ctx);
+    sft_code code = other.vtable->lock(other.ctx, 0, &err);
+    if (code == SFT_OK) other.vtable->unlock(other.ctx);
+    sft_storage_close(&other);
     return code;
 }
 
@@ -326,7 +327,7 @@ static void lock_and_fork(void **state) {
     int ends[2], status = -1;
     (void)state;
     assert_int_equal(sft_storage_local(temp_path("."), true, NULL, &s, &err), SFT_OK);
-    assert_int_equal(s.lock(s.ctx, 0, &err), SFT_OK);
+    assert_int_equal(s.vtable->lock(s.ctx, 0, &err), SFT_OK);
     assert_int_equal(pipe(ends), 0);
     pid_t lives = fork(); /* with all descriptors of this process */
     if (lives == 0) {
@@ -336,21 +337,21 @@ static void lock_and_fork(void **state) {
     }
     pid_t lets_go = fork();
     if (lets_go == 0) {
-        s.unlock(s.ctx);
-        s.close(s.ctx);
+        s.vtable->unlock(s.ctx);
+        sft_storage_close(&s);
         _exit(0);
     }
     assert_true(lives > 0 && lets_go > 0);
     assert_int_equal(waitpid(lets_go, &status, 0), lets_go);
     assert_int_equal(status, 0);
     assert_int_equal(lock_of_another(), SFT_DATASET_BUSY); /* it was not the child's */
-    s.unlock(s.ctx);
+    s.vtable->unlock(s.ctx);
     assert_int_equal(lock_of_another(), SFT_OK);
     close(ends[0]);
     close(ends[1]);
     assert_int_equal(waitpid(lives, &status, 0), lives);
     assert_int_equal(status, 0);
-    s.close(s.ctx);
+    sft_storage_close(&s);
 }
 
 /* ── With a lock: others may not take it ── */
@@ -406,7 +407,7 @@ static void writer_run(int who, int tell) {
         sft_commit_close(c);
         if (write(tell, name, sizeof name) != sizeof name) _exit(4);
     }
-    own.close(own.ctx);
+    sft_storage_close(&own);
     sft_dataset_options_free(o);
     _exit(0);
 }

@@ -254,7 +254,7 @@ static void errors_of_other_sources(void **state) {
         source_of(&s, SFT_SIZE_UNKNOWN),
         source_of(&s, f.len),
         sft_source_memory("abc", 3),
-        { &s, f.len, NULL, NULL, NULL },
+        { &s, NULL, f.len, NULL, false },
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         for (size_t k = 0; k < sizeof sources / sizeof *sources; k++) {

@@ -13,18 +13,21 @@ static void rows_are_the_official_ones(void **state) {
                                 "BF16:16 I32:32 U32:32 F32:32 C64:64 F64:64 I64:64 U64:64 ";
     const char *p = names;
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
-        const sft_dtype_info *row = sft_dtype_describe((sft_dtype)i);
+        const sft_dtype_info *row = sft_dtype_at((size_t)i);
         size_t len = strlen(row->name);
         sft_span name = { p, len };
         sft_dtype back = SFT_BOOL;
         assert_memory_equal(p, row->name, len);
-        assert_true(sft_dtype_parse(name, &back) && (int)back == i);
+        assert_true(sft_dtype_parse(name, &back) && back == row->dtype);
+        assert_int_equal(row->order, i);
+        assert_ptr_equal(sft_dtype_describe(row->dtype), row);
         uint32_t bits = 0;
         for (p += len + 1; *p != ' '; p++) bits = bits * 10 + (uint32_t)(*p - '0');
         assert_int_equal(row->bits, bits);
         p++;
     }
     assert_int_equal(*p, 0);
+    assert_null(sft_dtype_at(SFT_DTYPE_COUNT));
     assert_null(sft_dtype_describe((sft_dtype)SFT_DTYPE_COUNT));
     assert_null(sft_dtype_describe((sft_dtype)-1));
 }

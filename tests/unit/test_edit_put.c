@@ -275,7 +275,7 @@ static void test_refused(void **state) {
     test_file f = { (unsigned char *)(uintptr_t)many, 6, 0 };
     test_source broken = make_source(&f), none = make_source(&f);
     sft_source source = source_of(&broken, 6), unknown = source_of(&none, SFT_SIZE_UNKNOWN);
-    sft_source unread = { NULL, 6, NULL, NULL, NULL };
+    sft_source unread = { NULL, NULL, 6, NULL, false };
     (void)state;
     put_file(HEADER);
     sft_edit *edit = open_edit(NULL);
@@ -347,9 +347,13 @@ static sft_code read_and_change(void *ctx, uint64_t offset, void *into, size_t l
     return SFT_OK;
 }
 
+static const sft_source_vtable and_change_source_vtable = {
+    sizeof(sft_source_vtable), read_and_change, NULL
+};
+
 static void test_changed_meanwhile(void **state) {
     sft_error err = SFT_ERROR_INIT;
-    sft_source source = { NULL, 6, NULL, read_and_change, NULL };
+    sft_source source = { NULL, &and_change_source_vtable, 6, NULL, false };
     (void)state;
     put_file(HEADER);
     sft_edit *edit = open_edit(NULL);

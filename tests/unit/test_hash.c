@@ -100,9 +100,11 @@ static const char *const v4[SFT_HASH_COUNT] = {
 
 static void assert_hashes(const sft_hashes *found, const char *const want[SFT_HASH_COUNT]) {
     for (int i = 0; i < SFT_HASH_COUNT; i++) {
-        bool known = (found->known & SFT_HASH_BIT(i)) != 0;
-        assert_string_equal(found->text[i], found->asked & SFT_HASH_BIT(i) ? want[i] : "");
-        assert_int_equal(known, *found->text[i] != '\0');
+        bool known = (sft_hashes_known(found) & SFT_HASH_BIT(i)) != 0;
+        const char *text = sft_hashes_get(found, (sft_hash_algo)i);
+        assert_string_equal(text ? text : "",
+                            sft_hashes_asked(found) & SFT_HASH_BIT(i) ? want[i] : "");
+        assert_int_equal(known, text != NULL);
     }
 }
 
@@ -119,7 +121,7 @@ static void vectors_all_at_once(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         sft_hashes found = hash_one(nth_vector(i), SFT_HASH_ALL, 1);
-        assert_int_equal(found.asked, SFT_HASH_ALL);
+        assert_int_equal(sft_hashes_asked(&found), SFT_HASH_ALL);
         assert_hashes(&found, vectors[i]);
     }
 }
@@ -159,10 +161,10 @@ static void autov3_of_a_header_of_16_mib(void **state) {
     uint32_t both = SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
     (void)state;
     sft_hashes found = hash_one(vector_file("long", "", 1000, 16 << 20), both, 1);
-    assert_string_equal(found.text[SFT_HASH_SSHS_MODEL], v1[SFT_HASH_SSHS_MODEL]);
-    assert_string_equal(found.text[SFT_HASH_AUTOV3], "fd6ce04f8e6d");
+    assert_string_equal(sft_hashes_get(&found, SFT_HASH_SSHS_MODEL), v1[SFT_HASH_SSHS_MODEL]);
+    assert_string_equal(sft_hashes_get(&found, SFT_HASH_AUTOV3), "fd6ce04f8e6d");
     found = hash_one(vector_file("shorter", "", 1000, (16 << 20) - 8), both, 1);
-    assert_string_equal(found.text[SFT_HASH_AUTOV3], "455cf5fc5bd6");
+    assert_string_equal(sft_hashes_get(&found, SFT_HASH_AUTOV3), "455cf5fc5bd6");
 }
 
 /* ── sshs_legacy ── */
@@ -185,10 +187,10 @@ static const char *two_tensors(const char *name, const char *keys, bool swapped)
 static void legacy_needs_the_writers_order(void **state) {
     (void)state;
     sft_hashes found = hash_one(two_tensors("ordered", OTHER_KEYS, false), LEGACY, 1);
-    assert_int_equal(found.known, LEGACY);
+    assert_int_equal(sft_hashes_known(&found), LEGACY);
     found = hash_one(two_tensors("swapped", OTHER_KEYS, true), LEGACY, 1);
-    assert_int_equal(found.asked, LEGACY);
-    assert_int_equal(found.known, 0);
+    assert_int_equal(sft_hashes_asked(&found), LEGACY);
+    assert_int_equal(sft_hashes_known(&found), 0);
 }
 
 /* Only keys of training, or none: the file as it is. */
@@ -198,8 +200,9 @@ static void legacy_is_autov1_without_other_keys(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         sft_hashes found = hash_one(two_tensors("plain", keys[i], true), SFT_HASH_ALL, 1);
-        assert_int_equal(found.known & LEGACY, LEGACY);
-        assert_string_equal(found.text[SFT_HASH_SSHS_LEGACY], found.text[SFT_HASH_AUTOV1]);
+        assert_int_equal(sft_hashes_known(&found) & LEGACY, LEGACY);
+        assert_string_equal(sft_hashes_get(&found, SFT_HASH_SSHS_LEGACY),
+                            sft_hashes_get(&found, SFT_HASH_AUTOV1));
     }
 }
 
@@ -209,7 +212,7 @@ static void legacy_is_that_of_the_shorter_file(void **state) {
     const char *bare = vector_file("bare", "\"__metadata__\":{\"ss_output_name\":\"demo\"},",
                                    1100000, 8);
     sft_hashes found = hash_one(bare, SFT_HASH_BIT(SFT_HASH_AUTOV1), 1);
-    assert_string_equal(found.text[SFT_HASH_AUTOV1], v3[SFT_HASH_SSHS_LEGACY]);
+    assert_string_equal(sft_hashes_get(&found, SFT_HASH_AUTOV1), v3[SFT_HASH_SSHS_LEGACY]);
 }
 
 static void legacy_is_unknown_past_1_mib(void **state) {
@@ -225,7 +228,7 @@ static void legacy_is_unknown_past_1_mib(void **state) {
     memcpy(header + len + tags, after, sizeof after);
     sft_hashes found =
         hash_one(temp_model(&folder, "tags", header, "123456789", 9), LEGACY, 1);
-    assert_int_equal(found.known, 0);
+    assert_int_equal(sft_hashes_known(&found), 0);
     free(header);
 }
 
@@ -246,8 +249,8 @@ static const char three_turned[] =
 static const char *content_of(const char *header, const char *data, size_t len) {
     static char text[SFT_HASH_ROOM];
     sft_hashes found = hash_one(temp_model(&folder, "c", header, data, len), CONTENT, 1);
-    assert_int_equal(found.known, CONTENT);
-    memcpy(text, found.text[SFT_HASH_CONTENT], sizeof text);
+    assert_int_equal(sft_hashes_known(&found), CONTENT);
+    memcpy(text, sft_hashes_get(&found, SFT_HASH_CONTENT), 65);
     return text;
 }
 
@@ -283,14 +286,19 @@ typedef struct seen {
     sft_code codes[8];
 } seen;
 
+static void take_sha256(const sft_hashes *hashes, char out[SFT_HASH_ROOM]) {
+    const char *text = sft_hashes_get(hashes, SFT_HASH_SHA256);
+    memcpy(out, text ? text : "", text ? 65 : 1);
+}
+
 static bool keep(void *ctx, const sft_hash_result *result) {
     seen *s = ctx;
     assert_int_equal(result->index, s->count);
     s->last = *result;
     s->codes[s->count] = result->error ? result->error->code : SFT_OK;
-    memcpy(s->text[s->count], result->hashes.text[SFT_HASH_SHA256], SFT_HASH_ROOM);
+    take_sha256(&result->hashes, s->text[s->count]);
     for (size_t i = 0; i < result->shard_count; i++)
-        memcpy(s->shards[i], result->shards[i].text[SFT_HASH_SHA256], SFT_HASH_ROOM);
+        take_sha256(&result->shards[i], s->shards[i]);
     return ++s->count != s->stop_at;
 }
 
@@ -302,16 +310,16 @@ static void sets_have_content_and_shards(void **state) {
         seen s = { 0 };
         job.threads = threads;
         assert_int_equal(sft_hash_paths(&ask, 1, NULL, keep, &s, &job, NULL), SFT_OK);
-        assert_int_equal(s.last.hashes.asked, ask.algos);
-        assert_int_equal(s.last.hashes.known, CONTENT);
-        assert_string_equal(s.last.hashes.text[SFT_HASH_CONTENT],
+        assert_int_equal(sft_hashes_asked(&s.last.hashes), ask.algos);
+        assert_int_equal(sft_hashes_known(&s.last.hashes), CONTENT);
+        assert_string_equal(sft_hashes_get(&s.last.hashes, SFT_HASH_CONTENT),
                             content_of(three_in_one, "123abcd", 7));
         assert_int_equal(s.last.shard_count, 2);
         for (int i = 0; i < 2; i++) {
             sft_hashes alone = hash_one(temp_path(&folder, i ? "m-2.safetensors"
                                                              : "m-1.safetensors"),
                                         SFT_HASH_BIT(SFT_HASH_SHA256), 1);
-            assert_string_equal(s.shards[i], alone.text[SFT_HASH_SHA256]);
+            assert_string_equal(s.shards[i], sft_hashes_get(&alone, SFT_HASH_SHA256));
         }
     }
 }
@@ -322,9 +330,10 @@ static void open_sets_have_content(void **state) {
     (void)state;
     assert_int_equal(sft_set_open(make_set(), NULL, &set, NULL), SFT_OK);
     assert_int_equal(sft_hash_set(set, SFT_HASH_ALL, &found, NULL, NULL), SFT_OK);
-    assert_int_equal(found.asked, SFT_HASH_ALL);
-    assert_int_equal(found.known, CONTENT);
-    assert_string_equal(found.text[SFT_HASH_CONTENT], content_of(three_in_one, "123abcd", 7));
+    assert_int_equal(sft_hashes_asked(&found), SFT_HASH_ALL);
+    assert_int_equal(sft_hashes_known(&found), CONTENT);
+    assert_string_equal(sft_hashes_get(&found, SFT_HASH_CONTENT),
+                        content_of(three_in_one, "123abcd", 7));
     sft_set_close(set);
 }
 
@@ -339,8 +348,8 @@ static void other_files_have_whole_digests(void **state) {
     assert_int_equal(s.codes[0], SFT_OK);
     assert_non_null(s.last.model_error);
     assert_int_equal(s.last.bytes, 11);
-    assert_int_equal(s.last.hashes.known & SFT_HASH_OF_MODEL, 0);
-    assert_string_equal(s.last.hashes.text[SFT_HASH_CRC32], "0d4a1185");
+    assert_int_equal(sft_hashes_known(&s.last.hashes) & SFT_HASH_OF_MODEL, 0);
+    assert_string_equal(sft_hashes_get(&s.last.hashes, SFT_HASH_CRC32), "0d4a1185");
 }
 
 static void bad_paths_are_answers(void **state) {
@@ -375,7 +384,7 @@ static void bad_calls_are_refused(void **state) {
     assert_int_equal(sft_hash_paths(NULL, 0, NULL, keep, &s, NULL, NULL), SFT_OK);
     assert_int_equal(sft_hash_set(NULL, 1, &found, NULL, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_hash_path("/nowhere", 1, NULL, &found, NULL, NULL), SFT_NOT_FOUND);
-    assert_int_equal(found.known, 0);
+    assert_int_equal(sft_hashes_known(&found), 0);
     assert_int_equal(s.count, 0);
 }
 
@@ -398,7 +407,7 @@ static void one_large_file_by_many_threads(void **state) {
     const char *path = vector_file("large", OTHER_KEYS, 20000000, 8);
     sft_hashes alone = hash_one(path, SFT_HASH_ALL, 1);
     (void)state;
-    assert_int_equal(alone.known, SFT_HASH_ALL);
+    assert_int_equal(sft_hashes_known(&alone), SFT_HASH_ALL);
     for (uint32_t threads = 2; threads <= 6; threads++) {
         sft_hashes found = hash_one(path, SFT_HASH_ALL, threads);
         assert_memory_equal(&found, &alone, sizeof found);
@@ -445,7 +454,7 @@ static void a_tick_stops(void **state) {
         sft_hashes found;
         assert_int_equal(sft_hash_path(path, SFT_HASH_ALL, NULL, &found, &job, NULL),
                          SFT_CANCELLED);
-        assert_int_equal(found.known, 0);
+        assert_int_equal(sft_hashes_known(&found), 0);
         assert_int_equal(t.ticks, 3);
     }
 }
@@ -584,7 +593,7 @@ static void cache_reads_no_data(void **state) {
     sft_hash_cache *cache = open_cache(line);
     seen s = hash_cached(cache, model, SFT_HASH_BIT(SFT_HASH_CRC32));
     assert_true(s.last.is_remembered);
-    assert_string_equal(s.last.hashes.text[SFT_HASH_CRC32], "00c0ffee");
+    assert_string_equal(sft_hashes_get(&s.last.hashes, SFT_HASH_CRC32), "00c0ffee");
     sft_hash_cache_close(cache);
 }
 
@@ -634,7 +643,7 @@ static void cache_knows_sets(void **state) {
     assert_int_equal(sft_hash_cache_count(cache), 3);
     s = hash_cached(cache, index, algos);
     assert_true(s.last.is_remembered);
-    assert_string_equal(s.last.hashes.text[SFT_HASH_CONTENT],
+    assert_string_equal(sft_hashes_get(&s.last.hashes, SFT_HASH_CONTENT),
                         content_of(three_in_one, "123abcd", 7));
     sft_hash_cache_close(cache);
 }
@@ -651,12 +660,12 @@ static void only_the_cache_is_asked(void **state) {
         seen s = { 0 };
         assert_int_equal(sft_hash_paths(&asks[i], 1, &options, keep, &s, NULL, NULL), SFT_OK);
         assert_null(s.last.error);
-        assert_int_equal(s.last.hashes.known, 0);
-        assert_int_equal(s.last.hashes.asked, asks[i].algos);
+        assert_int_equal(sft_hashes_known(&s.last.hashes), 0);
+        assert_int_equal(sft_hashes_asked(&s.last.hashes), asks[i].algos);
         (void)hash_cached(options.cache, asks[i].path, CONTENT);
         s = (seen){ 0 };
         assert_int_equal(sft_hash_paths(&asks[i], 1, &options, keep, &s, NULL, NULL), SFT_OK);
-        assert_int_equal(s.last.hashes.known, CONTENT);
+        assert_int_equal(sft_hashes_known(&s.last.hashes), CONTENT);
     }
     sft_hash_cache_close(options.cache);
 }
@@ -946,8 +955,8 @@ static char *json_of(const sft_hash_result *result, const sft_hash_claim *claims
     static char text[4096];
     sft_buffer buffer = { 0 };
     sft_sink sink = sft_sink_memory(&buffer);
-    assert_int_equal(sft_hash_json(result, "m", "hash", claims, count, &sink, NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_hash_json(result, "m", claims, count, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(buffer.len < sizeof text);
     memcpy(text, buffer.data, buffer.len);
     text[buffer.len] = '\0';
@@ -958,14 +967,17 @@ static char *json_of(const sft_hash_result *result, const sft_hash_claim *claims
 static void results_are_json(void **state) {
     sft_hash_claim claims[] = { { SFT_HASH_CRC32, { "0D4A1185", 8 } },
                                 { SFT_HASH_CONTENT, { "\x1b", 1 } } };
-    sft_hash_result result = { .bytes = 11, .hashes = { .asked = SFT_HASH_BIT(SFT_HASH_CRC32)
-                                                                 | CONTENT } };
+    sft_hash_result result = { .bytes = 11 };
+    sft_hasher *hasher;
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    result.hashes.known = SFT_HASH_BIT(SFT_HASH_CRC32);
-    memcpy(result.hashes.text[SFT_HASH_CRC32], "0d4a1185", 9);
+    assert_int_equal(sft_hasher_new(SFT_HASH_BIT(SFT_HASH_CRC32) | CONTENT, NULL, &hasher, NULL),
+                     SFT_OK);
+    sft_hasher_update(hasher, "hello world", 11);
+    sft_hasher_result(hasher, &result.hashes);
+    sft_hasher_free(hasher);
     assert_string_equal(json_of(&result, NULL, 0),
-                        "{\"schema\":1,\"command\":\"hash\",\"path\":\"m\",\"ok\":true,"
+                        "{\"path\":\"m\",\"ok\":true,"
                         "\"bytes\":11,\"remembered\":false,\"computed\":{\"crc32\":\"0d4a1185\","
                         "\"content\":null},\"model_error\":null}");
     assert_non_null(strstr(json_of(&result, claims, 2),

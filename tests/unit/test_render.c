@@ -43,7 +43,7 @@ static void assert_json(sft_code code, const char *want) {
     sfti_json json;
     size_t at = 0;
     assert_int_equal(code, SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     for (; *want; want++) {
         bool folder = want[0] == '$' && want[1] == 'T';
         at += (size_t)snprintf(full + at, sizeof full - at, "%.*s",
@@ -92,9 +92,9 @@ static const char *sharded_model(void) {
 static void info_of_a_file(void **state) {
     sft_set *set = open_set(mixed_model());
     (void)state;
-    sft_code code = sft_info_json(set, "dir/m.safetensors", "info", 0, sink_begin(), NULL);
+    sft_code code = sft_info_json(set, "dir/m.safetensors", 0, sink_begin(), NULL);
     assert_json(code,
-                "{\"schema\":1,\"command\":\"info\",\"path\":\"dir/m.safetensors\",\"ok\":true,"
+                "{\"path\":\"dir/m.safetensors\",\"ok\":true,"
                 "\"complete\":true,\"file\":{\"bytes\":281,\"header_bytes\":256,"
                 "\"data_offset\":264,\"data_bytes\":17,\"tensors\":3,\"parameters\":8,"
                 "\"alignment\":8,\"unaligned\":1,\"dtypes\":{"
@@ -108,7 +108,7 @@ static void info_of_a_file(void **state) {
 static void info_of_nothing(void **state) {
     sft_set *set = open_set(temp_model(&temp, "e", "{}", NULL, 0));
     (void)state;
-    assert_json(sft_info_json(set, NULL, NULL, 0, sink_begin(), NULL),
+    assert_json(sft_info_json(set, NULL, 0, sink_begin(), NULL),
                 "{\"path\":null,\"ok\":true,\"complete\":true,\"file\":{\"bytes\":10,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
@@ -119,7 +119,7 @@ static void info_of_nothing(void **state) {
 static void info_of_shards(void **state) {
     sft_set *set = open_set(sharded_model());
     (void)state;
-    assert_json(sft_info_json(set, "s", NULL, 0, sink_begin(), NULL),
+    assert_json(sft_info_json(set, "s", 0, sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"complete\":true,\"file\":{\"bytes\":207,"
                 "\"header_bytes\":188,\"data_offset\":null,\"data_bytes\":3,\"tensors\":2,"
                 "\"parameters\":3,\"alignment\":2,\"unaligned\":0,\"dtypes\":{"
@@ -145,34 +145,46 @@ static sft_code pipe_read(void *ctx, uint64_t offset, void *into, size_t len, si
     return SFT_OK;
 }
 
+static const sft_source_vtable pipe_vtable = { sizeof(sft_source_vtable), pipe_read, NULL };
+
 static void info_of_a_pipe(void **state) {
     pipe_bytes p = { "\x02\0\0\0\0\0\0\0{}", 10 };
-    sft_source source = { .ctx = &p, .size = SFT_SIZE_UNKNOWN, .read_at = pipe_read };
+    sft_source source = { .ctx = &p, .vtable = &pipe_vtable,
+                          .size = SFT_SIZE_UNKNOWN };
     sft_file *file;
     sft_set *set;
     (void)state;
     assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
     assert_int_equal(sft_set_from_file(file, "-", &set, NULL), SFT_OK);
-    assert_json(sft_info_json(set, "-", NULL, 0, sink_begin(), NULL),
+    assert_json(sft_info_json(set, "-", 0, sink_begin(), NULL),
                 "{\"path\":\"-\",\"ok\":true,\"complete\":false,\"file\":{\"bytes\":null,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
                 "\"metadata\":{}}");
-    assert_json(sft_ls_json(set, "-", NULL, SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_ls_json(set, "-", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"-\",\"ok\":true,\"complete\":false,\"tensors\":[]}");
     sft_set_close(set);
 }
 
 static void totals_of_a_set(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_totals t;
+    sft_dtype_sum sums[4] = { [2] = { .tensors = 77 } };
     (void)state;
-    sft_set_totals(set, &t);
-    assert_int_equal(t.bytes, 281);
-    assert_int_equal(t.unaligned, 1);
-    assert_int_equal(t.alignment, 8);
-    assert_int_equal(t.dtypes[SFT_F16].parameters, 6);
-    assert_int_equal(t.dtypes[SFT_I64].tensors, 0);
+    assert_int_equal(sft_set_file_bytes(set), 281);
+    assert_int_equal(sft_set_data_bytes(set), 17);
+    assert_int_equal(sft_set_header_bytes(set), 281 - 8 - 17);
+    assert_int_equal(sft_set_unaligned(set), 1);
+    assert_int_equal(sft_set_alignment(set), 8);
+    assert_int_equal(sft_set_parameters(set), 8);
+    assert_int_equal(sft_set_dtypes(set, sums, 2), 3);
+    assert_int_equal(sums[0].dtype, SFT_BOOL);
+    assert_int_equal(sums[1].dtype, SFT_F16);
+    assert_int_equal(sums[1].parameters, 6);
+    assert_int_equal(sums[2].tensors, 77);
+    assert_int_equal(sft_set_dtypes(set, sums, 4), 3);
+    assert_int_equal(sums[2].dtype, SFT_F32);
+    assert_int_equal(sums[2].bytes, 4);
+    assert_int_equal(sft_set_dtypes(set, NULL, 0), 3);
     sft_set_close(set);
 }
 
@@ -194,13 +206,13 @@ static void ls_of_a_file(void **state) {
     sft_set *set = open_set(mixed_model());
     int calls = 0;
     (void)state;
-    assert_json(sft_ls_json(set, "m", "ls", SFT_ORDER_OFFSET, NULL, NULL, sink_begin(), NULL),
-                "{\"schema\":1,\"command\":\"ls\",\"path\":\"m\",\"ok\":true,\"complete\":true,"
+    assert_json(sft_ls_json(set, "m", SFT_ORDER_OFFSET, NULL, NULL, sink_begin(), NULL),
+                "{\"path\":\"m\",\"ok\":true,\"complete\":true,"
                 "\"tensors\":[" LS_B "," LS_C "," LS_A "]}");
-    assert_json(sft_ls_json(set, "m", NULL, SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"m\",\"ok\":true,\"complete\":true,"
                 "\"tensors\":[" LS_A "," LS_B "," LS_C "]}");
-    assert_json(sft_ls_json(set, "m", NULL, SFT_ORDER_HEADER, not_b, &calls, sink_begin(), NULL),
+    assert_json(sft_ls_json(set, "m", SFT_ORDER_HEADER, not_b, &calls, sink_begin(), NULL),
                 "{\"path\":\"m\",\"ok\":true,\"complete\":true,\"tensors\":[" LS_A "," LS_C "]}");
     assert_int_equal(calls, 3);
     sft_set_close(set);
@@ -209,7 +221,7 @@ static void ls_of_a_file(void **state) {
 static void ls_of_shards(void **state) {
     sft_set *set = open_set(sharded_model());
     (void)state;
-    assert_json(sft_ls_json(set, "s", NULL, SFT_ORDER_NATURAL, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_ls_json(set, "s", SFT_ORDER_NATURAL, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"complete\":true,\"tensors\":["
                 "{\"name\":\"a\",\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2],"
                 "\"file_offsets\":[102,104],\"bytes\":2,\"shard\":\"$T/s-1.safetensors\"},"
@@ -229,8 +241,8 @@ static void errors_in_full(void **state) {
     memcpy(error.tensor, "a.weight", 8);
     strcpy(error.message, "expected 5, found \\x1b");
     error.hint = "try again";
-    assert_json(sft_error_json(&error, "p", "check", sink_begin(), NULL),
-                "{\"schema\":1,\"command\":\"check\",\"path\":\"p\",\"ok\":false,\"error\":{"
+    assert_json(sft_error_json(&error, "p", sink_begin(), NULL),
+                "{\"path\":\"p\",\"ok\":false,\"error\":{"
                 "\"code\":\"data_truncated\",\"offset\":1234,\"tensor\":\"a.weight\","
                 "\"message\":\"expected 5, found \\\\x1b\",\"hint\":\"try again\"}}");
 }
@@ -239,11 +251,11 @@ static void errors_with_nothing_known(void **state) {
     sft_error error = SFT_ERROR_INIT;
     (void)state;
     error.code = SFT_NOT_FOUND;
-    assert_json(sft_error_json(&error, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_error_json(&error, NULL, sink_begin(), NULL),
                 "{\"path\":null,\"ok\":false,\"error\":{\"code\":\"not_found\",\"offset\":null,"
                 "\"tensor\":null,\"message\":\"\",\"hint\":null}}");
     error.tensor_len = 0; /* a tensor of no name is not no tensor */
-    assert_json(sft_error_json(&error, "", NULL, sink_begin(), NULL),
+    assert_json(sft_error_json(&error, "", sink_begin(), NULL),
                 "{\"path\":\"\",\"ok\":false,\"error\":{\"code\":\"not_found\",\"offset\":null,"
                 "\"tensor\":\"\",\"message\":\"\",\"hint\":null}}");
 }
@@ -254,9 +266,9 @@ static void paths_of_any_bytes(void **state) {
     error.code = SFT_NOT_FOUND;
 #define REST ",\"ok\":false,\"error\":{\"code\":\"not_found\",\"offset\":null,\"tensor\":null," \
              "\"message\":\"\",\"hint\":null}}"
-    assert_json(sft_error_json(&error, "d\xc3\xa9/x", NULL, sink_begin(), NULL),
+    assert_json(sft_error_json(&error, "d\xc3\xa9/x", sink_begin(), NULL),
                 "{\"path\":\"d\xc3\xa9/x\"" REST);
-    assert_json(sft_error_json(&error, "A-z_0.9~/%\xff \xc3\xa9", NULL, sink_begin(), NULL),
+    assert_json(sft_error_json(&error, "A-z_0.9~/%\xff \xc3\xa9", sink_begin(), NULL),
                 "{\"path\":\"A-z_0.9~/%\xef\xbf\xbd \xc3\xa9\","
                 "\"path_bytes\":\"A-z_0.9~/%25%FF%20%C3%A9\"" REST);
 }
@@ -277,10 +289,10 @@ static void check_of_a_good_file(void **state) {
     (void)state;
     snprintf(header, sizeof header, "%-8s", "{}");
     sft_scan *scan = scan_of(temp_model(&temp, "e", header, NULL, 0), SFT_LEVEL_STRICT);
-    assert_json(sft_check_json(scan, "e", "check", NULL, sink_begin(), NULL),
-                "{\"schema\":1,\"command\":\"check\",\"path\":\"e\",\"ok\":true,"
+    assert_json(sft_check_json(scan, "e", NULL, sink_begin(), NULL),
+                "{\"path\":\"e\",\"ok\":true,"
                 "\"level\":\"strict\",\"error\":null,\"findings\":[],\"notes\":[],\"deep\":null}");
-    assert_json(sft_check_json(scan, "e", NULL, &deep, sink_begin(), NULL),
+    assert_json(sft_check_json(scan, "e", &deep, sink_begin(), NULL),
                 "{\"path\":\"e\",\"ok\":true,\"level\":\"strict\",\"error\":null,\"findings\":[],"
                 "\"notes\":[],\"deep\":{\"tensors\":1,\"values\":2,\"nan\":3,\"inf\":4,"
                 "\"tensors_with_nan\":1,\"tensors_with_inf\":0,\"first_nan_tensor\":0,"
@@ -298,8 +310,8 @@ static void check_of_a_bad_file(void **state) {
         temp_model(&temp, "bad", "{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
                                  "\"data_offsets\":[0,4]}}  ", "1234", 4), SFT_LEVEL_COMPAT);
     (void)state;
-    assert_int_equal(sft_check_json(scan, "bad", NULL, NULL, sink_begin(), NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_check_json(scan, "bad", NULL, sink_begin(), NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("{\"path\":\"bad\",\"ok\":false,\"level\":\"compat\",\"error\":{"
                     "\"code\":\"size_mismatch\",\"offset\":"));
     assert_true(has("\"findings\":[{\"code\":\"size_mismatch\",\"rule\":\"R37\",\"offset\":"));
@@ -313,8 +325,8 @@ static void check_of_a_bad_file(void **state) {
 static void check_with_notes(void **state) {
     sft_scan *scan = scan_of(mixed_model(), SFT_LEVEL_DEFAULT);
     (void)state;
-    assert_int_equal(sft_check_json(scan, "m", NULL, NULL, sink_begin(), NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_check_json(scan, "m", NULL, sink_begin(), NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("\"ok\":true,\"level\":\"default\",\"error\":null,\"findings\":[]"));
     assert_true(has("{\"code\":\"unaligned\",\"message\":\"expected data aligned"));
     assert_true(has(",\"offset\":277,\"tensor\":\"a\\n\"}"));
@@ -326,15 +338,15 @@ static void check_of_a_set(void **state) {
     sft_error error = SFT_ERROR_INIT;
     (void)state;
     assert_json(sft_check_set_json(NULL, SFT_LEVEL_COMPAT, sft_span_cstr("{},{}"), "s", NULL,
-                                   NULL, sink_begin(), NULL),
+                                   sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"level\":\"compat\",\"error\":null,"
                 "\"findings\":[],\"notes\":[],\"deep\":null,\"shards\":[{},{}]}");
     error.code = SFT_INDEX_TENSOR_MISSING;
     error.offset = 7;
 #define BODY "\"offset\":7,\"tensor\":null,\"message\":\"\",\"hint\":null}"
-    assert_json(sft_check_set_json(&error, SFT_LEVEL_DEFAULT, sft_span_cstr(""), "s", "check",
-                                   NULL, sink_begin(), NULL),
-                "{\"schema\":1,\"command\":\"check\",\"path\":\"s\",\"ok\":false,"
+    assert_json(sft_check_set_json(&error, SFT_LEVEL_DEFAULT, sft_span_cstr(""), "s", NULL,
+                                   sink_begin(), NULL),
+                "{\"path\":\"s\",\"ok\":false,"
                 "\"level\":\"default\",\"error\":{\"code\":\"index_tensor_missing\"," BODY ","
                 "\"findings\":[{\"code\":\"index_tensor_missing\",\"rule\":\"R43\"," BODY "],"
                 "\"notes\":[],\"deep\":null,\"shards\":[]}");
@@ -351,16 +363,19 @@ static sft_code no_room(void *ctx, uint64_t offset, const void *bytes, size_t le
     return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
 }
 
+static const sft_sink_vtable no_room_vtable = { .size = sizeof(sft_sink_vtable),
+                                                .write_at = no_room };
+
 static void a_failing_sink_is_told(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_sink full = { .write_at = no_room };
+    sft_sink full = { .vtable = &no_room_vtable };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    assert_int_equal(sft_info_json(set, "m", NULL, 0, &full, &err), SFT_IO_WRITE);
+    assert_int_equal(sft_info_json(set, "m", 0, &full, &err), SFT_IO_WRITE);
     assert_int_equal(err.os_errno, 28);
-    assert_int_equal(sft_ls_json(set, "m", NULL, SFT_ORDER_NAME, NULL, NULL, &full, NULL),
+    assert_int_equal(sft_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, &full, NULL),
                      SFT_IO_WRITE);
-    assert_int_equal(sft_error_json(&err, "m", NULL, &full, NULL), SFT_IO_WRITE);
+    assert_int_equal(sft_error_json(&err, "m", &full, NULL), SFT_IO_WRITE);
     sft_set_close(set);
 }
 

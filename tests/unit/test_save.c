@@ -133,9 +133,13 @@ static sft_code read_plain(void *ctx, uint64_t offset, void *into, size_t len, s
     return SFT_OK;
 }
 
+static const sft_source_vtable plain_source_vtable = {
+    sizeof(sft_source_vtable), read_plain, NULL
+};
+
 /* Through memory and within the system: the same bytes, ticked often enough. */
 static void test_large(void **state) {
-    sft_source plain = { NULL, 9u << 20, NULL, read_plain, NULL };
+    sft_source plain = { NULL, &plain_source_vtable, 9u << 20, NULL, false };
     sft_part part = part_of("x", SFT_U8, big, &plain, 0), again;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     ticks t = { 0 };
@@ -166,7 +170,7 @@ static void test_large(void **state) {
 }
 
 static void test_stopped(void **state) {
-    sft_source plain = { NULL, 9u << 20, NULL, read_plain, NULL };
+    sft_source plain = { NULL, &plain_source_vtable, 9u << 20, NULL, false };
     sft_part part = part_of("x", SFT_U8, big, &plain, 0);
     ticks t = { .stop_at = 3u << 20 };
     sft_job job = SFT_JOB_INIT;
@@ -198,7 +202,7 @@ static void test_pipe(void **state) {
     assert_int_equal(sft_save_parts(parts, 2, NULL, 0, NULL, sft_sink_memory(&buffer), NULL, NULL),
                      SFT_OK);
     assert_memory_equal(buffer.data + buffer.len - 12, data, 12);
-    source.close(source.ctx);
+    sft_source_close(&source);
     close(ends[0]);
     sft_buffer_free(&buffer);
 }
@@ -220,7 +224,7 @@ static void test_mtime(void **state) {
 /* ── Shards ── */
 
 static void sizes_to_parts(const uint64_t *sizes, size_t count, sft_part *parts) {
-    static sft_source source = { NULL, 0, NULL, read_plain, NULL };
+    static sft_source source = { NULL, &plain_source_vtable, 0, NULL, false };
     static char names[64][8];
     source.size = UINT64_MAX - 1;
     for (size_t i = 0; i < count; i++) {

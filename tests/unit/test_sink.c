@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 static sft_code put(sft_sink *sink, uint64_t at, const char *text, sft_error *err) {
-    return sink->write_at(sink->ctx, at, text, strlen(text), err);
+    return sft_sink_write(sink, at, text, strlen(text), err);
 }
 
 /* ── Memory, descriptor, callback, tee ── */
@@ -28,14 +28,14 @@ static void test_memory(void **state) {
     (void)state;
     sft_sink sink = sft_sink_memory(&buffer);
     assert_true(sink.seekable);
-    assert_int_equal(sink.expect(sink.ctx, 12, &err), SFT_OK);
+    assert_int_equal(sft_sink_expect(&sink, 12, &err), SFT_OK);
     assert_true(buffer.room >= 12);
     assert_int_equal(put(&sink, 6, "world!", &err), SFT_OK);
     assert_int_equal(buffer.len, 12);
     assert_memory_equal(buffer.data, "\0\0\0\0\0\0world!", 12);
     assert_int_equal(put(&sink, 0, "hello ", &err), SFT_OK);
-    assert_int_equal(sink.write_at(sink.ctx, 99, NULL, 0, &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_write(&sink, 99, NULL, 0, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(buffer.len, 12);
     assert_memory_equal(buffer.data, "hello world!", 12);
     sink = sft_sink_memory(&buffer);
@@ -44,7 +44,7 @@ static void test_memory(void **state) {
     assert_memory_equal(buffer.data, "\0\0\0x", 4);
     assert_int_equal(put(&sink, UINT64_MAX - 2, "xxxxxx", &err), SFT_OUT_OF_MEMORY);
     assert_int_equal(put(&sink, UINT64_MAX / 2, "x", &err), SFT_OUT_OF_MEMORY);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_null(buffer.data);
     assert_int_equal(buffer.len, 0);
     sft_buffer_free(&buffer);
@@ -62,7 +62,7 @@ static void test_fd(void **state) {
     assert_true(sink.seekable);
     assert_int_equal(put(&sink, 3, "def", &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(close(fd), 0);
     assert_int_equal(temp_read("file", room, sizeof room), 6);
     assert_memory_equal(room, "abcdef", 6);
@@ -71,7 +71,7 @@ static void test_fd(void **state) {
     assert_int_equal(sft_sink_fd(fd, NULL, &sink, &err), SFT_OK);
     assert_false(sink.seekable);
     assert_int_equal(put(&sink, 0, "gh", &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(close(fd), 0);
     assert_int_equal(temp_read("file", room, sizeof room), 8);
 
@@ -82,7 +82,7 @@ static void test_fd(void **state) {
     assert_int_equal(put(&sink, 3, "c", &err), SFT_OUT_OF_ORDER);
     assert_int_equal(err.offset, 3);
     assert_int_equal(put(&sink, 2, "c", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(read(pipes[0], room, sizeof room), 3);
     assert_memory_equal(room, "abc", 3);
     close(pipes[0]);
@@ -90,7 +90,7 @@ static void test_fd(void **state) {
     assert_int_equal(sft_sink_fd(pipes[1], NULL, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "x", &err), SFT_IO_WRITE);
     assert_int_equal(err.os_errno, EPIPE);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     close(pipes[1]);
 
     assert_int_equal(sft_sink_fd(0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
@@ -132,7 +132,7 @@ static void test_callback(void **state) {
     assert_int_equal(err.os_errno, 5);
     h.answer = SFT_OK;
     assert_int_equal(put(&sink, 2, "c", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(h.calls, 3);
     assert_memory_equal(h.text, "abc", 3);
     assert_int_equal(sft_sink_callback(NULL, &h, NULL, &sink, &err), SFT_BAD_ARGUMENT);
@@ -157,10 +157,10 @@ static void test_tee(void **state) {
     assert_int_equal(sft_sink_callback(hear, &h, NULL, &first, NULL), SFT_OK);
     assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
     assert_false(sink.seekable);
-    assert_int_equal(sink.expect(sink.ctx, 3, &err), SFT_OK);
+    assert_int_equal(sft_sink_expect(&sink, 3, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OUT_OF_ORDER);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_memory_equal(h.text, "abc", 3);
     assert_int_equal(buffer.len, 3);
 
@@ -172,7 +172,7 @@ static void test_tee(void **state) {
     assert_int_equal(sft_sink_path(temp_path("file"), NULL, &first, NULL), SFT_OK);
     assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     assert_int_equal(buffer.len, 0);
     assert_int_equal(temp_dir_count(), 0);
     assert_int_equal(sft_sink_tee(sft_sink_memory(&buffer), sft_sink_memory(&buffer), NULL, NULL,
@@ -191,26 +191,26 @@ static void test_tee_fails(void **state) {
     assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_IO_WRITE);
     assert_int_equal(buffer.len, 0);
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     /* finish: the first fails, as its folder is gone; the second is abandoned */
     assert_int_equal(mkdir(temp_path("d"), 0755), 0);
     assert_int_equal(sft_sink_path(temp_path("d/file"), NULL, &first, NULL), SFT_OK);
     assert_int_equal(sft_sink_tee(first, sft_sink_memory(&buffer), NULL, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
     assert_int_equal(mkdir(temp_path("d/file"), 0755), 0);
-    assert_int_not_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_not_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_null(buffer.data);
     assert_int_equal(rmdir(temp_path("d/file")), 0);
     /* expect: neither half can hold so much */
     assert_int_equal(sft_sink_tee(sft_sink_memory(&other), sft_sink_memory(&buffer), NULL, &sink,
                                   &err), SFT_OK);
-    assert_int_equal(sink.expect(sink.ctx, UINT64_MAX, &err), SFT_OUT_OF_MEMORY);
-    sink.abandon(sink.ctx);
+    assert_int_equal(sft_sink_expect(&sink, UINT64_MAX, &err), SFT_OUT_OF_MEMORY);
+    sft_sink_abandon(&sink);
     h.answer = SFT_OK;
     assert_int_equal(sft_sink_callback(hear, &h, NULL, &first, NULL), SFT_OK);
     assert_int_equal(sft_sink_tee(sft_sink_memory(&buffer), first, NULL, &sink, &err), SFT_OK);
-    assert_int_equal(sink.expect(sink.ctx, 3, &err), SFT_OK);
-    sink.abandon(sink.ctx);
+    assert_int_equal(sft_sink_expect(&sink, 3, &err), SFT_OK);
+    sft_sink_abandon(&sink);
 }
 
 /* ── Copy ── */
@@ -252,7 +252,7 @@ static void test_copy(void **state) {
                      SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 1000);
     assert_null(buffer.data);
-    file.close(file.ctx);
+    sft_source_close(&file);
     close(fd);
     free(big);
 }
@@ -270,7 +270,7 @@ static void test_copy_pipe(void **state) {
                               NULL), SFT_OK);
     assert_int_equal(buffer.len, 7);
     assert_memory_equal(buffer.data, "3456789", 7);
-    source.close(source.ctx);
+    sft_source_close(&source);
     close(pipes[0]);
     sft_buffer_free(&buffer);
 }
@@ -328,9 +328,9 @@ static void publish(const char *name, const sft_path_options *options, const cha
     sft_sink sink;
     assert_int_equal(sft_sink_path(temp_path(name), options, &sink, &err), SFT_OK);
     assert_true(sink.seekable);
-    assert_int_equal(sink.expect(sink.ctx, strlen(text), &err), SFT_OK);
+    assert_int_equal(sft_sink_expect(&sink, strlen(text), &err), SFT_OK);
     assert_int_equal(put(&sink, 0, text, &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     expect_file(name, text);
 }
 
@@ -367,14 +367,14 @@ static void test_path_untouched(void **state) {
     assert_int_equal(sft_sink_path(temp_path("file"), NULL, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "new", &err), SFT_OK);
     expect_file("file", "old");
-    sink.abandon(sink.ctx);
+    sft_sink_abandon(&sink);
     expect_file("file", "old");
     assert_int_equal(temp_dir_count(), 1);
     /* Fewer bytes than expected: the file has those that came. */
     assert_int_equal(sft_sink_path(temp_path("file"), NULL, &sink, &err), SFT_OK);
-    assert_int_equal(sink.expect(sink.ctx, 100000, &err), SFT_OK);
+    assert_int_equal(sft_sink_expect(&sink, 100000, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "new", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     expect_file("file", "new");
     assert_int_equal(temp_dir_count(), 1);
 }
@@ -388,20 +388,20 @@ static void test_path_no_clobber(void **state) {
     publish("file", &options, "one");
     assert_int_equal(sft_sink_path(temp_path("file"), &options, &sink, &err), SFT_OK);
     assert_int_equal(put(&sink, 0, "two", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_EXISTS);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_EXISTS);
     assert_int_equal(err.code, SFT_EXISTS);
     assert_int_equal(err.os_errno, EEXIST);
     expect_file("file", "one");
     /* What appears while we write is not ours to replace either. */
     assert_int_equal(sft_sink_path(temp_path("late"), &options, &sink, &err), SFT_OK);
     temp_write("late", "first", 5);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_EXISTS);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_EXISTS);
     expect_file("late", "first");
     /* Without no_clobber it is. */
     assert_int_equal(sft_sink_path(temp_path("late2"), NULL, &sink, &err), SFT_OK);
     temp_write("late2", "first", 5);
     assert_int_equal(put(&sink, 0, "second", &err), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, &err), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     expect_file("late2", "second");
     assert_int_equal(temp_dir_count(), 3);
 }
@@ -482,7 +482,7 @@ static void test_path_names(void **state) {
     assert_int_equal(chdir(temp_dir), 0);
     sft_sink sink;
     assert_int_equal(sft_sink_path("plain", NULL, &sink, NULL), SFT_OK);
-    assert_int_equal(sink.finish(sink.ctx, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_int_equal(chdir(here), 0);
     expect_file("plain", "");
     assert_int_equal(temp_dir_count(), 2);
@@ -502,11 +502,11 @@ static void test_path_full(void **state) {
     small.rlim_cur = 6000;
     assert_int_equal(sft_sink_path(temp_path("file"), NULL, &sink, &err), SFT_OK);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    sft_code first = sink.write_at(sink.ctx, 0, block, sizeof block, &err);
-    sft_code second = sink.write_at(sink.ctx, sizeof block, block, sizeof block, &err);
+    sft_code first = sft_sink_write(&sink, 0, block, sizeof block, &err);
+    sft_code second = sft_sink_write(&sink, sizeof block, block, sizeof block, &err);
     int error = err.os_errno;
     uint64_t offset = err.offset;
-    sft_code last = sink.finish(sink.ctx, &err);
+    sft_code last = sft_sink_finish(&sink, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(first, SFT_OK);
     assert_int_equal(second, SFT_IO_WRITE);

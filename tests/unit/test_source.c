@@ -30,27 +30,27 @@ static void test_memory(void **state) {
     sft_source source = sft_source_memory("0123456789", 10);
     assert_int_equal(source.size, 10);
     assert_memory_equal(source.base, "0123456789", 10);
-    assert_null(source.close);
-    assert_int_equal(source.read_at(source.ctx, 4, room, 3, &got, &err), SFT_OK);
+    assert_null((void *)(uintptr_t)source.vtable->close);
+    assert_int_equal(sft_source_read(&source, 4, room, 3, &got, &err), SFT_OK);
     assert_int_equal(got, 3);
     assert_memory_equal(room, "456", 3);
-    assert_int_equal(sfti_source_some(&source, 8, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, 8, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 2);
-    assert_int_equal(sfti_source_some(&source, 10, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, 10, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 0);
-    assert_int_equal(sfti_source_some(&source, UINT64_MAX, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, UINT64_MAX, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 0);
-    assert_int_equal(sfti_source_read(&source, 2, room, 8, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 2, room, 8, &err), SFT_OK);
     assert_memory_equal(room, "23456789", 8);
-    assert_int_equal(sfti_source_read(&source, 3, room, 8, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sfti_source_all(&source, 3, room, 8, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.code, SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 10);
     assert_string_equal(err.message, "expected 8 bytes at offset 3, found only 7");
     source = sft_source_memory(NULL, 0);
     assert_int_equal(source.size, 0);
     assert_non_null(source.base);
-    sfti_source_close(&source);
-    sfti_source_close(NULL);
+    sft_source_close(&source);
+    sft_source_close(NULL);
 }
 
 static void test_file(void **state) {
@@ -68,17 +68,17 @@ static void test_file(void **state) {
     assert_int_equal(info.kind, OS_FILE);
     assert_int_equal(source.size, 10);
     assert_null(source.base);
-    assert_int_equal(sfti_source_read(&source, 6, room, 4, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 6, room, 4, &err), SFT_OK);
     assert_memory_equal(room, "6789", 4);
-    assert_int_equal(sfti_source_read(&source, 0, room, 4, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 0, room, 4, &err), SFT_OK);
     assert_memory_equal(room, "0123", 4);
     assert_int_equal(truncate(path, 5), 0);
-    assert_int_equal(sfti_source_some(&source, 3, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, 3, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 2);
-    assert_int_equal(sfti_source_read(&source, 3, room, 4, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sfti_source_all(&source, 3, room, 4, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 5);
-    sfti_source_close(&source);
-    assert_null(source.read_at);
+    sft_source_close(&source);
+    assert_null(source.vtable);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
@@ -91,7 +91,7 @@ static void test_not_a_file(void **state) {
                      SFT_NOT_FOUND);
     assert_int_equal(err.code, SFT_NOT_FOUND);
     assert_int_equal(err.os_errno, ENOENT);
-    assert_null(source.read_at);
+    assert_null(source.vtable);
     assert_int_equal(sfti_source_open(temp_dir, NULL, NULL, &source, NULL, NULL, &err),
                      SFT_IO_NOT_FILE);
     assert_string_equal(err.message, "expected a file, found a folder");
@@ -114,9 +114,9 @@ static void test_fd_stays(void **state) {
     assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
     assert_int_equal(sft_source_fd(fd, NULL, &source, NULL), SFT_OK);
     assert_int_equal(source.size, 10);
-    assert_int_equal(sfti_source_read(&source, 0, room, 4, NULL), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 0, room, 4, NULL), SFT_OK);
     assert_memory_equal(room, "0123", 4);
-    source.close(source.ctx);
+    sft_source_close(&source);
     assert_int_equal(lseek(fd, 0, SEEK_CUR), 7);
     assert_int_equal(close(fd), 0);
 }
@@ -135,17 +135,17 @@ static void test_pipe(void **state) {
     assert_int_equal(close(pipes[1]), 0);
     assert_int_equal(sft_source_fd(pipes[0], NULL, &source, &err), SFT_OK);
     assert_true(source.size == SFT_SIZE_UNKNOWN);
-    assert_int_equal(sfti_source_read(&source, 0, room, 8, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 0, room, 8, &err), SFT_OK);
     assert_memory_equal(room, big, 8);
-    assert_int_equal(sfti_source_read(&source, 19000, room, 8, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 19000, room, 8, &err), SFT_OK);
     assert_memory_equal(room, big + 19000, 8);
-    assert_int_equal(sfti_source_some(&source, 18000, room, 8, &got, &err), SFT_OUT_OF_ORDER);
+    assert_int_equal(sft_source_read(&source, 18000, room, 8, &got, &err), SFT_OUT_OF_ORDER);
     assert_int_equal(err.offset, 18000);
-    assert_int_equal(sfti_source_some(&source, 19998, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, 19998, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 2);
-    assert_int_equal(sfti_source_some(&source, 30000, room, 8, &got, &err), SFT_OK);
+    assert_int_equal(sft_source_read(&source, 30000, room, 8, &got, &err), SFT_OK);
     assert_int_equal(got, 0);
-    source.close(source.ctx);
+    sft_source_close(&source);
     assert_int_equal(close(pipes[0]), 0);
 }
 
@@ -159,18 +159,18 @@ static void test_map(void **state) {
     assert_int_equal(sfti_source_map(fd, 10, false, NULL, &source, &err), SFT_OK);
     assert_memory_equal(source.base, "0123456789", 10);
     assert_int_equal(source.size, 10);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     assert_int_equal(sfti_source_map(fd, 10, true, NULL, &source, &err), SFT_OK);
     assert_int_equal(close(fd), 0);
     ((char *)(uintptr_t)source.base)[0] = 'X';
-    assert_int_equal(sfti_source_read(&source, 0, room, 2, &err), SFT_OK);
+    assert_int_equal(sfti_source_all(&source, 0, room, 2, &err), SFT_OK);
     assert_memory_equal(room, "X1", 2);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     assert_int_equal(temp_read("file", room, sizeof room), 8);
     assert_memory_equal(room, "01234567", 8);
     assert_int_equal(sfti_source_map(-1, 0, false, NULL, &source, &err), SFT_OK);
     assert_non_null(source.base);
-    sfti_source_close(&source);
+    sft_source_close(&source);
     assert_int_equal(sfti_source_map(-1, 10, false, NULL, &source, &err), SFT_IO_MAP);
     assert_int_equal(err.os_errno, EBADF);
     assert_int_equal(sfti_source_map(-1, UINT64_MAX, false, NULL, &source, &err),
@@ -185,7 +185,7 @@ static void test_no_memory(void **state) {
     temp_write("file", "0123456789", 10);
     assert_int_equal(sfti_source_open(temp_path("file"), NULL, &none, &source, NULL, NULL, &err),
                      SFT_OUT_OF_MEMORY);
-    assert_null(source.read_at);
+    assert_null(source.vtable);
     int fd = open(temp_path("file"), O_RDONLY);
     assert_int_equal(sft_source_fd(fd, &none, &source, &err), SFT_OUT_OF_MEMORY);
     assert_int_equal(sfti_source_map(fd, 10, false, &none, &source, &err), SFT_OUT_OF_MEMORY);

@@ -47,12 +47,12 @@ static void expect(sft_dtype dtype, size_t width, const uint64_t *shape, const i
         memset(found, 0xee, len);
         for (size_t at = 0, got; at < len; at += got) {
             size_t want = len - at < pieces[p] ? len - at : pieces[p];
-            assert_int_equal(source.read_at(source.ctx, at, found + at, want, &got, NULL), SFT_OK);
+            assert_int_equal(sft_source_read(&source, at, found + at, want, &got, NULL), SFT_OK);
             assert_int_equal(got, want);
         }
         assert_memory_equal(found, packed, len);
     }
-    source.close(source.ctx);
+    sft_source_close(&source);
 }
 
 static void test_shapes(void **state) {
@@ -115,7 +115,7 @@ static void test_refused(void **state) {
     strides[0] = INT64_MIN;
     assert_int_equal(sft_source_strided(SFT_U8, shape, 2, memory, strides, NULL, &source, NULL),
                      SFT_ADDRESS_SPACE);
-    assert_null(source.read_at);
+    assert_null(source.vtable);
     shape[0] = UINT64_MAX;
     assert_int_equal(sft_source_strided(SFT_U8, shape, 2, memory, strides, NULL, &source, NULL),
                      SFT_SIZE_OVERFLOW);
@@ -135,7 +135,7 @@ static void test_saved(void **state) {
     sft_part part = { { { "w", 1 }, SFT_F16, 2, shape }, &source, 0 };
     assert_int_equal(sft_save_parts(&part, 1, NULL, 0, NULL, sft_sink_memory(&buffer), NULL, NULL),
                      SFT_OK);
-    source.close(source.ctx);
+    sft_source_close(&source);
     assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
     size_t len = pack(shape, strides, 2, 2, memory, packed);
     assert_int_equal(sft_read_into(file, sft_file_tensor(file, 0), found, len, NULL), SFT_OK);

@@ -117,9 +117,9 @@ static sft_code by_storage(sft_error *err) {
     sft_storage storage;
     sft_source source;
     assert_int_equal(sft_storage_local(temp_dir, true, NULL, &storage, NULL), SFT_OK);
-    sft_code code = storage.open(storage.ctx, FILE_NAME, &source, err);
-    if (code == SFT_OK) source.close(source.ctx);
-    if (storage.close) storage.close(storage.ctx);
+    sft_code code = storage.vtable->open(storage.ctx, FILE_NAME, &source, err);
+    if (code == SFT_OK) sft_source_close(&source);
+    sft_storage_close(&storage);
     return code;
 }
 

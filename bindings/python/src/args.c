@@ -137,8 +137,8 @@ sft_sink pysft_text_sink(sft_buffer *text) {
 }
 
 sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sink->finish(sink->ctx, err);
-    sink->abandon(sink->ctx);
+    if (code == SFT_OK) return sft_sink_finish(sink, err);
+    sft_sink_abandon(sink);
     return code;
 }
 

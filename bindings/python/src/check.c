@@ -64,14 +64,14 @@ static sft_code check_shard(checking *check, const char *path, sft_error *err) {
     sft_code code;
     if (sft_scan_path(path, &check->open, &scan, &failed) == SFT_OK) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
-        code = sft_check_json(scan, path, NULL, NULL, &sink, err);
+        code = sft_check_json(scan, path, NULL, &sink, err);
         sft_scan_close(scan);
     } else {
         if (failed.code == SFT_NOT_FOUND)
             sft_error_set(&failed, SFT_INDEX_SHARD_MISSING, 0,
                           "expected this shard of the index, found no such file");
         keep_first(check, &failed);
-        code = sft_error_json(&failed, path, NULL, &sink, err);
+        code = sft_error_json(&failed, path, &sink, err);
     }
     if (code == SFT_OK) code = append_shard(check, &text, err);
     sft_buffer_free(&text);
@@ -140,7 +140,7 @@ static sft_code check_index(checking *check, sft_sink *sink, sft_error *err) {
     if (code == SFT_OK)
         code = sft_check_set_json(check->ok ? NULL : &check->first, check->open.level,
                                   (sft_span){ check->shards.data, check->shards.len },
-                                  check->path, NULL, looked ? &deep : NULL, sink, err);
+                                  check->path, looked ? &deep : NULL, sink, err);
     free(check->shards.data);
     return code;
 }
@@ -153,7 +153,7 @@ static sft_code check_scan(checking *check, const sft_scan *scan, sft_sink *sink
     bool look = check->deep && !sft_scan_error(scan);
     sft_code code = look ? look_deep(check, &deep, err) : SFT_OK;
     if (code) return code;
-    return sft_check_json(scan, check->path, NULL, look ? &deep : NULL, sink, err);
+    return sft_check_json(scan, check->path, look ? &deep : NULL, sink, err);
 }
 
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,

@@ -78,7 +78,7 @@ typedef struct convert_call {
     sft_dtype to;
     pysft_path output;
     sft_path_options path;
-    sft_convert_totals totals;
+    sft_conversion *conversion;
 } convert_call;
 
 static bool ends_with(const char *text, const char *end) {
@@ -126,27 +126,23 @@ static sft_code save_model(const convert_call *call, sft_conversion *conversion,
 
 /* No GIL. */
 static sft_code convert_model(convert_call *call, const sft_job *job, sft_error *err) {
-    sft_conversion *conversion = NULL;
     sft_code code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
-                                       &conversion, err);
-    if (code == SFT_OK) {
-        sft_conversion_totals(conversion, &call->totals);
-        code = save_model(call, conversion, job, err);
-    }
-    sft_conversion_free(conversion);
-    return code;
+                                       &call->conversion, err);
+    return code ? code : save_model(call, call->conversion, job, err);
 }
 
-static PyObject *totals_dict(const sft_convert_totals *totals) {
-    const uint64_t *n = totals->tensors;
-    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}",
-                         "cast", (unsigned long long)n[SFT_CONVERT_CAST],
-                         "same", (unsigned long long)n[SFT_CONVERT_SAME],
-                         "other", (unsigned long long)n[SFT_CONVERT_OTHER],
-                         "scaled", (unsigned long long)n[SFT_CONVERT_SCALED],
-                         "scale", (unsigned long long)n[SFT_CONVERT_SCALE],
-                         "bytes_before", (unsigned long long)totals->bytes_before,
-                         "bytes_after", (unsigned long long)totals->bytes_after);
+static unsigned long long fate_count(const sft_conversion *conversion, sft_convert_fate fate) {
+    return sft_conversion_count(conversion, fate);
+}
+
+static PyObject *totals_dict(const sft_conversion *c) {
+    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}", "cast", fate_count(c, SFT_CONVERT_CAST),
+                         "same", fate_count(c, SFT_CONVERT_SAME),
+                         "other", fate_count(c, SFT_CONVERT_OTHER),
+                         "scaled", fate_count(c, SFT_CONVERT_SCALED),
+                         "scale", fate_count(c, SFT_CONVERT_SCALE),
+                         "bytes_before", (unsigned long long)sft_conversion_bytes_before(c),
+                         "bytes_after", (unsigned long long)sft_conversion_bytes_after(c));
 }
 
 /* What the input is to blame for is told with its path. */
@@ -165,8 +161,11 @@ static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *pro
     Py_BEGIN_ALLOW_THREADS
     code = convert_model(call, &job.job, &err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) return totals_dict(&call->totals);
-    return pysft_raise(call->state, &err, blamed_path(call, code));
+    PyObject *done = pysft_job_end(&job, code) == 0
+                   ? totals_dict(call->conversion)
+                   : pysft_raise(call->state, &err, blamed_path(call, code));
+    sft_conversion_free(call->conversion);
+    return done;
 }
 
 static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {

@@ -102,7 +102,7 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
     sft_sink sink = pysft_text_sink(&text);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_info_json(self->dataset, path, NULL, &sink, &err);
+    code = sft_dataset_info_json(self->dataset, path, &sink, &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return pysft_text_take(&text);
@@ -132,7 +132,7 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
     sft_sink sink = pysft_text_sink(&text);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_ls_json(self->dataset, path, NULL, keys ? key_wanted : NULL, keys, &sink,
+    code = sft_dataset_ls_json(self->dataset, path, keys ? key_wanted : NULL, keys, &sink,
                                &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
@@ -241,7 +241,7 @@ static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwar
         report_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, NULL, &call.sink, &whole,
+    code = sft_dataset_verify_json(call.storage, deep != 0, call.path, &call.sink, &whole,
                                    &call.job.job, &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
@@ -259,7 +259,7 @@ static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) 
         report_begin(&call, module) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, NULL, &call.sink,
+    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, &call.sink,
                                &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
@@ -281,8 +281,8 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     }
     if (report_begin(&call, module) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_compact(call.storage, target, call.path, NULL, &call.sink,
-                               pysft_warn_note, warnings, &call.job.job, &call.err);
+    code = sft_dataset_compact(call.storage, target, call.path, &call.sink, pysft_warn_note,
+                               warnings, &call.job.job, &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS
     return report_end(&call, code);

@@ -306,8 +306,8 @@ static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) 
     sft_code code;
     sft_sink sink = pysft_text_sink(&buffer);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_ls_json(pysft_store_set(store), path ? path : "", NULL, (sft_order)order, NULL,
-                       NULL, &sink, &err);
+    code = sft_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
+                       &sink, &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return pysft_text_take(&buffer);

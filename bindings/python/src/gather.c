@@ -16,13 +16,13 @@ typedef struct gather_sink {
 
 static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
     const gather_sink *sink = ctx;
-    return sink->to.expect ? sink->to.expect(sink->to.ctx, total, err) : SFT_OK;
+    return sft_sink_expect(&sink->to, total, err);
 }
 
 static sft_code hand_on(gather_sink *sink, sft_error *err) {
     size_t len = sink->used;
     sink->used = 0;
-    return len > 0 ? sink->to.write_at(sink->to.ctx, sink->at, sink->room, len, err) : SFT_OK;
+    return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->room, len, err) : SFT_OK;
 }
 
 static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len,
@@ -34,7 +34,7 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
         if (code) return code;
         sink->at = offset;
     }
-    if (len > GATHER_MOST) return sink->to.write_at(sink->to.ctx, offset, bytes, len, err);
+    if (len > GATHER_MOST) return sft_sink_write(&sink->to, offset, bytes, len, err);
     if (len > 0) memcpy(sink->room + sink->used, bytes, len);
     sink->used += len;
     return SFT_OK;
@@ -43,17 +43,21 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
 static sft_code finish_gather(void *ctx, sft_error *err) {
     gather_sink *sink = ctx;
     sft_code code = hand_on(sink, err);
-    if (code == SFT_OK) code = sink->to.finish(sink->to.ctx, err);
-    else sink->to.abandon(sink->to.ctx);
+    if (code == SFT_OK) code = sft_sink_finish(&sink->to, err);
+    else sft_sink_abandon(&sink->to);
     free(sink);
     return code;
 }
 
 static void abandon_gather(void *ctx) {
     gather_sink *sink = ctx;
-    sink->to.abandon(sink->to.ctx);
+    sft_sink_abandon(&sink->to);
     free(sink);
 }
+
+static const sft_sink_vtable gather_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_all, gather, finish_gather, abandon_gather
+};
 
 sft_sink pysft_sink_gather(sft_sink to) {
     gather_sink *sink = malloc(sizeof *sink);
@@ -61,5 +65,5 @@ sft_sink pysft_sink_gather(sft_sink to) {
     sink->to = to;
     sink->at = 0;
     sink->used = 0;
-    return (sft_sink){ sink, to.seekable, expect_all, gather, finish_gather, abandon_gather };
+    return (sft_sink){ sink, &gather_sink_vtable, to.seekable };
 }

@@ -116,9 +116,13 @@ static void abandon_bytes(void *ctx) {
     (void)ctx;
 }
 
+static const sft_sink_vtable bytes_sink_vtable = {
+    sizeof(sft_sink_vtable), expect_bytes, write_bytes, finish_bytes, abandon_bytes
+};
+
 static PyObject *save_to_bytes(save_call *call) {
     bytes_sink bytes = { NULL, NULL, 0 };
-    sft_sink sink = { &bytes, true, expect_bytes, write_bytes, finish_bytes, abandon_bytes };
+    sft_sink sink = { &bytes, &bytes_sink_vtable, true };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     Py_BEGIN_ALLOW_THREADS

@@ -117,9 +117,13 @@ static int fill_source(PyObject *object, object_source *source, uint64_t *size) 
     return -1;
 }
 
+static const sft_source_vtable object_source_vtable = {
+    sizeof(sft_source_vtable), object_read_at, object_close
+};
+
 int pysft_source_of(PyObject *object, sft_source *out) {
     object_source *source = PyMem_Calloc(1, sizeof *source);
-    *out = (sft_source){ NULL, 0, NULL, NULL, NULL };
+    *out = (sft_source){ NULL, NULL, 0, NULL, false };
     if (!source) {
         PyErr_NoMemory();
         return -1;
@@ -129,8 +133,7 @@ int pysft_source_of(PyObject *object, sft_source *out) {
         return -1;
     }
     out->ctx = source;
-    out->read_at = object_read_at;
-    out->close = object_close;
+    out->vtable = &object_source_vtable;
     return 0;
 }
 

@@ -261,7 +261,7 @@ bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
 
 void pysft_parts_drop(pysft_parts *parts) {
     for (size_t i = 0; parts->sources && i < parts->specs.count; i++)
-        if (parts->sources[i].close) parts->sources[i].close(parts->sources[i].ctx);
+        sft_source_close(&parts->sources[i]);
     for (size_t i = 0; parts->views && i < parts->specs.count; i++)
         if (parts->views[i].obj) PyBuffer_Release(&parts->views[i]);
     PyMem_Free(parts->items);

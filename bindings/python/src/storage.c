@@ -9,6 +9,7 @@
 typedef struct storage_object {
     PyObject_HEAD
     sft_storage storage;
+    sft_storage_vtable vtable; /* of an object: what it can */
     PyObject *target; /* NULL of a local folder */
     PyObject *raised; /* dict: text of an error -> what a method of the target raised */
     pysft_path path;  /* for texts */
@@ -195,6 +196,10 @@ static PyObject *ask_target(storage_object *self, const char *method, const char
     return answer;
 }
 
+static const sft_sink_vtable piece_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, sink_write, sink_finish, sink_abandon
+};
+
 static sft_code object_create(void *ctx, const char *name, bool replace, sft_sink *out,
                               sft_error *err) {
     storage_object *self = ctx;
@@ -203,7 +208,7 @@ static sft_code object_create(void *ctx, const char *name, bool replace, sft_sin
     PyObject *object = ask_target(self, "create", "(sO)", name, replace ? Py_True : Py_False);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece)
-        *out = (sft_sink){ piece, false, NULL, sink_write, sink_finish, sink_abandon };
+        *out = (sft_sink){ piece, &piece_sink_vtable, false };
     else code = failed(self, SFT_IO_WRITE, err);
     Py_XDECREF(object);
     callback_end(&v);
@@ -216,7 +221,7 @@ static sft_code piece_read(void *ctx, uint64_t offset, void *into, size_t len, s
                            sft_error *err) {
     object_piece *piece = ctx;
     callback v = callback_begin();
-    sft_code code = piece->source.read_at(piece->source.ctx, offset, into, len, got, err);
+    sft_code code = sft_source_read(&piece->source, offset, into, len, got, err);
     if (PyErr_Occurred()) code = failed(piece->storage, SFT_IO_READ, err);
     callback_end(&v);
     return code;
@@ -225,10 +230,14 @@ static sft_code piece_read(void *ctx, uint64_t offset, void *into, size_t len, s
 static void piece_close(void *ctx) {
     object_piece *piece = ctx;
     callback v = callback_begin();
-    piece->source.close(piece->source.ctx);
+    sft_source_close(&piece->source);
     piece_free(piece);
     callback_end(&v);
 }
+
+static const sft_source_vtable piece_source_vtable = {
+    sizeof(sft_source_vtable), piece_read, piece_close
+};
 
 static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     storage_object *self = ctx;
@@ -237,7 +246,7 @@ static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_er
     PyObject *object = ask_target(self, "open", "(s)", name);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece && pysft_source_of(object, &piece->source) == 0) {
-        *out = (sft_source){ piece, piece->source.size, NULL, piece_read, piece_close };
+        *out = (sft_source){ piece, &piece_source_vtable, piece->source.size, NULL, false };
     } else {
         code = failed(self, SFT_IO_OPEN, err);
         if (piece) piece_free(piece);
@@ -325,9 +334,9 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
     }
     sft_sink sink = sft_sink_memory(bytes);
     sft_error err = SFT_ERROR_INIT;
-    sft_code code = sink.write_at(sink.ctx, 0, data, (size_t)len, &err);
-    if (code == SFT_OK) code = sink.finish(sink.ctx, &err);
-    else sink.abandon(sink.ctx);
+    sft_code code = sft_sink_write(&sink, 0, data, (size_t)len, &err);
+    if (code == SFT_OK) code = sft_sink_finish(&sink, &err);
+    else sft_sink_abandon(&sink);
     if (code) {
         PyErr_NoMemory();
         return -1;
@@ -421,11 +430,12 @@ static int storage_over(storage_object *self, PyObject *target) {
     if (move < 0 || settle < 0 || lock < 0 || label < 0 || move_new < 0 || put_if < 0) return -1;
     self->target = Py_NewRef(target);
     self->raised = PyDict_New();
-    self->storage = (sft_storage){
-        self, object_create, object_open, object_list, move ? object_move : NULL,
+    self->vtable = (sft_storage_vtable){
+        sizeof self->vtable, object_create, object_open, object_list, move ? object_move : NULL,
         settle ? object_settle : NULL, object_remove, lock ? object_lock : NULL,
         lock ? object_unlock : NULL, NULL, move_new ? object_move_new : NULL,
-        put_if ? object_fetch : NULL, put_if ? object_put_if : NULL, false };
+        put_if ? object_fetch : NULL, put_if ? object_put_if : NULL };
+    self->storage = (sft_storage){ self, &self->vtable, false };
     if (!self->raised || !label) return self->raised ? 0 : -1;
     PyObject *path = PyObject_GetAttrString(target, "path");
     int status = path ? pysft_path_of(path, &self->path) : -1;
@@ -477,7 +487,7 @@ static int storage_clear(PyObject *object) {
 static void storage_dealloc(PyObject *object) {
     storage_object *self = (storage_object *)object;
     PyObject_GC_UnTrack(object);
-    if (self->storage.close) self->storage.close(self->storage.ctx);
+    sft_storage_close(&self->storage);
     (void)storage_clear(object);
     pysft_path_free(&self->path);
     pysft_object_free(object);

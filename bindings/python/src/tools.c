@@ -17,7 +17,7 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
-        code = sft_info_label_json(info, path ? path : "-", NULL, full, &sink, err);
+        code = sft_info_label_json(info, path ? path : "-", full, &sink, err);
     sft_info_close(info);
     return code;
 }
@@ -109,7 +109,7 @@ static bool take_hashes(void *ctx, const sft_hash_result *result) {
         *call->err = *result->error;
         call->code = result->error->code;
     } else {
-        call->code = sft_hash_json(result, call->path, NULL, NULL, 0, &sink, call->err);
+        call->code = sft_hash_json(result, call->path, NULL, 0, &sink, call->err);
     }
     return true;
 }
@@ -184,8 +184,8 @@ static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffe
     sft_code code = sft_diff_sets(pysft_store_set(call->a), pysft_store_set(call->b),
                                   &call->options, job, &diff, err);
     if (code == SFT_OK)
-        code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), NULL,
-                             &sink, err);
+        code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), &sink,
+                             err);
     sft_diff_free(diff);
     return code;
 }

@@ -169,10 +169,14 @@ static int note_plan(writer_object *self) {
     return 0;
 }
 
+static const sft_sink_vtable object_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, write_at_object, finish_object, abandon_object
+};
+
 static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink *out,
                           sft_error *err) {
     if (self->target && call->seeks) {
-        *out = (sft_sink){ self, true, NULL, write_at_object, finish_object, abandon_object };
+        *out = (sft_sink){ self, &object_sink_vtable, true };
         return SFT_OK;
     }
     if (self->target) return sft_sink_callback(write_object, self, NULL, out, err);

@@ -19,7 +19,7 @@ static bool listing_number(void *ctx, const sft_stored *object) {
 
 sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err) {
     *out = (commit_listing){ 0, false };
-    return c->storage->list(c->storage->ctx, "", listing_number, out, err);
+    return sfti_call(c->storage, list, "", listing_number, out, err);
 }
 
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
@@ -79,12 +79,12 @@ static sft_code receipt_true(const sft_commit *c, const sfti_ds_receipt *r, bool
                              sft_error *err) {
     sft_source source;
     uint64_t header = 0;
-    sft_code code = c->storage->open(c->storage->ctx, r->stored.data, &source, err);
+    sft_code code = sfti_call(c->storage, open, r->stored.data, &source, err);
     *same = false;
     if (code) return code == SFT_NOT_FOUND ? SFT_OK : code;
     if (source.size == r->bytes) code = sfti_ds_header_bytes(&source, &header, err);
     *same = source.size == r->bytes && header == r->header_bytes;
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 
@@ -145,7 +145,8 @@ static bool adopted_number(const sft_file *file, const char *key, uint64_t *out)
 /* Shards of ours, which the connector's append left out, may be those of a commit under way, unless
  * that has its own in a folder of its job until it has the lock. */
 static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
-    if (c->swap.single || (c->swap.guard == SFTI_GUARD_LOCK && c->storage->move)) return SFT_OK;
+    if (c->swap.single) return SFT_OK;
+    if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
     sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
                               "%s: expected a shard that an append forgot, found one that may be "
                               "of a commit under way",
@@ -223,7 +224,7 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
 
 /* Shards that a connector's append left out of its manifest. */
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
-    sft_code code = c->storage->list(c->storage->ctx, "", forgotten_one, l, err);
+    sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->room * sizeof *l->shards);
     if (code == SFT_OK && l->count && !c->how.adopt_listing)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
@@ -336,7 +337,7 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
     if (append) code = list_forgotten(c, l, &samples, err);
     if (append && code == SFT_OK) code = list_base(c, &samples, err);
-    if (append && code == SFT_OK && c->storage->move)
+    if (append && code == SFT_OK && sfti_can(c->storage, move))
         code = sfti_commit_first(c, &c->base, &first, err);
     if (first < c->job.first) first = c->job.first;
     for (size_t i = 0; code == SFT_OK && i < count; i++)

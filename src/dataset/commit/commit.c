@@ -35,7 +35,7 @@ static sft_code commit_exists(sft_error *err, const char *what) {
 static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) {
     commit_listing l;
     *found = false;
-    if (!c->storage->move) return SFT_OK;
+    if (!sfti_can(c->storage, move)) return SFT_OK;
     sft_code code = sfti_commit_list(c, &l, err);
     *found = code == SFT_OK && l.any;
     return code;
@@ -104,7 +104,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
     if (code) return code;
     (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
                    (unsigned long long)c->job.first);
-    if (c->storage->move)
+    if (sfti_can(c->storage, move))
         (void)snprintf(c->job_folder, sizeof c->job_folder, "_job-%s", c->job.uuid);
     return SFT_OK;
 }
@@ -140,11 +140,12 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
                           sft_commit **out, sft_error *err) {
     sft_commit_options own_how;
     sft_open_options open;
-    if (!options || !storage || !out)
+    if (!options || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected options, a storage and a place for the commit");
+                         "expected options and a place for the commit, found NULL");
     *out = NULL;
-    sft_code code = commit_how_take(how, &own_how, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = commit_how_take(how, &own_how, err);
     if (code == SFT_OK) code = sfti_take_open(own_how.open, &open, err);
     if (code != SFT_OK) return code;
     sft_allocator own = options->alloc;

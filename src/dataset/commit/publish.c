@@ -42,7 +42,7 @@ static void publish_warn(const publication *p, const sft_error *what) {
 
 static void publish_remove(const publication *p, const char *name, bool folder) {
     sft_error what;
-    if (p->c->storage->remove(p->c->storage->ctx, name, folder, &what)) publish_warn(p, &what);
+    if (sfti_call(p->c->storage, remove, name, folder, &what)) publish_warn(p, &what);
 }
 
 static void publish_clean(const publication *p) {
@@ -59,17 +59,18 @@ static void publish_clean(const publication *p) {
 /* ── Steps 1 and 3 ── */
 
 static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
-    return c->storage->settle ? c->storage->settle(c->storage->ctx, folder, err) : SFT_OK;
+    if (!sfti_can(c->storage, settle)) return SFT_OK;
+    return sfti_call(c->storage, settle, folder, err);
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
+    bool moves = sfti_can(c->storage, move);
     for (size_t i = 0; i < c->shard_count; i++) {
         const commit_shard *s = &c->shards[i];
         sft_code code = sfti_job_tick(job, i, c->shard_count, err);
         if (code) return code;
-        if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
-            continue;
-        code = c->storage->move(c->storage->ctx, s->stored, s->shard.facts.name, err);
+        if (!moves || !s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
+        code = sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
         if (code) return code;
     }
     return SFT_OK;
@@ -85,14 +86,14 @@ static bool index_each(void *ctx, const sft_stored *object) {
 
 static sft_code index_find(publication *p, const char *index, sft_error *err) {
     const sft_storage *s = p->c->storage;
-    return index && s->move ? s->list(s->ctx, "", index_each, p, err) : SFT_OK;
+    return index && sfti_can(s, move) ? sfti_call(s, list, "", index_each, p, err) : SFT_OK;
 }
 
 /* A folder gets a name of its own beside the job's: it cannot be in it. */
 static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
     (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
-    sft_code code = s->move(s->ctx, SFTI_DATASET_INDEX, p->old_name, err);
+    sft_code code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
     p->old_moved = code == SFT_OK;
     return code;
 }
@@ -102,17 +103,17 @@ static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
     if (p->c->state != COMMIT_FAILED) return;
-    if (p->new_moved) (void)s->remove(s->ctx, SFTI_DATASET_INDEX, false, &ignored);
-    if (p->old_moved) (void)s->move(s->ctx, p->old_name, SFTI_DATASET_INDEX, &ignored);
+    if (p->new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
+    if (p->old_moved) (void)sfti_call(s, move, p->old_name, SFTI_DATASET_INDEX, &ignored);
 }
 
 static sft_code publish_index(publication *p, const char *index, sft_error *err) {
     char from[128];
     sft_commit *c = p->c;
-    if (!index || !c->storage->move) return SFT_OK;
+    if (!index || !sfti_can(c->storage, move)) return SFT_OK;
     (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
     sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
-    if (code == SFT_OK) code = c->storage->move(c->storage->ctx, from, SFTI_DATASET_INDEX, err);
+    if (code == SFT_OK) code = sfti_call(c->storage, move, from, SFTI_DATASET_INDEX, err);
     p->new_moved = code == SFT_OK;
     return code;
 }
@@ -209,11 +210,11 @@ static sft_code publish_point(publication *p, const char *index, sft_error *err)
  * their receipts say. */
 static void publish_again(sft_commit *c) {
     sft_error ignored;
-    for (size_t i = 0; i < c->shard_count; i++) {
+    size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
+    for (size_t i = 0; i < count; i++) {
         const commit_shard *s = &c->shards[i];
-        if (!s->receipt || !c->storage->move || strcmp(s->stored, s->shard.facts.name) == 0)
-            continue;
-        if (c->storage->move(c->storage->ctx, s->shard.facts.name, s->stored, &ignored)) return;
+        if (!s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
+        if (sfti_call(c->storage, move, s->shard.facts.name, s->stored, &ignored)) return;
     }
     c->state = COMMIT_BEGUN;
 }
@@ -254,17 +255,17 @@ static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_err
     for (size_t i = 0; i < c->receipt_count; i++) {
         const char *stored = c->receipts[i].stored.data;
         if (*c->job_folder || sfti_ds_manifest_names(now, stored)) continue;
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, stored, false, &what), err,
+        abort_keep_first(&code, sfti_call(c->storage, remove, stored, false, &what), err,
                          &what);
     }
     for (size_t i = 0; i < c->shard_count; i++) {
         const char *name = c->shards[i].shard.facts.name;
         if (!c->shards[i].receipt || sfti_ds_manifest_names(now, name)) continue;
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, name, false, &what), err,
+        abort_keep_first(&code, sfti_call(c->storage, remove, name, false, &what), err,
                          &what);
     }
     if (*c->job_folder)
-        abort_keep_first(&code, c->storage->remove(c->storage->ctx, c->job_folder, true, &what),
+        abort_keep_first(&code, sfti_call(c->storage, remove, c->job_folder, true, &what),
                          err, &what);
     return code;
 }

@@ -34,7 +34,7 @@
 
 /* ── What there is ── */
 
-static bool guard_by_tag(const sft_storage *s) { return s->fetch && s->put_if; }
+static bool guard_by_tag(const sft_storage *s) { return sfti_can(s, fetch) && sfti_can(s, put_if); }
 
 static sft_code guard_none(sft_error *err) {
     sft_code code =
@@ -46,7 +46,8 @@ static sft_code guard_none(sft_error *err) {
 }
 
 sft_code sfti_ds_guard_check(const sft_storage *s, bool single, sft_error *err) {
-    if (s->lock || guard_by_tag(s) || s->move_new || s->single_writer || single) return SFT_OK;
+    if (sfti_can(s, lock) || guard_by_tag(s) || sfti_can(s, move_new)) return SFT_OK;
+    if (s->single_writer || single) return SFT_OK;
     return guard_none(err);
 }
 
@@ -61,8 +62,8 @@ static bool guard_numbered(void *ctx, const sft_stored *object) {
 static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
     const sft_storage *s = w->storage;
     bool found = false;
-    if (!s->move_new) return SFT_OK;
-    sft_code code = s->list(s->ctx, "", guard_numbered, &found, err);
+    if (!sfti_can(s, move_new)) return SFT_OK;
+    sft_code code = sfti_call(s, list, "", guard_numbered, &found, err);
     if (found) w->guard = SFTI_GUARD_NUMBER;
     return code;
 }
@@ -70,7 +71,8 @@ static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
 sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_error ignored;
-    sft_code code = s->lock ? s->lock(s->ctx, wait_ms, &ignored) : SFT_DATASET_UNGUARDED;
+    sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &ignored)
+                                      : SFT_DATASET_UNGUARDED;
     w->single = w->single || s->single_writer;
     w->locked = code == SFT_OK;
     w->guard = SFTI_GUARD_LOCK;
@@ -83,15 +85,15 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
         if (err) *err = ignored;
         return code;
     }
-    if (!guard_by_tag(s) && !s->move_new && !w->single) return guard_none(err);
+    if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
     w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
-               : s->move_new   ? SFTI_GUARD_NUMBER
+               : sfti_can(s, move_new)   ? SFTI_GUARD_NUMBER
                                : SFTI_GUARD_NOTHING;
     return SFT_OK;
 }
 
 void sfti_ds_guard_drop(sfti_ds_swap *w) {
-    if (w->locked && w->storage->unlock) w->storage->unlock(w->storage->ctx);
+    if (w->locked && sfti_can(w->storage, unlock)) w->storage->vtable->unlock(w->storage->ctx);
     w->locked = false;
 }
 
@@ -142,8 +144,8 @@ static sft_code swap_changed(sft_error *err) {
 static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
     sft_buffer bytes = { .alloc = w->alloc };
     sft_error other;
-    sft_code code = w->storage->fetch(w->storage->ctx, SFTI_DATASET_MANIFEST,
-                                      SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
+    sft_code code = sfti_call(w->storage, fetch, SFTI_DATASET_MANIFEST,
+                              SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
     bool none = code == SFT_NOT_FOUND;
     sft_span text = { none ? NULL : bytes.data ? bytes.data : "", bytes.len };
     bool same = (code == SFT_OK || none) && swap_is_old(w, text);
@@ -186,9 +188,9 @@ static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *
     sft_code code =
         sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, name, err);
     if (code) return code;
-    code = w->storage->open(w->storage->ctx, name, &source, err);
+    code = sfti_call(w->storage, open, name, &source, err);
     *followed = code == SFT_OK;
-    if (code == SFT_OK && source.close) source.close(source.ctx);
+    if (code == SFT_OK) sft_source_close(&source);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
@@ -204,12 +206,13 @@ static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sf
     if (code == SFT_OK && !seen) code = swap_followed(w, &seen, err);
     *outcome = seen ? SFTI_SWAP_DONE : code ? SFTI_SWAP_UNKNOWN : SFTI_SWAP_FAILED;
     if (code || seen) return code;
-    (void)w->storage->remove(w->storage->ctx, w->file, false, &ignored);
+    (void)sfti_call(w->storage, remove, w->file, false, &ignored);
     return swap_changed(err);
 }
 
 static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
-    return w->storage->settle ? w->storage->settle(w->storage->ctx, "", err) : SFT_OK;
+    if (!sfti_can(w->storage, settle)) return SFT_OK;
+    return sfti_call(w->storage, settle, "", err);
 }
 
 /* Steps 2 to 4. */
@@ -221,7 +224,7 @@ static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
     if (code == SFT_OK) code = swap_settle(w, err);
     if (code == SFT_OK) code = sfti_ds_put(s, from, w->text, err);
     if (code) return code;
-    code = s->move_new(s->ctx, from, w->file, err);
+    code = sfti_call(s, move_new, from, w->file, err);
     if (code == SFT_DATASET_UNGUARDED) return code;
     bool ours = code == SFT_OK || swap_file_ours(w, w->file);
     if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
@@ -272,7 +275,7 @@ sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *
         return swap_forward(w, err);
     }
     code = w->guard == SFTI_GUARD_PUT_IF
-               ? s->put_if(s->ctx, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
+               ? sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
                : sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, err);
     *outcome = code ? sfti_ds_swap_look(w, code) : SFTI_SWAP_DONE;
     return code;
@@ -315,11 +318,11 @@ sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *
     const sft_storage *s = w->storage;
     swap_old o = { { .alloc = w->alloc }, version, 0, NULL, false };
     if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
-    sft_code code = s->list(s->ctx, "", swap_old_each, &o, err);
+    sft_code code = sfti_call(s, list, "", swap_old_each, &o, err);
     if (code == SFT_OK && o.full) code = sfti_fail_memory(err, sizeof(struct swap_name));
     for (struct swap_name *one = o.first; one && code == SFT_OK; one = one->next)
         if (o.newest - one->mtime > SFTI_COMMIT_FILE_S)
-            code = s->remove(s->ctx, one->text, false, err);
+            code = sfti_call(s, remove, one->text, false, err);
     sfti_arena_free(&o.arena);
     return code;
 }

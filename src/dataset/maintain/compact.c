@@ -95,15 +95,15 @@ static sft_code compact_move(compaction *c) {
         char from[160];
         if (!strstr(name, c->uuid)) continue;
         (void)snprintf(from, sizeof from, "%s/%s", c->folder, name);
-        sft_code code = s->move(s->ctx, from, name, c->err);
+        sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
-    return s->settle ? s->settle(s->ctx, "", c->err) : SFT_OK;
+    return sfti_can(s, settle) ? sfti_call(s, settle, "", c->err) : SFT_OK;
 }
 
 static void compact_drop(const compaction *c, const char *name, bool folder) {
     sft_error what;
-    if (c->storage->remove(c->storage->ctx, name, folder, &what) && c->warn)
+    if (sfti_call(c->storage, remove, name, folder, &what) && c->warn)
         c->warn(c->warn_ctx, &what);
 }
 
@@ -120,8 +120,8 @@ static void compact_undo(const compaction *c) {
     sft_error ignored;
     for (size_t i = 0; i < c->count; i++)
         if (strstr(c->shards[i].facts.name, c->uuid))
-            (void)c->storage->remove(c->storage->ctx, c->shards[i].facts.name, false, &ignored);
-    if (*c->folder) (void)c->storage->remove(c->storage->ctx, c->folder, true, &ignored);
+            (void)sfti_call(c->storage, remove, c->shards[i].facts.name, false, &ignored);
+    if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
 static void compact_swap(compaction *c, sft_span text) {
@@ -185,7 +185,7 @@ static sft_code compact_begin(compaction *c) {
                          "append takes it over");
     c->before = m->total_bytes;
     code = sfti_ds_uuid(c->uuid, c->err);
-    if (c->storage->move) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
+    if (sfti_can(c->storage, move)) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
     return code;
 }
 
@@ -202,12 +202,12 @@ static sft_code compact_run(compaction *c, uint64_t target) {
     return code;
 }
 
-static sft_code compact_result(const compaction *c, const char *path, const char *command,
-                               sft_tree *tree, sft_error *err) {
+static sft_code compact_result(const compaction *c, const char *path, sft_tree *tree,
+                               sft_error *err) {
     sfti_json_writer w;
     bool changed = c->group_count != 0;
     size_t shards = sft_dataset_shard_count(c->dataset);
-    sfti_ds_result_begin(&w, tree, path, command, true, err);
+    sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_put_uint(&w, "shards_before", shards);
     sfti_json_put_uint(&w, "shards_after", changed ? c->next.shard_count : shards);
     sfti_json_put_uint(&w, "rewritten", c->rewritten);
@@ -221,30 +221,29 @@ static sft_code compact_result(const compaction *c, const char *path, const char
 }
 
 sft_code sft_dataset_compact_tree(const sft_storage *storage, uint64_t target_bytes,
-                                  const char *path, const char *command, sft_tree *tree,
-                                  sft_warn_fn warn, void *warn_ctx, const sft_job *job,
-                                  sft_error *err) {
+                                  const char *path, sft_tree *tree, sft_warn_fn warn,
+                                  void *warn_ctx, const sft_job *job, sft_error *err) {
     sft_job own;
     compaction c = { .storage = storage, .job = &own, .alloc = sfti_allocator(NULL),
                      .warn = warn, .warn_ctx = warn_ctx, .err = err };
     c.arena.alloc = c.alloc;
     c.swap = (sfti_ds_swap){ .storage = storage, .alloc = c.alloc };
-    sft_code code = sfti_take_job(job, &own, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = sfti_take_job(job, &own, err);
     if (code == SFT_OK) code = compact_run(&c, target_bytes);
-    if (code == SFT_OK) code = compact_result(&c, path, command, tree, err);
+    if (code == SFT_OK) code = compact_result(&c, path, tree, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);
     return code;
 }
 
 sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
-                             const char *path, const char *command, sft_sink *sink,
-                             sft_warn_fn warn, void *warn_ctx, const sft_job *job,
-                             sft_error *err) {
+                             const char *path, sft_sink *sink, sft_warn_fn warn, void *warn_ctx,
+                             const sft_job *job, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (code == SFT_OK)
-        code = sft_dataset_compact_tree(storage, target_bytes, path, command, tree, warn,
-                                        warn_ctx, job, err);
+        code = sft_dataset_compact_tree(storage, target_bytes, path, tree, warn, warn_ctx, job,
+                                        err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

@@ -119,7 +119,7 @@ typedef struct rebatch_column {
 
 static void rebatch_close(rebatch_rows *b, size_t slot) {
     struct rebatch_file *f = &b->files[slot];
-    if (f->open && f->source.close) f->source.close(f->source.ctx);
+    if (f->open) sft_source_close(&f->source);
     f->open = false;
 }
 
@@ -196,7 +196,7 @@ static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_er
     if (f->open && f->shard == n) return SFT_OK;
     rebatch_close(b, slot);
     const char *name = sft_dataset_shard_at(b->c->dataset, b->g->first + n)->name;
-    sft_code code = b->c->storage->open(b->c->storage->ctx, name, &f->source, err);
+    sft_code code = sfti_call(b->c->storage, open, name, &f->source, err);
     f->open = code == SFT_OK;
     f->shard = n;
     return code;
@@ -220,7 +220,7 @@ static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *
     sft_code code = rebatch_file(b, n, &source, err);
     if (code) return code;
     if (left < len) len = (size_t)left;
-    code = source->read_at(source->ctx, b->offsets[n * b->column_count + col->k] + in_shard, into,
+    code = sft_source_read(source, b->offsets[n * b->column_count + col->k] + in_shard, into,
                            len, got, err);
     if (code == SFT_OK && *got == 0)
         code = sfti_fail(err, SFT_IO_SHRUNK, offset, "the shard became shorter");
@@ -249,6 +249,10 @@ typedef struct rebatch_out {
     uint64_t *shapes; /* SFT_MAX_RANK + 1 each */
 } rebatch_out;
 
+static const sft_source_vtable rebatch_source_vtable = {
+    sizeof(sft_source_vtable), rebatch_read, NULL
+};
+
 static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) {
     rebatch_rows *b = o->rows;
     for (size_t k = 0; k < b->column_count; k++) {
@@ -261,7 +265,7 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
         if (!sfti_add(first, samples, &end) || !sfti_mul(end, bits / 8, &end))
             return sfti_fail(b->c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                              "expected a batch within 64 bits, found more");
-        o->sources[k] = (sft_source){ &o->columns[k], end, NULL, rebatch_read, NULL };
+        o->sources[k] = (sft_source){ &o->columns[k], &rebatch_source_vtable, end, NULL, false };
         o->parts[k] = (sft_part){ { column->name, column->dtype, column->rank + 1, shape },
                                   &o->sources[k], first * (bits / 8) };
     }

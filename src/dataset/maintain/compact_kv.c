@@ -60,10 +60,10 @@ static sft_code kv_find_shadowed(compaction *c) {
 static sft_code compact_header(compaction *c, size_t i, uint64_t *bytes) {
     sft_source source;
     const char *name = sft_dataset_shard_at(c->dataset, i)->name;
-    sft_code code = c->storage->open(c->storage->ctx, name, &source, c->err);
+    sft_code code = sfti_call(c->storage, open, name, &source, c->err);
     if (code) return code;
     code = sfti_ds_header_bytes(&source, bytes, c->err);
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 

@@ -67,7 +67,7 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
 /* Of a file in the dataset's folder. Without a lock a commit may have moved it there and not come
  * to its point yet: it is as old as its name. */
 static bool gc_young_file(const gc_work *g, const sft_stored *object) {
-    bool moved = g->storage->move && g->unlockable && object->changed_s > object->mtime_s;
+    bool moved = sfti_can(g->storage, move) && g->unlockable && object->changed_s > object->mtime_s;
     return gc_young(g, moved ? object->changed_s : object->mtime_s);
 }
 
@@ -127,7 +127,7 @@ static bool gc_folder_each(void *ctx, const sft_stored *object) {
 /* A job that still writes has young files. */
 static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) {
     gc_folder f = { g, item->name, 0, 0, 0, false, false };
-    sft_code code = g->storage->list(g->storage->ctx, item->name, gc_folder_each, &f, err);
+    sft_code code = sfti_call(g->storage, list, item->name, gc_folder_each, &f, err);
     item->bytes = f.over ? UINT64_MAX : f.bytes;
     item->kept = f.kept;
     bool unknown = f.count == 0 && item->timeless && g->grace_s;
@@ -152,7 +152,7 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
     g->last = &g->first;
     memset(&g->m, 0, sizeof g->m);
     sft_code code = gc_manifest(g, err);
-    if (code == SFT_OK) code = g->storage->list(g->storage->ctx, "", gc_each, g, err);
+    if (code == SFT_OK) code = sfti_call(g->storage, list, "", gc_each, g, err);
     if (code == SFT_OK && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
     return code;
 }
@@ -163,7 +163,7 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     sft_error what;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
-    code = s->lock ? s->lock(s->ctx, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
+    code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
     g->locked = code == SFT_OK;
     g->unlockable = !g->locked;
     if (code && code != SFT_DATASET_UNGUARDED) {
@@ -183,18 +183,17 @@ static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft
     if (item->folder) code = gc_look_folder(g, item, err);
     if (code || !remove || item->young) return code;
     if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
-    else code = g->storage->remove(g->storage->ctx, item->name, false, err);
+    else code = sfti_call(g->storage, remove, item->name, false, err);
     item->removed = code == SFT_OK;
     return code;
 }
 
 /* ── The result ── */
 
-static sft_code gc_result(const gc_work *g, const char *path, const char *command,
-                          sft_tree *tree, sft_error *err) {
+static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sft_error *err) {
     sfti_json_writer w;
     uint64_t bytes = 0;
-    sfti_ds_result_begin(&w, tree, path, command, true, err);
+    sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_key(&w, "garbage");
     sfti_json_open(&w, '[');
     for (const gc_item *item = g->first; item; item = item->next) {
@@ -214,25 +213,24 @@ static sft_code gc_result(const gc_work *g, const char *path, const char *comman
 }
 
 sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool remove,
-                             const char *path, const char *command, sft_tree *tree,
-                             sft_error *err) {
+                             const char *path, sft_tree *tree, sft_error *err) {
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
-    sft_code code = gc_look(&g, remove, err);
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code == SFT_OK) code = gc_look(&g, remove, err);
     for (gc_item *item = g.first; code == SFT_OK && item; item = item->next)
         code = gc_item_remove(&g, item, remove, err);
-    if (code == SFT_OK) code = gc_result(&g, path, command, tree, err);
-    if (g.locked) storage->unlock(storage->ctx);
+    if (code == SFT_OK) code = gc_result(&g, path, tree, err);
+    if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;
 }
 
 sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool remove,
-                             const char *path, const char *command, sft_sink *sink,
-                             sft_error *err) {
+                             const char *path, sft_sink *sink, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (code == SFT_OK)
-        code = sft_dataset_gc_tree(storage, grace_s, remove, path, command, tree, err);
+        code = sft_dataset_gc_tree(storage, grace_s, remove, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

@@ -2,10 +2,10 @@
 
 /* ── As a tree, and as JSON ── */
 
-void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path,
-                          const char *command, bool ok, sft_error *err) {
+void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
+                          sft_error *err) {
     sfti_json_write_tree(w, tree, err);
-    sfti_result_begin(w, path, command);
+    sfti_result_begin(w, path);
     sfti_json_put_bool(w, "ok", ok);
 }
 
@@ -52,22 +52,22 @@ static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_text(w, "index", m->index);
 }
 
-sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path,
-                               const char *command, sft_tree *tree, sft_error *err) {
+sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft_tree *tree,
+                               sft_error *err) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(dataset);
     sfti_json_writer w;
-    sfti_ds_result_begin(&w, tree, path, command, true, err);
+    sfti_ds_result_begin(&w, tree, path, true, err);
     info_how(&w, m);
     info_sums(&w, m);
     sfti_ds_put_columns(&w, m->columns, m->column_count);
     return sfti_result_end(&w);
 }
 
-sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path,
-                               const char *command, sft_sink *sink, sft_error *err) {
+sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft_sink *sink,
+                               sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (code == SFT_OK) code = sft_dataset_info_tree(dataset, path, command, tree, err);
+    if (code == SFT_OK) code = sft_dataset_info_tree(dataset, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }
 
@@ -104,14 +104,14 @@ static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t
     return SFT_OK;
 }
 
-sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, const char *command,
-                             sft_match_fn match, void *ctx, sft_sink *sink, sft_error *err) {
+sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_match_fn match,
+                             void *ctx, sft_sink *sink, sft_error *err) {
     ls_filter filter = { match, ctx };
     sfti_json_writer w;
     sft_error what = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
     sfti_json_write(&w, sink, 0, err);
-    sfti_result_begin(&w, path, command);
+    sfti_result_begin(&w, path);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && w.code == SFT_OK; i++)

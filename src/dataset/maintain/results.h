@@ -7,8 +7,8 @@
 #include "dataset/read/manifest.h"
 
 /* A result object that goes into an empty tree, up to "ok"; sfti_result_end ends it. */
-void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path,
-                          const char *command, bool ok, sft_error *err);
+void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
+                          sft_error *err);
 /* If code is SFT_OK the tree as JSON. The tree is freed in any case. */
 sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err);
 

@@ -100,7 +100,7 @@ static sft_code digest_bytes(verification *v, const sft_source *source, sft_hash
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
         size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = source->read_at(source->ctx, at, room, want, &got, err);
+        sft_code code = sft_source_read(source, at, room, want, &got, err);
         if (code == SFT_OK && got == 0)
             code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
         if (code == SFT_OK) code = verify_tick(v, got, err);
@@ -117,13 +117,13 @@ static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_ha
     sft_hasher *hasher = NULL;
     char *room = sfti_take(&v->alloc, READ_BYTES);
     if (!room) return sfti_fail_memory(err, READ_BYTES);
-    sft_code code = v->storage->open(v->storage->ctx, s->name, &source, err);
+    sft_code code = sfti_call(v->storage, open, s->name, &source, err);
     if (code == SFT_OK) {
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
         if (code == SFT_OK) code = digest_bytes(v, &source, hasher, room, err);
         if (code == SFT_OK) sft_hasher_result(hasher, out);
         sft_hasher_free(hasher);
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
     }
     sfti_release(&v->alloc, room, READ_BYTES);
     return code;
@@ -136,9 +136,9 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     v->digests++;
     if (digest_shard(v, s, &found, &e)) {
         verify_find(v, s->name, &e);
-    } else if (strcmp(found.text[SFT_HASH_SHA256], s->sha256) != 0) {
+    } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
         (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "sha256: expected %s, found %s",
-                        s->sha256, found.text[SFT_HASH_SHA256]);
+                        s->sha256, sft_hashes_get(&found, SFT_HASH_SHA256));
         verify_find(v, s->name, &e);
     }
 }
@@ -282,7 +282,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
 }
 
 static void verify_listing(verification *v) {
-    sft_code code = v->storage->list(v->storage->ctx, "", verify_orphan, v, v->err);
+    sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
     if (v->code == SFT_OK) v->code = code;
 }
 
@@ -364,7 +364,7 @@ static bool index_part(void *ctx, const sft_stored *object) {
 static bool index_folder(verification *v, uint64_t *rows) {
     index_parts p = { .v = v, .text = { .alloc = v->alloc } };
     sft_code code =
-        v->storage->list(v->storage->ctx, SFTI_DATASET_INDEX, index_part, &p, v->err);
+        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
     bool good = true;
     if (v->code == SFT_OK) v->code = code;
     const char *name = p.text.data;
@@ -419,12 +419,12 @@ static void verify_array(sfti_json_writer *w, const char *key, const verify_find
     sfti_json_close(w, ']');
 }
 
-static sft_code verify_result(const verification *v, const char *path, const char *command,
-                              sft_tree *tree, sft_error *err) {
+static sft_code verify_result(const verification *v, const char *path, sft_tree *tree,
+                              sft_error *err) {
     static const sfti_ds_manifest none;
     const sfti_ds_manifest *m = v->m ? v->m : &none;
     sfti_json_writer w;
-    sfti_ds_result_begin(&w, tree, path, command, v->findings.count == 0, err);
+    sfti_ds_result_begin(&w, tree, path, v->findings.count == 0, err);
     sfti_json_put_bool(&w, "deep", v->deep);
     sfti_json_put_uint(&w, "digests", v->digests);
     sfti_json_put_uint(&w, "shards", m->shard_count);
@@ -453,17 +453,18 @@ static sft_code verify_open(verification *v) {
 }
 
 sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const char *path,
-                                 const char *command, sft_tree *tree, bool *whole,
-                                 const sft_job *job, sft_error *err) {
+                                 sft_tree *tree, bool *whole, const sft_job *job,
+                                 sft_error *err) {
     sft_job own;
     verification v = { .storage = storage, .job = &own, .deep = deep,
                        .alloc = sfti_allocator(NULL), .err = err };
     v.arena.alloc = v.alloc;
     if (whole) *whole = false;
-    v.code = sfti_take_job(job, &own, err);
+    v.code = sfti_ds_storage_check(storage, err);
+    if (v.code == SFT_OK) v.code = sfti_take_job(job, &own, err);
     if (v.code == SFT_OK) v.code = verify_open(&v);
     if (v.code == SFT_OK && v.dataset) verify_all(&v);
-    if (v.code == SFT_OK) v.code = verify_result(&v, path, command, tree, err);
+    if (v.code == SFT_OK) v.code = verify_result(&v, path, tree, err);
     if (whole) *whole = v.code == SFT_OK && v.findings.count == 0;
     sft_dataset_close(v.dataset);
     sfti_arena_free(&v.arena);
@@ -471,12 +472,12 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const ch
 }
 
 sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const char *path,
-                                 const char *command, sft_sink *sink, bool *whole,
-                                 const sft_job *job, sft_error *err) {
+                                 sft_sink *sink, bool *whole, const sft_job *job,
+                                 sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (whole) *whole = false;
     if (code == SFT_OK)
-        code = sft_dataset_verify_tree(storage, deep, path, command, tree, whole, job, err);
+        code = sft_dataset_verify_tree(storage, deep, path, tree, whole, job, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

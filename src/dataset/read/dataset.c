@@ -38,7 +38,7 @@ static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_c
     dataset_look l = { d, 0, { 0 } };
     sft_error what = SFT_ERROR_INIT;
     if (d->manifest.ours || !warn) return SFT_OK;
-    sft_code code = d->storage->list(d->storage->ctx, "", dataset_look_at, &l, err);
+    sft_code code = sfti_call(d->storage, list, "", dataset_look_at, &l, err);
     if (code) return code;
     if (l.strangers) {
         (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
@@ -63,15 +63,17 @@ static sft_code dataset_order(sft_dataset *d, sft_error *err) {
 
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
                           sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
-    if (!storage || !out)
+    if (!out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a storage and a place for the dataset, found NULL");
+                         "expected a place for the dataset, found NULL");
     *out = NULL;
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code != SFT_OK) return code;
     sft_allocator own = sfti_allocator(alloc);
     sft_dataset *d = sfti_take(&own, sizeof *d);
     if (!d) return sfti_fail_memory(err, sizeof *d);
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
-    sft_code code = sfti_ds_manifest_read(storage, &d->arena, &d->manifest, err);
+    code = sfti_ds_manifest_read(storage, &d->arena, &d->manifest, err);
     if (code == SFT_OK) code = dataset_order(d, err);
     if (code == SFT_OK) code = dataset_odd(d, warn, warn_ctx, err);
     if (code == SFT_OK) *out = d;
@@ -144,12 +146,12 @@ sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_o
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a shard of the dataset, found number %zu", i);
     *out = NULL;
-    sft_code code = d->storage->open(d->storage->ctx, s->name, &source, err);
+    sft_code code = sfti_call(d->storage, open, s->name, &source, err);
     if (code == SFT_NOT_FOUND) return shard_wrong(d, s, SFT_SIZE_UNKNOWN, err);
     if (code) return code;
     if (source.size != s->bytes) {
         uint64_t found = source.size;
-        if (source.close) source.close(source.ctx);
+        sft_source_close(&source);
         return shard_wrong(d, s, found, err);
     }
     return sft_open_source(source, options, out, err);

@@ -184,7 +184,7 @@ static sft_code look_read(const sft_source *source, uint64_t at, void *room, siz
                           sft_error *err) {
     for (size_t done = 0; done < len;) {
         size_t got = 0;
-        sft_code code = source->read_at(source->ctx, at + done, (char *)room + done, len - done,
+        sft_code code = sft_source_read(source, at + done, (char *)room + done, len - done,
                                         &got, err);
         if (code) return code;
         if (got == 0) return look_fail(err, "one that became shorter");
@@ -213,10 +213,10 @@ sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_a
     sft_source source;
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
-    sft_code code = storage->open(storage->ctx, name, &source, err);
+    sft_code code = sfti_call(storage, open, name, &source, err);
     if (code) return code;
     code = look_footer(&source, arena, &text, err);
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     if (code) return code;
     footer_walk w = { .at = (const uint8_t *)text.data, .out = out, .depth = 1 };
     w.end = w.at + text.len;

@@ -25,7 +25,7 @@ static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char ou
     if (code) return code;
     if (text.len) sft_hasher_update(hasher, text.data, text.len);
     sft_hasher_result(hasher, &hashes);
-    memcpy(out, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(out, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     sft_hasher_free(hasher);
     return SFT_OK;
 }
@@ -104,7 +104,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                sft_error *err) {
     sft_error first;
     bool found = false;
-    sft_code code = storage->move
+    sft_code code = sfti_can(storage, move)
                         ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
                         : latest_object(storage, arena, out, &first);
     bool known = code == SFT_OK || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
@@ -114,7 +114,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
         out->text = text;
     }
     *seen = code == SFT_OK && latest_is(out, commit);
-    if (known && storage->move_new) {
+    if (known && sfti_can(storage, move_new)) {
         sft_code more = latest_follow(storage, arena, commit, out, &found, seen, err);
         if (more || found) return more;
     }

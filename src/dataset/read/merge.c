@@ -140,17 +140,17 @@ static sft_code merge_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
 static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_error *err) {
     sft_source source;
     const char *name = m->sources[run->source].stored;
-    sft_code code = m->storage->open(m->storage->ctx, name, &source, err);
+    sft_code code = sfti_call(m->storage, open, name, &source, err);
     if (code) return code;
     while (code == SFT_OK && want) {
         size_t got = 0;
-        code = source.read_at(source.ctx, run->at, run->window + run->used, want, &got, err);
+        code = sft_source_read(&source, run->at, run->window + run->used, want, &got, err);
         if (code == SFT_OK && got == 0) code = merge_changed(m, run, err);
         run->at += got;
         run->used += got;
         want -= got < want ? got : want;
     }
-    if (source.close) source.close(source.ctx);
+    sft_source_close(&source);
     return code;
 }
 

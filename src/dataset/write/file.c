@@ -24,7 +24,7 @@ static sft_code file_names(shard_file *f, sft_error *err) {
     (void)snprintf(stored, 42, "_job-%.36s", w->job.uuid);
     stored[41] = '/';
     f->receipt.name = sft_span_cstr(name);
-    f->receipt.stored = sft_span_cstr(w->storage->move ? stored : name);
+    f->receipt.stored = sft_span_cstr(sfti_can(w->storage, move) ? stored : name);
     f->receipt.partition = w->partition;
     f->receipt.shard = w->receipt_count;
     return SFT_OK;
@@ -58,7 +58,7 @@ static sft_code file_create(shard_file *f, sft_error *err) {
     sft_sink sink;
     f->w->pending = f->receipt.stored.data;
     sft_code code =
-        storage->create(storage->ctx, f->receipt.stored.data, false, &sink, err);
+        sfti_call(storage, create, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
     code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, &f->w->alloc, &sink, err);
     return code ? code : sft_writer_new(f->plan, sink, &f->out, err);

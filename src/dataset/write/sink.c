@@ -10,7 +10,7 @@
 /* ── Finishing later ── */
 
 void sfti_finish_queue_abandon(sfti_finish_queue *queue) {
-    for (size_t i = 0; i < queue->count; i++) queue->sink[i].abandon(queue->sink[i].ctx);
+    for (size_t i = 0; i < queue->count; i++) sft_sink_abandon(&queue->sink[i]);
     queue->count = 0;
 }
 
@@ -19,7 +19,7 @@ sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error 
         sft_sink oldest = queue->sink[0];
         queue->count--;
         memmove(queue->sink, queue->sink + 1, queue->count * sizeof oldest);
-        sft_code code = oldest.finish(oldest.ctx, err);
+        sft_code code = sft_sink_finish(&oldest, err);
         if (code == SFT_OK) continue;
         sfti_finish_queue_abandon(queue);
         return code;
@@ -28,10 +28,10 @@ sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error 
 }
 
 static sft_code queue_put(sfti_finish_queue *queue, sft_sink sink, sft_error *err) {
-    if (!queue || queue->most == 0) return sink.finish(sink.ctx, err);
+    if (!queue || queue->most == 0) return sft_sink_finish(&sink, err);
     sft_code code = sfti_finish_queue_run(queue, queue->most - 1, err);
     if (code == SFT_OK) queue->sink[queue->count++] = sink;
-    else sink.abandon(sink.ctx);
+    else sft_sink_abandon(&sink);
     return code;
 }
 
@@ -55,7 +55,7 @@ static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_er
     for (size_t at = 0; code == SFT_OK && at < len;) {
         size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
         sft_hasher_update(s->hasher, bytes + at, some);
-        code = s->inner.write_at(s->inner.ctx, s->at, bytes + at, some, err);
+        code = sft_sink_write(&s->inner, s->at, bytes + at, some, err);
         at += some;
         s->at += some;
     }
@@ -83,7 +83,7 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
 
 static sft_code hash_expect(void *ctx, uint64_t total, sft_error *err) {
     hash_sink *s = ctx;
-    return s->inner.expect ? s->inner.expect(s->inner.ctx, total, err) : SFT_OK;
+    return sft_sink_expect(&s->inner, total, err);
 }
 
 static void hash_free(hash_sink *s) {
@@ -94,7 +94,7 @@ static void hash_free(hash_sink *s) {
 
 static void hash_abandon(void *ctx) {
     hash_sink *s = ctx;
-    s->inner.abandon(s->inner.ctx);
+    sft_sink_abandon(&s->inner);
     hash_free(s);
 }
 
@@ -107,12 +107,16 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
         return code;
     }
     sft_hasher_result(s->hasher, &hashes);
-    memcpy(s->sum->sha256, hashes.text[SFT_HASH_SHA256], 65);
+    memcpy(s->sum->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     s->sum->bytes = s->at;
     code = queue_put(s->queue, s->inner, err);
     hash_free(s);
     return code;
 }
+
+static const sft_sink_vtable hash_sink_vtable = {
+    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon
+};
 
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,
                        const sft_allocator *alloc, sft_sink *out, sft_error *err) {
@@ -127,10 +131,10 @@ sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *q
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
     if (code == SFT_OK) {
-        *out = (sft_sink){ s, false, hash_expect, hash_write, hash_finish, hash_abandon };
+        *out = (sft_sink){ s, &hash_sink_vtable, false };
         return SFT_OK;
     }
-    inner.abandon(inner.ctx);
+    sft_sink_abandon(&inner);
     sfti_release(alloc, s, sizeof *s);
     return code;
 }

@@ -81,7 +81,7 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->kv.names_arena.alloc = own;
     w->scratch.alloc = own;
     /* An object store's file costs memory until it is finished. */
-    w->unfinished.most = storage->move ? SFTI_UNFINISHED : 0;
+    w->unfinished.most = sfti_can(storage, move) ? SFTI_UNFINISHED : 0;
     w->partition = partition;
     w->held_end = &w->held;
     return w;
@@ -92,12 +92,14 @@ sft_code sft_shard_writer_open(const sft_dataset_options *options, const sft_sto
                                const struct ArrowSchema *schema, const sft_allocator *alloc,
                                sft_shard_writer **out, sft_error *err) {
     if (out) *out = NULL;
-    if (!options || !storage || !out)
+    if (!options || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected options, a storage and a place for the writer, found NULL");
+                         "expected options and a place for the writer, found NULL");
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code != SFT_OK) return code;
     sft_shard_writer *w = shard_new(options, storage, partition, alloc);
     if (!w) return sfti_fail_memory(err, sizeof *w);
-    sft_code code = open_job(w, job, err);
+    code = open_job(w, job, err);
     if (code == SFT_OK) code = open_columns(w, schema, err);
     if (code == SFT_OK) *out = w;
     else shard_free(w);
@@ -191,8 +193,10 @@ void sft_shard_writer_abandon(sft_shard_writer *writer) {
     sft_code unused = SFT_OK;
     sfti_finish_queue_abandon(&writer->unfinished);
     for (size_t i = 0; i < writer->receipt_count; i++)
-        unused = storage->remove(storage->ctx, writer->receipts[i].stored.data, false, &ignored);
-    if (writer->pending) unused = storage->remove(storage->ctx, writer->pending, false, &ignored);
+        unused = sfti_call(storage, remove, writer->receipts[i].stored.data, false,
+                           &ignored);
+    if (writer->pending)
+        unused = sfti_call(storage, remove, writer->pending, false, &ignored);
     (void)unused;
     shard_free(writer);
 }

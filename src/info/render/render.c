@@ -17,7 +17,7 @@ typedef struct open_end {
 } open_end;
 
 static sft_code open_end_put(open_end *end, const void *bytes, size_t len, sft_error *err) {
-    sft_code code = end->to->write_at(end->to->ctx, end->offset, bytes, len, err);
+    sft_code code = sft_sink_write(end->to, end->offset, bytes, len, err);
     if (!code) end->offset += len;
     return code;
 }
@@ -51,28 +51,31 @@ static void put_label(sfti_json_writer *w, const sft_info *info) {
 
 /* Files, sums and metadata: of the model's set, or the sums of its parts'. Into the tree, or,
  * if it is NULL, as JSON into the sink. */
-static sft_code put_header(const sft_info *info, const char *path, const char *command,
-                           uint64_t cut, sft_tree *tree, sft_sink *sink, sft_error *err) {
+static sft_code put_header(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
+                           sft_sink *sink, sft_error *err) {
     sft_allocator alloc = info->arena.alloc;
     size_t count = info->set ? 1 : info->part_count, bytes = count * sizeof(sft_set *);
     const sft_set **sets = sfti_take(&alloc, bytes);
     if (!sets) return sfti_fail_memory(err, bytes);
     for (size_t i = 0; i < count; i++) sets[i] = info->set ? info->set : info->parts[i].set;
-    sft_code code = tree ? sft_sets_tree(sets, count, path, command, cut, tree, err)
-                  : info->set ? sft_info_json(info->set, path, command, cut, sink, err)
-                              : sft_info_sets_json(sets, count, path, command, sink, err);
+    sft_code code = tree ? sft_sets_tree(sets, count, path, cut, tree, err)
+                  : info->set ? sft_info_json(info->set, path, cut, sink, err)
+                              : sft_info_sets_json(sets, count, path, sink, err);
     sfti_release(&alloc, sets, bytes);
     return code;
 }
 
+static const sft_sink_vtable open_end_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, open_end_write, NULL, NULL
+};
+
 /* One result but its closing brace, from *offset on. */
-static sft_code label_open(const sft_info *info, const char *path, const char *command,
-                           bool full, sft_sink *sink, uint64_t *offset, sft_error *err) {
+static sft_code label_open(const sft_info *info, const char *path, bool full, sft_sink *sink,
+                           uint64_t *offset, sft_error *err) {
     open_end end = { sink, *offset, 0, false };
-    sft_sink kept = { &end, false, NULL, open_end_write, NULL, NULL };
+    sft_sink kept = { &end, &open_end_sink_vtable, false };
     sfti_json_writer w;
-    sft_code code = put_header(info, path, command, full ? UINT64_MAX : VALUE_MOST, NULL, &kept,
-                               err);
+    sft_code code = put_header(info, path, full ? UINT64_MAX : VALUE_MOST, NULL, &kept, err);
     if (code) return code;
     sfti_json_write(&w, sink, end.offset, err);
     w.comma = true;
@@ -84,7 +87,7 @@ static sft_code label_open(const sft_info *info, const char *path, const char *c
 
 static sft_code put_raw(sft_sink *sink, uint64_t *offset, const char *text, sft_error *err) {
     size_t len = strlen(text);
-    sft_code code = sink->write_at(sink->ctx, *offset, text, len, err);
+    sft_code code = sft_sink_write(sink, *offset, text, len, err);
     if (!code) *offset += len;
     return code;
 }
@@ -95,16 +98,16 @@ static sft_code put_part_results(const sft_info *info, bool full, sft_sink *sink
     for (size_t i = 0; !code && i < info->part_count; i++) {
         const sft_info_part *part = &info->parts[i];
         if (i > 0) code = put_raw(sink, offset, ",", err);
-        if (!code) code = label_open(part->info, part->path, NULL, full, sink, offset, err);
+        if (!code) code = label_open(part->info, part->path, full, sink, offset, err);
         if (!code) code = put_raw(sink, offset, "}", err);
     }
     return code ? code : put_raw(sink, offset, "]", err);
 }
 
-sft_code sft_info_label_json(const sft_info *info, const char *path, const char *command,
-                             bool full, sft_sink *sink, sft_error *err) {
+sft_code sft_info_label_json(const sft_info *info, const char *path, bool full, sft_sink *sink,
+                             sft_error *err) {
     uint64_t offset = 0;
-    sft_code code = label_open(info, path, command, full, sink, &offset, err);
+    sft_code code = label_open(info, path, full, sink, &offset, err);
     if (!code && info->part_count > 0)
         code = put_part_results(info, full, sink, &offset, err);
     return code ? code : put_raw(sink, &offset, "}", err);
@@ -113,10 +116,10 @@ sft_code sft_info_label_json(const sft_info *info, const char *path, const char 
 /* ── As a tree ── */
 
 /* One model's facts, an object more in the tree. */
-static sft_code label_into(const sft_info *info, const char *path, const char *command,
-                           uint64_t cut, sft_tree *tree, sft_error *err) {
+static sft_code label_into(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
+                           sft_error *err) {
     sfti_json_writer w;
-    sft_code code = put_header(info, path, command, cut, tree, NULL, err);
+    sft_code code = put_header(info, path, cut, tree, NULL, err);
     if (code) return code;
     sfti_tree_reopen(tree);
     sfti_json_write_tree(&w, tree, err);
@@ -133,16 +136,16 @@ static sft_code parts_into(const sft_info *info, uint64_t cut, sft_tree *tree, s
     sft_code code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < info->part_count; i++) {
         const sft_info_part *part = &info->parts[i];
-        code = label_into(part->info, part->path, NULL, cut, tree, err);
+        code = label_into(part->info, part->path, cut, tree, err);
         if (!code) sfti_tree_close(tree);
     }
     if (!code) sfti_tree_close(tree);
     return code;
 }
 
-sft_code sft_info_tree(const sft_info *info, const char *path, const char *command,
-                       uint64_t cut, sft_tree *tree, sft_error *err) {
-    sft_code code = label_into(info, path, command, cut, tree, err);
+sft_code sft_info_tree(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
+                       sft_error *err) {
+    sft_code code = label_into(info, path, cut, tree, err);
     if (!code && info->part_count > 0) code = parts_into(info, cut, tree, err);
     if (!code) sfti_tree_close(tree);
     return code;

@@ -254,9 +254,12 @@ static int main_dtype(const sfti_sums *sums) {
 }
 
 static const char *const precision_names[SFT_DTYPE_COUNT] = {
-    "bool", "fp4", "fp6", "fp6", "uint8", "int8", "fp8", "fp8", "fp8", "fp8", "fp8",
-    "int16", "uint16", "fp16", "bf16", "int32", "uint32", "fp32", "complex64", "fp64", "int64",
-    "uint64",
+    [SFT_BOOL] = "bool", [SFT_F4] = "fp4", [SFT_F6_E2M3] = "fp6", [SFT_F6_E3M2] = "fp6",
+    [SFT_U8] = "uint8", [SFT_I8] = "int8", [SFT_F8_E5M2] = "fp8", [SFT_F8_E4M3] = "fp8",
+    [SFT_F8_E8M0] = "fp8", [SFT_F8_E4M3FNUZ] = "fp8", [SFT_F8_E5M2FNUZ] = "fp8",
+    [SFT_I16] = "int16", [SFT_U16] = "uint16", [SFT_F16] = "fp16", [SFT_BF16] = "bf16",
+    [SFT_I32] = "int32", [SFT_U32] = "uint32", [SFT_F32] = "fp32", [SFT_C64] = "complex64",
+    [SFT_F64] = "fp64", [SFT_I64] = "int64", [SFT_U64] = "uint64",
 };
 
 /* Of schemes whose dtype says nothing. */

@@ -1,0 +1,145 @@
+/* Tables of functions of an older program, which are shorter, and of a newer one. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "safetensors_dataset.h"
+#include "unit/temp_dir.h"
+
+static size_t calls;
+
+static sft_code read_abcd(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                          sft_error *err) {
+    (void)ctx, (void)err;
+    memcpy(into, "abcd" + offset, len);
+    *got = len;
+    return SFT_OK;
+}
+
+static void count_close(void *ctx) {
+    (void)ctx;
+    calls++;
+}
+
+static sft_code count_expect(void *ctx, uint64_t total, sft_error *err) {
+    (void)ctx, (void)total, (void)err;
+    calls++;
+    return SFT_OK;
+}
+
+static sft_code count_finish(void *ctx, sft_error *err) {
+    (void)ctx, (void)err;
+    calls++;
+    return SFT_OK;
+}
+
+static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                            sft_error *err) {
+    (void)ctx, (void)offset, (void)bytes, (void)len, (void)err;
+    calls++;
+    return SFT_OK;
+}
+
+/* Of a table that ends before close, close is not called. */
+static void shorter_sources(void **state) {
+    sft_source_vtable table = { offsetof(sft_source_vtable, close), read_abcd, count_close };
+    sft_source source = { NULL, &table, 4, NULL, false };
+    sft_error err = SFT_ERROR_INIT;
+    char into[4];
+    size_t got;
+    (void)state;
+    calls = 0;
+    assert_int_equal(sft_source_read(&source, 1, into, 9, &got, &err), SFT_OK);
+    assert_int_equal(got, 3);
+    assert_memory_equal(into, "bcd", 3);
+    sft_source_close(&source);
+    assert_int_equal(calls, 0);
+    assert_null(source.vtable);
+    source = (sft_source){ NULL, &table, 4, NULL, false };
+    table.size = offsetof(sft_source_vtable, read_at);
+    assert_int_equal(sft_source_read(&source, 0, into, 1, &got, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(got, 0);
+    source.vtable = NULL;
+    assert_int_equal(sft_source_read(&source, 0, into, 1, &got, &err), SFT_BAD_ARGUMENT);
+    sft_source_close(&source);
+    sft_source_close(NULL);
+}
+
+static void longer_sources(void **state) {
+    struct {
+        sft_source_vtable known;
+        void (*newer)(void);
+    } table = { { sizeof table, read_abcd, count_close }, NULL };
+    sft_source source = { NULL, &table.known, 4, NULL, false }, copy = source;
+    char into[4];
+    size_t got;
+    (void)state;
+    calls = 0;
+    assert_int_equal(sft_source_read(&source, 0, into, 4, &got, NULL), SFT_OK);
+    copy.borrowed = true;
+    sft_source_close(&copy);
+    assert_int_equal(calls, 0);
+    sft_source_close(&source);
+    sft_source_close(&source);
+    assert_int_equal(calls, 1);
+}
+
+static void shorter_sinks(void **state) {
+    sft_sink_vtable table = { sizeof table, count_expect, count_write, count_finish, count_close };
+    sft_sink sink = { NULL, &table, true };
+    (void)state;
+    calls = 0;
+    table.size = offsetof(sft_sink_vtable, finish);
+    assert_int_equal(sft_sink_expect(&sink, 1, NULL), SFT_OK);
+    assert_int_equal(sft_sink_write(&sink, 0, "", 1, NULL), SFT_OK);
+    assert_int_equal(calls, 2);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
+    sft_sink_abandon(&sink);
+    assert_int_equal(calls, 2);
+    table.size = offsetof(sft_sink_vtable, expect);
+    assert_int_equal(sft_sink_expect(&sink, 1, NULL), SFT_OK);
+    assert_int_equal(sft_sink_write(&sink, 0, "", 1, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(calls, 2);
+    sink.vtable = NULL;
+    assert_int_equal(sft_sink_write(&sink, 0, "", 1, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
+    sft_sink_abandon(&sink);
+}
+
+/* A storage whose table ends before move_new is one without it, and so on down; one without
+ * what every storage has is refused. */
+static void shorter_storages(void **state) {
+    sft_storage_vtable table;
+    sft_storage local, older;
+    sft_dataset *dataset;
+    sft_error err = SFT_ERROR_INIT;
+    (void)state;
+    assert_int_equal(sft_storage_local(temp_dir, true, NULL, &local, &err), SFT_OK);
+    table = *local.vtable;
+    older = (sft_storage){ local.ctx, &table, false };
+    table.size = offsetof(sft_storage_vtable, move_new);
+    assert_int_equal(sft_dataset_open(&older, NULL, NULL, NULL, &dataset, &err),
+                     SFT_MANIFEST_MISSING);
+    table.size = offsetof(sft_storage_vtable, remove);
+    assert_int_equal(sft_dataset_open(&older, NULL, NULL, NULL, &dataset, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_dataset_open(NULL, NULL, NULL, NULL, &dataset, &err), SFT_BAD_ARGUMENT);
+    table.size = offsetof(sft_storage_vtable, close);
+    sft_storage_close(&older);
+    assert_null(older.vtable);
+    sft_storage_close(&local);
+    sft_storage_close(&local);
+    sft_storage_close(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shorter_sources),
+        cmocka_unit_test(longer_sources),
+        cmocka_unit_test(shorter_sinks),
+        cmocka_unit_test(shorter_storages),
+    };
+    return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);
+}

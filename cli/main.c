@@ -53,9 +53,9 @@ static int run_command(cli *c, const cli_command *command, int argc, char **argv
 
 static int show_version(cli *c) {
     cli_printf(&c->out, "safetensors %s\n", sft_version());
-    char room[32];
+    char buffer[32];
     cli_text(&c->out, sft_build_info());
-    const char *curl = cli_http_version(room);
+    const char *curl = cli_http_version(buffer);
     cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
     return CLI_OK;
 }
@@ -104,12 +104,12 @@ static int dispatch(cli *c, int argc, char **argv) {
 /* ── The end: was everything said? ── */
 
 static int finish_output(cli *c, int status) {
-    char room[128];
+    char buffer[128];
     int error = cli_flush(&c->out);
     if (error && error != EPIPE) {
         c->out.error = 0;
         cli_printf(&c->err, "safetensors: cannot write the result: %s\n",
-                   os_error_text(error, room, sizeof room));
+                   os_error_text(error, buffer, sizeof buffer));
         status = CLI_FAILED;
     }
     cli_flush(&c->err);

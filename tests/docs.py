@@ -6,8 +6,11 @@
   tests/corpus        every file belongs to a rule; every rule has files that break it
   include/            every code of the enum has a row
   -h, man pages       made from one table: equal words, every command has both
+  messages            one condition, one text: those of one code do not differ in small words only
+  tests/README.md     names every suite of tests/run.py
 """
 import fnmatch
+import glob
 import os
 import re
 import shlex
@@ -231,6 +234,38 @@ def check_help():
         demand(status == 0 and page, "no manual page %s" % name)
 
 
+# ── Messages ──
+
+FAIL = re.compile(r'\bsfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
+                  r'((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
+SMALL = set("a an the this that of its own one for to in there is was but".split())
+
+
+def failures():
+    """(code, text) of every failure in the sources, %u and the like as %."""
+    for folder in ("src", "cli", "bindings"):
+        for path in sorted(glob.glob(os.path.join(ROOT, folder, "**", "*.c"), recursive=True)):
+            for code, literals in FAIL.findall(read(path)):
+                text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals))
+                yield code, re.sub(r"%(?:\.\*|\.?\d+)?(?:ll|[lzh])?[a-z]?", "%", text)
+
+
+def check_messages():
+    said = {}
+    for code, text in failures():
+        words = re.findall(r'[a-z0-9]+|%|"', text.lower())
+        key = code, tuple(word.rstrip("s") for word in words if word not in SMALL)
+        demand(said.setdefault(key, text) == text, "%s: \"%s\" or \"%s\"? One condition has one "
+               "text" % (code, said[key], text))
+    demand(len(said) > 300, "found only %d messages" % len(said))
+
+
+def check_suites():
+    named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
+    for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
+        demand(suite in named, "tests/README.md does not name the suite " + suite)
+
+
 def main():
     rows = driver.codes()
     files = make.build().files
@@ -243,6 +278,8 @@ def main():
     check_dtypes()
     check_vocabularies()
     check_help()
+    check_messages()
+    check_suites()
     for what in problems:
         print("FAIL", what)
     print("%d passed, %d failed" % (checks - len(problems), len(problems)))

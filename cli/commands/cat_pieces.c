@@ -65,15 +65,15 @@ static bool next_piece(piece_walk *k) {
 }
 
 static sft_code walk_pieces(const sft_file *file, const sft_tensor *tensor, piece_walk *k,
-                            char *room, cli_piece_fn piece, void *ctx, sft_error *err) {
+                            char *buffer, cli_piece_fn piece, void *ctx, sft_error *err) {
     do {
         uint64_t elements, bytes;
         place_piece(k);
         sft_code code = sft_slice_size(&k->now, tensor->dtype, &elements, &bytes, err);
         if (!code) {
-            code = sft_slice_read(file, tensor, &k->now, room, (size_t)bytes, err);
+            code = sft_slice_read(file, tensor, &k->now, buffer, (size_t)bytes, err);
         }
-        if (!code) code = piece(ctx, room, (size_t)bytes, elements, err);
+        if (!code) code = piece(ctx, buffer, (size_t)bytes, elements, err);
         if (code) return code;
     } while (next_piece(k));
     return SFT_OK;
@@ -84,14 +84,14 @@ sft_code cli_read_pieces(cli *c, const sft_file *file, const sft_tensor *tensor,
                          sft_error *err) {
     piece_walk k = { .now = *slice, .all = slice };
     uint32_t bits = sft_dtype_describe(tensor->dtype)->bits;
-    uint64_t elements, bytes, room_size;
+    uint64_t elements, bytes, buffer_size;
     sft_code code = sft_slice_size(slice, tensor->dtype, &elements, &bytes, err);
     if (code || elements == 0) return code;
     choose_cut(&k, PIECE_BYTES * 8 / bits, bits < 8);
-    room_size = bits < 8 || bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
-    char *room = sfti_fits_size(room_size) ? sfti_take(&c->alloc, (size_t)room_size) : NULL;
-    if (!room) return sfti_fail_memory(err, room_size);
-    code = walk_pieces(file, tensor, &k, room, piece, ctx, err);
-    sfti_release(&c->alloc, room, (size_t)room_size);
+    buffer_size = bits < 8 || bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+    char *buffer = sfti_fits_size(buffer_size) ? sfti_take(&c->alloc, (size_t)buffer_size) : NULL;
+    if (!buffer) return sfti_fail_memory(err, buffer_size);
+    code = walk_pieces(file, tensor, &k, buffer, piece, ctx, err);
+    sfti_release(&c->alloc, buffer, (size_t)buffer_size);
     return code;
 }

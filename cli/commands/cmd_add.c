@@ -56,8 +56,8 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     return SFT_OK;
 }
 
-/* For so many more tensors. */
-static sft_code take_room(add_run *a, size_t more, sft_error *err) {
+/* For this many more tensors. */
+static sft_code grow_parts(add_run *a, size_t more, sft_error *err) {
     cli_parts *p = &a->parts;
     size_t shards = sft_set_shard_count(p->sets[0]);
     sft_part *parts = sfti_arena_array(&p->arena, p->count + more, sizeof *parts);
@@ -75,7 +75,7 @@ static sft_code take_room(add_run *a, size_t more, sft_error *err) {
 }
 
 static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *err) {
-    sft_code grown = take_room(a, count, err);
+    sft_code grown = grow_parts(a, count, err);
     if (grown) return grown;
     for (size_t i = 0; i < count; i++) {
         sft_span name;

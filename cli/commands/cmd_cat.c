@@ -94,25 +94,25 @@ static sft_code cat_raw(selection *s, sft_error *err) {
     return cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_raw, s, err);
 }
 
-#define NPY_ROOM 2048
+#define NPY_SIZE 2048
 
 /* The dictionary with its newline, padded so that the data begins at a multiple of 64. */
-static size_t npy_dictionary(const selection *s, char room[NPY_ROOM]) {
-    size_t n = (size_t)snprintf(room, NPY_ROOM,
+static size_t npy_dictionary(const selection *s, char buffer[NPY_SIZE]) {
+    size_t n = (size_t)snprintf(buffer, NPY_SIZE,
                                 "{'descr': '%s', 'fortran_order': False, 'shape': (",
                                 cli_numpy_code(s->tensor->dtype));
     for (uint32_t d = 0; d < s->rank; d++) {
         const char *comma = d + 1 < s->rank ? ", " : s->rank == 1 ? "," : "";
-        n += (size_t)snprintf(room + n, 26, "%" PRIu64 "%s", s->shape[d], comma);
+        n += (size_t)snprintf(buffer + n, 26, "%" PRIu64 "%s", s->shape[d], comma);
     }
-    n += (size_t)snprintf(room + n, 8, "), }");
-    while ((10 + n + 1) % 64) room[n++] = ' ';
-    room[n++] = '\n';
+    n += (size_t)snprintf(buffer + n, 8, "), }");
+    while ((10 + n + 1) % 64) buffer[n++] = ' ';
+    buffer[n++] = '\n';
     return n;
 }
 
 static sft_code cat_npy(selection *s, sft_error *err) {
-    char dictionary[NPY_ROOM];
+    char dictionary[NPY_SIZE];
     size_t len = npy_dictionary(s, dictionary);
     uint8_t magic[10] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)len,
                           (uint8_t)(len >> 8) };
@@ -144,11 +144,11 @@ static sft_code put_text(void *ctx, const void *bytes, size_t len, uint64_t elem
                          sft_error *err) {
     selection *s = ctx;
     cli_out *out = &s->c->out;
-    char room[CLI_VALUE_ROOM];
+    char buffer[CLI_VALUE_SIZE];
     (void)len;
     for (uint64_t i = 0; i < elements; i++) {
         if (s->rank && s->at[s->rank - 1]) cli_text(out, " ");
-        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, false, room));
+        cli_put(out, buffer, cli_value_text(s->tensor->dtype, bytes, i, false, buffer));
         uint32_t ended = step_on(s);
         if (ended || !s->rank) cli_text(out, "\n");
         if (ended >= 2 && ended < s->rank) cli_text(out, "\n");
@@ -186,7 +186,7 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
                          sft_error *err) {
     selection *s = ctx;
     cli_out *out = &s->c->out;
-    char room[CLI_VALUE_ROOM];
+    char buffer[CLI_VALUE_SIZE];
     sft_code code = s->begun ? SFT_OK : begin_json(s, err);
     (void)len;
     if (code) return code;
@@ -196,7 +196,7 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
         for (uint32_t d = 0; d < s->rank; d++) first = first && s->at[d] == 0;
         if (!first) cli_text(out, ",");
         for (uint32_t d = 0; d < opens; d++) cli_text(out, "[");
-        cli_put(out, room, cli_value_text(s->tensor->dtype, bytes, i, true, room));
+        cli_put(out, buffer, cli_value_text(s->tensor->dtype, bytes, i, true, buffer));
         for (uint32_t ended = step_on(s); ended > 0; ended--) cli_text(out, "]");
         if (out->error) return sfti_fail_cancelled(err);
     }

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define DTYPE_ROOM 16
+#define DTYPE_SIZE 16
 
 typedef struct convert_run {
     cli *c;
@@ -46,7 +46,7 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
 
 /* In any case. */
 static sft_code parse_dtype(const char *text, sft_dtype *out, sft_error *err) {
-    char name[DTYPE_ROOM];
+    char name[DTYPE_SIZE];
     size_t len = text ? strlen(text) : 0;
     if (len == 0 || len > sizeof name) return unknown_dtype(text, err);
     for (size_t i = 0; i < len; i++)
@@ -109,7 +109,7 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
 
 static sft_code name_shards(convert_run *run, const char *folder, cli_written_file *files,
                             size_t count, sft_error *err) {
-    char stem[CLI_STEM_ROOM];
+    char stem[CLI_STEM_SIZE];
     const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
     for (size_t i = 0; i < count; i++) {
         files[i].path = cli_output_shard(&run->parts.arena, folder, begin, (uint32_t)i,
@@ -183,7 +183,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
     const cli *c = run->c;
     const sft_set *set = run->parts.sets[0];
-    char stem[CLI_STEM_ROOM];
+    char stem[CLI_STEM_SIZE];
     sft_code code = SFT_OK;
     options.stem = cli_index_stem(sft_set_index_path(set), stem);
     options.no_sync = c->set.no_sync != 0;

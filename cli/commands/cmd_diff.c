@@ -44,7 +44,7 @@ static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
 /* ── For people ── */
 
 static void diff_form(cli_out *out, const sft_tensor *tensor) {
-    char shape[CLI_SHAPE_ROOM];
+    char shape[CLI_SHAPE_SIZE];
     size_t len = cli_shape_text(tensor->shape, tensor->rank, shape);
     cli_printf(out, " %s ", sft_dtype_describe(tensor->dtype)->name);
     cli_put(out, shape, len);

@@ -333,10 +333,10 @@ static void print_group(dup_run *run, const dup_group *group) {
         "the same file", "the same weights, different metadata",
         "the same content, different files or order",
     };
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     cli_styled(&run->c->out, CLI_BOLD, says[group->by]);
     cli_printf(&run->c->out, ": %zu, %s wasted\n", group->count,
-               cli_size_text(group->wasted, room));
+               cli_size_text(group->wasted, buffer));
     for (size_t i = 0; i < group->count; i++) {
         cli_text(&run->c->out, "  ");
         cli_escaped(&run->c->out,

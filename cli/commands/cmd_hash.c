@@ -93,18 +93,18 @@ static bool each_file(void *ctx, const sft_hash_result *result) {
 
 static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_error *err) {
     size_t got = 1;
-    char *room = sfti_take(&c->alloc, STDIN_PIECE);
-    if (!room) return sfti_fail_memory(err, STDIN_PIECE);
+    char *buffer = sfti_take(&c->alloc, STDIN_PIECE);
+    if (!buffer) return sfti_fail_memory(err, STDIN_PIECE);
     sft_code code = SFT_OK;
     while (code == SFT_OK && got > 0) {
-        int error = os_read(0, room, STDIN_PIECE, &got);
+        int error = os_read(0, buffer, STDIN_PIECE, &got);
         if (error)
             code = sfti_io_fail(err, os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
                                 "read standard input");
-        else sft_hasher_update(hasher, room, got);
+        else sft_hasher_update(hasher, buffer, got);
         *bytes += error ? 0 : got;
     }
-    sfti_release(&c->alloc, room, STDIN_PIECE);
+    sfti_release(&c->alloc, buffer, STDIN_PIECE);
     return code;
 }
 

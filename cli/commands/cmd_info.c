@@ -230,12 +230,12 @@ static sft_code read_options(info_run *run, sft_error *err) {
 }
 
 static void total_line(const info_run *run) {
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     cli *c = run->c;
     bool list = c->set.format == CLI_HUMAN && run->fields.count == 0 && run->models > 1;
     if (!list || run->refused || c->set.longer || c->set.verbose || cli_is_over(c)) return;
     cli_printf(&c->out, "%zu model%s, %s\n", run->shown, run->shown == 1 ? "" : "s",
-               cli_size_text(run->bytes, room));
+               cli_size_text(run->bytes, buffer));
 }
 
 static void check_info(void *ctx, cli_model *model) {

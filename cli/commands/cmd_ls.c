@@ -86,13 +86,13 @@ static void widen(size_t *width, size_t w, size_t cap) {
 
 static widths measure(const listing *l) {
     widths w = { 4, DTYPE_COLUMNS, 5, 5, 5 };
-    char room[CLI_SHAPE_ROOM];
+    char buffer[CLI_SHAPE_SIZE];
     for (size_t i = 0; i < l->count; i++) {
         const sft_tensor *t = listed(l, i);
         uint64_t bytes = t->end - t->begin;
         widen(&w.name, cli_escaped_width(t->name), NAME_COLUMNS);
         widen(&w.dtype, strlen(sft_dtype_describe(t->dtype)->name), 16);
-        widen(&w.shape, cli_shape_text(t->shape, t->rank, room), 40);
+        widen(&w.shape, cli_shape_text(t->shape, t->rank, buffer), 40);
         widen(&w.bytes, number_columns(bytes), 20);
         widen(&w.offset, number_columns(t->offset + bytes), 20);
     }
@@ -122,7 +122,7 @@ static void tensor_line(const listing *l, const widths *w, size_t i) {
     cli_out *out = &l->c->out;
     const sft_tensor *t = listed(l, i);
     const char *dtype = sft_dtype_describe(t->dtype)->name;
-    char shape[CLI_SHAPE_ROOM], size[CLI_NUMBER_ROOM];
+    char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
     uint64_t bytes = t->end - t->begin;
     cli_escaped(out, t->name);
@@ -155,7 +155,7 @@ static void tsv_cell(cli *c, sft_span text) {
 
 static void tsv_lines(const listing *l) {
     cli_out *out = &l->c->out;
-    char shape[CLI_SHAPE_ROOM];
+    char shape[CLI_SHAPE_SIZE];
     if (!l->c->results++) cli_text(out, "path\tname\tdtype\tshape\tbytes\tbegin\tend\n");
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = listed(l, i);
@@ -203,7 +203,7 @@ static void part_words(cli_out *out, sft_span part) {
 static void branch_line(const listing *l, size_t i, size_t from, size_t to, size_t depth) {
     cli_out *out = &l->c->out;
     uint64_t parameters, bytes;
-    char count[CLI_NUMBER_ROOM], size[CLI_NUMBER_ROOM];
+    char count[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
     size_t n = branch_size(l, i, to, &parameters, &bytes);
     cli_pad(out, 2 * depth + 2);
     cli_style_on(out, CLI_BOLD);
@@ -217,7 +217,7 @@ static void branch_line(const listing *l, size_t i, size_t from, size_t to, size
 static void leaf_line(const listing *l, size_t i, size_t from, size_t depth) {
     cli_out *out = &l->c->out;
     const sft_tensor *t = listed(l, i);
-    char shape[CLI_SHAPE_ROOM], size[CLI_NUMBER_ROOM];
+    char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     size_t len = cli_shape_text(t->shape, t->rank, shape);
     cli_pad(out, 2 * depth + 2);
     size_t left = t->name.len - from;

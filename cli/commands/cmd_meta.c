@@ -129,7 +129,7 @@ typedef struct meta_change {
     const char **reasons, **rewritten_reasons; /* of scrub */
 } meta_change;
 
-static sft_code scrub_room(meta_change *change, size_t count, sft_error *err) {
+static sft_code scrub_arrays(meta_change *change, size_t count, sft_error *err) {
     sfti_arena *arena = &change->arena;
     change->listed = sfti_arena_array(arena, count, sizeof *change->listed);
     change->rewritten = sfti_arena_array(arena, count, sizeof *change->rewritten);
@@ -143,7 +143,7 @@ static sft_code scrub_room(meta_change *change, size_t count, sft_error *err) {
 static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error *err) {
     const sft_file *file = sft_edit_file(edit);
     size_t count = sft_file_metadata_count(file);
-    sft_code code = scrub_room(change, count, err);
+    sft_code code = scrub_arrays(change, count, err);
     for (size_t i = 0; !code && i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
         cli_scrubbed found;
@@ -236,7 +236,7 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
     change->pairs = sfti_arena_array(&change->arena, pairs.count, sizeof *change->pairs);
     change->count = 0;
     if (!code && !change->pairs) code = sfti_fail_memory(err, pairs.count);
-    if (!code) code = scrub_room(change, pairs.count, err);
+    if (!code) code = scrub_arrays(change, pairs.count, err);
     change->listed_count = 0;
     for (size_t i = 0; !code && i < pairs.count; i++) {
         sft_pair pair = meta_pair_at(&pairs, i);

@@ -15,8 +15,8 @@ static uint64_t number_of(const sft_node *result, const char *key) {
 }
 
 static void size_of(cli_out *out, uint64_t bytes) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(out, cli_size_text(bytes, room));
+    char buffer[CLI_NUMBER_SIZE];
+    cli_text(out, cli_size_text(bytes, buffer));
 }
 
 static void count_of(cli_out *out, uint64_t count, const char *what) {
@@ -236,7 +236,7 @@ static bool ls_wants(const cli *c, const sft_tensor *t) {
 }
 
 static void ls_tensor(cli *c, const char *shard, const sft_tensor *t, size_t width) {
-    char shape[CLI_SHAPE_ROOM];
+    char shape[CLI_SHAPE_SIZE];
     cli_out *out = &c->out;
     size_t used = cli_escaped_width(t->name);
     cli_escaped(out, t->name);

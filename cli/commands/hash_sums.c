@@ -14,11 +14,11 @@
 /* ── Writing ── */
 
 static bool needs_escapes(const char *path) {
-    char room[512];
+    char buffer[512];
     size_t len = strlen(path), used;
     for (size_t at = 0; at < len; at += used) {
-        size_t put = sfti_escape(path + at, len - at, room, sizeof room, &used);
-        if (put != used || memcmp(room, path + at, used) != 0) return true;
+        size_t put = sfti_escape(path + at, len - at, buffer, sizeof buffer, &used);
+        if (put != used || memcmp(buffer, path + at, used) != 0) return true;
         if (used == 0) break;
     }
     return false;
@@ -201,12 +201,12 @@ static bool read_line(cli_sums *sums, sft_span line, size_t number, unsigned alg
     return true;
 }
 
-/* "3, 7, ...": numbers of the first bad lines, into room. */
-static void list_bad(const cli_sums *sums, char room[CLI_SUMS_TOLD * 24]) {
+/* "3, 7, ...": numbers of the first bad lines, into buffer. */
+static void list_bad(const cli_sums *sums, char buffer[CLI_SUMS_TOLD * 24]) {
     size_t told = sums->bad_count < CLI_SUMS_TOLD ? sums->bad_count : CLI_SUMS_TOLD, len = 0;
     for (size_t i = 0; i < told; i++)
-        len += (size_t)snprintf(room + len, 24, "%s%zu", i ? ", " : "", sums->bad_lines[i]);
-    if (told < sums->bad_count) (void)snprintf(room + len, 8, ", ...");
+        len += (size_t)snprintf(buffer + len, 24, "%s%zu", i ? ", " : "", sums->bad_lines[i]);
+    if (told < sums->bad_count) (void)snprintf(buffer + len, 8, ", ...");
 }
 
 static bool begins_with_hex(sft_span line) {

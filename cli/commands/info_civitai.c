@@ -38,16 +38,16 @@ static bool site_url(cli_civitai *site) {
     sft_error err = SFT_ERROR_INIT;
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/') len--;
-    bool fits = cli_url_is_http(url) && len < CLI_URL_ROOM / 2 && !strpbrk(url, "?#");
+    bool fits = cli_url_is_http(url) && len < CLI_URL_SIZE / 2 && !strpbrk(url, "?#");
     if (!fits) {
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   "expected an http or https URL without a user for --civitai-url, found \"%s\"",
                   url);
         return tell_usage(site->c, &err);
     }
-    char *copy = sfti_take(&site->c->alloc, CLI_URL_ROOM);
+    char *copy = sfti_take(&site->c->alloc, CLI_URL_SIZE);
     if (!copy) {
-        sfti_fail_memory(&err, CLI_URL_ROOM);
+        sfti_fail_memory(&err, CLI_URL_SIZE);
         return tell_usage(site->c, &err);
     }
     memcpy(copy, url, len);
@@ -82,7 +82,7 @@ void cli_civitai_forget(cli_civitai *site) {
 void cli_civitai_close(cli_civitai *site) {
     cli_civitai_forget(site);
     if (site->http.close) site->http.close(site->http.ctx);
-    sfti_release(&site->c->alloc, (char *)site->url, CLI_URL_ROOM);
+    sfti_release(&site->c->alloc, (char *)site->url, CLI_URL_SIZE);
 }
 
 /* ── Requests ── */
@@ -203,7 +203,7 @@ static size_t hashes_body(cli_ask *const *asks, size_t count, char *body) {
 }
 
 static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
-    char url[CLI_URL_ROOM], body[CLI_CIVITAI_HASHES * 68 + 2];
+    char url[CLI_URL_SIZE], body[CLI_CIVITAI_HASHES * 68 + 2];
     sft_span text;
     cli_raw version;
     snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash", site->url);
@@ -229,7 +229,7 @@ void cli_civitai_by_sha256(cli_civitai *site, cli_ask *asks, size_t count) {
 }
 
 void cli_civitai_by_hash(cli_civitai *site, cli_ask *ask, sft_span hash) {
-    char url[CLI_URL_ROOM], hex[80];
+    char url[CLI_URL_SIZE], hex[80];
     sft_span text;
     if (hash.len >= sizeof hex || !is_hex(hash)) return;
     *put_hash(hex, hash) = 0;
@@ -296,7 +296,7 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
 
 static void ask_models(cli_civitai *site, const uint64_t *ids, size_t count, cli_ask *asks,
                        size_t ask_count) {
-    char url[CLI_URL_ROOM];
+    char url[CLI_URL_SIZE];
     sft_span text, items = { "", 0 };
     cli_raw item;
     size_t len = (size_t)snprintf(url, sizeof url, "%s/api/v1/models?nsfw=true&limit=100&ids=",

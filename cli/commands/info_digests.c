@@ -53,13 +53,13 @@ static bool is_recorded(const sft_node *root, const sft_node *digest) {
 }
 
 static void key_of(cli *c, const char *before, sft_span algo) {
-    char room[32];
+    char buffer[32];
     size_t len = strlen(before);
-    memcpy(room, before, len);
-    if (algo.len > sizeof room - len - 1) algo.len = sizeof room - len - 1;
-    memcpy(room + len, algo.data, algo.len);
-    room[len + algo.len] = 0;
-    cli_label_key(c, room);
+    memcpy(buffer, before, len);
+    if (algo.len > sizeof buffer - len - 1) algo.len = sizeof buffer - len - 1;
+    memcpy(buffer + len, algo.data, algo.len);
+    buffer[len + algo.len] = 0;
+    cli_label_key(c, buffer);
 }
 
 /* part: path of a component, or NULL. */
@@ -125,18 +125,18 @@ static void digest_lines(cli *c, const sft_node *root, bool in_list, const char 
     }
 }
 
-static const char *part_path(const sft_node *part, char *room, size_t size) {
+static const char *part_path(const sft_node *part, char *buffer, size_t size) {
     sft_span path = sft_node_text(part, "path");
     size_t len = path.len < size - 1 ? path.len : size - 1, from = path.len - len;
-    if (len) memcpy(room, path.data + from, len);
-    room[len] = 0;
-    return room;
+    if (len) memcpy(buffer, path.data + from, len);
+    buffer[len] = 0;
+    return buffer;
 }
 
 void cli_label_digests(cli *c, const sft_node *root, bool in_list) {
-    char room[512];
+    char buffer[512];
     const sft_node *part = NULL;
     digest_lines(c, root, in_list, NULL);
     while ((part = next_part(root, part)) != NULL)
-        digest_lines(c, part, in_list, part_path(part, room, sizeof room));
+        digest_lines(c, part, in_list, part_path(part, buffer, sizeof buffer));
 }

@@ -40,7 +40,7 @@ static void copy_safe(const char *from, size_t len, char *into) {
     }
 }
 
-static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
+static void safe_stem(const char *path, char buffer[STEM_MOST + 1]) {
     sft_span name = cli_name_of(path);
     size_t len = name.len;
     for (size_t i = name.len; i > 0; i--) {
@@ -50,13 +50,13 @@ static void safe_stem(const char *path, char room[STEM_MOST + 1]) {
     }
     if (len > STEM_MOST) len = STEM_MOST;
     while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
-    copy_safe(name.data, len, room);
-    if (len == 0 || room[0] == '.' || room[0] == '-' || room[0] == ' ') {
-        memmove(room + 1, room, len < STEM_MOST ? len : --len);
-        room[0] = '_';
+    copy_safe(name.data, len, buffer);
+    if (len == 0 || buffer[0] == '.' || buffer[0] == '-' || buffer[0] == ' ') {
+        memmove(buffer + 1, buffer, len < STEM_MOST ? len : --len);
+        buffer[0] = '_';
         len++;
     }
-    room[len] = 0;
+    buffer[len] = 0;
 }
 
 const char *cli_picture_suffix(const char *media_type) {

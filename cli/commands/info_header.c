@@ -13,14 +13,14 @@
 
 /* "14.5 GB", and with -v also "(14484731904 bytes)". */
 static void size_words(cli *c, uint64_t bytes) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(&c->out, cli_size_text(bytes, room));
+    char buffer[CLI_NUMBER_SIZE];
+    cli_text(&c->out, cli_size_text(bytes, buffer));
     if (c->set.verbose && bytes >= 1000) cli_printf(&c->out, " (%" PRIu64 " bytes)", bytes);
 }
 
 static void count_words(cli *c, uint64_t count) {
-    char room[CLI_NUMBER_ROOM];
-    cli_text(&c->out, cli_count_text(count, room));
+    char buffer[CLI_NUMBER_SIZE];
+    cli_text(&c->out, cli_count_text(count, buffer));
     if (c->set.verbose && count >= 1000) cli_printf(&c->out, " (%" PRIu64 ")", count);
 }
 
@@ -55,7 +55,7 @@ static void share_words(cli *c, uint64_t part, uint64_t whole) {
 }
 
 static void dtype_line(cli *c, const sft_dtype_sum *sum, uint64_t all, bool first) {
-    char count[CLI_NUMBER_ROOM], size[CLI_NUMBER_ROOM];
+    char count[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
     cli_label_key(c, first ? "dtypes" : "");
     cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
                sft_dtype_describe(sum->dtype)->name, sum->tensors, sum->tensors == 1 ? " " : "s",

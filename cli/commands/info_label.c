@@ -31,14 +31,14 @@ static sft_span listed_name(const cli_model *model, const sft_node *root) {
 }
 
 static void grouped_number(cli_out *out, uint64_t value) {
-    char room[32];
-    size_t at = sizeof room, digits = 0;
+    char buffer[32];
+    size_t at = sizeof buffer, digits = 0;
     do {
-        if (digits && digits % 3 == 0) room[--at] = ',';
-        room[--at] = (char)('0' + value % 10);
+        if (digits && digits % 3 == 0) buffer[--at] = ',';
+        buffer[--at] = (char)('0' + value % 10);
         digits++;
     } while (value /= 10);
-    cli_put(out, room + at, sizeof room - at);
+    cli_put(out, buffer + at, sizeof buffer - at);
 }
 
 static bool is_known(const sft_node *root) {
@@ -149,7 +149,7 @@ static void precision_phrase(cli_out *out, const sft_node *root) {
 }
 
 static void what_it_is(cli_out *out, const sft_node *root) {
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     sft_span architecture = sft_node_text(root, "model.architecture");
     sft_span variant = sft_node_text(root, "model.variant");
     sft_span rank = sft_node_text(root, "adapter.rank.mode");
@@ -170,7 +170,7 @@ static void what_it_is(cli_out *out, const sft_node *root) {
     }
     if (is_known(root) && sft_node_uint(root, "model.parameters", &parameters) &&
         parameters >= 1000000)
-        cli_printf(out, ", %s parameters", cli_count_text(parameters, room));
+        cli_printf(out, ", %s parameters", cli_count_text(parameters, buffer));
     if (is_known(root)) precision_phrase(out, root);
 }
 
@@ -365,11 +365,11 @@ static void dtype_words(cli_out *out, const sft_node *root) {
 }
 
 static void file_section(cli *c, const cli_model *model, const sft_node *root) {
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     uint64_t bytes, tensors, header;
     cli_out *out = &c->out;
     cli_label_key(c, "file");
-    if (sft_node_uint(root, "file.bytes", &bytes)) cli_text(out, cli_size_text(bytes, room));
+    if (sft_node_uint(root, "file.bytes", &bytes)) cli_text(out, cli_size_text(bytes, buffer));
     else cli_text(out, "size not known");
     sft_node_uint(root, "file.tensors", &tensors);
     cli_text(out, ", ");
@@ -377,7 +377,7 @@ static void file_section(cli *c, const cli_model *model, const sft_node *root) {
     cli_text(out, tensors == 1 ? " tensor" : " tensors");
     dtype_words(out, root);
     sft_node_uint(root, "file.header_bytes", &header);
-    cli_printf(out, ", header %s", cli_size_text(header, room));
+    cli_printf(out, ", header %s", cli_size_text(header, buffer));
     size_t shards = sft_node_count(sft_node_get(root, "shards"));
     if (shards) cli_printf(out, ", %zu shard%s", shards, shards == 1 ? "" : "s");
     size_t pairs = cli_pair_count(model);
@@ -443,9 +443,9 @@ static void beside_sections(cli *c, const sft_node *root) {
 /* ── With -v: every fact and setting ── */
 
 static void words_cut(cli *c, const sft_node *node) {
-    sft_buffer room = { .len = 0 };
-    cli_escaped_cut(&c->out, cli_node_words(c, node, &room), TEXT_COLUMNS);
-    sft_buffer_free(&room);
+    sft_buffer buffer = { .len = 0 };
+    cli_escaped_cut(&c->out, cli_node_words(c, node, &buffer), TEXT_COLUMNS);
+    sft_buffer_free(&buffer);
 }
 
 static void fact_lines(cli *c, const sft_node *root) {
@@ -513,7 +513,7 @@ static void column(cli_out *out, sft_span text, size_t width) {
 }
 
 /* "LoKr for SDXL r16" */
-static size_t kind_column(const sft_node *root, char room[96]) {
+static size_t kind_column(const sft_node *root, char buffer[96]) {
     sft_span kind = sft_node_text(root, "model.kind"), type = sft_node_text(root, "adapter.type");
     sft_span architecture = cli_architecture_words(sft_node_text(root, "model.architecture"));
     sft_span rank = sft_node_text(root, "adapter.rank.mode");
@@ -528,28 +528,28 @@ static size_t kind_column(const sft_node *root, char room[96]) {
     if (count < 2 && other_type) count = 2;
     for (size_t i = 0; i < count; i++) {
         size_t len = pieces[i].len < 95 - used ? pieces[i].len : 95 - used;
-        if (len) memcpy(room + used, pieces[i].data, len);
+        if (len) memcpy(buffer + used, pieces[i].data, len);
         used += len;
     }
     return used;
 }
 
-static size_t words_column(const sft_node *root, char *room, size_t size) {
+static size_t words_column(const sft_node *root, char *buffer, size_t size) {
     const sft_node *words = sft_node_get(root, "trigger_words");
     size_t used = 0;
     for (const sft_node *one = words ? words->first : NULL; one; one = one->next) {
         sft_span text = sft_node_text(one, "text");
         size_t gap = used ? 2 : 0;
         if (used + gap + text.len > size) break;
-        memcpy(room + used, ", ", gap);
-        memcpy(room + used + gap, text.data, text.len);
+        memcpy(buffer + used, ", ", gap);
+        memcpy(buffer + used + gap, text.data, text.len);
         used += gap + text.len;
     }
     return used;
 }
 
 void cli_label_line(cli *c, const cli_model *model, const sft_node *root) {
-    char kind[96], words[512], size[CLI_NUMBER_ROOM];
+    char kind[96], words[512], size[CLI_NUMBER_SIZE];
     uint64_t bytes = 0;
     cli_out *out = &c->out;
     sft_span base = sft_node_text(root, "model.base_model");

@@ -249,7 +249,7 @@ static const char *plural(uint64_t count) {
 }
 
 void cli_online_summary(const cli_online *online) {
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     cli_out *out = &online->c->out;
     if (cli_is_json(online->c)) {
         summary_json(online);
@@ -259,7 +259,7 @@ void cli_online_summary(const cli_online *online) {
                plural(online->files - online->skipped));
     cli_escaped(out, sft_span_cstr(online->site.url));
     cli_printf(out, "\nwould hash %" PRIu64 " file%s, %s (%" PRIu64 " bytes)\n", online->hashed,
-               plural(online->hashed), cli_size_text(online->bytes, room), online->bytes);
+               plural(online->hashed), cli_size_text(online->bytes, buffer), online->bytes);
     cli_printf(out, "without hashing: %" PRIu64 " cached, %" PRIu64
                " recorded in a sidecar, %" PRIu64 " unknown to the server this week\n",
                online->remembered, online->claimed, online->skipped);

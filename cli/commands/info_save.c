@@ -104,18 +104,18 @@ static bool save_info(cli *c, const cli_model *model, const char *path, sft_span
 
 /* ── The first picture ── */
 
-/* Its URL into room; false when the answer has none that may be one. */
-static bool first_picture(sft_span answer, char room[CLI_URL_ROOM]) {
+/* Its URL into buffer; false when the answer has none that may be one. */
+static bool first_picture(sft_span answer, char buffer[CLI_URL_SIZE]) {
     sft_span images, url, type;
     cli_raw image;
     if (!cli_raw_member(answer, "images", &images)) return false;
     for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
-        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_URL_ROOM) continue;
+        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_URL_SIZE) continue;
         if (cli_raw_string(image.value, "type", &type)
             && !sft_span_equal(type, sft_span_cstr("image")))
             continue;
-        memcpy(room, url.data, url.len);
-        room[url.len] = 0;
+        memcpy(buffer, url.data, url.len);
+        buffer[url.len] = 0;
         return true;
     }
     return false;
@@ -149,7 +149,7 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
 
 static void save_picture(cli_online *online, const cli_model *model, sft_span answer) {
     sft_buffer bytes = { .alloc = online->c->alloc };
-    char url[CLI_URL_ROOM];
+    char url[CLI_URL_SIZE];
     if (has_picture_file(model) && !online->c->set.force) return;
     if (!first_picture(answer, url)) return;
     if (!cli_civitai_picture(&online->site, url, &bytes)) return;

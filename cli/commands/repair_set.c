@@ -243,9 +243,9 @@ static uint32_t file_named(const repair_model *m, sft_span name) {
 }
 
 static bool decode_text(repair_model *m, sft_span text, sft_span *out) {
-    char *room = sfti_arena_take(m->arena, text.len + 1);
-    if (!room) return false;
-    *out = (sft_span){ room, sfti_json_decode(text, room) };
+    char *buffer = sfti_arena_take(m->arena, text.len + 1);
+    if (!buffer) return false;
+    *out = (sft_span){ buffer, sfti_json_decode(text, buffer) };
     return true;
 }
 

@@ -99,7 +99,7 @@ static bool load_curl(curl_library *lib) {
     return found != NULL;
 }
 
-const char *cli_http_version(char room[32]) {
+const char *cli_http_version(char buffer[32]) {
     curl_library lib;
     size_t len = 0;
     if (!load_curl(&lib)) return NULL;
@@ -107,9 +107,9 @@ const char *cli_http_version(char room[32]) {
     const char *slash = strchr(text, '/');
     if (slash) text = slash + 1;
     while (len < 31 && text[len] && text[len] != ' ') len++;
-    memcpy(room, text, len);
-    room[len] = 0;
-    return room;
+    memcpy(buffer, text, len);
+    buffer[len] = 0;
+    return buffer;
 }
 
 /* ── One exchange ── */

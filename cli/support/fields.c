@@ -164,16 +164,16 @@ static void each_named(const sft_node *root, sft_span name, node_fn take, void *
 
 /* ── Values ── */
 
-sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *room) {
+sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *buffer) {
     sft_error err = SFT_ERROR_INIT;
     if (node->type != SFT_NODE_LIST && node->type != SFT_NODE_OBJECT) return node->text;
-    room->alloc = c->alloc;
-    sft_sink sink = sft_sink_memory(room);
+    buffer->alloc = c->alloc;
+    sft_sink sink = sft_sink_memory(buffer);
     if (sft_node_json(node, NULL, NULL, &sink, 0, NULL, &err)) {
         cli_complain(c, c->command->name, &err);
         return sft_span_cstr("(not enough memory)");
     }
-    return (sft_span){ room->data, room->len };
+    return (sft_span){ buffer->data, buffer->len };
 }
 
 typedef struct value_take {
@@ -195,10 +195,10 @@ static const sft_node *spoken(const sft_node *node) {
 }
 
 static bool take_text(const value_take *to, const sft_node *node) {
-    sft_buffer room = { .len = 0 };
+    sft_buffer buffer = { .len = 0 };
     bool more = node->type == SFT_NODE_NULL
-             || to->take(to->ctx, cli_node_words(to->c, node, &room));
-    sft_buffer_free(&room);
+             || to->take(to->ctx, cli_node_words(to->c, node, &buffer));
+    sft_buffer_free(&buffer);
     return more;
 }
 
@@ -282,7 +282,7 @@ typedef struct kept_row {
 
 /* Which nodes are written, and in how far; sorted by their places in memory. */
 typedef struct kept_rows {
-    sft_buffer room;
+    sft_buffer buffer;
     size_t count;
     size_t known; /* of fields */
     const sft_node *parent; /* of the row kept last: its ancestors have rows */
@@ -291,7 +291,7 @@ typedef struct kept_rows {
 
 static void add_kept(kept_rows *rows, const sft_node *node, sft_node_keep keep) {
     kept_row row = { node, keep };
-    if (sfti_buffer_put(&rows->room, &row, sizeof row)) rows->count++;
+    if (sfti_buffer_put(&rows->buffer, &row, sizeof row)) rows->count++;
     else rows->failed = true;
 }
 
@@ -314,7 +314,7 @@ static int compare_kept(const void *a, const void *b) {
 
 static sft_node_keep keep_of(void *ctx, const sft_node *node) {
     const kept_rows *rows = ctx;
-    const kept_row *row = (const kept_row *)(const void *)rows->room.data;
+    const kept_row *row = (const kept_row *)(const void *)rows->buffer.data;
     size_t low = 0, high = rows->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -328,7 +328,7 @@ size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields) {
     static const char *const always[] = { "path", "path_bytes", "ok", "error" };
     sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
-    kept_rows rows = { .room = { .alloc = c->alloc } };
+    kept_rows rows = { .buffer = { .alloc = c->alloc } };
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
         const sft_node *node = sft_node_get(root, always[i]);
         if (node) keep_node(&rows, node);
@@ -336,10 +336,10 @@ size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields) {
     rows.known = 0;
     for (size_t i = 0; i < fields->count; i++)
         each_named(root, fields->names[i], keep_node, &rows);
-    if (rows.count > 0) qsort(rows.room.data, rows.count, sizeof(kept_row), compare_kept);
-    sft_code code = rows.failed ? sfti_fail_memory(&err, rows.room.len) : SFT_OK;
+    if (rows.count > 0) qsort(rows.buffer.data, rows.count, sizeof(kept_row), compare_kept);
+    sft_code code = rows.failed ? sfti_fail_memory(&err, rows.buffer.len) : SFT_OK;
     if (!code) code = sft_node_json(root, keep_of, &rows, &sink, 0, NULL, &err);
     if (code) cli_complain(c, "info", &err);
-    sft_buffer_free(&rows.room);
+    sft_buffer_free(&rows.buffer);
     return rows.known;
 }

@@ -37,8 +37,8 @@ void cli_field_text(cli_out *out, sft_span text);
 /* The result object with what the fields name, and path, ok and error. How many fields were
  * not null. */
 size_t cli_fields_json(cli *c, const sft_node *root, const cli_fields *fields);
-/* Text of a scalar; of a list or object its JSON, kept in room, which the caller frees.
+/* Text of a scalar; of a list or object its JSON, kept in buffer, which the caller frees.
  * Complains when memory runs out. */
-sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *room);
+sft_span cli_node_words(cli *c, const sft_node *node, sft_buffer *buffer);
 
 #endif

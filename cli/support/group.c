@@ -58,7 +58,7 @@ static bool same_shards(const shard_name *a, const shard_name *b) {
     return a->of == b->of && sft_span_equal(a->base, b->base) && sft_span_equal(a->end, b->end);
 }
 
-/* Shards of the model that input i is one of, from i on, in order; list has room for all
+/* Shards of the model that input i is one of, from i on, in order; list can hold all
  * that follow. Names that only begin alike may lie between. */
 static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
                           const cli_input **list) {
@@ -102,13 +102,13 @@ static bool pipeline_of(const char *path, pipeline_memory *memory, sfti_arena *a
 /* ── Models ── */
 
 static cli_model *add_model(cli_models *models, const cli_input *input) {
-    if (models->count == models->room) {
-        size_t room = models->room ? models->room * 2 : 16;
-        cli_model *items = sfti_arena_take(&models->arena, room * sizeof *items);
+    if (models->count == models->capacity) {
+        size_t capacity = models->capacity ? models->capacity * 2 : 16;
+        cli_model *items = sfti_arena_take(&models->arena, capacity * sizeof *items);
         if (!items) return NULL;
         if (models->count) memcpy(items, models->items, models->count * sizeof *items);
         models->items = items;
-        models->room = room;
+        models->capacity = capacity;
     }
     cli_model *model = &models->items[models->count++];
     memset(model, 0, sizeof *model);
@@ -206,7 +206,7 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
 
 static bool missing_of_names(cli_model *model, const char **names, const shard_name *first,
                              sfti_arena *arena) {
-    size_t at = 0, room = first->base.len + first->end.len + 32;
+    size_t at = 0, capacity = first->base.len + first->end.len + 32;
     for (uint64_t n = 1; n <= first->of; n++) {
         shard_name have = { .shard = 0 };
         if (at < model->count) parse_shard(model->inputs[at]->path, &have);
@@ -214,9 +214,9 @@ static bool missing_of_names(cli_model *model, const char **names, const shard_n
             at++;
             continue;
         }
-        char *path = sfti_arena_take(arena, room);
+        char *path = sfti_arena_take(arena, capacity);
         if (!path) return false;
-        snprintf(path, room, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first->base.len,
+        snprintf(path, capacity, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first->base.len,
                  first->base.data, first->digits, n, first->digits, first->of, first->end.data);
         names[model->missing_count++] = cli_name_of(path).data;
     }

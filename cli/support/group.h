@@ -7,7 +7,7 @@
 typedef struct cli_models {
     sfti_arena arena;
     cli_model *items;
-    size_t count, room;
+    size_t count, capacity;
 } cli_models;
 
 /* Append the models of one operand's inputs; found: by looking into a folder, so that

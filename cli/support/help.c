@@ -74,7 +74,7 @@ static void examples_text(cli_out *out, const cli_example *examples) {
 }
 
 /* "-r, --recursive", "    --level compat|default|strict" */
-static size_t option_left(const cli_option *row, char room[80]) {
+static size_t option_left(const cli_option *row, char buffer[80]) {
     size_t used = 0;
     const char *parts[4] = { "    ", "--", row->name, row->value ? " " : "" };
     char letter[5] = { '-', row->letter, ',', ' ', 0 };
@@ -83,7 +83,7 @@ static size_t option_left(const cli_option *row, char room[80]) {
         const char *part = i < 4 ? parts[i] : row->value ? row->value : "";
         size_t len = strlen(part);
         if (len > 79 - used) len = 79 - used;
-        memcpy(room + used, part, len);
+        memcpy(buffer + used, part, len);
         used += len;
     }
     return used;
@@ -91,10 +91,10 @@ static size_t option_left(const cli_option *row, char room[80]) {
 
 static void options_text(cli_out *out, const cli_command *command) {
     const cli_option *row;
-    char room[80];
+    char buffer[80];
     heading(out, "Options:");
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
-        two_columns(out, room, option_left(row, room), row->help, 28);
+        two_columns(out, buffer, option_left(row, buffer), row->help, 28);
     }
 }
 

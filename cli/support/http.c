@@ -148,7 +148,7 @@ sft_code cli_http_fetch(const cli_http *http, cli_http_policy *policy,
                         const cli_http_request *request, cli_http_reply *reply,
                         sft_error *err) {
     cli_http_request now = *request;
-    char url[CLI_URL_ROOM];
+    char url[CLI_URL_SIZE];
     now.proxy = policy->proxy;
     now.connect_ms = policy->connect_ms;
     now.total_ms = policy->total_ms;

@@ -15,13 +15,13 @@ typedef struct cli_http_request {
     uint64_t connect_ms, total_ms;
 } cli_http_request;
 
-#define CLI_URL_ROOM 4096
+#define CLI_URL_SIZE 4096
 
 typedef struct cli_http_reply {
     long status;
     sft_buffer body;         /* its alloc is set by the caller */
     long retry_after;        /* seconds; negative: not given */
-    char location[CLI_URL_ROOM]; /* of a redirect, absolute; or empty */
+    char location[CLI_URL_SIZE]; /* of a redirect, absolute; or empty */
 } cli_http_reply;
 
 /* The transport. */
@@ -36,8 +36,8 @@ typedef struct cli_http {
 
 /* Through libcurl. SFT_NOT_FOUND when it is not installed. */
 sft_code cli_http_open(const sft_allocator *alloc, cli_http *out, sft_error *err);
-/* "7.88.1", or NULL when it is not installed; in room. */
-const char *cli_http_version(char room[32]);
+/* "7.88.1", or NULL when it is not installed; in buffer. */
+const char *cli_http_version(char buffer[32]);
 
 /* ── Retries and redirects ── */
 

@@ -336,8 +336,8 @@ static size_t threads_of(const cli_digests *digests) {
     return threads < THREADS_MOST ? threads : THREADS_MOST;
 }
 
-/* Models of a batch that can be open together, with room for as many files more: the others
- * are closed, to be opened again. */
+/* Models of a batch that can be open together, leaving descriptors for as many files more: the
+ * others are closed, to be opened again. */
 static size_t fit_batch(cli *c, cli_model *models, size_t count) {
     size_t fit = 0;
     while (fit < count && models[fit].err.os_errno != EMFILE

@@ -19,7 +19,7 @@ static bool is_hub_blob(const char *real) {
 }
 
 static sft_code refuse_link(const char *path, sft_error *err) {
-    char real[CLI_REAL_ROOM];
+    char real[CLI_REAL_SIZE];
     int error = os_real_path(path, real, sizeof real);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,

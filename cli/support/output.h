@@ -13,7 +13,7 @@ typedef enum cli_target {
     CLI_TARGET_EDIT    /* the input itself, unless -o is given */
 } cli_target;
 
-#define CLI_REAL_ROOM 4096
+#define CLI_REAL_SIZE 4096
 
 typedef struct cli_output {
     const char *path;  /* as given: to be shown */
@@ -55,8 +55,8 @@ void cli_output_restrict(uint32_t *mode, uint32_t other);
 /* Permission bits of a file, for that; 0 when path is none, or NULL. */
 uint32_t cli_output_mode_of(const char *path);
 /* Of an index by its path: how its name begins, or NULL. */
-#define CLI_STEM_ROOM 256
-const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]);
+#define CLI_STEM_SIZE 256
+const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);
 /* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count);

@@ -15,7 +15,7 @@ typedef struct set_output {
     sft_save_set_options options;
     sft_plan_options plan;
     sft_buffer kept; /* of the index's metadata */
-    char stem[CLI_STEM_ROOM];
+    char stem[CLI_STEM_SIZE];
 } set_output;
 
 bool cli_output_is_file(const cli *c) {
@@ -28,13 +28,13 @@ bool cli_output_is_file(const cli *c) {
     return false;
 }
 
-const char *cli_index_stem(const char *index, char room[CLI_STEM_ROOM]) {
+const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]) {
     const char *name = index ? cli_name_of(index).data : NULL;
     const char *end = name ? strstr(name, ".safetensors.index") : NULL;
-    if (!end || end == name || end - name >= CLI_STEM_ROOM) return NULL;
-    memcpy(room, name, (size_t)(end - name));
-    room[end - name] = '\0';
-    return room;
+    if (!end || end == name || end - name >= CLI_STEM_SIZE) return NULL;
+    memcpy(buffer, name, (size_t)(end - name));
+    buffer[end - name] = '\0';
+    return buffer;
 }
 
 /* ── What stays of the index and of the files ── */
@@ -122,7 +122,7 @@ static const char *set_path(const sft_set *set) {
 
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count) {
-    char name[CLI_STEM_ROOM + 64];
+    char name[CLI_STEM_SIZE + 64];
     size_t len = sft_shard_name(stem, shard, count, name, sizeof name);
     return len < sizeof name ? cli_join_path(arena, sft_span_cstr(folder), name) : NULL;
 }

@@ -23,16 +23,16 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
 }
 
 static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
-    if (p->set_count == p->set_room) {
-        size_t room = 2 * p->set_room + 8;
-        sft_set **sets = sfti_arena_array(&p->arena, room, sizeof *sets);
+    if (p->set_count == p->set_capacity) {
+        size_t capacity = 2 * p->set_capacity + 8;
+        sft_set **sets = sfti_arena_array(&p->arena, capacity, sizeof *sets);
         if (!sets) {
             sft_set_close(set);
-            return sfti_fail_memory(err, room * sizeof *sets);
+            return sfti_fail_memory(err, capacity * sizeof *sets);
         }
         if (p->set_count > 0) memcpy(sets, p->sets, p->set_count * sizeof *sets);
         p->sets = sets;
-        p->set_room = room;
+        p->set_capacity = capacity;
     }
     p->sets[p->set_count++] = set;
     return SFT_OK;

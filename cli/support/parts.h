@@ -15,7 +15,7 @@ typedef struct cli_parts {
     sfti_arena lists; /* of parts, shards, files and picks */
     cli_inputs inputs; /* of the operand read last */
     sft_set **sets;
-    size_t set_count, set_room;
+    size_t set_count, set_capacity;
     sft_part *parts;   /* model by model, each in natural order of names */
     uint32_t *shard;   /* which file of its model each stands in */
     uint32_t *file;    /* and which of all files */

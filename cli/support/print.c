@@ -46,17 +46,17 @@ static void write_all(cli_out *out, const char *bytes, size_t len) {
 }
 
 int cli_flush(cli_out *out) {
-    write_all(out, out->room, out->used);
+    write_all(out, out->buffer, out->used);
     out->used = 0;
     return out->error;
 }
 
 void cli_put(cli_out *out, const void *bytes, size_t len) {
-    if (len > sizeof out->room - out->used) cli_flush(out);
-    if (len > sizeof out->room) {
+    if (len > sizeof out->buffer - out->used) cli_flush(out);
+    if (len > sizeof out->buffer) {
         write_all(out, bytes, len);
     } else if (len) {
-        memcpy(out->room + out->used, bytes, len);
+        memcpy(out->buffer + out->used, bytes, len);
         out->used += len;
     }
 }
@@ -66,12 +66,13 @@ void cli_text(cli_out *out, const char *text) {
 }
 
 void cli_printf(cli_out *out, const char *format, ...) {
-    char room[512];
+    char buffer[512];
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(room, sizeof room, format, args);
+    int len = vsnprintf(buffer, sizeof buffer, format, args);
     va_end(args);
-    if (len > 0) cli_put(out, room, (size_t)len < sizeof room ? (size_t)len : sizeof room - 1);
+    if (len <= 0) return;
+    cli_put(out, buffer, (size_t)len < sizeof buffer ? (size_t)len : sizeof buffer - 1);
 }
 
 void cli_pad(cli_out *out, size_t spaces) {
@@ -121,16 +122,16 @@ static bool is_plain(sft_span text) {
 }
 
 void cli_escaped(cli_out *out, sft_span text) {
-    char room[512];
+    char buffer[512];
     if (is_plain(text)) {
         cli_put(out, text.data, text.len);
         return;
     }
     while (text.len) {
         size_t used = 0;
-        size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
+        size_t len = sfti_escape(text.data, text.len, buffer, sizeof buffer, &used);
         if (!used) return;
-        cli_put(out, room, len);
+        cli_put(out, buffer, len);
         text.data += used;
         text.len -= used;
     }
@@ -178,14 +179,14 @@ static size_t shown_width(const char *text, size_t len) {
 }
 
 size_t cli_escaped_width(sft_span text) {
-    char room[512];
+    char buffer[512];
     size_t width = 0;
     if (is_plain(text)) return text.len;
     while (text.len) {
         size_t used = 0;
-        size_t len = sfti_escape(text.data, text.len, room, sizeof room, &used);
+        size_t len = sfti_escape(text.data, text.len, buffer, sizeof buffer, &used);
         if (!used) break;
-        width += shown_width(room, len);
+        width += shown_width(buffer, len);
         text.data += used;
         text.len -= used;
     }
@@ -256,13 +257,13 @@ void cli_styled(cli_out *out, cli_style style, const char *text) {
 
 /* Three significant digits of value in the largest fitting power of 1000. */
 static char *scaled_text(uint64_t value, const char *const units[], size_t unit_count,
-                         const char *plain, char room[CLI_NUMBER_ROOM]) {
+                         const char *plain, char buffer[CLI_NUMBER_SIZE]) {
     uint64_t unit = 1000, q = 0;
     size_t u = 0;
     unsigned decimals = 2;
     if (value < 1000) {
-        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 "%s", value, plain);
-        return room;
+        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 "%s", value, plain);
+        return buffer;
     }
     while (u + 1 < unit_count && value / unit >= 1000) unit *= 1000, u++;
     for (uint64_t step = unit / 100;; step *= 10, decimals--) {
@@ -271,38 +272,38 @@ static char *scaled_text(uint64_t value, const char *const units[], size_t unit_
     }
     if (q >= 1000 && u + 1 < unit_count) q = 100, decimals = 2, u++;
     if (decimals == 0) {
-        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 " %s", q, units[u]);
+        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 " %s", q, units[u]);
     } else {
         uint64_t base = decimals == 2 ? 100 : 10;
-        snprintf(room, CLI_NUMBER_ROOM, "%" PRIu64 ".%0*" PRIu64 " %s", q / base,
+        snprintf(buffer, CLI_NUMBER_SIZE, "%" PRIu64 ".%0*" PRIu64 " %s", q / base,
                  (int)decimals, q % base, units[u]);
     }
-    return room;
+    return buffer;
 }
 
-char *cli_size_text(uint64_t bytes, char room[CLI_NUMBER_ROOM]) {
+char *cli_size_text(uint64_t bytes, char buffer[CLI_NUMBER_SIZE]) {
     static const char *const units[] = { "KB", "MB", "GB", "TB", "PB", "EB" };
-    return scaled_text(bytes, units, 6, " B", room);
+    return scaled_text(bytes, units, 6, " B", buffer);
 }
 
-char *cli_count_text(uint64_t count, char room[CLI_NUMBER_ROOM]) {
+char *cli_count_text(uint64_t count, char buffer[CLI_NUMBER_SIZE]) {
     static const char *const units[] = { "K", "M", "B", "T" };
-    return scaled_text(count, units, 4, "", room);
+    return scaled_text(count, units, 4, "", buffer);
 }
 
-size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char room[CLI_SHAPE_ROOM]) {
+size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAPE_SIZE]) {
     size_t used = 0;
-    room[used++] = '[';
+    buffer[used++] = '[';
     for (uint32_t d = 0; d < rank; d++) {
         const char *comma = d ? "," : "";
-        if (used + 32 > CLI_SHAPE_ROOM) {
-            used += (size_t)snprintf(room + used, 8, ",...");
+        if (used + 32 > CLI_SHAPE_SIZE) {
+            used += (size_t)snprintf(buffer + used, 8, ",...");
             break;
         }
-        used += (size_t)snprintf(room + used, 24, "%s%" PRIu64, comma, shape[d]);
+        used += (size_t)snprintf(buffer + used, 24, "%s%" PRIu64, comma, shape[d]);
     }
-    room[used++] = ']';
-    room[used] = 0;
+    buffer[used++] = ']';
+    buffer[used] = 0;
     return used;
 }
 

@@ -12,7 +12,7 @@ typedef struct cli_out {
     int error; /* errno of the first failed write, or 0 */
     bool color;
     size_t used;
-    char room[4096]; /* small: two of them are on the stack, for nothing may fail here */
+    char buffer[4096]; /* small: two of them are on the stack, for nothing may fail here */
 } cli_out;
 
 typedef enum cli_style { CLI_PLAIN = 0, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN } cli_style;
@@ -47,15 +47,15 @@ void cli_styled(cli_out *out, cli_style style, const char *text);
 /* Forward sink into out; finish and abandon leave it open. */
 sft_sink cli_out_sink(cli_out *out);
 
-#define CLI_NUMBER_ROOM 32
-/* "14.5 GB" (powers of 1000), "512 B". Returns room. */
-char *cli_size_text(uint64_t bytes, char room[CLI_NUMBER_ROOM]);
-/* "7.24 B" (thousands K, millions M, billions B, trillions T), "512". Returns room. */
-char *cli_count_text(uint64_t count, char room[CLI_NUMBER_ROOM]);
-/* "[4,5]" into room, which holds any shape of up to 64 dims; more end in ",...]".
+#define CLI_NUMBER_SIZE 32
+/* "14.5 GB" (powers of 1000), "512 B". Returns buffer. */
+char *cli_size_text(uint64_t bytes, char buffer[CLI_NUMBER_SIZE]);
+/* "7.24 B" (thousands K, millions M, billions B, trillions T), "512". Returns buffer. */
+char *cli_count_text(uint64_t count, char buffer[CLI_NUMBER_SIZE]);
+/* "[4,5]" into buffer, which holds any shape of up to 64 dims; more end in ",...]".
  * Returns the length. */
-#define CLI_SHAPE_ROOM 1400
-size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char room[CLI_SHAPE_ROOM]);
+#define CLI_SHAPE_SIZE 1400
+size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAPE_SIZE]);
 
 /* `[byte N: ][tensor "x": ]message[; hint]`, no newline. */
 void cli_error_text(cli_out *out, const sft_error *err);

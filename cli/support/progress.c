@@ -8,7 +8,7 @@
 
 static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64_t elapsed) {
     cli_out *err = &p->c->err;
-    char a[CLI_NUMBER_ROOM], b[CLI_NUMBER_ROOM], r[CLI_NUMBER_ROOM];
+    char a[CLI_NUMBER_SIZE], b[CLI_NUMBER_SIZE], r[CLI_NUMBER_SIZE];
     uint64_t rate = done / (elapsed / (SECOND / 1000)) * 1000;
     cli_text(err, "\r\x1b[K");
     cli_escaped_cut(err, sft_span_cstr(p->path), 40);

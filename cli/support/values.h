@@ -4,14 +4,14 @@
 
 #include "safetensors.h"
 
-#define CLI_VALUE_ROOM 80
+#define CLI_VALUE_SIZE 80
 
-/* Element i of packed little-endian bytes into room; returns the length. Floats have the
+/* Element i of packed little-endian bytes into buffer; returns the length. Floats have the
  * fewest digits that give the same value back. json: NaN and infinities are strings, a
  * complex number is a pair. Elements under 8 bits are packed from
  * the low bits of a byte up. */
 size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
-                      char room[CLI_VALUE_ROOM]);
+                      char buffer[CLI_VALUE_SIZE]);
 
 /* numpy's code ("<f4"), or NULL when numpy has none. */
 const char *cli_numpy_code(sft_dtype dtype);

@@ -26,13 +26,13 @@ bool cli_text_has(sft_span text, sft_span word) {
 
 /* The whole of a text as a number. */
 static bool number_of(sft_span text, double *out) {
-    char room[64], *end;
-    if (text.len == 0 || text.len >= sizeof room) return false;
+    char buffer[64], *end;
+    if (text.len == 0 || text.len >= sizeof buffer) return false;
     if (!strchr("+-.0123456789", text.data[0]) || !text.data[0]) return false;
-    memcpy(room, text.data, text.len);
-    room[text.len] = 0;
-    *out = strtod(room, &end);
-    return end == room + text.len && *out - *out == 0;
+    memcpy(buffer, text.data, text.len);
+    buffer[text.len] = 0;
+    *out = strtod(buffer, &end);
+    return end == buffer + text.len && *out - *out == 0;
 }
 
 sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err) {

@@ -30,13 +30,13 @@ static void say_line(cli *c, const char *path, const char *what) {
 }
 
 static void say_size(cli *c, const cli_written_file *file) {
-    char room[CLI_NUMBER_ROOM];
+    char buffer[CLI_NUMBER_SIZE];
     cli_printf(&c->out, "%zu tensor%s, %s\n", file->tensors, file->tensors == 1 ? "" : "s",
-               cli_size_text(file->bytes, room));
+               cli_size_text(file->bytes, buffer));
 }
 
 static void say_cast(cli *c, const cli_written *w, const cli_written_file *sum) {
-    char before[CLI_NUMBER_ROOM], after[CLI_NUMBER_ROOM];
+    char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
     cli_printf(&c->out, "%" PRIu64 " of %zu tensor%s cast to %s, %s instead of %s\n", w->cast,
                sum->tensors, sum->tensors == 1 ? "" : "s",
                sft_dtype_describe((sft_dtype)w->dtype)->name, cli_size_text(sum->bytes, after),

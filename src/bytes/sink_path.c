@@ -394,7 +394,7 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *roo
     error = os_real_path(path, room, len);
     if (policy == SFT_LINK_REFUSE) {
         return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-                         "expected a file of its own, found a symbolic link to %s",
+                         "expected a file, found a symbolic link to %s",
                          error ? "what cannot be reached" : room);
     }
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");

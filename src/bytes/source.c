@@ -247,7 +247,7 @@ static sft_code beneath_fail(int error, sft_error *err) {
                   "expected a file beneath the folder, found a link that leads out of it");
     else
         sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-                  "expected a file of its own, found a symbolic link in its path");
+                  "expected a file, found a symbolic link in its path");
     if (!err) return leads_out ? SFT_INDEX_PATH : SFT_IS_LINK;
     err->os_errno = error;
     err->hint = leads_out ? "put the file itself there; only links of a Hub cache to its own blobs "

@@ -30,7 +30,7 @@ static sft_code apply_to_target(sft_edit *edit, const sfti_new_head *head, const
 static sft_code check_names(const sft_edit *edit, sft_error *err) {
     if (edit->info.links < 2 || edit->options.force || edit->is_link) return SFT_OK;
     return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-                     "expected a file of one name, found one with %u (hard links)",
+                     "expected a file with one name, found %u hard links",
                      (unsigned)edit->info.links);
 }
 

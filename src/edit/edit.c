@@ -46,7 +46,7 @@ static bool is_cache_blob(const char *path) {
 
 static sft_code edit_refuse_link(const char *real, sft_error *err) {
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected a file of its own, found a symbolic link to %s", real);
+              "expected a file, found a symbolic link to %s", real);
     if (err && is_cache_blob(real))
         err->hint = "this is the Hugging Face cache: there a changed file no longer is what its "
                     "name says; -o OUT writes a changed copy";

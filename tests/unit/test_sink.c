@@ -420,7 +420,7 @@ static void test_path_links(void **state) {
     assert_int_equal(sft_sink_path(temp_path("link"), &options, &sink, &err), SFT_IS_LINK);
     assert_non_null(realpath(temp_path("real"), real));
     (void)snprintf(text, sizeof text,
-                   "expected a file of its own, found a symbolic link to %s", real);
+                   "expected a file, found a symbolic link to %s", real);
     assert_string_equal(err.message, text);
     options.link = SFT_LINK_FOLLOW;
     publish("link", &options, "followed");

@@ -1,0 +1,108 @@
+/* Which files an edit is of, and what an interrupted one left. */
+#include "os/os.h"
+#include "support/edit.h"
+#include "support/files.h"
+
+#include <string.h>
+
+sft_edit_options cli_edit_options(const cli *c) {
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
+    options.safe = c->set.safe != 0;
+    options.no_sync = c->set.no_sync != 0;
+    options.keep_mtime = c->set.keep_mtime != 0;
+    options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    options.force = c->set.force != 0 || c->set.output != NULL;
+    options.no_recover = c->set.dry_run != 0 || c->set.output != NULL;
+    options.link = c->set.follow || c->set.output ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    options.open = &c->edit_open;
+    return options;
+}
+
+/* ── Operands ── */
+
+static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const char **path,
+                               sft_error *err) {
+    const cli_input *one;
+    sft_code code = cli_inputs_one(in, &one, err);
+    if (code) return code;
+    size_t len = strlen(one->path) + 1;
+    char *copy = sfti_arena_take(arena, len);
+    if (!copy) return sfti_fail_memory(err, len);
+    *path = memcpy(copy, one->path, len);
+    return SFT_OK;
+}
+
+sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
+                          sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    cli_inputs in;
+    os_info info;
+    *path = operand;
+    if (os_info_path(operand, true, &info) || info.kind != OS_DIR) return SFT_OK;
+    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
+    if (!code) code = folder_operand(&in, arena, path, err);
+    cli_inputs_free(&in);
+    return code;
+}
+
+/* ── Shards of an index ── */
+
+sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err) {
+    sft_span folder = { index, cli_folder_length(index) };
+    c->edit_open.beneath = cli_join_path(arena, folder, "");
+    return c->edit_open.beneath ? SFT_OK : sfti_fail_memory(err, folder.len + 1);
+}
+
+sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
+                             sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_index_names *names = NULL;
+    sft_code code = sft_index_read(index, &options, &names, err);
+    size_t count = code ? 0 : sft_index_shard_count(names);
+    sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
+    c->edit_open.beneath = folder.data;
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *name = sft_index_shard(names, i);
+        char *path = cli_join_path(&arena, folder, name);
+        code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
+    }
+    c->edit_open.beneath = NULL;
+    sft_index_free(names);
+    sfti_arena_free(&arena);
+    return code;
+}
+
+/* ── Recovery ── */
+
+static sft_code recover_file(cli *c, const char *path, void *ctx, sft_error *err) {
+    sft_edit_options options = cli_edit_options(c);
+    (void)ctx;
+    /* A shard is never edited through a link. */
+    options.link = c->edit_open.beneath ? SFT_LINK_REPLACE : SFT_LINK_FOLLOW;
+    sft_code code = sft_edit_recover(path, &options, NULL, err);
+    return code == SFT_NOT_FOUND ? SFT_OK : code; /* opening it reports that */
+}
+
+/* The message names the shard; it is escaped already. */
+static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *err) {
+    char text[sizeof err->message / 2 + 1];
+    size_t used, shown = sizeof text - 1, kept = sizeof err->message - shown - 3;
+    sft_code code = recover_file(c, path, ctx, err);
+    if (!code || !err) return code;
+    size_t at = sfti_escape(path, strlen(path), text, shown, &used);
+    size_t len = strlen(err->message);
+    if (len > kept) len = kept;
+    while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;
+    memmove(err->message + at + 2, err->message, len);
+    memcpy(err->message, text, at);
+    memcpy(err->message + at, ": ", 2);
+    err->message[at + 2 + len] = '\0';
+    return code;
+}
+
+sft_code cli_edit_recover(cli *c, const char *path, sft_error *err) {
+    if (c->set.dry_run || c->set.output) return SFT_OK;
+    if (!sft_is_index_path(path)) return recover_file(c, path, NULL, err);
+    return cli_edit_each_named(c, path, recover_shard, NULL, err);
+}

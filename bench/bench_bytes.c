@@ -17,7 +17,7 @@ typedef struct reading {
     int fd;
     const char *map;
     size_t map_len;
-    char *room; /* the largest tensor */
+    char *buffer; /* the largest tensor */
     sft_span slice;
 } reading;
 
@@ -50,11 +50,11 @@ static uint64_t run_pread(void *ctx) {
         const sft_tensor *t = sft_file_tensor(r->file, i);
         size_t len = tensor_len(t);
         for (size_t at = 0; at < len;) {
-            ssize_t got = pread(r->fd, r->room + at, len - at, (off_t)(t->offset + at));
+            ssize_t got = pread(r->fd, r->cap + at, len - at, (off_t)(t->offset + at));
             if (got <= 0) bench_die("pread", "failed");
             at += (size_t)got;
         }
-        sum += bench_sum(r->room, len);
+        sum += bench_sum(r->cap, len);
     }
     return sum;
 }
@@ -64,8 +64,8 @@ static uint64_t run_read(void *ctx) {
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_file_count(r->file); i++) {
         const sft_tensor *t = sft_file_tensor(r->file, i);
-        if (sft_read_into(r->file, t, r->room, tensor_len(t), NULL)) bench_die("read", "failed");
-        sum += bench_sum(r->room, tensor_len(t));
+        if (sft_read_into(r->file, t, r->cap, tensor_len(t), NULL)) bench_die("read", "failed");
+        sum += bench_sum(r->cap, tensor_len(t));
     }
     return sum;
 }
@@ -77,9 +77,9 @@ static uint64_t run_slice(void *ctx) {
     uint64_t len = 0;
     if (sft_slice_parse(t->shape, t->rank, r->slice, &slice, NULL) ||
         sft_slice_size(&slice, t->dtype, NULL, &len, NULL) ||
-        sft_slice_read(r->file, t, &slice, r->room, (size_t)len, NULL))
+        sft_slice_read(r->file, t, &slice, r->cap, (size_t)len, NULL))
         bench_die("slice", "failed");
-    return bench_sum(r->room, (size_t)len);
+    return bench_sum(r->cap, (size_t)len);
 }
 
 static const struct mode {
@@ -106,9 +106,9 @@ static void prepare(reading *r, const char *path, sft_mode mode) {
         size_t len = tensor_len(sft_file_tensor(r->file, i));
         if (len > most) most = len;
     }
-    r->room = malloc(most);
-    if (!r->room) bench_die(path, "out of memory");
-    memset(r->room, 1, most);
+    r->cap = malloc(most);
+    if (!r->cap) bench_die(path, "out of memory");
+    memset(r->cap, 1, most);
 }
 
 int main(int argc, char **argv) {
@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
         sft_close(r.file);
         munmap((void *)(uintptr_t)r.map, r.map_len);
         close(r.fd);
-        free(r.room);
+        free(r.cap);
         return 0;
     }
     bench_die(argv[1], "unknown mode");

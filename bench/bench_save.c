@@ -97,7 +97,7 @@ static uint64_t run_put(void *ctx) {
     for (size_t i = 0; i < s->count; i++) specs[i] = s->parts[i].spec;
     if (sft_plan_new(specs, s->count, NULL, 0, NULL, &plan, &err)
         || sft_sink_path(s->path, &s->options, &sink, &err)
-        || sft_writer_new(plan, sink, &writer, &err))
+        || sft_writer_begin(plan, sink, &writer, &err))
         bench_die(s->path, err.message);
     put_all(s, writer, &err);
     if (sft_writer_finish(writer, &err)) bench_die(s->path, err.message);

@@ -28,7 +28,7 @@ static sft_code save(const char *path, int count, sft_error *err) {
     options.metadata = metadata;
     options.metadata_count = 1;
     sft_code code = sft_sink_path(path, NULL, &sink, err);
-    if (code == SFT_OK) code = sft_writer_open(&options, sink, &writer, err);
+    if (code == SFT_OK) code = sft_writer_begin_unplanned(&options, sink, &writer, err);
     if (code != SFT_OK) return code;
     for (int i = 0; i < count && code == SFT_OK; i++) code = add_step(writer, i, err);
     if (code == SFT_OK) return sft_writer_finish(writer, err);

@@ -31,7 +31,7 @@ static sft_code save(const char *path, sft_error *err) {
     sft_code code = sft_plan_new(specs, 2, metadata, 1, NULL, &plan, err);
     if (code != SFT_OK) return code;
     code = sft_sink_path(path, NULL, &sink, err);
-    if (code == SFT_OK) code = sft_writer_new(plan, sink, &writer, err);
+    if (code == SFT_OK) code = sft_writer_begin(plan, sink, &writer, err);
     if (code == SFT_OK) {
         code = put_weight(writer, sft_plan_position(plan, 1), err);
         if (code == SFT_OK)

@@ -21,7 +21,7 @@ static bool leaves_folder(const char *name) {
     return false;
 }
 
-static void walk_names(const sft_index_names *index) {
+static void walk_names(const sft_index *index) {
     const char *last = NULL;
     for (size_t i = 0; i < sft_index_shard_count(index); i++) {
         const char *name = sft_index_shard(index, i);
@@ -36,10 +36,10 @@ static void open_path(const char *path) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error error = SFT_ERROR_INIT;
     options.max_shards = 100;
-    sft_index_names *index;
-    if (!sft_index_read(path, &options, &index, &error)) {
+    sft_index *index;
+    if (!sft_index_open(path, &options, &index, &error)) {
         walk_names(index);
-        sft_index_free(index);
+        sft_index_close(index);
     } else {
         FUZZ_CHECK(!index && error.code && error.message[0]);
     }

@@ -22,11 +22,11 @@ static void skip_members(const char *text, size_t size, sfti_json *json) {
 }
 
 /* Copy the event to the writer; false at the end. */
-static bool copy_event(const sfti_json *json, sfti_json_writer *w, char *room) {
-    sft_span s = { room, 0 };
+static bool copy_event(const sfti_json *json, sfti_json_writer *w, char *buffer) {
+    sft_span s = { buffer, 0 };
     if (json->type == SFTI_JSON_KEY || json->type == SFTI_JSON_STRING) {
-        s.len = sfti_json_decode(json->text, room);
-        FUZZ_CHECK(s.len <= json->text.len && sfti_utf8_check(room, s.len) == s.len);
+        s.len = sfti_json_decode(json->text, buffer);
+        FUZZ_CHECK(s.len <= json->text.len && sfti_utf8_check(buffer, s.len) == s.len);
         FUZZ_CHECK(json->escaped || sft_span_equal(s, json->text));
     }
     switch (json->type) {
@@ -49,15 +49,15 @@ static bool copy_event(const sfti_json *json, sfti_json_writer *w, char *room) {
 
 /* Reads all; what was read is in *out, compact. */
 static void copy_all(const char *text, size_t size, sfti_json *json, sft_buffer *out) {
-    char *room = malloc(size + 1);
+    char *buffer = malloc(size + 1);
     sfti_json_writer w;
     sft_sink sink = sft_sink_memory(out);
     sfti_json_write(&w, &sink, 0, NULL);
     sfti_json_begin(json, text, size);
-    while (room && sfti_json_next(json) && copy_event(json, &w, room))
+    while (buffer && sfti_json_next(json) && copy_event(json, &w, buffer))
         FUZZ_CHECK(json->depth <= SFTI_JSON_DEPTH && json->start < size);
-    FUZZ_CHECK(room && !sfti_json_done(&w) && !sft_sink_finish(&sink, NULL));
-    free(room);
+    FUZZ_CHECK(buffer && !sfti_json_done(&w) && !sft_sink_finish(&sink, NULL));
+    free(buffer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -14,19 +14,21 @@ static int64_t number(input *in) {
     return b >= 251 ? far[b - 251] : (int64_t)(b % 23) - 11;
 }
 
-static sft_index take_part(input *in) {
+static sft_slice_part take_part(input *in) {
     uint8_t k = take(in);
-    sft_index_kind kind = k % 8 > 2 ? SFT_INDEX_RANGE : k % 8 ? SFT_INDEX_INT : SFT_INDEX_ELLIPSIS;
-    sft_index p = { kind, number(in), 0, 0, 0, k & 8, k & 16, k & 32 };
+    sft_slice_part_kind kind = k % 8 > 2 ? SFT_SLICE_PART_RANGE
+                               : k % 8   ? SFT_SLICE_PART_INDEX
+                                         : SFT_SLICE_PART_ELLIPSIS;
+    sft_slice_part p = { kind, number(in), 0, 0, 0, k & 8, k & 16, k & 32 };
     p.start = number(in), p.stop = number(in), p.step = number(in);
     return p;
 }
 
-static void check_resolved(const sft_slice *s, const sft_index *parts, size_t count,
+static void check_resolved(const sft_slice *s, const sft_slice_part *parts, size_t count,
                            const uint64_t *shape) {
-    for (size_t i = 0; i < count && parts[i].kind != SFT_INDEX_ELLIPSIS; i++) {
-        FUZZ_CHECK((s->dropped >> i & 1) == (parts[i].kind == SFT_INDEX_INT));
-        if (parts[i].kind != SFT_INDEX_RANGE) continue;
+    for (size_t i = 0; i < count && parts[i].kind != SFT_SLICE_PART_ELLIPSIS; i++) {
+        FUZZ_CHECK((s->dropped >> i & 1) == (parts[i].kind == SFT_SLICE_PART_INDEX));
+        if (parts[i].kind != SFT_SLICE_PART_RANGE) continue;
         sft_range want = plain_range(&parts[i], (int64_t)shape[i]), have = s->range[i];
         FUZZ_CHECK(have.count == want.count && have.step == want.step);
         FUZZ_CHECK(!want.count || have.start == want.start);
@@ -77,18 +79,18 @@ static sft_file *make_file(char *at, sft_dtype dtype, const uint64_t *s, uint32_
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static char room[8 + 128 + 8 * 9 * 9 * 9 * 9];
+    static char buffer[8 + 128 + 8 * 9 * 9 * 9 * 9];
     input in = { data, data + size };
     sft_dtype dtype = (sft_dtype)(take(&in) % SFT_DTYPE_COUNT);
     uint64_t shape[PLAIN_RANK] = { 0 }, len;
     uint32_t rank = take(&in) % (PLAIN_RANK + 1);
     for (uint32_t d = 0; d < rank; d++) shape[d] = take(&in) % 9;
     if (sft_shape_size(dtype, shape, rank, NULL, &len, NULL)) return 0;
-    sft_index parts[6];
+    sft_slice_part parts[6];
     size_t count = take(&in) % 6;
     for (size_t i = 0; i < count; i++) parts[i] = take_part(&in);
-    sft_file *file = make_file(room, dtype, shape, rank, len);
-    const uint8_t *body = (uint8_t *)room + sft_file_data_offset(file);
+    sft_file *file = make_file(buffer, dtype, shape, rank, len);
+    const uint8_t *body = (uint8_t *)buffer + sft_file_data_offset(file);
     sft_slice slice;
     bool whole = !sft_slice_resolve(shape, rank, parts, count, &slice, NULL);
     if (whole) check_resolved(&slice, parts, count, shape);

@@ -61,11 +61,11 @@ static void render(sft_file *file) {
     if (sft_set_from_file(file, "fuzz", &set, NULL)) return;
     sft_buffer buffer = { 0 };
     sft_sink sink = sft_sink_memory(&buffer);
-    FUZZ_CHECK(!sft_info_json(set, "fuzz", 4096, &sink, NULL));
+    FUZZ_CHECK(!sft_set_json(set, "fuzz", 4096, &sink, NULL));
     FUZZ_CHECK(!sft_sink_finish(&sink, NULL));
     check_json(&buffer);
     sink = sft_sink_memory(&buffer);
-    FUZZ_CHECK(!sft_ls_json(set, "fuzz", SFT_ORDER_NATURAL, NULL, NULL, &sink, NULL));
+    FUZZ_CHECK(!sft_set_ls_json(set, "fuzz", SFT_ORDER_NATURAL, NULL, NULL, &sink, NULL));
     FUZZ_CHECK(!sft_sink_finish(&sink, NULL));
     check_json(&buffer);
     sft_set_close(set);

@@ -8,7 +8,7 @@
 #define PLAIN_RANK 4
 
 /* What slice(start, stop, step).indices(len) gives in Python, as start and count. */
-static inline sft_range plain_range(const sft_index *p, int64_t len) {
+static inline sft_range plain_range(const sft_slice_part *p, int64_t len) {
     int64_t step = p->has_step ? p->step : 1, low = step < 0 ? -1 : 0, high = len + low;
     int64_t edge[2] = { p->start, p->stop };
     for (int i = 0; i < 2; i++) {

@@ -9,12 +9,12 @@ static unsigned long replayed;
 static int replay_file(const char *path) {
     FILE *f = fopen(path, "rb");
     if (!f) return 1;
-    size_t room = 1 << 16, len = 0, got;
-    uint8_t *data = malloc(room);
-    while (data && (got = fread(data + len, 1, room - len, f)) > 0) {
+    size_t cap = 1 << 16, len = 0, got;
+    uint8_t *data = malloc(cap);
+    while (data && (got = fread(data + len, 1, cap - len, f)) > 0) {
         len += got;
-        if (len < room) continue;
-        uint8_t *more = realloc(data, room *= 2);
+        if (len < cap) continue;
+        uint8_t *more = realloc(data, cap *= 2);
         if (!more) free(data);
         data = more;
     }

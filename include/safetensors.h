@@ -481,7 +481,7 @@ SFT_API void sft_sink_abandon(const sft_sink *sink);
 typedef struct sft_buffer {
     char *data; /* NULL when empty; not NUL-terminated */
     size_t len;
-    size_t room;
+    size_t cap;
     sft_allocator alloc; /* resize NULL = libc */
 } sft_buffer;
 
@@ -745,7 +745,7 @@ SFT_API SFT_NODISCARD sft_code sft_read_many(const sft_file *file, const sft_rea
                                              sft_error *err);
 
 /* Any bytes of the file: len at absolute offset, all or SFT_IO_SHRUNK. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_read_at(const sft_file *file, uint64_t offset, void *dst,
+SFT_API SFT_NODISCARD sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst,
                                            size_t len, sft_error *err);
 
 /* The file's bytes as a source for sft_copy; valid until sft_close, borrowed. @since 0.1 */
@@ -770,25 +770,25 @@ typedef struct sft_slice {
     sft_range range[SFT_MAX_RANK];
 } sft_slice;
 
-typedef enum sft_index_kind {
-    SFT_INDEX_INT = 0,     /* one element: value, negative from the end */
-    SFT_INDEX_RANGE = 1,   /* start:stop:step as numpy has it, clamped */
-    SFT_INDEX_ELLIPSIS = 2 /* as many whole dimensions as are missing; at most once */
-} sft_index_kind;
+typedef enum sft_slice_part_kind {
+    SFT_SLICE_PART_INDEX = 0,     /* one element: value, negative from the end */
+    SFT_SLICE_PART_RANGE = 1,   /* start:stop:step as numpy has it, clamped */
+    SFT_SLICE_PART_ELLIPSIS = 2 /* as many whole dimensions as are missing; at most once */
+} sft_slice_part_kind;
 
 /* One part of an index expression, before it meets a shape. */
-typedef struct sft_index {
-    sft_index_kind kind;
+typedef struct sft_slice_part {
+    sft_slice_part_kind kind;
     int64_t value; /* INT */
     int64_t start, stop, step;
     bool has_start, has_stop, has_step; /* RANGE: false = left out */
-} sft_index;
+} sft_slice_part;
 
 /* Resolve an index expression against a shape, by numpy's rules; missing trailing
  * dimensions are whole. SFT_SLICE_RANK (too many parts, rank over 64),
  * SFT_SLICE_BOUNDS (integer outside), SFT_SLICE_STEP (step 0). @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_slice_resolve(const uint64_t *shape, uint32_t rank,
-                                                 const sft_index *parts, size_t count,
+                                                 const sft_slice_part *parts, size_t count,
                                                  sft_slice *out, sft_error *err);
 
 /* The same from text with or without brackets: "[1:3, ::-1, ..., -1]". SFT_SLICE_SYNTAX
@@ -954,7 +954,7 @@ typedef struct sft_plan_options {
     uint64_t max_header_bytes; /* default SFT_MAX_HEADER_BYTES */
     const sft_allocator *alloc;
     uint64_t spare; /* spaces left at the header's end, at least, for later edits */
-    uint64_t room;  /* bytes the header has at least, the spaces counted */
+    uint64_t header_room; /* bytes the header has at least, the spaces counted */
     sft_level level; /* at which the file can be read: DEFAULT refuses rank over SFT_MAX_RANK
                         (SFT_RANK_TOO_LARGE), STRICT also names with control characters */
     sft_pair (*pair_at)(const void *ctx, size_t i); /* metadata by call, i < metadata_count;
@@ -993,7 +993,7 @@ typedef struct sft_writer sft_writer;
 
 /* Takes the sink in every case (abandons it on failure); the plan must outlive the
  * writer. The header is written at once. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_writer_new(const sft_plan *plan, sft_sink sink,
+SFT_API SFT_NODISCARD sft_code sft_writer_begin(const sft_plan *plan, sft_sink sink,
                                               sft_writer **out, sft_error *err);
 /* The second way, without a plan: the header is written last, into room that is kept for it,
  * and tensors are added one after another. @since 0.1 */
@@ -1008,14 +1008,15 @@ typedef struct sft_writer_options {
 
 #define SFT_WRITER_OPTIONS_INIT { sizeof(sft_writer_options), 0, 8, NULL, 0, NULL }
 
-/* Takes the sink in every case, as sft_writer_new; it must be able to seek (else
+/* Takes the sink in every case, as sft_writer_begin; it must be able to seek (else
  * SFT_OUT_OF_ORDER). Until sft_writer_finish the file has no header. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_writer_open(const sft_writer_options *options, sft_sink sink,
-                                               sft_writer **out, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_writer_begin_unplanned(const sft_writer_options *options,
+                                                          sft_sink sink, sft_writer **out,
+                                                          sft_error *err);
 /* One tensor more, behind the others: *i is its number for the calls below. At once refused
  * are what a plan refuses, a name that is there, and a tensor whose entry finds no room in the
  * header (SFT_HEADER_TOO_LARGE); the writer goes on without it. Only of a writer from
- * sft_writer_open. @since 0.1 */
+ * sft_writer_begin_unplanned. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec,
                                               size_t *i, sft_error *err);
 /* Next piece of tensor i (file order). Pieces of one tensor ascend; tensors may come

@@ -73,13 +73,13 @@ typedef struct sft_convert_options {
     { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL }
 
 /* What becomes of a tensor, and why. */
-typedef enum sft_convert_fate {
+typedef enum sft_convert_action {
     SFT_CONVERT_CAST = 0,
     SFT_CONVERT_SAME = 1,   /* has the dtype already */
     SFT_CONVERT_OTHER = 2,  /* of another kind, or not matched */
     SFT_CONVERT_SCALED = 3, /* its values want the scale beside it */
     SFT_CONVERT_SCALE = 4   /* is such a scale, or belongs to one */
-} sft_convert_fate;
+} sft_convert_action;
 
 /* A conversion that is decided upon and not yet begun. Used by one thread. @since 0.1 */
 typedef struct sft_conversion sft_conversion;
@@ -95,15 +95,15 @@ SFT_API void sft_conversion_free(sft_conversion *conversion);
 
 /* Of tensor i of the set. *scale (may be NULL): for SFT_CONVERT_SCALED the scale, for
  * SFT_CONVERT_SCALE the tensor it belongs to, else NULL. @since 0.1 */
-SFT_API sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
+SFT_API sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_t i,
                                              const sft_tensor **scale);
 /* Bytes tensor i has afterwards; 0 past the last. @since 0.1 */
 SFT_API uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i);
 /* Whether `i` would have been SCALED or SCALE, had not options.scaled been set. */
 SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i);
 
-/* Tensors of the set that have this fate; 0 for a value outside the enum. @since 0.2 */
-SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_fate fate);
+/* Tensors of the set that take this action; 0 for a value outside the enum. @since 0.2 */
+SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action);
 /* Bytes of the data of all tensors, before and after. @since 0.2 */
 SFT_API uint64_t sft_conversion_bytes_before(const sft_conversion *conversion);
 SFT_API uint64_t sft_conversion_bytes_after(const sft_conversion *conversion);

@@ -320,7 +320,7 @@ SFT_API void sft_dataset_close(sft_dataset *dataset);
 /* The manifest's text, as it is stored. */
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
 /* 0 when the manifest does not say (the connector's). */
-SFT_API sft_dataset_mode sft_dataset_kind(const sft_dataset *dataset);
+SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
 SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
 /* In the order of samples; NULL past the last. */
@@ -336,7 +336,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset
 
 /* Each fills an empty tree (safetensors_tree.h) with one result object (docs/json.md); after a
  * failure the tree can only be freed. The _json forms write the same to a sink the caller
- * finishes. path as in sft_ls_json. */
+ * finishes. path as in sft_set_ls_json. */
 
 /* What the manifest says. @since 0.2, 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
@@ -381,7 +381,7 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *stora
                                                         sft_tree *tree, sft_warn_fn warn,
                                                         void *warn_ctx, const sft_job *job,
                                                         sft_error *err);
-SFT_API SFT_NODISCARD sft_code sft_dataset_compact(const sft_storage *storage,
+SFT_API SFT_NODISCARD sft_code sft_dataset_compact_json(const sft_storage *storage,
                                                    uint64_t target_bytes, const char *path,
                                                    sft_sink *sink, sft_warn_fn warn,
                                                    void *warn_ctx, const sft_job *job,

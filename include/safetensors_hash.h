@@ -159,10 +159,10 @@ typedef struct sft_hash_options {
 #define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false }
 
 /* What is asked of one path: a file, or the index of a model in many files. */
-typedef struct sft_hash_ask {
+typedef struct sft_hash_request {
     const char *path;
     uint32_t algos;
-} sft_hash_ask;
+} sft_hash_request;
 
 /* One answer; all of it belongs to the library and ends with the call that gave it. Of a
  * model in many files content alone is known, and shards has the others for each file.
@@ -189,7 +189,7 @@ typedef bool (*sft_hash_each_fn)(void *ctx, const sft_hash_result *result);
  * failure. Memory: 1 MiB a thread, and the headers of the files in hand. The job's tick
  * tells bytes of all files; its total is what is known so far. A file that shrinks while it
  * is read is SFT_IO_SHRUNK. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_ask *asks, size_t count,
+SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_request *asks, size_t count,
                                               const sft_hash_options *options,
                                               sft_hash_each_fn each, void *ctx,
                                               const sft_job *job, sft_error *err);
@@ -216,7 +216,7 @@ typedef struct sft_hash_claim {
 /* Whether a digest equals a claim; false when it is not known. @since 0.1 */
 SFT_API bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim);
 
-/* The result object of `hash`, as sft_info_json writes its own; an answer with error
+/* The result object of `hash`, as sft_set_json writes its own; an answer with error
  * becomes {"path","ok":false,"error"}. claims become "verified"; NULL leaves that out.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_json(const sft_hash_result *result, const char *path,

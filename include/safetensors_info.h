@@ -162,7 +162,7 @@ SFT_API SFT_NODISCARD sft_code sft_info_open_parts(const sft_info_part *parts, s
                                                    sft_info **out, sft_error *err);
 
 /* The whole result object of `info --json` (docs/json.md): the header's facts of
- * sft_info_json and everything collected. full: metadata values are not cut at 4,096 bytes.
+ * sft_set_json and everything collected. full: metadata values are not cut at 4,096 bytes.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const char *path,
                                                    bool full, sft_sink *sink, sft_error *err);

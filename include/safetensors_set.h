@@ -63,20 +63,20 @@ SFT_API SFT_NODISCARD sft_code sft_set_from_file(sft_file *file, const char *pat
 SFT_API void sft_set_close(sft_set *set);
 
 /* Whether path names an index by its file name. @since 0.1 */
-SFT_API bool sft_is_index_path(const char *path);
+SFT_API bool sft_index_is_path(const char *path);
 
 /* Read only which shards an index names, each as the index spells it, in natural
  * order; for programs that must not open them. Checks names as sft_set_open does.
- * Freed with sft_index_free. @since 0.1 */
-typedef struct sft_index_names sft_index_names;
-SFT_API SFT_NODISCARD sft_code sft_index_read(const char *path, const sft_set_options *options,
-                                              sft_index_names **out, sft_error *err);
-SFT_API size_t sft_index_shard_count(const sft_index_names *index);
-SFT_API const char *sft_index_shard(const sft_index_names *index, size_t i);
+ * Freed with sft_index_close. @since 0.1 */
+typedef struct sft_index sft_index;
+SFT_API SFT_NODISCARD sft_code sft_index_open(const char *path, const sft_set_options *options,
+                                              sft_index **out, sft_error *err);
+SFT_API size_t sft_index_shard_count(const sft_index *index);
+SFT_API const char *sft_index_shard(const sft_index *index, size_t i);
 /* The index's folder, with its slash, or "": what the path of a shard begins with, and what
  * sft_open_options.beneath wants of whoever opens a shard by such a path. @since 0.1 */
-SFT_API const char *sft_index_folder(const sft_index_names *index);
-SFT_API void sft_index_free(sft_index_names *index);
+SFT_API const char *sft_index_folder(const sft_index *index);
+SFT_API void sft_index_close(sft_index *index);
 
 /* Shards, in natural order of their names (list: as given). */
 SFT_API size_t sft_set_shard_count(const sft_set *set);
@@ -119,10 +119,10 @@ typedef struct sft_dtype_sum {
     uint64_t tensors, parameters, bytes;
 } sft_dtype_sum;
 
-/* The dtypes of the set's tensors, in the official order: the first `room` of them into out
+/* The dtypes of the set's tensors, in the official order: the first cap of them into out
  * (which may be NULL if that is 0). Returns how many there are, which may be more. Cost: linear
  * in tensors. @since 0.2 */
-SFT_API size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room);
+SFT_API size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap);
 
 /* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
 
@@ -131,28 +131,28 @@ SFT_API size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t roo
  * added). When memory runs out nothing has been written. cut: at most so many bytes of a metadata
  * value are shown, and of pictures in base64 none, and "metadata_cut" tells the length of what was
  * cut; 0 shows all. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_set *set, const char *path, uint64_t cut,
+SFT_API SFT_NODISCARD sft_code sft_set_json(const sft_set *set, const char *path, uint64_t cut,
                                              sft_sink *sink, sft_error *err);
 /* The same of several sets seen as one, as the components of a pipeline are: sums, no
  * metadata. count is at least 1. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_sets_json(const sft_set *const *sets, size_t count,
+SFT_API SFT_NODISCARD sft_code sft_sets_json(const sft_set *const *sets, size_t count,
                                                   const char *path, sft_sink *sink,
                                                   sft_error *err);
 /* match, or NULL for all, is called per tensor: false leaves it out. order as in
  * sft_file_order, over the set. */
 typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);
-SFT_API SFT_NODISCARD sft_code sft_ls_json(const sft_set *set, const char *path,
+SFT_API SFT_NODISCARD sft_code sft_set_ls_json(const sft_set *set, const char *path,
                                            sft_order order, sft_match_fn match, void *ctx,
                                            sft_sink *sink, sft_error *err);
-/* deep: the result of sft_check_deep to be shown too, or NULL. */
+/* deep: the result of sft_set_check_deep to be shown too, or NULL. */
 typedef struct sft_deep sft_deep;
-SFT_API SFT_NODISCARD sft_code sft_check_json(const sft_scan *scan, const char *path,
+SFT_API SFT_NODISCARD sft_code sft_scan_json(const sft_scan *scan, const char *path,
                                               const sft_deep *deep, sft_sink *sink,
                                               sft_error *err);
 /* The same for a model with an index: the verdict on the whole (NULL: valid) and, as JSON
- * text with commas between, the results of its shards as sft_check_json or
+ * text with commas between, the results of its shards as sft_scan_json or
  * sft_error_json wrote them; they become "shards". @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_check_set_json(const sft_error *verdict, sft_level level,
+SFT_API SFT_NODISCARD sft_code sft_set_check_json(const sft_error *verdict, sft_level level,
                                                   sft_span shards, const char *path,
                                                   const sft_deep *deep, sft_sink *sink,
                                                   sft_error *err);
@@ -197,9 +197,9 @@ typedef struct sft_save_set_options {
     { sizeof(sft_save_set_options), NULL, false, false, { NULL, 0 }, NULL, NULL, 0 }
 
 /* Name of shard i of n, from 0, as transformers gives it: "model-00001-of-00003.safetensors",
- * or "model.safetensors" where it is the only one. Writes at most room bytes with the NUL;
+ * or "model.safetensors" where it is the only one. Writes at most cap bytes with the NUL;
  * returns the length, which may be more. i == n: the index. @since 0.1 */
-SFT_API size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t room);
+SFT_API size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t cap);
 
 /* Write parts as the shards that shard_of tells (each of 0 to shards - 1 has one at least,
  * unless it is the only one), each with the same metadata, and after them, as the sign that
@@ -302,7 +302,7 @@ typedef struct sft_diff sft_diff;
  * integers, all else as doubles, which hold every other dtype exactly; unlike dtypes of one
  * shape are compared by value too. Ticks the job with the bytes of both models. Memory: 3 MiB,
  * about 130 bytes a tensor and 24 a metadata pair. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_diff_sets(const sft_set *a, const sft_set *b,
+SFT_API SFT_NODISCARD sft_code sft_diff_new(const sft_set *a, const sft_set *b,
                                              const sft_diff_options *options, const sft_job *job,
                                              sft_diff **out, sft_error *err);
 /* NULL is ignored. */
@@ -329,7 +329,7 @@ SFT_API SFT_NODISCARD sft_code sft_diff_json(const sft_diff *diff, const char *p
 
 /* ── Looking at every value ──────────────────────────────────────────────── */
 
-/* What sft_check_deep counted. @since 0.1 */
+/* What sft_set_check_deep counted. @since 0.1 */
 struct sft_deep {
     uint64_t tensors;          /* floating tensors looked at */
     uint64_t values;           /* their elements */
@@ -344,7 +344,7 @@ struct sft_deep {
  * (F4, F6 and the integers have none; F8_E4M3, the FNUZ ones and F8_E8M0 have NaN only).
  * A C64 is NaN, or infinite, where one of its halves is. Streams by 1 MiB, on the calling
  * thread only. *out counts nothing on failure. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_check_deep(const sft_set *set, sft_deep *out,
+SFT_API SFT_NODISCARD sft_code sft_set_check_deep(const sft_set *set, sft_deep *out,
                                               const sft_job *job, sft_error *err);
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ SFT_API void sft_tree_free(sft_tree *tree);
  * comparison a member. @since 0.2 */
 SFT_API const sft_node *sft_node_get(const sft_node *node, const char *key);
 /* The same along keys between dots: "training.base.file". @since 0.2 */
-SFT_API const sft_node *sft_node_at(const sft_node *node, const char *path);
+SFT_API const sft_node *sft_node_find(const sft_node *node, const char *path);
 /* Text of the scalar at that path ("" is the node itself); empty for null, lists, objects and
  * what is not there. A fact, an object with the member "value", stands for its value.
  * @since 0.2 */
@@ -74,7 +74,7 @@ SFT_API SFT_NODISCARD sft_code sft_node_json(const sft_node *node,
                                              void *ctx, sft_sink *sink, uint64_t offset,
                                              uint64_t *end, sft_error *err);
 
-/* The header's facts of models, as sft_info_json has them, into an empty tree: of one set all
+/* The header's facts of models, as sft_set_json has them, into an empty tree: of one set all
  * of them, of several their sums. cut: metadata values longer than that many bytes are cut;
  * 0 cuts none; SFT_NO_METADATA leaves `metadata` out, whose nodes would take more memory than
  * the header. The tree keeps nothing of the sets. After a failure it can only be freed.

@@ -58,7 +58,7 @@ static void shard_json(verdict *v, const char *path, const sft_scan *scan,
     sft_sink sink = { &v->shards, &append_sink_vtable, false };
     sft_error err = SFT_ERROR_INIT;
     if (v->shards.len && !sfti_buffer_put(&v->shards, ",", 1)) v->lost = true;
-    sft_code code = scan ? sft_check_json(scan, path, NULL, &sink, &err)
+    sft_code code = scan ? sft_scan_json(scan, path, NULL, &sink, &err)
                          : sft_error_json(failed, path, &sink, &err);
     if (code) v->lost = true;
 }
@@ -89,7 +89,7 @@ static void judge_shard(verdict *v, const char *folder, const char *path) {
     tell(v, path, &err);
 }
 
-static void judge_shards(verdict *v, const sft_index_names *names) {
+static void judge_shards(verdict *v, const sft_index *names) {
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = v->c->alloc };
     const char *folder = sft_index_folder(names);
@@ -111,7 +111,7 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
                           sft_error *err) {
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, c, path);
-    sft_code code = sft_check_deep(set, deep, &job, err);
+    sft_code code = sft_set_check_deep(set, deep, &job, err);
     cli_progress_end(&progress);
     if (!code && (deep->nan || deep->inf)) cli_status(c, CLI_NO);
     return code;
@@ -130,7 +130,7 @@ static void set_json(verdict *v) {
         return;
     }
     cli_result_begin(c);
-    if (sft_check_set_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
+    if (sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
                            v->deep, &sink, &err)) {
         cli_complain(c, v->path, &err);
     }
@@ -158,10 +158,10 @@ void cli_check_set(cli *c, const cli_input *input) {
     verdict v = { .c = c, .path = input->path, .ok = true, .shards = { .alloc = c->alloc } };
     sft_set_options options = cli_set_options(c);
     sft_error err = SFT_ERROR_INIT;
-    sft_index_names *names = NULL;
+    sft_index *names = NULL;
     sft_set *set = NULL;
     sft_deep deep;
-    if (sft_index_read(input->path, &options, &names, &err)) {
+    if (sft_index_open(input->path, &options, &names, &err)) {
         tell(&v, input->path, &err);
     } else {
         judge_shards(&v, names);
@@ -171,6 +171,6 @@ void cli_check_set(cli *c, const cli_input *input) {
     else if (v.ok && c->set.explain) explain_fit(&v);
     if (!cli_is_json(c) && v.deep) cli_deep_line(c, v.path, set, &deep, c->set.explain != 0);
     sft_set_close(set);
-    sft_index_free(names);
+    sft_index_close(names);
     sft_buffer_free(&v.shards);
 }

@@ -24,7 +24,7 @@ static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_
     sft_sink sink = cli_result_sink(c);
     if (cli_is_json(c)) {
         cli_result_begin(c);
-        if (sft_check_json(scan, path, deep, &sink, &err)) {
+        if (sft_scan_json(scan, path, deep, &sink, &err)) {
             cli_complain(c, path, &err);
         }
         cli_result_end(c);

@@ -83,7 +83,7 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
 
 static bool is_special(const convert_run *run, size_t i, bool overruled) {
     if (overruled) return sft_conversion_overrules(run->conversion, i);
-    return sft_conversion_fate(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
+    return sft_conversion_action(run->conversion, i, NULL) >= SFT_CONVERT_SCALED;
 }
 
 /* About tensors that mean nothing without their scale. */
@@ -210,7 +210,7 @@ static sft_code save_converted_shard(void *ctx, size_t shard, sft_sink sink, con
 }
 
 static bool is_cast(const convert_run *run, size_t i) {
-    return sft_conversion_fate(run->conversion, i, NULL) == SFT_CONVERT_CAST;
+    return sft_conversion_action(run->conversion, i, NULL) == SFT_CONVERT_CAST;
 }
 
 /* What stands in the shards from now on, and in which of them anything changes. */

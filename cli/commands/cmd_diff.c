@@ -139,7 +139,7 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft
     sft_code code = diff_usage(c, &options, err);
     if (code) return code;
     sft_job job = cli_progress_begin(&progress, c, operands[0]);
-    code = sft_diff_sets(sets[0], sets[1], &options, &job, &diff, err);
+    code = sft_diff_new(sets[0], sets[1], &options, &job, &diff, err);
     cli_progress_end(&progress);
     if (!code) show_diff(c, operands, diff);
     sft_diff_free(diff);

@@ -40,7 +40,7 @@ typedef struct dup_run {
     dup_model *models;
     uint32_t *order; /* twice as long: scratch behind */
     size_t count;
-    sft_hash_ask *asks;
+    sft_hash_request *asks;
     uint32_t *asked; /* models of the asks */
     size_t ask_count;
     dup_group *groups;
@@ -75,7 +75,7 @@ static void put_sample(sft_hasher *hasher, const sft_file *file, uint64_t at, ui
                        sft_error *err) {
     uint8_t bytes[DUP_SAMPLE];
     size_t part = len < DUP_SAMPLE ? (size_t)len : DUP_SAMPLE;
-    if (err->code || sft_read_at(file, at, bytes, part, err)) return;
+    if (err->code || sft_read_bytes(file, at, bytes, part, err)) return;
     sft_hasher_update(hasher, bytes, part);
 }
 
@@ -270,7 +270,7 @@ static bool hash_candidates(dup_run *run) {
         forget_keys(&run->models[i]);
         if (!algos[i]) continue;
         run->asked[run->ask_count] = (uint32_t)i;
-        run->asks[run->ask_count++] = (sft_hash_ask){ run->models[i].path, algos[i] };
+        run->asks[run->ask_count++] = (sft_hash_request){ run->models[i].path, algos[i] };
     }
     if (sft_hash_paths(run->asks, run->ask_count, &run->hashing.options, each_hashed, run,
                        &run->hashing.job, &err) == SFT_OK)

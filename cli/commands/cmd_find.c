@@ -60,7 +60,7 @@ static bool is_prefix(sft_span value, sft_span prefix) {
 }
 
 static void find_recorded(find_run *run, const sft_node *root) {
-    const sft_node *list = sft_node_at(root, "hashes.recorded");
+    const sft_node *list = sft_node_find(root, "hashes.recorded");
     const sft_node *parts = sft_node_get(root, "parts");
     for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
         sft_span value = sft_node_text(one, "value");
@@ -127,7 +127,7 @@ static void find_remembered(find_run *run, cli_model *model) {
     options.only_cached = true;
     for (size_t i = 0; options.cache && !model->found && i < cli_unit_count(model); i++) {
         cached_answer to = { run, model, cli_unit_path(model, i) };
-        sft_hash_ask ask = { to.path, algos_of_prefix(run) };
+        sft_hash_request ask = { to.path, algos_of_prefix(run) };
         if (!ask.path || !ask.algos) continue;
         if (sft_hash_paths(&ask, 1, &options, take_cached, &to, &job, &model->err)) return;
     }
@@ -146,7 +146,7 @@ static void find_in(find_run *run, const char *field, sft_span text, sft_span so
 
 static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
     const sft_node *words = sft_node_get(root, "trigger_words");
-    const sft_node *tags = sft_node_at(root, "model.tags.value");
+    const sft_node *tags = sft_node_find(root, "model.tags.value");
     sft_span none = { "", 0 };
     find_in(run, "name", sft_node_text(root, "model.name"),
             sft_node_text(root, "model.name.source"));

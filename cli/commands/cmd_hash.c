@@ -128,12 +128,12 @@ static void hash_stdin(hash_run *run) {
 /* ── Files ── */
 
 /* The inputs from *at on that are files, up to one that is not. */
-static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_ask *asks,
+static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_request *asks,
                        size_t *at) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
     for (; *at < inputs->count && cli_input_is_path(inputs->items[*at]); ++*at)
-        asks[count++] = (sft_hash_ask){ inputs->items[*at]->path, run->algos };
+        asks[count++] = (sft_hash_request){ inputs->items[*at]->path, run->algos };
     if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
                        &err))
         cli_complain(run->c, NULL, &err);
@@ -141,7 +141,7 @@ static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_ask
 
 static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
-    sft_hash_ask *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
+    sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
     if (!asks) {
         sfti_fail_memory(&err, inputs->count);
         cli_complain(run->c, NULL, &err);
@@ -206,7 +206,7 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
 
 static void verify_sums(hash_run *run, cli_sums *sums) {
     sft_error err = SFT_ERROR_INIT;
-    sft_hash_ask *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
+    sft_hash_request *asks = sfti_arena_take(&sums->arena, (sums->path_count + 1) * sizeof *asks);
     sft_code code = asks ? SFT_OK : sfti_fail_memory(&err, sums->path_count);
     for (size_t i = 0; asks && i < sums->path_count; i++) asks[i] = sums->paths[i].ask;
     run->sums = sums;

@@ -76,7 +76,7 @@ static void export_model(info_run *run, const cli_model *model) {
 }
 
 static void count_mismatches(info_run *run, const sft_node *root) {
-    const sft_node *list = sft_node_at(root, "hashes.mismatches");
+    const sft_node *list = sft_node_find(root, "hashes.mismatches");
     const sft_node *parts = sft_node_get(root, "parts");
     for (const sft_node *one = list ? list->first : NULL; one; one = one->next)
         run->mismatches += sft_node_text(one, "known").len == 0;

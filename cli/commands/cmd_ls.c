@@ -271,7 +271,7 @@ static void ls_json(listing *l, sft_error *err) {
     sft_sink sink = cli_result_sink(c);
     sft_order order = c->set.sort == CLI_SORT_NAME ? SFT_ORDER_NATURAL : SFT_ORDER_OFFSET;
     cli_result_begin(c);
-    if (sft_ls_json(l->set, l->path, order, is_wanted, l, &sink, err)) {
+    if (sft_set_ls_json(l->set, l->path, order, is_wanted, l, &sink, err)) {
         cli_fail_result(c, l->path, err);
     }
     cli_result_end(c);

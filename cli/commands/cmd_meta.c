@@ -93,7 +93,7 @@ static int meta_get(cli *c, char **operands, size_t count) {
     (void)count;
     cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
-    if (sft_is_index_path(input.path)) input.kind = CLI_INDEX;
+    if (sft_index_is_path(input.path)) input.kind = CLI_INDEX;
     if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
     if (!code) code = meta_read(c, &input, &pairs, &err);
     if (code) {
@@ -407,7 +407,7 @@ static void recover_operand(cli *c, const char *operand) {
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
     if (!code)
-        code = sft_is_index_path(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+        code = sft_index_is_path(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
                                        : recover_one(c, path, NULL, &err);
     if (code) cli_edit_fail(c, path, &err);
     sfti_arena_free(&arena);

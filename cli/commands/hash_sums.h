@@ -17,7 +17,7 @@ void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex,
 
 /* What the lines of a file say of one path: one behind the other. */
 typedef struct cli_sums_of {
-    sft_hash_ask ask;
+    sft_hash_request ask;
     size_t first, count; /* claims */
 } cli_sums_of;
 

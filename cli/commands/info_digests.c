@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const sft_node *first_of(const sft_node *root, const char *list) {
-    const sft_node *node = sft_node_at(root, list);
+    const sft_node *node = sft_node_find(root, list);
     return node ? node->first : NULL;
 }
 

@@ -226,7 +226,7 @@ static void trigger_section(cli *c, const sft_node *root) {
 
 static bool by_name_only(const sft_node *root) {
     uint64_t trust;
-    return sft_node_uint(sft_node_at(root, "model.base_model"), "trust", &trust) && trust <= 40;
+    return sft_node_uint(sft_node_find(root, "model.base_model"), "trust", &trust) && trust <= 40;
 }
 
 static void base_section(cli *c, const sft_node *root) {
@@ -350,7 +350,7 @@ static void merge_section(cli *c, const sft_node *root) {
 /* ── The file ── */
 
 static void dtype_words(cli_out *out, const sft_node *root) {
-    const sft_node *dtypes = sft_node_at(root, "file.dtypes"), *most = NULL;
+    const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
     uint64_t bytes, best = 0;
     for (const sft_node *one = dtypes ? dtypes->first : NULL; one; one = one->next) {
         sft_node_uint(one, "bytes", &bytes);
@@ -422,7 +422,7 @@ static void conflict_section(cli *c, const sft_node *root) {
 
 static void beside_sections(cli *c, const sft_node *root) {
     const sft_node *sidecars = sft_node_get(root, "sidecars");
-    const sft_node *components = sft_node_at(root, "model.components");
+    const sft_node *components = sft_node_find(root, "model.components");
     bool verbose = c->set.verbose != 0;
     if (verbose || sft_node_count(components) > 1)
         list_section(c, components, "parts", "part", "architecture");

@@ -53,7 +53,7 @@ static sft_code model_memory(sft_error *err) { return sfti_fail_memory(err, size
 
 bool cli_repairs_set(const char *operand) {
     os_info info;
-    return sft_is_index_path(operand)
+    return sft_index_is_path(operand)
            || (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR);
 }
 
@@ -78,10 +78,10 @@ static const char *keep_text(repair_model *m, const char *text, size_t len) {
 
 static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
-    sft_index_names *read = NULL;
+    sft_index *read = NULL;
     m->index = *m->path = index;
     m->folder = keep_text(m, index, cli_folder_length(index));
-    sft_code code = sft_index_read(index, &options, &read, err);
+    sft_code code = sft_index_open(index, &options, &read, err);
     if (code) return code;
     m->count = sft_index_shard_count(read);
     m->names = sfti_arena_array(m->arena, m->count, sizeof *m->names);
@@ -91,7 +91,7 @@ static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
         m->names[i] = keep_text(m, name, strlen(name));
         fine = m->names[i] != NULL;
     }
-    sft_index_free(read);
+    sft_index_close(read);
     return fine ? SFT_OK : model_memory(err);
 }
 
@@ -131,9 +131,9 @@ static sft_code check_family(repair_model *m, sft_error *err) {
 
 static sft_code read_index(repair_model *m, const char *path, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
-    sft_index_names *read = NULL;
-    sft_code code = sft_index_read(path, &options, &read, err);
-    sft_index_free(read);
+    sft_index *read = NULL;
+    sft_code code = sft_index_open(path, &options, &read, err);
+    sft_index_close(read);
     const char *kept = code ? keep_text(m, path, strlen(path)) : NULL;
     if (kept) *m->path = kept;
     return code;
@@ -166,7 +166,7 @@ static sft_code take_operand(repair_model *m, const char *operand, sft_error *er
     sft_set_options options = cli_set_options(m->c);
     cli_inputs inputs;
     memset(&inputs, 0, sizeof inputs);
-    if (sft_is_index_path(operand)) return take_index(m, operand, err);
+    if (sft_index_is_path(operand)) return take_index(m, operand, err);
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &inputs, err);
     if (!code && inputs.count == 1 && inputs.items[0]->kind == CLI_INDEX) {
         const char *path = inputs.items[0]->path, *index = keep_text(m, path, strlen(path));
@@ -249,7 +249,7 @@ static bool decode_text(repair_model *m, sft_span text, sft_span *out) {
     return true;
 }
 
-/* sft_index_read has seen that it is an object of strings. */
+/* sft_index_open has seen that it is an object of strings. */
 static sft_code list_claims(repair_model *m, sft_span map, sft_error *err) {
     cli_raw raw;
     size_t most = 0;

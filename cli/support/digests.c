@@ -26,7 +26,7 @@ sft_info *cli_unit_info(const cli_model *model, size_t unit) {
 
 bool cli_unit_is_set(const cli_model *model, size_t unit) {
     const char *path = cli_unit_path(model, unit);
-    return !path || sft_is_index_path(path);
+    return !path || sft_index_is_path(path);
 }
 
 /* ── Progress ── */
@@ -70,7 +70,7 @@ typedef struct digest_batch {
     sft_job job;
     cli_model *models;
     size_t count;
-    sft_hash_ask *asks;
+    sft_hash_request *asks;
     digest_owner *owners;
     size_t ask_count;
     cli_model_fn each;
@@ -121,7 +121,7 @@ static void ask_for(digest_batch *b, size_t i) {
         if (unit >= cli_unit_count(model)) break;
         uint32_t algos = b->digests->wanted(b->digests->ctx, model, unit);
         if (algos == 0) continue;
-        b->asks[b->ask_count] = (sft_hash_ask){ cli_unit_path(model, unit), algos };
+        b->asks[b->ask_count] = (sft_hash_request){ cli_unit_path(model, unit), algos };
         b->owners[b->ask_count++] = (digest_owner){ i, unit };
     }
 }

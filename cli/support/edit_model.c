@@ -57,8 +57,8 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
                              sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sfti_arena arena = { .alloc = c->alloc };
-    sft_index_names *names = NULL;
-    sft_code code = sft_index_read(index, &options, &names, err);
+    sft_index *names = NULL;
+    sft_code code = sft_index_open(index, &options, &names, err);
     size_t count = code ? 0 : sft_index_shard_count(names);
     sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
     c->edit_open.beneath = folder.data;
@@ -68,7 +68,7 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
     c->edit_open.beneath = NULL;
-    sft_index_free(names);
+    sft_index_close(names);
     sfti_arena_free(&arena);
     return code;
 }
@@ -103,6 +103,6 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
 
 sft_code cli_edit_recover(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
-    if (!sft_is_index_path(path)) return recover_file(c, path, NULL, err);
+    if (!sft_index_is_path(path)) return recover_file(c, path, NULL, err);
     return cli_edit_each_named(c, path, recover_shard, NULL, err);
 }

@@ -190,9 +190,9 @@ static bool is_shard_there(const char *folder, const char *name) {
 
 static bool missing_of_index(cli_model *model, const sft_set_options *options,
                              const char **names, sfti_arena *arena) {
-    sft_index_names *index = NULL;
+    sft_index *index = NULL;
     bool ok = true;
-    if (sft_index_read(model->input->path, options, &index, NULL)) return true;
+    if (sft_index_open(model->input->path, options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
         const char *name = sft_index_shard(index, i);
         if (is_shard_there(sft_index_folder(index), name)) continue;
@@ -200,7 +200,7 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
         ok = kept != NULL;
         if (ok) names[model->missing_count++] = kept;
     }
-    sft_index_free(index);
+    sft_index_close(index);
     return ok;
 }
 

@@ -291,8 +291,8 @@ void sfti_error_clear(sft_error *err) {
 }
 
 /* Longest prefix of whole characters within room. */
-static size_t whole_characters(sft_span text, size_t room) {
-    size_t len = text.len < room ? text.len : room;
+static size_t whole_characters(sft_span text, size_t cap) {
+    size_t len = text.len < cap ? text.len : cap;
     if (len == text.len) return len;
     while (len > 0 && ((unsigned char)text.data[len] & 0xC0) == 0x80) len--;
     return len;
@@ -417,13 +417,13 @@ static size_t escape_one(const uint8_t *p, const uint8_t *end, char out[12], siz
     return n;
 }
 
-size_t sfti_escape(const char *from, size_t len, char *into, size_t room, size_t *used) {
+size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used) {
     const uint8_t *p = (const uint8_t *)from, *end = p + len;
     size_t put = 0;
     while (p < end) {
         char one[12];
         size_t read, n = escape_one(p, end, one, &read);
-        if (n > room - put) break;
+        if (n > cap - put) break;
         memcpy(into + put, one, n);
         put += n;
         p += read;

@@ -5,7 +5,7 @@
 /* ── Paths as text ── */
 
 /* Append the parts of a path to an absolute one, ".." taking the last away. */
-static bool append_parts(char *at, size_t room, const char *path) {
+static bool append_parts(char *at, size_t cap, const char *path) {
     size_t len = strlen(at);
     for (const char *part = path + strspn(path, "/"); *part; part += strspn(part, "/")) {
         size_t n = strcspn(part, "/");
@@ -15,7 +15,7 @@ static bool append_parts(char *at, size_t room, const char *path) {
             while (at[len - 1] != '/') len--;
             len--;
         } else if (!dots) {
-            if (len + n + 2 > room) return false;
+            if (len + n + 2 > cap) return false;
             at[len] = '/';
             memcpy(at + len + 1, part, n);
             len += n + 1;
@@ -27,15 +27,15 @@ static bool append_parts(char *at, size_t room, const char *path) {
 }
 
 /* The absolute path that a link leads to, by its words alone. */
-static bool link_leads_to(const char *link, const char *target, char *out, size_t room) {
+static bool link_leads_to(const char *link, const char *target, char *out, size_t cap) {
     out[0] = '\0';
     if (target[0] != '/') {
-        if (!append_parts(out, room, link)) return false;
+        if (!append_parts(out, cap, link)) return false;
         char *slash = strrchr(out, '/');
         if (!slash) return false;
         *slash = '\0';
     }
-    return append_parts(out, room, target);
+    return append_parts(out, cap, target);
 }
 
 /* ── The shape ── */
@@ -76,9 +76,9 @@ static bool is_blob_of(const char *path, const char *folder, size_t folder_len, 
     return count_slashes(path + folder_len) == parts + 1;
 }
 
-bool sfti_hub_blob(const char *link, const char *target, char *out, size_t room, size_t *name) {
+bool sfti_hub_blob(const char *link, const char *target, char *out, size_t cap, size_t *name) {
     size_t repo = repo_end(link, "/snapshots/"), folder = repo;
-    bool fits = link_leads_to(link, target, out, room);
+    bool fits = link_leads_to(link, target, out, cap);
     if (fits && repo > 0) {
         fits = count_slashes(link + repo) >= 3 && is_blob_of(out, link, repo, 1);
     } else if (fits) {

@@ -178,10 +178,10 @@ sfti_json_type sfti_json_next(sfti_json *json) {
     }
 }
 
-uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t room) {
+uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap) {
     if (json->state != JSON_AT_ARRAY) return 0;
     sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
-    uint64_t count = sfti_lex_integers(&lex, out, room);
+    uint64_t count = sfti_lex_integers(&lex, out, cap);
     if (count > 0) {
         json->at = lex.at;
         json->state = JSON_AT_VALUE;

@@ -53,7 +53,7 @@ sfti_json_type sfti_json_next(sfti_json *json);
 sfti_json_type sfti_json_skip(sfti_json *json);
 /* After ARRAY: take plain integers without events, all but the last at most. The first room
  * of them go to out; how many there were. Then go on with sfti_json_next. */
-uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t room);
+uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap);
 /* Unescape text into out (at least text.len bytes); returns the bytes written. */
 size_t sfti_json_decode(sft_span text, char *out);
 /* The string of the last event, in place when it has no escapes, else decoded into
@@ -75,7 +75,7 @@ typedef struct sfti_json_writer {
     uint32_t depth;
     bool comma;
     size_t used;
-    char room[4096];
+    char buffer[4096];
 } sfti_json_writer;
 
 void sfti_json_write(sfti_json_writer *w, sft_sink *sink, uint64_t offset, sft_error *err);

@@ -245,7 +245,7 @@ static inline bool sfti_lex_short_integer(sfti_lex *lex) {
 
 /* Integers of an array spelled without blanks, up to the last but one: the cursor ends on a
  * digit. The first room of them go to out; how many there were. */
-static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t room) {
+static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t cap) {
     uint64_t count = 0;
     const char *p = lex->at;
     while (lex->end - p > 22) { /* 20 digits, a comma and a digit */
@@ -254,7 +254,7 @@ static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t 
         while (q - p < 20 && sfti_lex_digit(*q)) value = value * 10 + (uint64_t)(*q++ - '0');
         if (q == p || q - p > 19 || (*p == '0' && q - p > 1)) break;
         if (q[0] != ',' || !sfti_lex_digit(q[1])) break;
-        if (count < room) out[count] = value;
+        if (count < cap) out[count] = value;
         count++;
         p = q + 1;
     }

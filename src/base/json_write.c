@@ -32,20 +32,20 @@ static void json_noted(sfti_json_writer *w, bool ok) {
 
 static void json_flush(sfti_json_writer *w) {
     if (w->code == SFT_OK && w->used)
-        w->code = sft_sink_write(w->sink, w->offset, w->room, w->used, w->err);
+        w->code = sft_sink_write(w->sink, w->offset, w->buffer, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
 }
 
 static void json_put(sfti_json_writer *w, const char *bytes, size_t len) {
     while (len > 0) {
-        size_t part = sizeof w->room - w->used;
+        size_t part = sizeof w->buffer - w->used;
         if (part > len) part = len;
-        memcpy(w->room + w->used, bytes, part);
+        memcpy(w->buffer + w->used, bytes, part);
         w->used += part;
         bytes += part;
         len -= part;
-        if (w->used == sizeof w->room) json_flush(w);
+        if (w->used == sizeof w->buffer) json_flush(w);
     }
 }
 
@@ -258,8 +258,8 @@ static void json_put_percent(sfti_json_writer *w, const char *path) {
 }
 
 static bool tree_put_percent(sft_tree *tree, const char *path) {
-    size_t room = strlen(path), len = 0;
-    char *text = room < SIZE_MAX / 3 ? sfti_arena_take(&tree->arena, 3 * room) : NULL;
+    size_t cap = strlen(path), len = 0;
+    char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&tree->arena, 3 * cap) : NULL;
     if (!text) return false;
     for (; *path; path++) len += json_percent((uint8_t)*path, text + len);
     return sfti_tree_text(tree, (sft_span){ text, len });

@@ -92,18 +92,18 @@ void sfti_arena_free(sfti_arena *arena) {
 /* ── Buffer ── */
 
 bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
-    if (more <= buffer->room - buffer->len) return true;
-    uint64_t want, room = buffer->room;
+    if (more <= buffer->cap - buffer->len) return true;
+    uint64_t want, cap = buffer->cap;
     buffer->alloc = sfti_allocator(&buffer->alloc);
     if (!sfti_add(buffer->len, more, &want) || !sfti_fits_size(want)) return false;
-    if (room < 256) room = 256;
-    while (room < want) room += room / 2;
-    if (!sfti_fits_size(room)) room = want;
-    char *data = buffer->alloc.resize(buffer->alloc.ctx, buffer->data, buffer->room,
-                                      (size_t)room);
+    if (cap < 256) cap = 256;
+    while (cap < want) cap += cap / 2;
+    if (!sfti_fits_size(cap)) cap = want;
+    char *data = buffer->alloc.resize(buffer->alloc.ctx, buffer->data, buffer->cap,
+                                      (size_t)cap);
     if (!data) return false;
     buffer->data = data;
-    buffer->room = (size_t)room;
+    buffer->cap = (size_t)cap;
     return true;
 }
 

@@ -122,7 +122,7 @@ const sft_node *sft_node_get(const sft_node *node, const char *key) {
     return tree_member(node, sft_span_cstr(key));
 }
 
-const sft_node *sft_node_at(const sft_node *node, const char *path) {
+const sft_node *sft_node_find(const sft_node *node, const char *path) {
     while (node && *path) {
         size_t len = strcspn(path, ".");
         node = tree_member(node, (sft_span){ path, len });
@@ -132,7 +132,7 @@ const sft_node *sft_node_at(const sft_node *node, const char *path) {
 }
 
 static const sft_node *tree_value(const sft_node *node, const char *path) {
-    node = sft_node_at(node, path);
+    node = sft_node_find(node, path);
     const sft_node *value = sft_node_get(node, "value");
     return value ? value : node;
 }

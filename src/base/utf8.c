@@ -9,23 +9,23 @@ static bool is_tail(uint8_t b) { return (b & 0xC0) == 0x80; }
 
 /* Lengths by lead byte; the ranges of Unicode's table 3-7 for the second byte. */
 size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out) {
-    size_t room = (size_t)(end - p);
-    if (room == 0) return 0;
+    size_t cap = (size_t)(end - p);
+    if (cap == 0) return 0;
     uint8_t b = p[0];
     if (b < 0x80) {
         *out = b;
         return 1;
     }
-    if (b >= 0xC2 && b <= 0xDF && room >= 2 && is_tail(p[1])) {
+    if (b >= 0xC2 && b <= 0xDF && cap >= 2 && is_tail(p[1])) {
         *out = (uint32_t)(b & 0x1F) << 6 | (p[1] & 0x3F);
         return 2;
     }
-    if (b >= 0xE0 && b <= 0xEF && room >= 3 && is_tail(p[1]) && is_tail(p[2])) {
+    if (b >= 0xE0 && b <= 0xEF && cap >= 3 && is_tail(p[1]) && is_tail(p[2])) {
         if ((b == 0xE0 && p[1] < 0xA0) || (b == 0xED && p[1] > 0x9F)) return 0;
         *out = (uint32_t)(b & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
         return 3;
     }
-    if (b < 0xF0 || b > 0xF4 || room < 4 || !is_tail(p[1]) || !is_tail(p[2]) || !is_tail(p[3]))
+    if (b < 0xF0 || b > 0xF4 || cap < 4 || !is_tail(p[1]) || !is_tail(p[2]) || !is_tail(p[3]))
         return 0;
     if ((b == 0xF0 && p[1] < 0x90) || (b == 0xF4 && p[1] > 0x8F)) return 0;
     *out = (uint32_t)(b & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12

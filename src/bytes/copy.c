@@ -19,7 +19,7 @@ typedef struct copy_run {
     uint64_t at; /* in the sink, of begin */
     sft_job job;
     int fd;     /* of the source, while the system copies; else -1 */
-    char *room; /* NULL until needed */
+    char *buffer; /* NULL until needed */
     size_t room_size;
     const sft_allocator *alloc;
 } copy_run;
@@ -49,10 +49,10 @@ static bool copy_pass(copy_run *run) {
 }
 
 static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
-    if (run->room || is_borrowed(run)) return SFT_OK;
+    if (run->buffer || is_borrowed(run)) return SFT_OK;
     run->room_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
-    run->room = sfti_take(run->alloc, run->room_size);
-    return run->room ? SFT_OK : sfti_fail_memory(err, run->room_size);
+    run->buffer = sfti_take(run->alloc, run->room_size);
+    return run->buffer ? SFT_OK : sfti_fail_memory(err, run->room_size);
 }
 
 /* One piece; *got 0 is the end. */
@@ -65,13 +65,13 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     if (piece == 0) return SFT_OK;
     sft_code code = copy_take_room(run, left, err);
     if (code != SFT_OK) return code;
-    const char *bytes = run->room;
+    const char *bytes = run->buffer;
     if (!bytes) {
         bytes = (const char *)run->from->base + at;
     } else if (run->end == SFT_SIZE_UNKNOWN) {
-        code = sft_source_read(run->from, at, run->room, piece, got, err);
+        code = sft_source_read(run->from, at, run->buffer, piece, got, err);
     } else {
-        code = sfti_source_all(run->from, at, run->room, piece, err);
+        code = sfti_source_all(run->from, at, run->buffer, piece, err);
     }
     if (code != SFT_OK || *got == 0) return code;
     code = sft_sink_write(run->to, run->at + run->done, bytes, *got, err);
@@ -86,7 +86,7 @@ static sft_code copy_pieces(copy_run *run, sft_error *err) {
         code = copy_tick(run, err);
         if (code == SFT_OK && !copy_pass(run)) code = copy_piece(run, &got, err);
     }
-    sfti_release(run->alloc, run->room, run->room_size);
+    sfti_release(run->alloc, run->buffer, run->room_size);
     return code;
 }
 

@@ -9,20 +9,20 @@
 bool sfti_direct_begin(sfti_direct *d, int fd, const sft_allocator *alloc) {
     memset(d, 0, sizeof *d);
     if (os_set_direct(fd, true)) return false;
-    d->room = sfti_take(alloc, DIRECT_ROOM + DIRECT_UNIT);
-    if (!d->room) {
+    d->buffer = sfti_take(alloc, DIRECT_ROOM + DIRECT_UNIT);
+    if (!d->buffer) {
         (void)os_set_direct(fd, false);
         return false;
     }
     d->alloc = *alloc;
     d->fd = fd;
-    d->at = d->room + (DIRECT_UNIT - (uintptr_t)d->room % DIRECT_UNIT) % DIRECT_UNIT;
+    d->at = d->buffer + (DIRECT_UNIT - (uintptr_t)d->buffer % DIRECT_UNIT) % DIRECT_UNIT;
     return true;
 }
 
 void sfti_direct_free(sfti_direct *d) {
-    sfti_release(&d->alloc, d->room, DIRECT_ROOM + DIRECT_UNIT);
-    d->room = NULL;
+    sfti_release(&d->alloc, d->buffer, DIRECT_ROOM + DIRECT_UNIT);
+    d->buffer = NULL;
 }
 
 static int direct_plain(sfti_direct *d) {

@@ -11,7 +11,7 @@
 typedef struct sfti_direct {
     sft_allocator alloc;
     int fd;
-    char *room; /* NULL: not in use */
+    char *buffer; /* NULL: not in use */
     char *at;   /* aligned, in room */
     size_t used;
     uint64_t begin; /* in the file, of at[0] */

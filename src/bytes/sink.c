@@ -52,10 +52,10 @@ void sft_sink_abandon(const sft_sink *sink) {
 void sft_buffer_free(sft_buffer *buffer) {
     if (!buffer) return;
     sft_allocator alloc = sfti_allocator(&buffer->alloc);
-    sfti_release(&alloc, buffer->data, buffer->room);
+    sfti_release(&alloc, buffer->data, buffer->cap);
     buffer->data = NULL;
     buffer->len = 0;
-    buffer->room = 0;
+    buffer->cap = 0;
 }
 
 /* Room up to `end`, and nothing unwritten in between. */

@@ -110,7 +110,7 @@ static int temp_make(path_sink *s, bool link, uint32_t mode) {
 
 static void path_sink_free(path_sink *s) {
     sft_allocator alloc = s->alloc;
-    if (s->direct.room) sfti_direct_free(&s->direct);
+    if (s->direct.buffer) sfti_direct_free(&s->direct);
     if (s->fd >= 0) (void)os_close(s->fd);
     if (s->folder_fd >= 0) (void)os_close(s->folder_fd);
     if (s->named) (void)os_unlink(s->temp);
@@ -201,10 +201,10 @@ static sft_code publish_failed(int error, sft_error *err) {
     } else if (!no_renaming(error)) {
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
     } else {
-        char room[128];
+        char buffer[128];
         code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
                          "expected a file system that lets a file take another's name, found one "
-                         "that does not: %s", os_error_text(error, room, sizeof room));
+                         "that does not: %s", os_error_text(error, buffer, sizeof buffer));
         if (err) {
             err->hint = "if this is a mounted object store, write to a local disk and copy the "
                         "file, or let it be written over with --in-place-unsafe";
@@ -249,12 +249,12 @@ static int publish_named(path_sink *s) {
 
 #define OVER_ROOM ((size_t)1 << 20)
 
-static int over_bytes(const path_sink *s, int from, int to, char *room) {
+static int over_bytes(const path_sink *s, int from, int to, char *buffer) {
     for (uint64_t at = 0;;) {
         size_t got = 0;
-        int error = os_pread(from, room, OVER_ROOM, at, &got);
+        int error = os_pread(from, buffer, OVER_ROOM, at, &got);
         if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
-        error = sfti_write_all(to, room, got, at);
+        error = sfti_write_all(to, buffer, got, at);
         if (error) return error;
         at += got;
     }
@@ -269,7 +269,7 @@ static int over_settle(const path_sink *s, int to, uint32_t mode) {
 }
 
 /* *gone: the old file is no longer there. */
-static int over_copy(const path_sink *s, int from, char *room, bool *gone) {
+static int over_copy(const path_sink *s, int from, char *buffer, bool *gone) {
     os_info info;
     int to = -1, error = os_info_fd(from, &info);
     bool old = s->replaces && !s->options.no_clobber;
@@ -277,7 +277,7 @@ static int over_copy(const path_sink *s, int from, char *room, bool *gone) {
     *gone = old && !error;
     if (!error) error = os_open_new(s->target, info.mode & 0600, &to);
     if (error) return error;
-    error = over_bytes(s, from, to, room);
+    error = over_bytes(s, from, to, buffer);
     if (!error) error = over_settle(s, to, info.mode & 0777);
     int closed = os_close(to);
     if (!error) error = closed;
@@ -288,9 +288,9 @@ static int over_copy(const path_sink *s, int from, char *room, bool *gone) {
 /* Step 3'. Object stores take whole new files only, so the old one is removed first. */
 static int over_target(path_sink *s, bool *gone) {
     int from = -1, error = os_open_read(s->temp, &from);
-    char *room = sfti_take(&s->alloc, OVER_ROOM);
-    if (!error) error = room ? over_copy(s, from, room, gone) : ENOMEM;
-    sfti_release(&s->alloc, room, OVER_ROOM);
+    char *buffer = sfti_take(&s->alloc, OVER_ROOM);
+    if (!error) error = buffer ? over_copy(s, from, buffer, gone) : ENOMEM;
+    sfti_release(&s->alloc, buffer, OVER_ROOM);
     if (from >= 0) (void)os_close(from);
     return error;
 }
@@ -333,7 +333,7 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
         return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
                          "expected all bytes to be written, found that a write had failed");
     }
-    if (s->direct.room) error = sfti_direct_end(&s->direct);
+    if (s->direct.buffer) error = sfti_direct_end(&s->direct);
     if (error) return direct_failed(s, error, err);
     if (s->preallocated > s->end) error = os_truncate(s->fd, s->end);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
@@ -383,7 +383,7 @@ static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
 }
 
 /* Where the bytes are to appear, by the link policy: *target is path or room. */
-static sft_code resolve_link(const char *path, sft_link_policy policy, char *room, size_t len,
+static sft_code resolve_link(const char *path, sft_link_policy policy, char *buffer, size_t len,
                              const char **target, sft_error *err) {
     os_info info;
     *target = path;
@@ -391,14 +391,14 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *roo
     int error = os_info_path(path, false, &info);
     if (error == ENOENT || (!error && info.kind != OS_LINK)) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
-    error = os_real_path(path, room, len);
+    error = os_real_path(path, buffer, len);
     if (policy == SFT_LINK_REFUSE) {
         return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
                          "expected a file, found a symbolic link to %s",
-                         error ? "what cannot be reached" : room);
+                         error ? "what cannot be reached" : buffer);
     }
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    *target = room;
+    *target = buffer;
     return SFT_OK;
 }
 
@@ -491,14 +491,14 @@ static sft_code check_path(const char *path, const sft_path_options *options,
 
 sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_sink *out,
                        sft_error *err) {
-    char room[4096];
+    char buffer[4096];
     const char *target;
     sft_path_options own;
     if (out) memset(out, 0, sizeof *out);
     sft_code code = sfti_take_path(options, &own, err);
     if (code == SFT_OK) code = check_path(path, &own, out, err);
     if (code != SFT_OK) return code;
-    code = resolve_link(path, own.link, room, sizeof room, &target, err);
+    code = resolve_link(path, own.link, buffer, sizeof buffer, &target, err);
     if (code != SFT_OK) return code;
     return begin_path(target, &own, out, err);
 }

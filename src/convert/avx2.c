@@ -136,23 +136,23 @@ A256 static size_t a256_f32_to_small(const sfti_cast *cast, const uint8_t *in, u
 #undef A256_ALL
 #undef A256_AT
 
-bool sfti_cast_kit_avx2(sfti_cast_kit *kit) {
+bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels) {
     unsigned a, b, c, d;
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2")) return false;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) return false;
-    kit->bf16_to_f32 = a256_bf16_to_f32;
-    kit->f16_to_f32 = a256_f16_to_f32;
-    kit->f32_to_bf16 = a256_f32_to_bf16;
-    kit->f32_to_f16 = a256_f32_to_f16;
-    kit->f32_to_small = a256_f32_to_small;
+    kernels->bf16_to_f32 = a256_bf16_to_f32;
+    kernels->f16_to_f32 = a256_f16_to_f32;
+    kernels->f32_to_bf16 = a256_f32_to_bf16;
+    kernels->f32_to_f16 = a256_f32_to_f16;
+    kernels->f32_to_small = a256_f32_to_small;
     return true;
 }
 
 #else
 
-bool sfti_cast_kit_avx2(sfti_cast_kit *kit) {
-    (void)kit;
+bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels) {
+    (void)kernels;
     return false;
 }
 

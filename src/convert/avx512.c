@@ -197,27 +197,27 @@ A512_VBMI static size_t a512_look_32(const sfti_cast *cast, const uint8_t *in, u
 #undef A512_VBMI
 #undef A512_ALL
 
-bool sfti_cast_kit_avx512(sfti_cast_kit *kit, bool vbmi) {
+bool sfti_cast_kernels_avx512(sfti_cast_kernels *kernels, bool vbmi) {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")
         || !__builtin_cpu_supports("avx512dq"))
         return false;
-    kit->bf16_to_f32 = a512_bf16_to_f32;
-    kit->f16_to_f32 = a512_f16_to_f32;
-    kit->f32_to_bf16 = a512_f32_to_bf16;
-    kit->f32_to_f16 = a512_f32_to_f16;
-    kit->f32_to_small = a512_f32_to_small;
+    kernels->bf16_to_f32 = a512_bf16_to_f32;
+    kernels->f16_to_f32 = a512_f16_to_f32;
+    kernels->f32_to_bf16 = a512_f32_to_bf16;
+    kernels->f32_to_f16 = a512_f32_to_f16;
+    kernels->f32_to_small = a512_f32_to_small;
     if (!vbmi || !__builtin_cpu_supports("avx512vbmi")) return true;
-    kit->look_8 = a512_look_8;
-    kit->look_16 = a512_look_16;
-    kit->look_32 = a512_look_32;
+    kernels->look_8 = a512_look_8;
+    kernels->look_16 = a512_look_16;
+    kernels->look_32 = a512_look_32;
     return true;
 }
 
 #else
 
-bool sfti_cast_kit_avx512(sfti_cast_kit *kit, bool vbmi) {
-    (void)kit;
+bool sfti_cast_kernels_avx512(sfti_cast_kernels *kernels, bool vbmi) {
+    (void)kernels;
     (void)vbmi;
     return false;
 }

@@ -36,21 +36,21 @@ static void push_stage(sfti_cast *cast, sfti_cast_fn stage, uint32_t out_bits) {
 }
 
 /* F32 to a float of at most 16 bits. */
-static void push_narrow(sfti_cast *cast, const sfti_cast_kit *kit) {
+static void push_narrow(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     uint32_t bits = sft_dtype_describe(cast->to)->bits;
-    if (cast->to == SFT_F16) push_stage(cast, kit->f32_to_f16, 16);
-    else if (cast->to == SFT_BF16) push_stage(cast, kit->f32_to_bf16, 16);
+    if (cast->to == SFT_F16) push_stage(cast, kernels->f32_to_f16, 16);
+    else if (cast->to == SFT_BF16) push_stage(cast, kernels->f32_to_bf16, 16);
     else if (cast->to == SFT_F8_E8M0) push_stage(cast, sfti_f32_to_e8m0, 8);
-    else push_stage(cast, kit->f32_to_small, 8);
+    else push_stage(cast, kernels->f32_to_small, 8);
     if (bits == 6) push_stage(cast, sfti_pack_6, 6);
     if (bits == 4) push_stage(cast, sfti_pack_4, 4);
 }
 
-static void push_from_f32(sfti_cast *cast, const sfti_cast_kit *kit) {
+static void push_from_f32(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     if (cast->to == SFT_F32) return;
     if (to->kind == SFT_KIND_BOOL) push_stage(cast, sfti_f32_to_bool, 8);
-    else if (cast->to != SFT_F64 && to->kind == SFT_KIND_FLOAT) push_narrow(cast, kit);
+    else if (cast->to != SFT_F64 && to->kind == SFT_KIND_FLOAT) push_narrow(cast, kernels);
     else push_stage(cast, sfti_f32_to_f64, 64);
     if (to->kind == SFT_KIND_INT || to->kind == SFT_KIND_UINT)
         push_stage(cast, sfti_f64_to_int, to->bits);
@@ -71,7 +71,7 @@ static const hub_row hub_rows[] = {
                   sfti_u64_to_odd, SFT_U64 },
 };
 
-static void push_from_wide(sfti_cast *cast, const sfti_cast_kit *kit, const hub_row *row) {
+static void push_from_wide(sfti_cast *cast, const sfti_cast_kernels *kernels, const hub_row *row) {
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     if (cast->to == row->own) return;
     if (to->kind == SFT_KIND_BOOL) push_stage(cast, row->to_bool, 8);
@@ -80,7 +80,7 @@ static void push_from_wide(sfti_cast *cast, const sfti_cast_kit *kit, const hub_
     else if (cast->to == SFT_F32) push_stage(cast, row->to_f32, 32);
     else {
         push_stage(cast, row->to_odd, 32);
-        push_narrow(cast, kit);
+        push_narrow(cast, kernels);
     }
 }
 
@@ -110,7 +110,7 @@ static bool is_looked_up(sft_dtype to) {
     return info->kind == SFT_KIND_FLOAT && info->bits >= 8 && info->bits <= 16;
 }
 
-static void push_codes(sfti_cast *cast, const sfti_cast_kit *kit) {
+static void push_codes(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     sft_dtype to = cast->to;
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     if (bits == 4) push_stage(cast, sfti_unpack_4, 8);
@@ -118,25 +118,25 @@ static void push_codes(sfti_cast *cast, const sfti_cast_kit *kit) {
     if (!is_looked_up(to)) cast->to = SFT_BF16;
     fill_table(cast);
     cast->to = to;
-    if (!is_looked_up(to)) push_stage(cast, kit->look_32, 32);
-    else if (sft_dtype_describe(to)->bits == 8) push_stage(cast, kit->look_8, 8);
-    else push_stage(cast, kit->look_16, 16);
+    if (!is_looked_up(to)) push_stage(cast, kernels->look_32, 32);
+    else if (sft_dtype_describe(to)->bits == 8) push_stage(cast, kernels->look_8, 8);
+    else push_stage(cast, kernels->look_16, 16);
 }
 
 /* ── A cast ── */
 
-void sfti_cast_kit_fill(sfti_cast_kit *kit, unsigned forbid) {
-    kit->f16_to_f32 = sfti_f16_to_f32;
-    kit->bf16_to_f32 = sfti_bf16_to_f32;
-    kit->f32_to_f16 = sfti_f32_to_f16;
-    kit->f32_to_bf16 = sfti_f32_to_bf16;
-    kit->f32_to_small = sfti_f32_to_small;
-    kit->look_8 = sfti_look_8;
-    kit->look_16 = sfti_look_16;
-    kit->look_32 = sfti_look_32;
-    if (!(forbid & SFTI_CAST_NO_AVX2)) (void)sfti_cast_kit_avx2(kit);
+void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid) {
+    kernels->f16_to_f32 = sfti_f16_to_f32;
+    kernels->bf16_to_f32 = sfti_bf16_to_f32;
+    kernels->f32_to_f16 = sfti_f32_to_f16;
+    kernels->f32_to_bf16 = sfti_f32_to_bf16;
+    kernels->f32_to_small = sfti_f32_to_small;
+    kernels->look_8 = sfti_look_8;
+    kernels->look_16 = sfti_look_16;
+    kernels->look_32 = sfti_look_32;
+    if (!(forbid & SFTI_CAST_NO_AVX2)) (void)sfti_cast_kernels_avx2(kernels);
     if (!(forbid & SFTI_CAST_NO_AVX512))
-        (void)sfti_cast_kit_avx512(kit, !(forbid & SFTI_CAST_NO_VBMI));
+        (void)sfti_cast_kernels_avx512(kernels, !(forbid & SFTI_CAST_NO_VBMI));
 }
 
 static void set_target(sfti_cast *cast) {
@@ -148,17 +148,17 @@ static void set_target(sfti_cast *cast) {
     if (row->infinity == row->nan) cast->small.infinity = row->greatest;
 }
 
-static void push_from_f32_hub(sfti_cast *cast, const sfti_cast_kit *kit) {
+static void push_from_f32_hub(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
-    if (bits <= 8) push_codes(cast, kit);
+    if (bits <= 8) push_codes(cast, kernels);
     if (bits <= 8 && is_looked_up(cast->to)) return;
-    if (cast->from == SFT_F16) push_stage(cast, kit->f16_to_f32, 32);
-    if (cast->from == SFT_BF16) push_stage(cast, kit->bf16_to_f32, 32);
-    push_from_f32(cast, kit);
+    if (cast->from == SFT_F16) push_stage(cast, kernels->f16_to_f32, 32);
+    if (cast->from == SFT_BF16) push_stage(cast, kernels->bf16_to_f32, 32);
+    push_from_f32(cast, kernels);
 }
 
-void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kit *kit, sft_dtype from, sft_dtype to,
-                     bool saturate) {
+void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtype from,
+                     sft_dtype to, bool saturate) {
     cast->from = from;
     cast->to = to;
     cast->saturate = saturate;
@@ -167,23 +167,23 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kit *kit, sft_dtype from, 
     if (from == to) return;
     cast_hub hub = hub_of(from);
     if (hub == HUB_F32) {
-        push_from_f32_hub(cast, kit);
+        push_from_f32_hub(cast, kernels);
         return;
     }
     if (hub == HUB_I64 && from != SFT_I64) push_stage(cast, sfti_int_to_i64, 64);
-    push_from_wide(cast, kit, &hub_rows[hub]);
+    push_from_wide(cast, kernels, &hub_rows[hub]);
 }
 
 /* ── Running ── */
 
 typedef struct cast_rooms {
-    _Alignas(64) uint8_t room[2][SFTI_CAST_BLOCK * 8];
+    _Alignas(64) uint8_t buffer[2][SFTI_CAST_BLOCK * 8];
 } cast_rooms;
 
-static size_t run_block(const sfti_cast *cast, cast_rooms *rooms, const uint8_t *in,
+static size_t run_block(const sfti_cast *cast, cast_rooms *buffers, const uint8_t *in,
                         uint8_t *out, size_t n) {
     for (size_t s = 0; s < cast->count; s++) {
-        uint8_t *to = s + 1 == cast->count ? out : rooms->room[s & 1];
+        uint8_t *to = s + 1 == cast->count ? out : buffers->buffer[s & 1];
         size_t good = cast->stages[s](cast, in, to, n);
         if (good < n) return good;
         in = to;
@@ -193,14 +193,14 @@ static size_t run_block(const sfti_cast *cast, cast_rooms *rooms, const uint8_t 
 
 uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n) {
     uint32_t from = sft_dtype_describe(cast->from)->bits, to = sft_dtype_describe(cast->to)->bits;
-    cast_rooms rooms;
+    cast_rooms buffers;
     if (cast->count == 0) {
         if (n > 0) memcpy(out, in, (size_t)(n / 8 * from + n % 8 * from / 8));
         return n;
     }
     for (uint64_t at = 0; at < n; at += SFTI_CAST_BLOCK) {
         size_t block = n - at < SFTI_CAST_BLOCK ? (size_t)(n - at) : SFTI_CAST_BLOCK;
-        size_t good = run_block(cast, &rooms, in + (size_t)(at / 8) * from,
+        size_t good = run_block(cast, &buffers, in + (size_t)(at / 8) * from,
                                 out + (size_t)(at / 8) * to, block);
         if (good < block) return at + good;
     }
@@ -235,10 +235,10 @@ static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at,
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     uint32_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1, place = (uint32_t)(at % group);
     uint8_t wide[4 * 8];
-    sfti_cast_kit kit;
+    sfti_cast_kernels kernels;
     sfti_cast to_hub;
-    sfti_cast_kit_fill(&kit, SFTI_CAST_NO_AVX2 | SFTI_CAST_NO_AVX512);
-    sfti_cast_begin(&to_hub, &kit, cast->from, hub, false);
+    sfti_cast_kernels_fill(&kernels, SFTI_CAST_NO_AVX2 | SFTI_CAST_NO_AVX512);
+    sfti_cast_begin(&to_hub, &kernels, cast->from, hub, false);
     (void)sfti_cast_run(&to_hub, in + (size_t)((at - place) / group) * (group * bits / 8), wide,
                         group);
     return sfti_get_u64(wide + 8 * place);
@@ -290,15 +290,15 @@ static SFTI_OPTIONS_TAKE(cast_take, sft_cast_options, SFT_CAST_OPTIONS_INIT, sat
 
 sft_code sft_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                   const sft_cast_options *options, uint64_t *element, sft_error *err) {
-    sfti_cast_kit kit;
+    sfti_cast_kernels kernels;
     sfti_cast cast;
     sft_cast_options own;
     if (element) *element = 0;
     sft_code code = cast_take(options, &own, err);
     if (code == SFT_OK) code = check_call(from, in, to, out, count, err);
     if (code != SFT_OK) return code;
-    sfti_cast_kit_fill(&kit, 0);
-    sfti_cast_begin(&cast, &kit, from, to, own.saturate);
+    sfti_cast_kernels_fill(&kernels, 0);
+    sfti_cast_begin(&cast, &kernels, from, to, own.saturate);
     uint64_t good = sfti_cast_run(&cast, in, out, count);
     if (good == count) return SFT_OK;
     if (element) *element = good;

@@ -17,13 +17,13 @@ static bool is_wanted(const sft_conversion *c, const sft_tensor *tensor) {
     return from == to || (is_integer(from) && is_integer(to));
 }
 
-static sft_convert_fate decide(const sft_conversion *c, const sft_tensor *tensor,
+static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tensor,
                                sfti_converted *row) {
-    sft_convert_fate fate = SFT_CONVERT_CAST;
+    sft_convert_action action = SFT_CONVERT_CAST;
     if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->overruled = sfti_scale_beside(c->set, tensor, &fate) && c->options.scaled;
-    return row->overruled ? SFT_CONVERT_CAST : fate;
+    row->overruled = sfti_scale_beside(c->set, tensor, &action) && c->options.scaled;
+    return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
 /* Bytes of a tensor that is cast. */
@@ -48,16 +48,16 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor(c->set, i);
     uint64_t before = tensor->end - tensor->begin, bytes = before;
     row->overruled = false;
-    row->fate = (uint8_t)decide(c, tensor, row);
+    row->action = (uint8_t)decide(c, tensor, row);
     next->begin = row->begin;
-    if (row->fate == SFT_CONVERT_CAST) {
+    if (row->action == SFT_CONVERT_CAST) {
         sft_code code = measure_cast(c, tensor, &bytes, err);
         if (code != SFT_OK) return code;
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                     "expected tensors of at most 2^64 - 1 bytes, found more");
     }
-    c->fates[row->fate]++;
+    c->by_action[row->action]++;
     c->bytes_before += before;
     c->bytes_after += bytes;
     return SFT_OK;
@@ -141,7 +141,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     c->to = to;
     c->options = own;
     c->options.alloc = &c->alloc;
-    sfti_cast_kit_fill(&c->kit, 0);
+    sfti_cast_kernels_fill(&c->kernels, 0);
     code = decide_all(c, err);
     if (code == SFT_OK) *out = c;
     else sft_conversion_free(c);
@@ -155,29 +155,30 @@ void sft_conversion_free(sft_conversion *conversion) {
     sfti_release(&alloc, conversion, sizeof *conversion);
 }
 
-sft_convert_fate sft_conversion_fate(const sft_conversion *conversion, size_t i,
+sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_t i,
                                      const sft_tensor **scale) {
     if (scale) *scale = NULL;
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
-    sft_convert_fate fate = (sft_convert_fate)conversion->rows[i].fate;
-    if (scale && fate >= SFT_CONVERT_SCALED)
-        *scale = sfti_scale_beside(conversion->set, sft_set_tensor(conversion->set, i), &fate);
-    return fate;
+    sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
+    if (scale && action >= SFT_CONVERT_SCALED)
+        *scale = sfti_scale_beside(conversion->set, sft_set_tensor(conversion->set, i), &action);
+    return action;
 }
 
 uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i) {
     if (i >= conversion->count) return 0;
     const sfti_converted *row = &conversion->rows[i];
     const sft_tensor *tensor = sft_set_tensor(conversion->set, i);
-    return row->fate == SFT_CONVERT_CAST ? row[1].begin - row->begin : tensor->end - tensor->begin;
+    return row->action == SFT_CONVERT_CAST ? row[1].begin - row->begin
+                                           : tensor->end - tensor->begin;
 }
 
 bool sft_conversion_overrules(const sft_conversion *conversion, size_t i) {
     return i < conversion->count && conversion->rows[i].overruled;
 }
 
-uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_fate fate) {
-    return (unsigned)fate < SFTI_CONVERT_FATES ? conversion->fates[fate] : 0;
+uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action) {
+    return (unsigned)action < SFTI_CONVERT_ACTIONS ? conversion->by_action[action] : 0;
 }
 
 uint64_t sft_conversion_bytes_before(const sft_conversion *conversion) {
@@ -193,7 +194,7 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
     sft_part part = sft_part_of(sft_set_tensor(c->set, i), from);
-    if (c->rows[i].fate != SFT_CONVERT_CAST) return part;
+    if (c->rows[i].action != SFT_CONVERT_CAST) return part;
     part.spec.dtype = c->to;
     part.source = &c->source;
     part.begin = c->rows[i].begin;

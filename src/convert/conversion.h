@@ -8,13 +8,13 @@
 #include "convert/convert.h"
 #include "os/os.h"
 
-#define SFTI_CONVERT_FATES 5
+#define SFTI_CONVERT_ACTIONS 5
 
 /* What becomes of one tensor of the set. Cast bytes of all tensors are one source, in which
  * those of this one are [begin, begin of the next row). */
 typedef struct sfti_converted {
     uint64_t begin;
-    uint8_t fate; /* sft_convert_fate */
+    uint8_t action; /* sft_convert_action */
     bool overruled;
 } sfti_converted;
 
@@ -39,17 +39,17 @@ typedef struct sfti_convert_slot {
 } sfti_convert_slot;
 
 /* Two batches of slots in turn: one is handed out while threads fill the other. */
-typedef struct sfti_convert_crew {
+typedef struct sfti_cast_workers {
     size_t workers;            /* 0: all on the calling thread */
     sfti_convert_slot *slots;  /* 2 * workers */
-    uint8_t *rooms;
-    size_t rooms_size;
+    uint8_t *buffers;
+    size_t buffers_size;
     bool open;                 /* for the tensor of `now` */
     uint64_t at;               /* its byte to be handed out next */
     uint64_t next;             /* element that no slot has yet */
     size_t count[2];           /* slots in use */
     size_t batch, slot, used;  /* where byte `at` is */
-} sfti_convert_crew;
+} sfti_cast_workers;
 
 /* Metadata pair `pair` of a shard. */
 typedef struct sfti_convert_pick {
@@ -69,13 +69,13 @@ struct sft_conversion {
     sfti_convert_pick *picks; /* metadata of several shards; NULL: that of the only one */
     size_t metadata_count;
     bool has_metadata;
-    uint64_t fates[SFTI_CONVERT_FATES]; /* tensors of each */
+    uint64_t by_action[SFTI_CONVERT_ACTIONS]; /* tensors of each */
     uint64_t bytes_before, bytes_after;
-    sfti_cast_kit kit;
+    sfti_cast_kernels kernels;
     sfti_cast cast;               /* of the dtype of `now` */
     sfti_convert_now now;
     uint8_t *in;                  /* room of the calling thread, while it saves */
-    sfti_convert_crew crew;
+    sfti_cast_workers pool;
 };
 
 /* Of the source of cast bytes, of one tensor at a time; ctx is the conversion. On the calling

@@ -13,19 +13,19 @@ typedef struct sfti_cast sfti_cast;
 typedef size_t (*sfti_cast_fn)(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 
 /* What there is more than one variant of. */
-typedef struct sfti_cast_kit {
+typedef struct sfti_cast_kernels {
     sfti_cast_fn f16_to_f32, bf16_to_f32;
     sfti_cast_fn f32_to_f16, f32_to_bf16, f32_to_small;
     sfti_cast_fn look_8, look_16, look_32;
-} sfti_cast_kit;
+} sfti_cast_kernels;
 
 /* What a test can forbid. */
 enum { SFTI_CAST_NO_AVX512 = 1, SFTI_CAST_NO_VBMI = 2, SFTI_CAST_NO_AVX2 = 4 };
 
-void sfti_cast_kit_fill(sfti_cast_kit *kit, unsigned forbid);
+void sfti_cast_kernels_fill(sfti_cast_kernels *kernels, unsigned forbid);
 /* Replace what the processor has something better for; false where it has nothing. */
-bool sfti_cast_kit_avx2(sfti_cast_kit *kit);
-bool sfti_cast_kit_avx512(sfti_cast_kit *kit, bool vbmi);
+bool sfti_cast_kernels_avx2(sfti_cast_kernels *kernels);
+bool sfti_cast_kernels_avx512(sfti_cast_kernels *kernels, bool vbmi);
 
 /* A float of at most 16 bits. Codes are without the sign, which is the bit above. */
 typedef struct sfti_float {
@@ -54,8 +54,8 @@ struct sfti_cast {
 };
 
 /* The cast must exist. */
-void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kit *kit, sft_dtype from, sft_dtype to,
-                     bool saturate);
+void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtype from,
+                     sft_dtype to, bool saturate);
 /* n elements that fill whole bytes on both sides. Returns as a stage does. */
 uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n);
 /* What stands at `element` of `in` has no place in the target. */
@@ -112,6 +112,6 @@ size_t sfti_i64_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, 
 /* What a tensor of a set belongs to: its scale, or the tensor that it scales; NULL, and the
  * fate untouched, for a tensor by itself. */
 const sft_tensor *sfti_scale_beside(const sft_set *set, const sft_tensor *tensor,
-                                    sft_convert_fate *fate);
+                                    sft_convert_action *action);
 
 #endif

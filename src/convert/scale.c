@@ -43,13 +43,13 @@ static const scale_row companion_rows[] = {
 /* The tensor whose name is this one's with another end; NULL when there is none. */
 static const sft_tensor *other_end(const sft_set *set, sft_span name, const char *end,
                                    const char *instead) {
-    char room[SCALE_NAME];
+    char buffer[SCALE_NAME];
     size_t len = strlen(end), more = strlen(instead), stem = name.len - len;
-    if (name.len < len || name.len + more > sizeof room || stem + more == 0) return NULL;
+    if (name.len < len || name.len + more > sizeof buffer || stem + more == 0) return NULL;
     if (len > 0 && memcmp(name.data + stem, end, len) != 0) return NULL;
-    if (stem > 0) memcpy(room, name.data, stem);
-    memcpy(room + stem, instead, more);
-    return sft_set_find(set, (sft_span){ room, stem + more }, NULL);
+    if (stem > 0) memcpy(buffer, name.data, stem);
+    memcpy(buffer + stem, instead, more);
+    return sft_set_find(set, (sft_span){ buffer, stem + more }, NULL);
 }
 
 static bool has_narrow_dtype(const sft_tensor *tensor) {
@@ -83,13 +83,13 @@ static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) 
 }
 
 const sft_tensor *sfti_scale_beside(const sft_set *set, const sft_tensor *tensor,
-                                    sft_convert_fate *fate) {
+                                    sft_convert_action *action) {
     const sft_tensor *found = scale_of(set, tensor);
     if (found) {
-        *fate = SFT_CONVERT_SCALED;
+        *action = SFT_CONVERT_SCALED;
         return found;
     }
     found = owner_of(set, tensor);
-    if (found) *fate = SFT_CONVERT_SCALE;
+    if (found) *action = SFT_CONVERT_SCALE;
     return found;
 }

@@ -19,7 +19,7 @@ static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count
     uint32_t bits = stream_bits(tensor->dtype);
     uint64_t at = tensor->offset + first / 8 * bits;
     size_t bytes = (size_t)((uint64_t)count * bits / 8);
-    sft_code code = sft_read_at(c->now.file, at, in, bytes, err);
+    sft_code code = sft_read_bytes(c->now.file, at, in, bytes, err);
     if (code == SFT_OK) {
         uint64_t good = sfti_cast_run(&c->cast, in, out, count);
         if (good == count) return SFT_OK;
@@ -85,9 +85,9 @@ static void run_slot(void *ctx) {
     (void)cast_stretch(slot->of, slot->first, slot->count, slot->in, slot->out, &slot->err);
 }
 
-static void join_batch(sfti_convert_crew *crew, size_t batch) {
-    for (size_t i = 0; i < crew->count[batch]; i++) {
-        sfti_convert_slot *slot = &crew->slots[batch * crew->workers + i];
+static void join_batch(sfti_cast_workers *pool, size_t batch) {
+    for (size_t i = 0; i < pool->count[batch]; i++) {
+        sfti_convert_slot *slot = &pool->slots[batch * pool->workers + i];
         if (slot->running) os_thread_join(&slot->thread);
         slot->running = false;
     }
@@ -96,62 +96,62 @@ static void join_batch(sfti_convert_crew *crew, size_t batch) {
 /* Set the next stretches going. A thread that does not start is done without. */
 static void start_batch(sft_conversion *c, size_t batch) {
     static const sft_error none = SFT_ERROR_INIT;
-    sfti_convert_crew *crew = &c->crew;
+    sfti_cast_workers *pool = &c->pool;
     uint64_t most = STREAM_OUT / stream_bits(c->to) * 8;
-    crew->count[batch] = 0;
-    while (crew->count[batch] < crew->workers && crew->next < c->now.elements) {
-        sfti_convert_slot *slot = &crew->slots[batch * crew->workers + crew->count[batch]++];
-        uint64_t left = c->now.elements - crew->next;
-        slot->first = crew->next;
+    pool->count[batch] = 0;
+    while (pool->count[batch] < pool->workers && pool->next < c->now.elements) {
+        sfti_convert_slot *slot = &pool->slots[batch * pool->workers + pool->count[batch]++];
+        uint64_t left = c->now.elements - pool->next;
+        slot->first = pool->next;
         slot->count = left < most ? left : most;
         slot->bytes = (size_t)(slot->count * stream_bits(c->to) / 8);
         slot->err = none;
-        crew->next += slot->count;
+        pool->next += slot->count;
         slot->running = os_thread_start(&slot->thread, run_slot, slot) == 0;
         if (!slot->running) run_slot(slot);
     }
 }
 
-static void crew_rest(sfti_convert_crew *crew) {
-    join_batch(crew, 0);
-    join_batch(crew, 1);
-    crew->count[0] = crew->count[1] = 0;
-    crew->open = false;
+static void pool_wait(sfti_cast_workers *pool) {
+    join_batch(pool, 0);
+    join_batch(pool, 1);
+    pool->count[0] = pool->count[1] = 0;
+    pool->open = false;
 }
 
-static void crew_turn(sft_conversion *c, size_t batch) {
-    sfti_convert_crew *crew = &c->crew;
-    crew->batch = batch;
-    crew->slot = crew->used = 0;
-    join_batch(crew, batch);
+static void pool_turn(sft_conversion *c, size_t batch) {
+    sfti_cast_workers *pool = &c->pool;
+    pool->batch = batch;
+    pool->slot = pool->used = 0;
+    join_batch(pool, batch);
     start_batch(c, batch ^ 1);
 }
 
-static void crew_open(sft_conversion *c) {
-    c->crew.open = true;
-    c->crew.at = c->crew.next = 0;
+static void pool_open(sft_conversion *c) {
+    c->pool.open = true;
+    c->pool.at = c->pool.next = 0;
     start_batch(c, 0);
-    crew_turn(c, 0);
+    pool_turn(c, 0);
 }
 
 static sft_code read_ahead(sft_conversion *c, uint8_t *into, size_t len, sft_error *err) {
-    sfti_convert_crew *crew = &c->crew;
+    sfti_cast_workers *pool = &c->pool;
     while (len > 0) {
-        if (crew->slot == crew->count[crew->batch]) crew_turn(c, crew->batch ^ 1);
-        const sfti_convert_slot *slot = &crew->slots[crew->batch * crew->workers + crew->slot];
+        if (pool->slot == pool->count[pool->batch]) pool_turn(c, pool->batch ^ 1);
+        const sfti_convert_slot *slot = &pool->slots[pool->batch * pool->workers + pool->slot];
         if (slot->err.code != SFT_OK) {
             if (err) *err = slot->err;
             return slot->err.code;
         }
-        size_t part = slot->bytes - crew->used < len ? slot->bytes - crew->used : len;
-        memcpy(into, slot->out + crew->used, part);
+        size_t part = slot->bytes - pool->used < len ? slot->bytes - pool->used : len;
+        memcpy(into, slot->out + pool->used, part);
         into += part;
         len -= part;
-        crew->at += part;
-        crew->used += part;
-        if (crew->used < slot->bytes) continue;
-        crew->slot++;
-        crew->used = 0;
+        pool->at += part;
+        pool->used += part;
+        if (pool->used < slot->bytes) continue;
+        pool->slot++;
+        pool->used = 0;
     }
     return SFT_OK;
 }
@@ -174,14 +174,14 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     sfti_convert_now *now = &c->now;
     if (now->tensor && offset >= now->begin && offset - now->begin < now->bytes) return;
     size_t i = row_at(c, offset);
-    crew_rest(&c->crew);
+    pool_wait(&c->pool);
     now->tensor = sft_set_tensor(c->set, i);
     now->file = sft_set_shard(c->set, sft_set_tensor_shard(c->set, i));
     now->begin = c->rows[i].begin;
     const sft_tensor *tensor = now->tensor;
     if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))
         now->bytes = 0; /* never: it was decided upon */
-    sfti_cast_begin(&c->cast, &c->kit, now->tensor->dtype, c->to, c->options.saturate);
+    sfti_cast_begin(&c->cast, &c->kernels, now->tensor->dtype, c->to, c->options.saturate);
 }
 
 static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
@@ -191,11 +191,11 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
-    if (at == 0 && c->crew.workers > 0 && c->now.bytes > STREAM_OUT) {
-        crew_rest(&c->crew);
-        crew_open(c);
+    if (at == 0 && c->pool.workers > 0 && c->now.bytes > STREAM_OUT) {
+        pool_wait(&c->pool);
+        pool_open(c);
     }
-    bool ahead = c->crew.open && c->crew.at == at;
+    bool ahead = c->pool.open && c->pool.at == at;
     sft_code code = ahead ? read_ahead(c, into, len, err) : read_alone(c, at, into, len, err);
     if (code == SFT_OK) *got = len;
     return code;
@@ -205,20 +205,20 @@ const sft_source_vtable sfti_convert_source = { sizeof(sft_source_vtable), strea
 
 /* ── Beginning and end ── */
 
-static sft_code crew_begin(sft_conversion *c, size_t workers, sft_error *err) {
-    sfti_convert_crew *crew = &c->crew;
-    memset(crew, 0, sizeof *crew);
+static sft_code pool_begin(sft_conversion *c, size_t workers, sft_error *err) {
+    sfti_cast_workers *pool = &c->pool;
+    memset(pool, 0, sizeof *pool);
     if (workers == 0) return SFT_OK;
-    crew->rooms_size = workers * (STREAM_IN + 2 * STREAM_OUT);
-    crew->slots = sfti_take(&c->alloc, 2 * workers * sizeof *crew->slots);
-    crew->rooms = sfti_take(&c->alloc, crew->rooms_size);
-    crew->workers = workers;
-    if (!crew->slots || !crew->rooms) return sfti_fail_memory(err, crew->rooms_size);
-    memset(crew->slots, 0, 2 * workers * sizeof *crew->slots);
+    pool->buffers_size = workers * (STREAM_IN + 2 * STREAM_OUT);
+    pool->slots = sfti_take(&c->alloc, 2 * workers * sizeof *pool->slots);
+    pool->buffers = sfti_take(&c->alloc, pool->buffers_size);
+    pool->workers = workers;
+    if (!pool->slots || !pool->buffers) return sfti_fail_memory(err, pool->buffers_size);
+    memset(pool->slots, 0, 2 * workers * sizeof *pool->slots);
     for (size_t i = 0; i < 2 * workers; i++) {
-        crew->slots[i].of = c;
-        crew->slots[i].out = crew->rooms + i * STREAM_OUT;
-        crew->slots[i].in = crew->rooms + 2 * workers * STREAM_OUT + i % workers * STREAM_IN;
+        pool->slots[i].of = c;
+        pool->slots[i].out = pool->buffers + i * STREAM_OUT;
+        pool->slots[i].in = pool->buffers + 2 * workers * STREAM_OUT + i % workers * STREAM_IN;
     }
     return SFT_OK;
 }
@@ -230,15 +230,15 @@ sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *er
     c->now.tensor = NULL;
     c->in = sfti_take(&c->alloc, STREAM_IN);
     if (!c->in) return sfti_fail_memory(err, STREAM_IN);
-    return crew_begin(c, threads > 1 ? threads : 0, err);
+    return pool_begin(c, threads > 1 ? threads : 0, err);
 }
 
 void sfti_convert_end(sft_conversion *c) {
-    sfti_convert_crew *crew = &c->crew;
-    if (crew->slots) crew_rest(crew);
-    sfti_release(&c->alloc, crew->slots, 2 * crew->workers * sizeof *crew->slots);
-    sfti_release(&c->alloc, crew->rooms, crew->rooms_size);
+    sfti_cast_workers *pool = &c->pool;
+    if (pool->slots) pool_wait(pool);
+    sfti_release(&c->alloc, pool->slots, 2 * pool->workers * sizeof *pool->slots);
+    sfti_release(&c->alloc, pool->buffers, pool->buffers_size);
     sfti_release(&c->alloc, c->in, STREAM_IN);
-    memset(crew, 0, sizeof *crew);
+    memset(pool, 0, sizeof *pool);
     c->in = NULL;
 }

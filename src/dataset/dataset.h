@@ -98,7 +98,7 @@ bool sfti_ds_is_job(sft_span name);
 #define SFTI_JOB_INDEX "-index"
 /* "[3, 4]", cut to fit. For messages. */
 #define SFTI_SHAPE_TEXT 80
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]);
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]);
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 

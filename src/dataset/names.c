@@ -94,13 +94,13 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     return SFT_OK;
 }
 
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char room[SFTI_SHAPE_TEXT]) {
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]) {
     size_t at = 1;
-    room[0] = '[';
+    buffer[0] = '[';
     for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
-        at += (size_t)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
+        at += (size_t)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
                                (unsigned long long)shape[i]);
-    (void)snprintf(room + at, SFTI_SHAPE_TEXT - at, "%s",
+    (void)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s",
                    at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
 }
 

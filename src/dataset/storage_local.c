@@ -11,7 +11,7 @@
 
 typedef struct local_store {
     sft_allocator alloc;
-    size_t room; /* of this struct and the folder's path behind it */
+    size_t cap; /* of this struct and the folder's path behind it */
     bool no_sync;
     int lock_fd; /* -1: not held */
     uint64_t locked_by; /* the process: one that it forked has the descriptor, and not the lock */
@@ -83,15 +83,15 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     const char *slash = strrchr(name, '/');
     sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
     if (code) return code;
-    size_t room = s->folder_len + (len ? len + 2 : 1);
-    char *path = sfti_take(&s->alloc, room);
-    if (!path) return sfti_fail_memory(err, room);
+    size_t cap = s->folder_len + (len ? len + 2 : 1);
+    char *path = sfti_take(&s->alloc, cap);
+    if (!path) return sfti_fail_memory(err, cap);
     memcpy(path, s->folder, s->folder_len);
     if (len) {
         path[s->folder_len] = '/';
         memcpy(path + s->folder_len + 1, name, len);
     }
-    path[room - 1] = '\0';
+    path[cap - 1] = '\0';
     *out = path;
     return SFT_OK;
 }
@@ -470,7 +470,7 @@ static void local_close(void *ctx) {
     local_store *s = ctx;
     sft_allocator alloc = s->alloc;
     local_unlock(s);
-    sfti_release(&alloc, s, s->room);
+    sfti_release(&alloc, s, s->cap);
 }
 
 static const sft_storage_vtable local_vtable = {
@@ -492,10 +492,10 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     sft_allocator own = sfti_allocator(alloc);
     size_t len = strlen(folder);
     while (len > 1 && folder[len - 1] == '/') len--;
-    size_t room = sizeof(local_store) + len + 1;
-    local_store *s = sfti_take(&own, room);
-    if (!s) return sfti_fail_memory(err, room);
-    *s = (local_store){ own, room, no_sync, -1, 0, len };
+    size_t cap = sizeof(local_store) + len + 1;
+    local_store *s = sfti_take(&own, cap);
+    if (!s) return sfti_fail_memory(err, cap);
+    *s = (local_store){ own, cap, no_sync, -1, 0, len };
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
     *out = (sft_storage){ s, &local_vtable, false };

@@ -53,12 +53,12 @@ static sft_code edit_refuse_link(const char *real, sft_error *err) {
     return SFT_IS_LINK;
 }
 
-static sft_code edit_take_path(const char *path, char room[4096], sft_error *err) {
+static sft_code edit_take_path(const char *path, char buffer[4096], sft_error *err) {
     size_t len = strlen(path);
     if (len >= 4096)
         return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
                          "expected a path of at most 4095 bytes, found %zu", len);
-    memcpy(room, path, len + 1);
+    memcpy(buffer, path, len + 1);
     return SFT_OK;
 }
 

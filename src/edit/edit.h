@@ -56,7 +56,7 @@ struct sft_edit {
 /* The new head (length and header), and where it differs. */
 typedef struct sfti_new_head {
     char *data; /* of the edit's allocator */
-    size_t len, room;
+    size_t len, cap;
     uint64_t grown; /* bytes longer than the old one: 0 or whole blocks */
     uint64_t spare;
     size_t first, last; /* grown 0: bytes [first, last) differ; equal: none do */

@@ -165,22 +165,22 @@ static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) 
 }
 
 /* With room to spare, or without where a header may not be so long. */
-static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t room, uint64_t most) {
+static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t cap, uint64_t most) {
     uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
-    if (text <= room) return 0;
-    uint64_t out = grown_with(edit, text - room, spare);
-    if (sfti_add(room, out, &all) && all <= most) return out;
-    return grown_with(edit, text - room, 0);
+    if (text <= cap) return 0;
+    uint64_t out = grown_with(edit, text - cap, spare);
+    if (sfti_add(cap, out, &all) && all <= most) return out;
+    return grown_with(edit, text - cap, 0);
 }
 
 /* The old padding stays where it stood; what the object gave up becomes spaces. */
 static void head_fill(header_rewrite *h, sfti_new_head *head, size_t text) {
     char *at = head->data + SFTI_PREFIX;
-    size_t room = head->len - SFTI_PREFIX;
+    size_t cap = head->len - SFTI_PREFIX;
     sft_span object = { h->old.data, h->end };
-    sfti_put_u64(head->data, room);
+    sfti_put_u64(head->data, cap);
     sfti_cuts_apply(&h->cuts, object, at);
-    memset(at + text, ' ', room - text);
+    memset(at + text, ' ', cap - text);
     size_t tail = text > h->end ? text : h->end;
     if (head->grown == 0 && tail < h->old.len)
         memcpy(at + tail, h->old.data + tail, h->old.len - tail);
@@ -207,9 +207,9 @@ static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err
                          "expected a header of at most %llu bytes, found %llu and whole blocks",
                          (unsigned long long)most, (unsigned long long)text);
     }
-    head->len = head->room = (size_t)len + SFTI_PREFIX;
-    head->data = sfti_take(&edit->alloc, head->room);
-    if (!head->data) return sfti_fail_memory(err, head->room);
+    head->len = head->cap = (size_t)len + SFTI_PREFIX;
+    head->data = sfti_take(&edit->alloc, head->cap);
+    if (!head->data) return sfti_fail_memory(err, head->cap);
     head->spare = len - text;
     head_fill(h, head, (size_t)text);
     head_difference(h, head);
@@ -246,7 +246,7 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
 }
 
 void sfti_edit_head_free(sft_edit *edit, sfti_new_head *head) {
-    sfti_release(&edit->alloc, head->data, head->room);
+    sfti_release(&edit->alloc, head->data, head->cap);
     memset(head, 0, sizeof *head);
 }
 

@@ -30,7 +30,7 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
 /* Private memory of a header, or part of it. */
 typedef struct sfti_header {
     char *data;
-    size_t len, room;
+    size_t len, cap;
 } sfti_header;
 
 /* Step 1: the 8 length bytes, framed. prefix is zeroed past what was found, *found. */

@@ -56,12 +56,12 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
 
 /* Grow by half of what has arrived, never past n. */
 static bool header_grow(sfti_header *h, size_t n, const sft_allocator *alloc) {
-    size_t more = h->room / 2 > HEADER_FIRST ? h->room / 2 : HEADER_FIRST;
-    size_t room = n - h->room < more ? n : h->room + more;
-    char *data = alloc->resize(alloc->ctx, h->data, h->room, room);
+    size_t more = h->cap / 2 > HEADER_FIRST ? h->cap / 2 : HEADER_FIRST;
+    size_t cap = n - h->cap < more ? n : h->cap + more;
+    char *data = alloc->resize(alloc->ctx, h->data, h->cap, cap);
     if (!data) return false;
     h->data = data;
-    h->room = room;
+    h->cap = cap;
     return true;
 }
 
@@ -69,8 +69,8 @@ static sft_code header_stream(const sft_source *source, size_t n, const sft_allo
                               sfti_header *h, sft_error *err) {
     while (h->len < n) {
         size_t got = 0, want;
-        if (h->len == h->room && !header_grow(h, n, alloc)) return sfti_fail_memory(err, n);
-        want = h->room - h->len;
+        if (h->len == h->cap && !header_grow(h, n, alloc)) return sfti_fail_memory(err, n);
+        want = h->cap - h->len;
         sft_code code =
             sft_source_read(source, SFTI_PREFIX + h->len, h->data + h->len, want, &got, err);
         if (code != SFT_OK) return code;
@@ -87,7 +87,7 @@ static sft_code header_whole(const sft_source *source, size_t n, const sft_alloc
                              sfti_header *h, sft_error *err) {
     h->data = sfti_take(alloc, n);
     if (!h->data) return sfti_fail_memory(err, n);
-    h->room = n;
+    h->cap = n;
     sft_code code = sfti_source_all(source, SFTI_PREFIX, h->data, n, err);
     if (code == SFT_OK) h->len = n; /* not before: a scan's source answers from here */
     return code;
@@ -101,7 +101,7 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
     sft_code code = known ? header_whole(source, (size_t)n, alloc, out, err)
                           : header_stream(source, (size_t)n, alloc, out, err);
     if (code == SFT_OK || code == SFT_HEADER_TRUNCATED) return code;
-    sfti_release(alloc, out->data, out->room);
+    sfti_release(alloc, out->data, out->cap);
     memset(out, 0, sizeof *out);
     return code;
 }
@@ -152,7 +152,7 @@ static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open 
     sfti_header header;
     code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
     file->header = header.data;
-    file->header_room = header.room;
+    file->header_room = header.cap;
     if (code != SFT_OK) return code;
     sft_span text = { header.data ? header.data : "", header.len };
     return file_model(file, text, how, err);

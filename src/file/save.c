@@ -59,7 +59,7 @@ static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
 static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     sfti_stages stages;
     sft_writer *writer;
-    sft_code code = sft_writer_new(save->plan, sink, &writer, err);
+    sft_code code = sft_writer_begin(save->plan, sink, &writer, err);
     if (code != SFT_OK) return code;
     sfti_stages_begin(&stages, &save->job, save->total);
     for (size_t i = 0; i < save->count && code == SFT_OK; i++) {

@@ -14,7 +14,7 @@
 /* An array that grows; one failure is remembered. */
 typedef struct scan_list {
     void *items;
-    size_t count, room, most, item_size;
+    size_t count, cap, most, item_size;
 } scan_list;
 
 struct sft_scan {
@@ -33,19 +33,19 @@ struct sft_scan {
 
 static void *list_put(sft_scan *scan, scan_list *list, const void *item) {
     if (list->count == list->most) return NULL;
-    if (list->count == list->room) {
-        uint64_t room = list->room + list->room / 2 + 8, bytes;
-        if (room > list->most) room = list->most;
+    if (list->count == list->cap) {
+        uint64_t cap = list->cap + list->cap / 2 + 8, bytes;
+        if (cap > list->most) cap = list->most;
         void *items = NULL;
-        if (sfti_mul(room, list->item_size, &bytes) && sfti_fits_size(bytes))
+        if (sfti_mul(cap, list->item_size, &bytes) && sfti_fits_size(bytes))
             items = scan->alloc.resize(scan->alloc.ctx, list->items,
-                                       list->room * list->item_size, (size_t)bytes);
+                                       list->cap * list->item_size, (size_t)bytes);
         if (!items) {
             scan->out_of_memory = true;
             return NULL;
         }
         list->items = items;
-        list->room = (size_t)room;
+        list->cap = (size_t)cap;
     }
     char *at = (char *)list->items + list->count++ * list->item_size;
     memcpy(at, item, list->item_size);
@@ -57,7 +57,7 @@ static const void *list_at(const scan_list *list, size_t i) {
 }
 
 static void list_free(sft_scan *scan, scan_list *list) {
-    sfti_release(&scan->alloc, list->items, list->room * list->item_size);
+    sfti_release(&scan->alloc, list->items, list->cap * list->item_size);
 }
 
 static void scan_put_finding(void *ctx, const sft_error *error) {
@@ -408,15 +408,15 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
 
 static sft_code scan_bytes_of(sft_scan *scan, sft_source inner, const sfti_open *how,
                               sft_error *err) {
-    size_t room = sizeof(scan_bytes) + TAIL_BYTES + DRAIN_BYTES;
-    scan_bytes *b = sfti_take(&scan->alloc, room);
+    size_t cap = sizeof(scan_bytes) + TAIL_BYTES + DRAIN_BYTES;
+    scan_bytes *b = sfti_take(&scan->alloc, cap);
     sft_source source;
-    if (!b) return sfti_fail_memory(err, room);
+    if (!b) return sfti_fail_memory(err, cap);
     memset(b, 0, sizeof *b);
     scan_tail tail = { (char *)(b + 1), 0, 0 };
     sft_code code = scan_bytes_begin(b, inner, &scan->header, &source, err);
     if (code == SFT_OK) code = scan_inside(scan, &source, b, &tail, how, err);
-    sfti_release(&scan->alloc, b, room);
+    sfti_release(&scan->alloc, b, cap);
     return code;
 }
 
@@ -501,7 +501,7 @@ void sft_scan_close(sft_scan *scan) {
     list_free(scan, &scan->notes);
     list_free(scan, &scan->entries);
     sfti_release(&alloc, scan->order, 2 * FINDINGS_MOST * sizeof *scan->order);
-    sfti_release(&alloc, scan->header.data, scan->header.room);
+    sfti_release(&alloc, scan->header.data, scan->header.cap);
     sfti_arena_free(&scan->arena);
     sfti_release(&alloc, scan, sizeof *scan);
 }

@@ -145,7 +145,7 @@ sft_code sft_read_into(const sft_file *file, const sft_tensor *tensor, void *dst
     return code == SFT_OK ? read_exactly(file, tensor, tensor->offset, dst, len, err) : code;
 }
 
-sft_code sft_read_at(const sft_file *file, uint64_t offset, void *dst, size_t len,
+sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t len,
                      sft_error *err) {
     uint64_t end;
     if (!file || (!dst && len)) return view_bad_call(err);
@@ -203,7 +203,7 @@ static void queue_unlock(read_queue *q) {
  * file and in memory. False: it doesn't, or the piece is full. */
 static bool piece_extend(read_queue *q, read_piece *piece) {
     const sft_read *read = &q->reads[q->order[q->next]];
-    uint64_t left = read->len - q->within, room = q->piece - piece->len;
+    uint64_t left = read->len - q->within, cap = q->piece - piece->len;
     uint64_t offset = read->tensor->offset + q->within;
     char *dst = (char *)read->dst + q->within;
     if (left == 0) {
@@ -211,12 +211,12 @@ static bool piece_extend(read_queue *q, read_piece *piece) {
         q->within = 0;
         return true;
     }
-    if (room == 0) return false;
+    if (cap == 0) return false;
     if (piece->len == 0)
         *piece = (read_piece){ read->tensor, offset, dst, 0 };
     else if (offset != piece->offset + piece->len || dst != piece->dst + piece->len)
         return false;
-    uint64_t more = left < room ? left : room;
+    uint64_t more = left < cap ? left : cap;
     piece->len += (size_t)more;
     q->within += more;
     return true;

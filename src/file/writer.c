@@ -64,7 +64,7 @@ static void writer_free(sft_writer *w) {
     sfti_release(&alloc, w, w->bytes);
 }
 
-sft_code sft_writer_new(const sft_plan *plan, sft_sink sink, sft_writer **out,
+sft_code sft_writer_begin(const sft_plan *plan, sft_sink sink, sft_writer **out,
                         sft_error *err) {
     if (out) *out = NULL;
     if (!plan || !out) {

@@ -17,7 +17,7 @@ typedef struct sfti_added_tensor {
 typedef struct sfti_added {
     sfti_arena arena;
     sft_writer_options options; /* metadata are copies */
-    uint64_t room; /* N */
+    uint64_t cap; /* N */
     uint64_t text; /* of it taken */
     uint64_t data; /* end of the last tensor */
     sfti_added_tensor *items;

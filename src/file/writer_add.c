@@ -39,8 +39,8 @@ static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t co
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     options.keep_order = true;
     options.align = a->options.align;
-    options.max_header_bytes = a->room;
-    options.room = a->room;
+    options.max_header_bytes = a->cap;
+    options.header_room = a->cap;
     options.alloc = &a->arena.alloc;
     return sft_plan_new(specs, count, a->options.metadata, a->options.metadata_count, &options,
                         out, err);
@@ -51,15 +51,15 @@ static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t co
 static sft_code added_begin(sfti_added *a, sft_error *err) {
     sft_plan *plan = NULL;
     uint64_t align = a->options.align ? a->options.align : 8, start = 0;
-    uint64_t room = a->options.header_room ? a->options.header_room : ADDED_ROOM;
-    if (room > SFT_MAX_HEADER_BYTES || align > SFT_MAX_HEADER_BYTES || (align & (align - 1)) != 0)
+    uint64_t cap = a->options.header_room ? a->options.header_room : ADDED_ROOM;
+    if (cap > SFT_MAX_HEADER_BYTES || align > SFT_MAX_HEADER_BYTES || (align & (align - 1)) != 0)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected room of at most %llu bytes and an alignment that is a power "
                          "of two, found %llu and %llu",
-                         (unsigned long long)SFT_MAX_HEADER_BYTES, (unsigned long long)room,
+                         (unsigned long long)SFT_MAX_HEADER_BYTES, (unsigned long long)cap,
                          (unsigned long long)align);
-    (void)sfti_align_up(room + SFTI_PREFIX, align, &start); /* both are small */
-    a->room = start - SFTI_PREFIX;
+    (void)sfti_align_up(cap + SFTI_PREFIX, align, &start); /* both are small */
+    a->cap = start - SFTI_PREFIX;
     sft_code code = added_plan(a, NULL, 0, &plan, err);
     if (code != SFT_OK) return code;
     sft_span head = sft_plan_head(plan);
@@ -97,8 +97,8 @@ static sft_code added_open(const sft_writer_options *options, sft_sink sink, sft
     return code;
 }
 
-sft_code sft_writer_open(const sft_writer_options *options, sft_sink sink, sft_writer **out,
-                         sft_error *err) {
+sft_code sft_writer_begin_unplanned(const sft_writer_options *options, sft_sink sink,
+                                    sft_writer **out, sft_error *err) {
     sft_code code;
     if (out) *out = NULL;
     if (!out)
@@ -169,16 +169,16 @@ static sft_code place_added(const sfti_added *a, sft_tensor *tensor, uint64_t by
     uint64_t end;
     tensor->begin = a->data;
     if (!sfti_add(a->data, bytes, &tensor->end) ||
-        !sfti_add(tensor->end, a->room + SFTI_PREFIX, &end))
+        !sfti_add(tensor->end, a->cap + SFTI_PREFIX, &end))
         return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                 "expected a file of at most 2^64 - 1 bytes, found more");
-    tensor->offset = a->room + SFTI_PREFIX + tensor->begin;
+    tensor->offset = a->cap + SFTI_PREFIX + tensor->begin;
     bool first = a->count == 0 && a->options.metadata_count == 0;
     *text = a->text + sfti_plan_entry(tensor) + !first;
-    if (*text <= a->room) return SFT_OK;
+    if (*text <= a->cap) return SFT_OK;
     return sfti_fail_tensor(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET, tensor->name,
                             "expected a header of at most the %llu bytes kept for it, found %llu",
-                            (unsigned long long)a->room, (unsigned long long)*text);
+                            (unsigned long long)a->cap, (unsigned long long)*text);
 }
 
 static sft_code writer_add(sfti_added *a, const sft_spec *spec, size_t *i, sft_error *err) {

@@ -76,12 +76,12 @@ static bool legacy_dtype(sft_span name, sft_dtype *out) {
 
 /* The last event is a string or key that names a dtype. */
 static bool name_dtype(entry_parser *e) {
-    char room[DTYPE_TEXT];
+    char buffer[DTYPE_TEXT];
     sft_span text = e->json.text;
     sft_dtype found = SFT_U8;
-    if (text.len > sizeof room) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
-    text.len = sfti_json_decode(text, room);
-    text.data = room;
+    if (text.len > sizeof buffer) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
+    text.len = sfti_json_decode(text, buffer);
+    text.data = buffer;
     if (sft_dtype_parse(text, &e->tensor.dtype)) return true;
     if (!legacy_dtype(text, &found)) return entry_fail(e, SFT_DTYPE_UNKNOWN, "a known dtype");
     e->tensor.dtype = found;
@@ -116,11 +116,11 @@ static bool read_dtype(entry_parser *e) {
 #define DIM_WORDS "an integer from 0 to 18446744073709551615"
 
 /* Dimensions up to the bracket into dims (room of them), further ones counted only. */
-static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t room, uint64_t *count) {
-    *count = sfti_json_uints(&e->json, dims, room);
+static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *count) {
+    *count = sfti_json_uints(&e->json, dims, cap);
     for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
         if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
-        if (*count < room) dims[*count] = e->json.value;
+        if (*count < cap) dims[*count] = e->json.value;
     }
     return true;
 }
@@ -177,11 +177,11 @@ static bool read_field(entry_parser *e, entry_field field) {
 }
 
 static entry_field name_field(const sfti_json *json) {
-    char room[DTYPE_TEXT];
+    char buffer[DTYPE_TEXT];
     sft_span text = json->text;
-    if (text.len > sizeof room) return FIELD_UNKNOWN;
-    text.len = sfti_json_decode(text, room);
-    text.data = room;
+    if (text.len > sizeof buffer) return FIELD_UNKNOWN;
+    text.len = sfti_json_decode(text, buffer);
+    text.data = buffer;
     for (int i = 0; i < FIELD_UNKNOWN; i++)
         if (sft_span_equal(text, sft_span_cstr(field_names[i]))) return (entry_field)i;
     return FIELD_UNKNOWN;

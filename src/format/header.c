@@ -271,8 +271,8 @@ static bool read_object(sfti_parser *r) {
 
 static bool make_chunks(sfti_parser *r) {
     size_t count;
-    r->room = r->text.len / SHORTEST_ENTRY + 1;
-    count = r->room / SFTI_CHUNK + 1;
+    r->cap = r->text.len / SHORTEST_ENTRY + 1;
+    count = r->cap / SFTI_CHUNK + 1;
     r->model->tensors.chunk = sfti_arena_take(r->arena, count * sizeof(sft_tensor *));
     if (!r->model->tensors.chunk) return sfti_report_memory(r, count * sizeof(sft_tensor *));
     return true;

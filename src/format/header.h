@@ -19,7 +19,7 @@ typedef struct sfti_parser {
     sft_code first; /* failure to be returned */
     bool fatal;     /* no sense in going on */
     bool seen_metadata;
-    size_t room;          /* no more entries than this fit in the text */
+    size_t cap;          /* no more entries than this fit in the text */
     /* Of the entry before, as the likeliest of this one: dtype, and end as spelled. */
     sft_dtype last_dtype;
     sft_span last_dtype_text, last_end_text;

@@ -70,7 +70,7 @@ static void reserve_arena(sfti_arena *arena, size_t text_bytes) {
 static bool new_chunk(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     if (t->count == SFTI_CHUNK) reserve_arena(r->arena, r->text.len);
-    size_t left = r->room - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
+    size_t left = r->cap - t->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
     sft_tensor *chunk = sfti_arena_take(r->arena, size * sizeof *chunk);
     if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
     t->chunk[t->count / SFTI_CHUNK] = chunk;
@@ -81,7 +81,7 @@ sft_tensor *sfti_new_tensor(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
     /* room counts entries as short as they come */
-    if (t->count >= most || sfti_never(t->count >= r->room)) {
+    if (t->count >= most || sfti_never(t->count >= r->cap)) {
         sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, "no more tensors");
         r->fatal = true;
         return NULL;

@@ -336,7 +336,7 @@ static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded
     head_object(&count, p);
     *text = count.len;
     bool fits = sfti_add(count.len, o->spare, &start);
-    if (start < o->room) start = o->room;
+    if (start < o->header_room) start = o->header_room;
     fits = fits && start <= SFTI_MOST_HEADER;
     if (!fits) start = SFTI_MOST_HEADER;
     (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */

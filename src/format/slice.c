@@ -31,21 +31,21 @@ static uint64_t steps_between(uint64_t low, uint64_t high, uint64_t step) {
     return low < high ? (high - low - 1) / step + 1 : 0;
 }
 
-static void resolve_forward(const sft_index *part, uint64_t dim, sft_range *out) {
+static void resolve_forward(const sft_slice_part *part, uint64_t dim, sft_range *out) {
     uint64_t start = part->has_start ? elements_before(part->start, dim) : 0;
     uint64_t stop = part->has_stop ? elements_before(part->stop, dim) : dim;
     out->count = steps_between(start, stop, magnitude(out->step));
     out->start = out->count ? start : 0;
 }
 
-static void resolve_backward(const sft_index *part, uint64_t dim, sft_range *out) {
+static void resolve_backward(const sft_slice_part *part, uint64_t dim, sft_range *out) {
     uint64_t start = part->has_start ? elements_through(part->start, dim) : dim;
     uint64_t stop = part->has_stop ? elements_through(part->stop, dim) : 0;
     out->count = steps_between(stop, start, magnitude(out->step));
     out->start = out->count ? start - 1 : 0;
 }
 
-static sft_code resolve_range(const sft_index *part, uint32_t d, uint64_t dim,
+static sft_code resolve_range(const sft_slice_part *part, uint32_t d, uint64_t dim,
                               sft_range *out, sft_error *err) {
     out->step = part->has_step ? part->step : 1;
     if (out->step == 0)
@@ -56,7 +56,7 @@ static sft_code resolve_range(const sft_index *part, uint32_t d, uint64_t dim,
     return SFT_OK;
 }
 
-static sft_code resolve_int(const sft_index *part, uint32_t d, uint64_t dim,
+static sft_code resolve_int(const sft_slice_part *part, uint32_t d, uint64_t dim,
                             sft_range *out, sft_error *err) {
     uint64_t size = magnitude(part->value);
     if (part->value < 0 ? size > dim : size >= dim)
@@ -74,15 +74,15 @@ static void whole_ranges(const uint64_t *shape, uint32_t from, uint32_t to, sft_
 }
 
 /* How many parts stand for one dimension each; at most one may be an ellipsis. */
-static sft_code count_parts(const sft_index *parts, size_t count, uint32_t rank,
+static sft_code count_parts(const sft_slice_part *parts, size_t count, uint32_t rank,
                             uint32_t *given, sft_error *err) {
     size_t ellipses = 0;
     for (size_t i = 0; i < count; i++) {
-        if ((unsigned)parts[i].kind > SFT_INDEX_ELLIPSIS)
+        if ((unsigned)parts[i].kind > SFT_SLICE_PART_ELLIPSIS)
             return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                              "expected a known kind in part %zu of the index, found %u", i,
                              (unsigned)parts[i].kind);
-        ellipses += parts[i].kind == SFT_INDEX_ELLIPSIS;
+        ellipses += parts[i].kind == SFT_SLICE_PART_ELLIPSIS;
     }
     if (ellipses > 1)
         return sfti_fail(err, SFT_SLICE_SYNTAX, SFT_NO_OFFSET,
@@ -102,16 +102,16 @@ static sft_code check_rank(uint32_t rank, sft_error *err) {
                      (unsigned)SFT_MAX_RANK, (unsigned)rank);
 }
 
-static sft_code resolve_parts(const uint64_t *shape, const sft_index *parts, size_t count,
+static sft_code resolve_parts(const uint64_t *shape, const sft_slice_part *parts, size_t count,
                               uint32_t given, sft_slice *out, sft_error *err) {
     uint32_t d = 0;
     sft_code code = SFT_OK;
     for (size_t i = 0; i < count && code == SFT_OK; i++) {
-        const sft_index *part = &parts[i];
-        if (part->kind == SFT_INDEX_ELLIPSIS) {
+        const sft_slice_part *part = &parts[i];
+        if (part->kind == SFT_SLICE_PART_ELLIPSIS) {
             whole_ranges(shape, d, d + out->rank - given, out);
             d += out->rank - given;
-        } else if (part->kind == SFT_INDEX_INT) {
+        } else if (part->kind == SFT_SLICE_PART_INDEX) {
             code = resolve_int(part, d, shape[d], &out->range[d], err);
             out->dropped |= UINT64_C(1) << d++;
         } else {
@@ -123,7 +123,7 @@ static sft_code resolve_parts(const uint64_t *shape, const sft_index *parts, siz
     return code;
 }
 
-sft_code sft_slice_resolve(const uint64_t *shape, uint32_t rank, const sft_index *parts,
+sft_code sft_slice_resolve(const uint64_t *shape, uint32_t rank, const sft_slice_part *parts,
                            size_t count, sft_slice *out, sft_error *err) {
     if (!out || (!shape && rank) || (!parts && count))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -208,23 +208,23 @@ static sft_code slice_bound(slice_text *t, int64_t *out, bool *has) {
 }
 
 /* What follows "start" in a range: ":stop:step", both numbers optional. */
-static sft_code slice_range_rest(slice_text *t, sft_index *out) {
-    out->kind = SFT_INDEX_RANGE;
+static sft_code slice_range_rest(slice_text *t, sft_slice_part *out) {
+    out->kind = SFT_SLICE_PART_RANGE;
     t->at++;
     sft_code code = slice_bound(t, &out->stop, &out->has_stop);
     if (code == SFT_OK && slice_take(t, ':')) code = slice_bound(t, &out->step, &out->has_step);
     return code;
 }
 
-static sft_code slice_ellipsis(slice_text *t, sft_index *out) {
+static sft_code slice_ellipsis(slice_text *t, sft_slice_part *out) {
     if (t->end - t->at < 3 || memcmp(t->text + t->at, "...", 3) != 0)
         return slice_syntax(t, "an index, a range or '...'");
     t->at += 3;
-    out->kind = SFT_INDEX_ELLIPSIS;
+    out->kind = SFT_SLICE_PART_ELLIPSIS;
     return SFT_OK;
 }
 
-static sft_code slice_int_or_range(slice_text *t, sft_index *out) {
+static sft_code slice_int_or_range(slice_text *t, sft_slice_part *out) {
     bool cut;
     size_t at = t->at;
     sft_code code = slice_number(t, &out->value, &cut);
@@ -234,14 +234,14 @@ static sft_code slice_int_or_range(slice_text *t, sft_index *out) {
         out->has_start = true;
         return slice_range_rest(t, out);
     }
-    out->kind = SFT_INDEX_INT;
+    out->kind = SFT_SLICE_PART_INDEX;
     if (!cut) return SFT_OK;
     return sfti_fail(t->err, SFT_SLICE_BOUNDS, at, "expected an index inside its dimension, "
                      "found a number beyond 2^63");
 }
 
-static sft_code slice_part(slice_text *t, sft_index *out) {
-    *out = (sft_index){ 0 };
+static sft_code slice_part(slice_text *t, sft_slice_part *out) {
+    *out = (sft_slice_part){ 0 };
     if (slice_number_ahead(t)) return slice_int_or_range(t, out);
     if (slice_peek(t) == ':') return slice_range_rest(t, out);
     return slice_ellipsis(t, out);
@@ -259,7 +259,7 @@ static sft_code slice_brackets(slice_text *t) {
     return slice_syntax(t, "']'");
 }
 
-static sft_code slice_parts(slice_text *t, uint32_t rank, sft_index *parts, size_t *count) {
+static sft_code slice_parts(slice_text *t, uint32_t rank, sft_slice_part *parts, size_t *count) {
     bool ellipsis = false;
     do {
         (void)slice_peek(t);
@@ -268,15 +268,15 @@ static sft_code slice_parts(slice_text *t, uint32_t rank, sft_index *parts, size
             return sfti_fail(t->err, SFT_SLICE_RANK, t->at,
                              "expected at most %u indexes, one for each dimension, found more",
                              (unsigned)rank);
-        sft_index *part = &parts[(*count)++];
+        sft_slice_part *part = &parts[(*count)++];
         size_t at = t->at;
         sft_code code = slice_part(t, part);
         if (code != SFT_OK) return code;
-        if (part->kind == SFT_INDEX_ELLIPSIS && ellipsis) {
+        if (part->kind == SFT_SLICE_PART_ELLIPSIS && ellipsis) {
             t->at = at;
             return slice_syntax(t, "at most one ellipsis");
         }
-        ellipsis |= part->kind == SFT_INDEX_ELLIPSIS;
+        ellipsis |= part->kind == SFT_SLICE_PART_ELLIPSIS;
     } while (slice_take(t, ','));
     (void)slice_peek(t);
     return t->at == t->end ? SFT_OK : slice_syntax(t, "',' or the end");
@@ -289,7 +289,7 @@ sft_code sft_slice_parse(const uint64_t *shape, uint32_t rank, sft_span text, sf
                          "expected a shape, a text and a slice to fill, found NULL");
     memset(out, 0, sizeof *out);
     slice_text t = { text.len ? text.data : "", 0, text.len, err };
-    sft_index parts[PARTS_MAX];
+    sft_slice_part parts[PARTS_MAX];
     size_t count = 0;
     sft_code code = check_rank(rank, err);
     if (code == SFT_OK) code = slice_brackets(&t);
@@ -353,8 +353,8 @@ sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype, uint64_t *eleme
 static bool range_inside(const sft_range *range, uint64_t dim) {
     if (range->count == 0) return true;
     if (range->start >= dim) return false;
-    uint64_t room = range->step < 0 ? range->start : dim - 1 - range->start, reach;
-    return sfti_mul(range->count - 1, magnitude(range->step), &reach) && reach <= room &&
+    uint64_t cap = range->step < 0 ? range->start : dim - 1 - range->start, reach;
+    return sfti_mul(range->count - 1, magnitude(range->step), &reach) && reach <= cap &&
            (range->count == 1 || range->step != 0);
 }
 

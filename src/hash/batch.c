@@ -15,7 +15,7 @@ typedef struct batch_slot {
     sfti_hash_model *model; /* NULL: free */
     sfti_hash_unit *unit;
     sfti_pass pass;
-    uint8_t *room;
+    uint8_t *buffer;
     uint64_t got; /* bytes of this round */
     bool ended;
     sft_error error;
@@ -39,7 +39,7 @@ typedef struct batch {
     sft_job job;
     sfti_hash_impl impl;
     sfti_hash_how opening;
-    const sft_hash_ask *asks;
+    const sft_hash_request *asks;
     size_t count;
     sft_hash_each_fn each;
     void *ctx;
@@ -175,7 +175,7 @@ static sft_code slot_read(batch_slot *slot, uint64_t at, size_t len, size_t *got
     size_t more = 1;
     for (*got = 0; code == SFT_OK && *got < len && more > 0; *got += more) {
         more = 0;
-        code = sft_source_read(source, at + *got, slot->room + *got, len - *got, &more,
+        code = sft_source_read(source, at + *got, slot->buffer + *got, len - *got, &more,
                                &slot->error);
     }
     return code;
@@ -190,7 +190,7 @@ static sft_code slot_shrunk(batch_slot *slot, uint64_t at) {
 /* The next piece; ended when there is none or reading failed. */
 static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
     bool is_stream = slot->unit->size == SFT_SIZE_UNKNOWN;
-    const uint8_t *data = slot->room;
+    const uint8_t *data = slot->buffer;
     uint64_t at;
     size_t len = sfti_pass_next(&slot->pass, BATCH_BLOCK, &at), got = len;
     slot->got = 0;
@@ -353,7 +353,7 @@ static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cac
 static bool batch_may_wait(const batch *b) {
     os_info info;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_is_index_path(b->asks[i].path)
+        if (!sft_index_is_path(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
             return true;
     return false;
@@ -403,7 +403,7 @@ static sft_code batch_take_memory(batch *b) {
         b->workers[t].batch = b;
         b->workers[t].queue.impl = &b->impl;
         for (size_t i = 0; i < BATCH_SLOTS; i++)
-            b->workers[t].slots[i].room = b->rooms + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
+            b->workers[t].slots[i].buffer = b->rooms + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
     }
     return SFT_OK;
 }
@@ -421,7 +421,7 @@ static void batch_count_bytes(batch *b) {
     os_info info;
     if (!b->job.tick) return;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_is_index_path(b->asks[i].path)
+        if (!sft_index_is_path(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind == OS_FILE)
             b->total += info.size;
 }
@@ -457,18 +457,18 @@ static sft_code batch_bad_call(sft_error *err, const char *found) {
                      "expected paths, bits of algorithms and a function, found %s", found);
 }
 
-static sft_code batch_check(const sft_hash_ask *asks, size_t count, size_t *files,
+static sft_code batch_check(const sft_hash_request *asks, size_t count, size_t *files,
                             sft_error *err) {
     *files = 0;
     for (size_t i = 0; i < count; i++) {
         if (!asks[i].path) return batch_bad_call(err, "a path that is NULL");
         if (asks[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
-        *files += sft_is_index_path(asks[i].path) ? BATCH_THREADS : 1;
+        *files += sft_index_is_path(asks[i].path) ? BATCH_THREADS : 1;
     }
     return SFT_OK;
 }
 
-sft_code sft_hash_paths(const sft_hash_ask *asks, size_t count, const sft_hash_options *options,
+sft_code sft_hash_paths(const sft_hash_request *asks, size_t count, const sft_hash_options *options,
                         sft_hash_each_fn each, void *ctx, const sft_job *job, sft_error *err) {
     batch b = { .asks = asks, .count = count, .each = each, .ctx = ctx };
     if ((!asks && count > 0) || !each) return batch_bad_call(err, "NULL");
@@ -500,7 +500,7 @@ static bool take_one(void *ctx, const sft_hash_result *result) {
 
 sft_code sft_hash_path(const char *path, uint32_t algos, const sft_hash_options *options,
                        sft_hashes *out, const sft_job *job, sft_error *err) {
-    sft_hash_ask ask = { path, algos };
+    sft_hash_request ask = { path, algos };
     one_answer one = { out, SFT_OK, err };
     sft_code code = sft_hash_paths(&ask, 1, options, take_one, &one, job, err);
     if (code == SFT_OK) code = one.code;

@@ -146,7 +146,7 @@ static size_t b3_chunk_len(const sfti_blake3 *sum) {
 
 /* Up to the end of the chunk; its last block waits, for it may be the last of all. */
 static size_t b3_chunk_put(sfti_blake3 *sum, const uint8_t *data, size_t len) {
-    size_t room = B3_CHUNK - b3_chunk_len(sum), taken = len < room ? len : room;
+    size_t cap = B3_CHUNK - b3_chunk_len(sum), taken = len < cap ? len : cap;
     for (size_t left = taken; left > 0;) {
         if (sum->block_len == B3_BLOCK) {
             b3_compress(sum->cv, sum->block, B3_BLOCK, sum->chunks, b3_chunk_flags(sum));

@@ -30,7 +30,7 @@ struct sft_hash_cache {
     uint64_t clock;
     sfti_cache_entry *entries;
     uint32_t *slots; /* entry + 1 by hash of its key; a power of two of them */
-    size_t count, room, slot_count;
+    size_t count, cap, slot_count;
     bool changed;
     sft_error note; /* code SFT_OK: none */
 };
@@ -42,7 +42,7 @@ sfti_cache_entry *sfti_cache_entry_of(sft_hash_cache *cache, const sfti_hash_key
 sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_key *key);
 /* Room for so many entries: at least those there are, at most SFTI_CACHE_ENTRIES. False when out
  * of memory. */
-bool sfti_cache_reserve(sft_hash_cache *cache, size_t room);
+bool sfti_cache_reserve(sft_hash_cache *cache, size_t cap);
 /* Forget all. */
 void sfti_cache_drop(sft_hash_cache *cache);
 /* Entries from the one used longest ago to the latest, then as many of scratch; there must be

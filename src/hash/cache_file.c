@@ -144,8 +144,8 @@ static size_t cache_lines(sft_span text) {
 static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offset) {
     size_t lines = cache_lines(text), at = 0;
     size_t skip = lines > SFTI_CACHE_ENTRIES ? lines - SFTI_CACHE_ENTRIES : 0;
-    size_t room = lines - skip < text.len / CACHE_LINE ? lines - skip : text.len / CACHE_LINE;
-    if (room > 0) (void)sfti_cache_reserve(cache, room);
+    size_t cap = lines - skip < text.len / CACHE_LINE ? lines - skip : text.len / CACHE_LINE;
+    if (cap > 0) (void)sfti_cache_reserve(cache, cap);
     while (at < text.len) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
         sft_span line = { text.data + at, end ? (size_t)(end - text.data) - at : 0 };
@@ -245,15 +245,15 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
 static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, sft_error *err) {
     bool cut = file->size - CACHE_FIRST > CACHE_MOST;
     uint64_t from = cut ? file->size - CACHE_MOST : CACHE_FIRST;
-    size_t room = (size_t)(file->size - from), len = room;
-    if (room == 0) return SFT_OK;
-    char *bytes = sfti_take(&cache->alloc, room);
-    if (!bytes) return sfti_fail_memory(err, room);
+    size_t cap = (size_t)(file->size - from), len = cap;
+    if (cap == 0) return SFT_OK;
+    char *bytes = sfti_take(&cache->alloc, cap);
+    if (!bytes) return sfti_fail_memory(err, cap);
     sft_code code = cache_read_bytes(file->fd, from, bytes, &len, err);
     const char *line = code == SFT_OK && cut ? memchr(bytes, '\n', len) : NULL;
     size_t skip = line ? (size_t)(line - bytes) + 1 : 0;
     if (code == SFT_OK) read_cache_text(cache, (sft_span){ bytes + skip, len - skip }, from + skip);
-    sfti_release(&cache->alloc, bytes, room);
+    sfti_release(&cache->alloc, bytes, cap);
     return code;
 }
 

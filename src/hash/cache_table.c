@@ -46,11 +46,11 @@ static size_t cache_slot(const sft_hash_cache *cache, const sfti_hash_key *key) 
 }
 
 void sfti_cache_drop(sft_hash_cache *cache) {
-    sfti_release(&cache->alloc, cache->entries, cache->room * sizeof *cache->entries);
+    sfti_release(&cache->alloc, cache->entries, cache->cap * sizeof *cache->entries);
     sfti_release(&cache->alloc, cache->slots, cache->slot_count * sizeof *cache->slots);
     cache->entries = NULL;
     cache->slots = NULL;
-    cache->count = cache->room = cache->slot_count = 0;
+    cache->count = cache->cap = cache->slot_count = 0;
 }
 
 static void cache_fill_slots(sft_hash_cache *cache) {
@@ -59,11 +59,11 @@ static void cache_fill_slots(sft_hash_cache *cache) {
         cache->slots[cache_slot(cache, &cache->entries[i].key)] = (uint32_t)(i + 1);
 }
 
-bool sfti_cache_reserve(sft_hash_cache *cache, size_t room) {
+bool sfti_cache_reserve(sft_hash_cache *cache, size_t cap) {
     sft_hash_cache bigger = *cache;
-    bigger.room = room;
-    for (bigger.slot_count = 128; bigger.slot_count < 2 * room;) bigger.slot_count *= 2;
-    bigger.entries = sfti_take(&cache->alloc, room * sizeof *bigger.entries);
+    bigger.cap = cap;
+    for (bigger.slot_count = 128; bigger.slot_count < 2 * cap;) bigger.slot_count *= 2;
+    bigger.entries = sfti_take(&cache->alloc, cap * sizeof *bigger.entries);
     bigger.slots = sfti_take(&cache->alloc, bigger.slot_count * sizeof *bigger.slots);
     if (!bigger.entries || !bigger.slots) {
         sfti_cache_drop(&bigger);
@@ -105,10 +105,10 @@ static bool cache_evict(sft_hash_cache *cache) {
 }
 
 static bool cache_make_room(sft_hash_cache *cache) {
-    size_t room = cache->room ? 2 * cache->room : 64;
-    if (cache->count < cache->room) return true;
-    if (cache->room >= SFTI_CACHE_ENTRIES) return cache_evict(cache);
-    return sfti_cache_reserve(cache, room < SFTI_CACHE_ENTRIES ? room : SFTI_CACHE_ENTRIES);
+    size_t cap = cache->cap ? 2 * cache->cap : 64;
+    if (cache->count < cache->cap) return true;
+    if (cache->cap >= SFTI_CACHE_ENTRIES) return cache_evict(cache);
+    return sfti_cache_reserve(cache, cap < SFTI_CACHE_ENTRIES ? cap : SFTI_CACHE_ENTRIES);
 }
 
 sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_key *key) {

@@ -292,7 +292,7 @@ static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening)
 
 /* ── All ── */
 
-static void model_begin_answer(sfti_hash_model *model, sft_hash_ask ask,
+static void model_begin_answer(sfti_hash_model *model, sft_hash_request ask,
                                const sft_allocator *alloc) {
     static const sft_error none = SFT_ERROR_INIT;
     memset(model, 0, sizeof *model);
@@ -304,10 +304,10 @@ static void model_begin_answer(sfti_hash_model *model, sft_hash_ask ask,
     model->bytes = SFT_SIZE_UNKNOWN;
 }
 
-void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
+void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request ask,
                           const sfti_hash_how *opening) {
     model_begin_answer(model, ask, opening->alloc);
-    if (sft_is_index_path(ask.path)) {
+    if (sft_index_is_path(ask.path)) {
         model_open_set(model, opening);
         return;
     }
@@ -317,7 +317,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
 
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,
                             const sfti_hash_how *opening) {
-    model_begin_answer(model, (sft_hash_ask){ NULL, algos }, opening->alloc);
+    model_begin_answer(model, (sft_hash_request){ NULL, algos }, opening->alloc);
     model->set = set;
     model->is_borrowed = true;
     if (!set_add_sizes(model)) return;

@@ -27,7 +27,7 @@ typedef struct sfti_hash_memo {
 
 typedef struct sfti_hash_model {
     struct sfti_hash_model *next; /* among those with units nobody has claimed */
-    sft_hash_ask ask;
+    sft_hash_request ask;
     sfti_arena arena; /* all of it but the struct */
     int fd;           /* -1: none */
     sft_source source;
@@ -61,7 +61,7 @@ typedef struct sfti_hash_how {
 } sfti_hash_how;
 
 /* Open what an ask names and list what is to be read. Never fails: error says so. */
-void sfti_hash_model_open(sfti_hash_model *model, sft_hash_ask ask,
+void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request ask,
                           const sfti_hash_how *opening);
 /* The same for a set that is open already. */
 void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t algos,

@@ -157,8 +157,8 @@ void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_sp
 /* Lists grow by doubling; a count that is no power of two has room. */
 static bool item_room(sft_info *info, sfti_value *list) {
     if (list->count & (list->count - 1) || list->count == 1) return true;
-    size_t room = list->count ? list->count * 2 : 2;
-    sft_span *items = sfti_info_take(info, room * sizeof *items);
+    size_t cap = list->count ? list->count * 2 : 2;
+    sft_span *items = sfti_info_take(info, cap * sizeof *items);
     if (!items) return false;
     if (list->count > 0) memcpy(items, list->items, list->count * sizeof *items);
     list->items = items;

@@ -10,7 +10,7 @@
 
 typedef struct plain {
     char *data;
-    size_t len, room;
+    size_t len, cap;
     unsigned lines; /* pending line ends */
     bool blank;     /* pending space */
     bool keep;      /* line ends and blanks as they stand */
@@ -24,7 +24,7 @@ typedef struct plain {
 /* ── Writing ── */
 
 static void plain_raw(plain *out, const char *bytes, size_t len) {
-    size_t part = len > out->room - out->len ? out->room - out->len : len;
+    size_t part = len > out->cap - out->len ? out->cap - out->len : len;
     memcpy(out->data + out->len, bytes, part);
     out->len += part;
     out->full = out->full || part < len;
@@ -311,9 +311,9 @@ sft_span sfti_plain_text(sft_info *info, sft_span html) {
         while (html.len > 0 && ((unsigned char)html.data[html.len] & 0xC0) == 0x80) html.len--;
     }
     if (info->code || html.len == 0) return none;
-    out.room = html.len < PLAIN_MOST / 2 ? html.len * 2 + 64 : PLAIN_MOST;
-    if (out.room > PLAIN_MOST) out.room = PLAIN_MOST;
-    out.data = sfti_arena_take(&info->arena, out.room + 3);
+    out.cap = html.len < PLAIN_MOST / 2 ? html.len * 2 + 64 : PLAIN_MOST;
+    if (out.cap > PLAIN_MOST) out.cap = PLAIN_MOST;
+    out.data = sfti_arena_take(&info->arena, out.cap + 3);
     if (!out.data) {
         info->code = SFT_OUT_OF_MEMORY;
         return none;

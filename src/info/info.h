@@ -174,13 +174,13 @@ typedef enum sfti_training_key {
 typedef struct sfti_range {
     bool known;
     double min, max, mode;
-} sfti_span_of; /* named so because sft_range is a slice's */
+} sfti_bounds; /* named so because sft_range is a slice's */
 
 typedef struct sfti_adapter {
     bool present;
     const char *type, *format; /* docs/json.md; NULL = unknown */
     bool dora, rslora;
-    sfti_span_of rank, alpha;
+    sfti_bounds rank, alpha;
     bool alpha_sampled;
     double scale;              /* negative = null */
     uint64_t conv_rank;        /* 0 = null */
@@ -333,7 +333,7 @@ bool sfti_ends_with(sft_span text, const char *suffix);
 bool sfti_is_number(sft_span text); /* as JSON spells numbers */
 /* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
 #define SFTI_DECIMALS_ROOM 48
-size_t sfti_decimals(double value, char room[SFTI_DECIMALS_ROOM]);
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]);
 /* The rest of text from the first such place on; data NULL when there is none. */
 sft_span sfti_find_letters(sft_span text, const char *lower_case);
 sft_span sfti_find_byte(sft_span text, char byte);

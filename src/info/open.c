@@ -18,7 +18,7 @@ static void take_names(sft_info *info, const char *path) {
     sft_span name = sfti_base_name(whole);
     size_t folder = whole.len - name.len;
     info->path = whole;
-    info->stem = sft_is_index_path(path) ? index_stem(name) : sfti_stem(name);
+    info->stem = sft_index_is_path(path) ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
     while (folder > 1 && whole.data[folder - 1] == '/') folder--;
     if (folder > 0) info->folder = (sft_span){ whole.data, folder };

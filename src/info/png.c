@@ -23,16 +23,16 @@ static uint32_t png_be32(const char *at) {
 /* At most PNG_TEXT_MOST bytes; what is longer is none. */
 static bool png_inflate(sft_info *info, sft_span packed, sft_span *out) {
     z_stream stream;
-    uint64_t room = packed.len >= PNG_TEXT_MOST / 64 ? PNG_TEXT_MOST : packed.len * 32 + 65536;
+    uint64_t cap = packed.len >= PNG_TEXT_MOST / 64 ? PNG_TEXT_MOST : packed.len * 32 + 65536;
     memset(&stream, 0, sizeof stream);
     if (packed.len > PNG_TEXT_MOST || inflateInit(&stream) != Z_OK) return false;
-    char *bytes = sfti_arena_take(&info->arena, (size_t)room);
+    char *bytes = sfti_arena_take(&info->arena, (size_t)cap);
     int result = Z_MEM_ERROR;
     if (bytes) {
         stream.next_in = (Bytef *)(uintptr_t)packed.data;
         stream.avail_in = (uInt)packed.len;
         stream.next_out = (Bytef *)bytes;
-        stream.avail_out = (uInt)room;
+        stream.avail_out = (uInt)cap;
         result = inflate(&stream, Z_FINISH);
         *out = (sft_span){ bytes, (size_t)stream.total_out };
     } else {

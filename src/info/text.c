@@ -143,17 +143,17 @@ bool sfti_parse_double(sft_span text, double *out) {
     return true;
 }
 
-size_t sfti_decimals(double value, char room[SFTI_DECIMALS_ROOM]) {
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]) {
     char fraction[SFTI_UINT_ROOM];
     size_t len = 0, digits = 6;
     if (!(value < 1e12 && value > -1e12)) return 0;
-    if (value < 0) room[len++] = '-', value = -value;
+    if (value < 0) buffer[len++] = '-', value = -value;
     uint64_t millionths = (uint64_t)(value * 1e6 + 0.5);
-    len += sfti_uint_text(millionths / 1000000, 1, room + len);
+    len += sfti_uint_text(millionths / 1000000, 1, buffer + len);
     (void)sfti_uint_text(millionths % 1000000, digits, fraction);
     while (digits > 0 && fraction[digits - 1] == '0') digits--;
-    if (digits > 0) room[len++] = '.';
-    memcpy(room + len, fraction, digits);
+    if (digits > 0) buffer[len++] = '.';
+    memcpy(buffer + len, fraction, digits);
     return len + digits;
 }
 

@@ -90,7 +90,7 @@ typedef struct sfti_journal_file {
     int fd;
     uint64_t len;
     uint64_t word[SFTI_JW_COUNT];
-    struct sfti_journal_room *room;
+    struct sfti_journal_room *buffer;
     struct sfti_journal_seal *seal;
     sft_allocator alloc;
 } sfti_journal_file;

@@ -1,11 +1,11 @@
 #include "journal/journal.h"
 
 static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int fd, uint64_t to) {
-    struct sfti_journal_room *room = j->room;
+    struct sfti_journal_room *buffer = j->buffer;
     for (uint64_t at = 0; at < len;) {
-        size_t want = len - at < sizeof room->piece ? (size_t)(len - at) : sizeof room->piece;
-        int error = sfti_journal_read(j, room->piece, want, from + at);
-        if (!error) error = sfti_write_all(fd, room->piece, want, to + at);
+        size_t want = len - at < sizeof buffer->piece ? (size_t)(len - at) : sizeof buffer->piece;
+        int error = sfti_journal_read(j, buffer->piece, want, from + at);
+        if (!error) error = sfti_write_all(fd, buffer->piece, want, to + at);
         if (error) return error;
         at += want;
     }

@@ -123,16 +123,16 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
     if (error == ENOENT) jr_be(out, SFTI_JOURNAL_NONE, NULL);
     else if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (out->state != SFTI_JOURNAL_SOUND) return SFT_OK;
-    out->room = sfti_take(alloc, sizeof *out->room);
-    return out->room ? SFT_OK : sfti_fail_memory(err, sizeof *out->room);
+    out->buffer = sfti_take(alloc, sizeof *out->buffer);
+    return out->buffer ? SFT_OK : sfti_fail_memory(err, sizeof *out->buffer);
 }
 
 void sfti_journal_close(sfti_journal_file *j) {
     if (j->fd >= 0) (void)os_close(j->fd);
-    sfti_release(&j->alloc, j->room, sizeof *j->room);
+    sfti_release(&j->alloc, j->buffer, sizeof *j->buffer);
     sfti_journal_seal_free(j);
     j->fd = -1;
-    j->room = NULL;
+    j->buffer = NULL;
 }
 
 bool sfti_journal_is_gone(const sfti_journal_file *j) {
@@ -143,16 +143,16 @@ bool sfti_journal_is_gone(const sfti_journal_file *j) {
 /* ── Verifying ── */
 
 static int jr_sum(const sfti_journal_file *j, bool *right) {
-    struct sfti_journal_room *room = j->room;
+    struct sfti_journal_room *buffer = j->buffer;
     char sum[8];
     uint32_t crc = 0;
-    sfti_crc32_begin(&room->table);
+    sfti_crc32_begin(&buffer->table);
     for (uint64_t at = 0; at < j->len - 8;) {
-        size_t want = j->len - 8 - at < sizeof room->piece ? (size_t)(j->len - 8 - at)
-                                                           : sizeof room->piece;
-        int error = sfti_journal_read(j, room->piece, want, at);
+        size_t want = j->len - 8 - at < sizeof buffer->piece ? (size_t)(j->len - 8 - at)
+                                                           : sizeof buffer->piece;
+        int error = sfti_journal_read(j, buffer->piece, want, at);
         if (error) return error;
-        crc = sfti_crc32_add(&room->table, crc, room->piece, want);
+        crc = sfti_crc32_add(&buffer->table, crc, buffer->piece, want);
         at += want;
     }
     int error = sfti_journal_read(j, sum, sizeof sum, j->len - 8);

@@ -3,10 +3,10 @@
 #include <errno.h>
 
 sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *what) {
-    char room[128];
+    char buffer[128];
     if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
     sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what,
-              os_error_text(os_errno, room, sizeof room));
+              os_error_text(os_errno, buffer, sizeof buffer));
     if (err) err->os_errno = os_errno;
     return code;
 }

@@ -45,7 +45,7 @@ int os_read(int fd, void *into, size_t len, size_t *got);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
 /* Real path of a link or file, into out[room]; ENAMETOOLONG if it does not fit. */
-int os_real_path(const char *path, char *out, size_t room);
+int os_real_path(const char *path, char *out, size_t cap);
 
 /* ── Beneath a folder ──
  * For names that a file gave: of an index, a manifest, a folder that anyone may have packed.
@@ -64,7 +64,7 @@ int os_open_beneath(const char *folder, const char *name, os_beneath how, int *f
 int os_unlink_beneath(const char *folder, const char *name);
 /* A path to a name in an open folder, which leads there whatever becomes of the folder's own
  * name. EOPNOTSUPP where the system has no such paths. */
-int os_path_in(int folder, const char *name, char *out, size_t room);
+int os_path_in(int folder, const char *name, char *out, size_t cap);
 
 /* ── Folders ── */
 /* Calls each(ctx, name, kind) for every entry but "." and ".."; stops early, and
@@ -135,7 +135,7 @@ uint64_t os_time_s(void); /* of the calendar, since 1970 */
 void os_sleep_ms(uint32_t ms); /* a signal may end it */
 uint32_t os_user(void);        /* effective user id; 0 is the superuser */
 uint32_t os_cpu_count(void);
-const char *os_error_text(int error, char *room, size_t len); /* "No such file …" */
+const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */
 const char *os_env(const char *name);
@@ -149,7 +149,7 @@ void *os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size);
  * leave no room in that). What runs on one keeps its buffers elsewhere. */
 #define OS_THREAD_STACK ((size_t)512 << 10)
 typedef struct os_thread { void *handle[2]; } os_thread;
-typedef struct os_mutex { uint64_t room[8]; } os_mutex;
+typedef struct os_mutex { uint64_t buffer[8]; } os_mutex;
 int os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx);
 void os_thread_join(os_thread *thread);
 int os_mutex_init(os_mutex *mutex);
@@ -158,7 +158,7 @@ void os_mutex_unlock(os_mutex *mutex);
 void os_mutex_free(os_mutex *mutex);
 /* A condition over what a mutex guards. Who waits holds the mutex, gives it up while waiting, and
  * looks again after every wake. */
-typedef struct os_cond { uint64_t room[8]; } os_cond;
+typedef struct os_cond { uint64_t buffer[8]; } os_cond;
 int os_cond_init(os_cond *cond);
 void os_cond_wait(os_cond *cond, os_mutex *mutex);
 void os_cond_wake(os_cond *cond); /* all who wait */

@@ -67,11 +67,11 @@ int os_info_path(const char *path, bool follow_link, os_info *out) {
     return 0;
 }
 
-int os_real_path(const char *path, char *out, size_t room) {
+int os_real_path(const char *path, char *out, size_t cap) {
     char *real = realpath(path, NULL);
     if (!real) return errno;
     size_t len = strlen(real);
-    int error = len < room ? 0 : ENAMETOOLONG;
+    int error = len < cap ? 0 : ENAMETOOLONG;
     if (!error) memcpy(out, real, len + 1);
     free(real);
     return error;
@@ -209,8 +209,8 @@ int os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind k
 
 /* ── Writing ── */
 
-static void proc_name(int fd, char *out, size_t room) {
-    (void)snprintf(out, room, "/proc/self/fd/%d", fd);
+static void proc_name(int fd, char *out, size_t cap) {
+    (void)snprintf(out, cap, "/proc/self/fd/%d", fd);
 }
 
 /* Without /proc an unnamed file could never get its name, so there is none then. */
@@ -380,22 +380,22 @@ uint32_t os_cpu_count(void) {
 }
 
 /* strerror_r is one of two functions, by libc. */
-static const char *error_text_int(int rc, char *room, size_t len) {
+static const char *error_text_int(int rc, char *buffer, size_t len) {
     (void)len;
-    return rc == 0 ? room : "unknown error";
+    return rc == 0 ? buffer : "unknown error";
 }
 
-static const char *error_text_pointer(const char *text, char *room, size_t len) {
-    (void)room;
+static const char *error_text_pointer(const char *text, char *buffer, size_t len) {
+    (void)buffer;
     (void)len;
     return text;
 }
 
-const char *os_error_text(int error, char *room, size_t len) {
+const char *os_error_text(int error, char *buffer, size_t len) {
     if (len == 0) return "";
-    room[0] = 0;
-    return _Generic(strerror_r(error, room, len), int: error_text_int,
-                    char *: error_text_pointer)(strerror_r(error, room, len), room, len);
+    buffer[0] = 0;
+    return _Generic(strerror_r(error, buffer, len), int: error_text_int,
+                    char *: error_text_pointer)(strerror_r(error, buffer, len), buffer, len);
 }
 
 bool os_is_terminal(int fd) {

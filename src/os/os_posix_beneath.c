@@ -44,18 +44,18 @@ static bool is_link_at(int at, const char *name) {
     return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-static int read_link_at(int at, const char *name, char *out, size_t room) {
-    ssize_t n = readlinkat(at, name, out, room);
+static int read_link_at(int at, const char *name, char *out, size_t cap) {
+    ssize_t n = readlinkat(at, name, out, cap);
     if (n < 0) return errno;
-    if ((size_t)n >= room) return ENAMETOOLONG;
+    if ((size_t)n >= cap) return ENAMETOOLONG;
     out[n] = '\0';
     return 0;
 }
 
 /* "a/b", the first bytes of a, which may be out. */
-static int join_parts(const char *a, size_t len, const char *b, char *out, size_t room) {
+static int join_parts(const char *a, size_t len, const char *b, char *out, size_t cap) {
     size_t rest = strlen(b) + 1;
-    if (len >= room || rest >= room - len) return ENAMETOOLONG;
+    if (len >= cap || rest >= cap - len) return ENAMETOOLONG;
     memmove(out, a, len);
     out[len] = '/';
     memcpy(out + len + 1, b, rest);
@@ -252,7 +252,7 @@ static int follow_hub(int at, const char *last, char link[BENEATH_ROOM], char ou
 }
 
 /* The real path of the folder that name lies in. */
-static int real_parent(const char *folder, const char *name, char *real, size_t room) {
+static int real_parent(const char *folder, const char *name, char *real, size_t cap) {
     char path[BENEATH_ROOM];
     const char *slash = strrchr(name, '/');
     size_t len = slash ? (size_t)(slash - name) : 0;
@@ -260,7 +260,7 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
     int error = join_parts(folder, strlen(folder), name, path, sizeof path);
     if (error) return error;
     path[strlen(folder) + 1 + len] = '\0';
-    return os_real_path(path, real, room);
+    return os_real_path(path, real, cap);
 }
 
 /* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
@@ -314,12 +314,12 @@ int os_unlink_beneath(const char *folder, const char *name) {
     return error;
 }
 
-int os_path_in(int folder, const char *name, char *out, size_t room) {
+int os_path_in(int folder, const char *name, char *out, size_t cap) {
     struct stat open_one, there;
-    int len = snprintf(out, room, "/proc/self/fd/%d", folder);
-    if (len < 0 || (size_t)len >= room) return ENAMETOOLONG;
+    int len = snprintf(out, cap, "/proc/self/fd/%d", folder);
+    if (len < 0 || (size_t)len >= cap) return ENAMETOOLONG;
     if (fstat(folder, &open_one) != 0) return errno;
     bool same = stat(out, &there) == 0 && there.st_dev == open_one.st_dev &&
                 there.st_ino == open_one.st_ino;
-    return same ? join_parts(out, (size_t)len, name, out, room) : EOPNOTSUPP;
+    return same ? join_parts(out, (size_t)len, name, out, cap) : EOPNOTSUPP;
 }

@@ -26,11 +26,11 @@ static size_t large_length(size_t size) {
 
 static void *large_take(size_t size) {
     size_t len = large_length(size);
-    size_t room = len + HUGE_PAGE;
-    char *at = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t cap = len + HUGE_PAGE;
+    char *at = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
     size_t before = (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
-    size_t after = room - before - len;
+    size_t after = cap - before - len;
     if (before > 0) (void)munmap(at, before);
     if (after > 0) (void)munmap(at + before + len, after);
 #ifdef MADV_HUGEPAGE

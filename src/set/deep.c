@@ -132,7 +132,7 @@ typedef struct deep_walk {
     sft_deep *out;
     const sft_job *job;
     uint8_t *window; /* of one file's data: bytes [from, from + len) */
-    size_t room;
+    size_t cap;
     uint64_t from;
     size_t len;
     uint64_t done, total;
@@ -148,8 +148,8 @@ static sft_code deep_tick(const deep_walk *walk) {
 static sft_code deep_slide(deep_walk *walk, const sft_file *file, uint64_t at) {
     uint64_t left = sft_file_data_bytes(file) - at;
     walk->from = at;
-    walk->len = left < walk->room ? (size_t)left : walk->room;
-    sft_code code = sft_read_at(file, sft_file_data_offset(file) + at, walk->window, walk->len,
+    walk->len = left < walk->cap ? (size_t)left : walk->cap;
+    sft_code code = sft_read_bytes(file, sft_file_data_offset(file) + at, walk->window, walk->len,
                                 walk->err);
     return code ? code : deep_tick(walk);
 }
@@ -225,25 +225,25 @@ static void deep_clear(sft_deep *out) {
 
 /* The least window that will do: all of the largest shard, DEEP_WINDOW at most. */
 static size_t deep_room(const sft_set *set) {
-    uint64_t room = DEEP_BLOCK;
-    for (size_t s = 0; s < set->shard_count && room < DEEP_WINDOW; s++) {
+    uint64_t cap = DEEP_BLOCK;
+    for (size_t s = 0; s < set->shard_count && cap < DEEP_WINDOW; s++) {
         uint64_t bytes = sft_file_data_bytes(set->files[s]);
-        if (bytes > room) room = bytes;
+        if (bytes > cap) cap = bytes;
     }
-    return room < DEEP_WINDOW ? (size_t)room : DEEP_WINDOW;
+    return cap < DEEP_WINDOW ? (size_t)cap : DEEP_WINDOW;
 }
 
-sft_code sft_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
+sft_code sft_set_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
     sft_job own;
-    deep_walk walk = { .out = out, .job = &own, .room = deep_room(set), .err = err };
+    deep_walk walk = { .out = out, .job = &own, .cap = deep_room(set), .err = err };
     deep_clear(out);
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
-    walk.window = sfti_take(alloc, walk.room);
-    if (!walk.window) return sfti_fail_memory(err, walk.room);
+    walk.window = sfti_take(alloc, walk.cap);
+    if (!walk.window) return sfti_fail_memory(err, walk.cap);
     code = deep_set(&walk, set);
-    sfti_release(alloc, walk.window, walk.room);
+    sfti_release(alloc, walk.window, walk.cap);
     if (code) deep_clear(out);
     return code;
 }

@@ -225,7 +225,7 @@ static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
 
 static SFTI_OPTIONS_TAKE(diff_take, sft_diff_options, SFT_DIFF_OPTIONS_INIT, alloc)
 
-sft_code sft_diff_sets(const sft_set *a, const sft_set *b, const sft_diff_options *options,
+sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options *options,
                        const sft_job *job, sft_diff **out, sft_error *err) {
     sft_diff_options own;
     sft_job own_job;

@@ -153,7 +153,7 @@ static sft_code data_read(sfti_diff_run *run, const sft_file *const files[2],
         uint32_t bits = sft_dtype_describe(tensors[i]->dtype)->bits;
         uint64_t at = bits < 8 ? from / 8 * bits : from * (bits / 8);
         size_t len = data_bytes(tensors[i]->dtype, count);
-        sft_code code = sft_read_at(files[i], tensors[i]->offset + at, run->window[i], len, err);
+        sft_code code = sft_read_bytes(files[i], tensors[i]->offset + at, run->window[i], len, err);
         if (code) return code;
         run->done += len;
     }
@@ -167,12 +167,12 @@ sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
     data_stretch s = { .dtype = { a->dtype, b->dtype }, .bytes = { run->window[0],
                                                                    run->window[1] } };
     uint64_t elements = 0, from = 0;
-    size_t room = data_room(a->dtype, b->dtype);
+    size_t cap = data_room(a->dtype, b->dtype);
     *same = true;
     out->first = UINT64_MAX;
     sft_code code = sft_shape_size(a->dtype, a->shape, a->rank, &elements, NULL, err);
     while (!code && from < elements) {
-        size_t count = elements - from < room ? (size_t)(elements - from) : room;
+        size_t count = elements - from < cap ? (size_t)(elements - from) : cap;
         code = data_read(run, files, tensors, from, count, err);
         if (code) break;
         bool alike = a->dtype == b->dtype &&

@@ -150,7 +150,7 @@ static bool shard_name_plain(sft_span name) {
 typedef struct index_shards {
     sfti_names names;
     sft_span *list;
-    size_t count, room;
+    size_t count, cap;
     sft_span last_text; /* as spelled in the entry before */
     uint32_t last;
 } index_shards;
@@ -160,13 +160,13 @@ static sft_span shard_name_at(const void *ctx, uint32_t entry) {
 }
 
 static sft_code shards_begin(index_shards *shards, const index_reader *r) {
-    size_t room = r->index->count;
+    size_t cap = r->index->count;
     memset(shards, 0, sizeof *shards);
-    if (room > r->options->max_shards) room = r->options->max_shards;
-    shards->room = room;
-    shards->list = sfti_arena_take(&r->index->arena, (room + 1) * sizeof *shards->list);
-    if (!shards->list) return sfti_fail_memory(r->err, (room + 1) * sizeof *shards->list);
-    return sfti_set_names(&shards->names, room + 1, shard_name_at, shards, &r->index->arena,
+    if (cap > r->options->max_shards) cap = r->options->max_shards;
+    shards->cap = cap;
+    shards->list = sfti_arena_take(&r->index->arena, (cap + 1) * sizeof *shards->list);
+    if (!shards->list) return sfti_fail_memory(r->err, (cap + 1) * sizeof *shards->list);
+    return sfti_set_names(&shards->names, cap + 1, shard_name_at, shards, &r->index->arena,
                           r->err);
 }
 
@@ -177,7 +177,7 @@ static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span
         return sfti_fail(r->err, SFT_INDEX_PATH, at,
                          "expected a plain path beneath the index's folder, found '%.*s'",
                          (int)(name.len < 200 ? name.len : 200), name.data);
-    if (shards->count == shards->room)
+    if (shards->count == shards->cap)
         return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, at,
                          "expected at most %llu shards, found more",
                          (unsigned long long)r->options->max_shards);
@@ -329,12 +329,12 @@ void sfti_index_release(sfti_index *index) {
 
 /* ── Which shards an index names ── */
 
-struct sft_index_names {
+struct sft_index {
     sfti_index index;
     char *folder; /* in the index's arena */
 };
 
-static sft_code index_take_folder(sft_index_names *names, const char *path, sft_error *err) {
+static sft_code index_take_folder(sft_index *names, const char *path, sft_error *err) {
     const char *slash = strrchr(path, '/');
     size_t len = slash ? (size_t)(slash - path) + 1 : 0;
     names->folder = sfti_arena_take(&names->index.arena, len + 1);
@@ -344,36 +344,36 @@ static sft_code index_take_folder(sft_index_names *names, const char *path, sft_
     return SFT_OK;
 }
 
-sft_code sft_index_read(const char *path, const sft_set_options *options,
-                        sft_index_names **out, sft_error *err) {
+sft_code sft_index_open(const char *path, const sft_set_options *options,
+                        sft_index **out, sft_error *err) {
     sfti_set_how all;
     *out = NULL;
     if (!path) return sfti_set_path_fail(err);
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
     sft_allocator alloc = sfti_set_allocator(all.open.alloc);
-    sft_index_names *names = sfti_take(&alloc, sizeof *names);
+    sft_index *names = sfti_take(&alloc, sizeof *names);
     if (!names) return sfti_fail_memory(err, sizeof *names);
     code = sfti_index_load(path, &all, &names->index, err);
     if (!code) code = index_take_folder(names, path, err);
-    if (code) sft_index_free(names);
+    if (code) sft_index_close(names);
     else *out = names;
     return code;
 }
 
-size_t sft_index_shard_count(const sft_index_names *index) {
+size_t sft_index_shard_count(const sft_index *index) {
     return index->index.shard_count;
 }
 
-const char *sft_index_shard(const sft_index_names *index, size_t i) {
+const char *sft_index_shard(const sft_index *index, size_t i) {
     return i < index->index.shard_count ? index->index.shards[i].data : NULL;
 }
 
-const char *sft_index_folder(const sft_index_names *index) {
+const char *sft_index_folder(const sft_index *index) {
     return index->folder;
 }
 
-void sft_index_free(sft_index_names *index) {
+void sft_index_close(sft_index *index) {
     if (!index) return;
     sft_allocator alloc = index->index.arena.alloc;
     sfti_index_release(&index->index);

@@ -227,7 +227,7 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     return code;
 }
 
-sft_code sft_info_json(const sft_set *set, const char *path, uint64_t cut, sft_sink *sink,
+sft_code sft_set_json(const sft_set *set, const char *path, uint64_t cut, sft_sink *sink,
                        sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
@@ -250,7 +250,7 @@ static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, 
     return sfti_result_end(w);
 }
 
-sft_code sft_info_sets_json(const sft_set *const *sets, size_t count, const char *path,
+sft_code sft_sets_json(const sft_set *const *sets, size_t count, const char *path,
                             sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
@@ -303,7 +303,7 @@ static sft_code take_order(const sft_set *set, sft_order order, uint32_t **out,
     return sft_set_order(set, order, *out, err);
 }
 
-sft_code sft_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
+sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
                      void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     uint32_t *places;
@@ -379,7 +379,7 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_check_json(const sft_scan *scan, const char *path, const sft_deep *deep,
+sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep *deep,
                         sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
@@ -405,7 +405,7 @@ static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
     sfti_json_close(w, ']');
 }
 
-sft_code sft_check_set_json(const sft_error *verdict, sft_level level, sft_span shards,
+sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span shards,
                             const char *path, const sft_deep *deep, sft_sink *sink,
                             sft_error *err) {
     sfti_json_writer w;

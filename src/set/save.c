@@ -38,31 +38,31 @@ typedef struct set_save {
 /* ── Names ── */
 
 /* Appends to out[room] while there is room; *len counts on. */
-static void name_put(char *out, size_t room, size_t *len, const char *text, size_t text_len) {
+static void name_put(char *out, size_t cap, size_t *len, const char *text, size_t text_len) {
     for (size_t i = 0; i < text_len; i++, ++*len) {
-        if (*len + 1 < room) out[*len] = text[i];
+        if (*len + 1 < cap) out[*len] = text[i];
     }
 }
 
 /* "-00001", more digits where five do not do. */
-static void name_put_number(char *out, size_t room, size_t *len, uint32_t value) {
+static void name_put_number(char *out, size_t cap, size_t *len, uint32_t value) {
     char digits[SFTI_UINT_ROOM];
-    name_put(out, room, len, digits, sfti_uint_text(value, 5, digits));
+    name_put(out, cap, len, digits, sfti_uint_text(value, 5, digits));
 }
 
-size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t room) {
+size_t sft_shard_name(const char *stem, uint32_t i, uint32_t n, char *out, size_t cap) {
     size_t len = 0;
     if (!stem) stem = "model";
-    name_put(out, room, &len, stem, strlen(stem));
+    name_put(out, cap, &len, stem, strlen(stem));
     if (i < n && n > 1) {
-        name_put(out, room, &len, "-", 1);
-        name_put_number(out, room, &len, i + 1);
-        name_put(out, room, &len, "-of-", 4);
-        name_put_number(out, room, &len, n);
+        name_put(out, cap, &len, "-", 1);
+        name_put_number(out, cap, &len, i + 1);
+        name_put(out, cap, &len, "-of-", 4);
+        name_put_number(out, cap, &len, n);
     }
-    name_put(out, room, &len, ".safetensors", 12);
-    if (i >= n) name_put(out, room, &len, ".index.json", 11);
-    if (room > 0) out[len < room ? len : room - 1] = '\0';
+    name_put(out, cap, &len, ".safetensors", 12);
+    if (i >= n) name_put(out, cap, &len, ".index.json", 11);
+    if (cap > 0) out[len < cap ? len : cap - 1] = '\0';
     return len;
 }
 

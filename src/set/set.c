@@ -213,7 +213,7 @@ done:
     return code;
 }
 
-bool sft_is_index_path(const char *path) {
+bool sft_index_is_path(const char *path) {
     static const char middle[] = ".safetensors.index", end[] = ".json";
     if (!path) return false;
     const char *slash = strrchr(path, '/');
@@ -290,7 +290,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
 
-    if (sft_is_index_path(path)) {
+    if (sft_index_is_path(path)) {
         code = sfti_index_load(path, &all, &index, err);
         if (!code) code = set_from_index(path, &index, &all, out, err);
         sfti_index_release(&index);

@@ -59,7 +59,7 @@ uint64_t sft_set_unaligned(const sft_set *set) {
     return sum;
 }
 
-size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room) {
+size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
     sft_dtype_sum sums[SFT_DTYPE_COUNT]; /* by place in the order */
     size_t count = 0;
     memset(sums, 0, sizeof sums);
@@ -73,7 +73,7 @@ size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t room) {
     }
     for (size_t order = 0; order < SFT_DTYPE_COUNT; order++) {
         if (sums[order].tensors == 0) continue;
-        if (count < room) out[count] = sums[order];
+        if (count < cap) out[count] = sums[order];
         count++;
     }
     return count;

@@ -83,9 +83,9 @@ static bool is_hidden(const char *path) {
 }
 
 static const char *complaint(const char *what, const char *path) {
-    static char room[256];
-    (void)snprintf(room, sizeof room, "%.*s: %s", SHOT_PATH, path, what);
-    return room;
+    static char buffer[256];
+    (void)snprintf(buffer, sizeof buffer, "%.*s: %s", SHOT_PATH, path, what);
+    return buffer;
 }
 
 /* Who only reads sees a whole file, or is told. */

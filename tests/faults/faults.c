@@ -56,12 +56,12 @@ void __wrap_free(void *ptr) {
 /* ── What was seen ── */
 
 void fault_see(fault_seen *seen, const char *format, ...) {
-    size_t room = sizeof seen->text - seen->len;
+    size_t cap = sizeof seen->text - seen->len;
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(seen->text + seen->len, room, format, args);
+    int len = vsnprintf(seen->text + seen->len, cap, format, args);
     va_end(args);
-    seen->overflow = seen->overflow || len < 0 || (size_t)len >= room;
+    seen->overflow = seen->overflow || len < 0 || (size_t)len >= cap;
     if (!seen->overflow) seen->len += (size_t)len;
 }
 

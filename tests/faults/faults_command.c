@@ -12,14 +12,14 @@ _Noreturn void fault_die(const char *file, int line, const char *what) {
     abort();
 }
 
-static size_t keep_output(int fd, char *room, size_t size, bool *overflow) {
+static size_t keep_output(int fd, char *buffer, size_t size, bool *overflow) {
     size_t len;
     const void *bytes = os_fake_output(fd, &len);
     if (len > size) {
         *overflow = true;
         return 0;
     }
-    memcpy(room, bytes, len);
+    memcpy(buffer, bytes, len);
     return len;
 }
 

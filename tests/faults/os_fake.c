@@ -81,7 +81,7 @@ void os_fake_short_reads(size_t k) { fake.short_reads = k; }
 void os_fake_short_writes(size_t k) { fake.short_writes = k; }
 void os_fake_no_unnamed(bool none) { fake.no_unnamed = none; }
 void os_fake_no_rename(int error) { fake.no_rename = error; }
-void os_fake_disk_room(size_t room) { fake.disk_room = room; }
+void os_fake_disk_room(size_t cap) { fake.disk_room = cap; }
 
 void os_fake_can(bool clone, bool insert) {
     fake.can_clone = clone;

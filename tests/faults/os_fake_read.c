@@ -156,15 +156,15 @@ bool os_wait_more(uint32_t *ms) {
     return !os_stop_signal() && (!fake.go_on || fake.go_on(fake.go_on_ctx));
 }
 
-int os_path_in(int folder, const char *name, char *out, size_t room) {
+int os_path_in(int folder, const char *name, char *out, size_t cap) {
     FAKE_CALL();
     const fake_fd *open = fake_fd_find(folder);
     const char *path = "";
     if (!open || open->node->kind != OS_DIR) return EBADF;
     for (size_t i = 0; i < fake.name_count; i++)
         if (fake.names[i].node == open->node) path = fake.names[i].path;
-    int len = snprintf(out, room, "%s/%s", path, name);
-    return len > 0 && (size_t)len < room ? 0 : ENAMETOOLONG;
+    int len = snprintf(out, cap, "%s/%s", path, name);
+    return len > 0 && (size_t)len < cap ? 0 : ENAMETOOLONG;
 }
 
 int os_close(int fd) {
@@ -260,7 +260,7 @@ size_t os_fake_maps(void) {
     return count;
 }
 
-int os_real_path(const char *path, char *out, size_t room) {
+int os_real_path(const char *path, char *out, size_t cap) {
     char full[FAKE_PATH];
     fake_node *node;
     FAKE_CALL();
@@ -269,7 +269,7 @@ int os_real_path(const char *path, char *out, size_t room) {
     (void)fake_path_resolve(path, true, full);
     size_t len = strlen(full);
     if (len == 0) full[len++] = '/';
-    if (len >= room) return ENAMETOOLONG;
+    if (len >= cap) return ENAMETOOLONG;
     memcpy(out, full, len);
     out[len] = '\0';
     return 0;
@@ -315,9 +315,9 @@ uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
 
-const char *os_error_text(int error, char *room, size_t len) {
-    (void)snprintf(room, len, "error %d", error);
-    return room;
+const char *os_error_text(int error, char *buffer, size_t len) {
+    (void)snprintf(buffer, len, "error %d", error);
+    return buffer;
 }
 
 bool os_is_terminal(int fd) {
@@ -376,11 +376,11 @@ int os_mutex_init(os_mutex *mutex) {
 }
 
 void os_mutex_lock(os_mutex *mutex) {
-    if (mutex->room[0]++ != 0) abort();
+    if (mutex->buffer[0]++ != 0) abort();
 }
 
 void os_mutex_unlock(os_mutex *mutex) {
-    if (mutex->room[0]-- != 1) abort();
+    if (mutex->buffer[0]-- != 1) abort();
 }
 
 void os_mutex_free(os_mutex *mutex) {

@@ -208,11 +208,11 @@ static void test_write_no_memory(void **state) {
 static void test_disk_full(void **state) {
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    for (size_t room = 0; room < 8; room++) {
+    for (size_t cap = 0; cap < 8; cap++) {
         for (size_t i = 0; i < SCENES; i++) {
             set_scene(&scenes[i]);
-            os_fake_disk_room(room);
-            if (room % 2) os_fake_fail_call("os_preallocate", 1, EOPNOTSUPP, false);
+            os_fake_disk_room(cap);
+            if (cap % 2) os_fake_fail_call("os_preallocate", 1, EOPNOTSUPP, false);
             assert_int_equal(write_file(&scenes[i], &err), SFT_IO_WRITE);
             assert_int_equal(err.os_errno, ENOSPC);
             assert_false(expect_old_or_new(&scenes[i]));
@@ -271,7 +271,7 @@ static sft_code write_tensors(sft_error *err) {
     plan_options.alloc = path_options.alloc = &alloc;
     sft_code code = sft_plan_new(specs, 2, NULL, 0, &plan_options, &plan, err);
     if (code == SFT_OK) code = sft_sink_path("/dir/target", &path_options, &sink, err);
-    if (code == SFT_OK) code = sft_writer_new(plan, sink, &writer, err);
+    if (code == SFT_OK) code = sft_writer_begin(plan, sink, &writer, err);
     if (code == SFT_OK) code = sft_writer_put(writer, 1, "aaaa", 4, err);
     if (code == SFT_OK) code = sft_writer_put(writer, 0, "bbbbbbbbbbbbbbbb", 16, err);
     if (code == SFT_OK) {
@@ -322,13 +322,13 @@ static void test_writer_fails(void **state) {
 
 static sft_code read_all(const char *path, bool map, sft_error *err) {
     sft_source source, mapped;
-    char room[10];
+    char buffer[10];
     int fd;
     os_info info;
     sft_code code = sfti_source_open(path, NULL, &alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
-    code = sfti_source_all(&source, 0, room, sizeof room, err);
-    if (code == SFT_OK) assert_memory_equal(room, "0123456789", 10);
+    code = sfti_source_all(&source, 0, buffer, sizeof buffer, err);
+    if (code == SFT_OK) assert_memory_equal(buffer, "0123456789", 10);
     if (code == SFT_OK && map) {
         code = sfti_source_map(fd, source.size, true, &alloc, &mapped, err);
         if (code == SFT_OK) assert_memory_equal(mapped.base, "0123456789", 10);
@@ -379,13 +379,13 @@ static void test_read_fails(void **state) {
 static void test_shrunk(void **state) {
     sft_error err = SFT_ERROR_INIT;
     sft_source source;
-    char room[10];
+    char buffer[10];
     (void)state;
     set_reading();
     assert_int_equal(sfti_source_open("/dir/file", NULL, &alloc, &source, NULL, NULL, &err),
                      SFT_OK);
     os_fake_set_size("/dir/file", 7);
-    assert_int_equal(sfti_source_all(&source, 0, room, 10, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sfti_source_all(&source, 0, buffer, 10, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, 7);
     sft_source_close(&source);
     expect_nothing_left();
@@ -394,7 +394,7 @@ static void test_shrunk(void **state) {
 /* ── The fake itself: what the tests of others stand on ── */
 
 static void test_fake(void **state) {
-    char room[64];
+    char buffer[64];
     int fd;
     size_t len;
     os_info info;
@@ -418,10 +418,10 @@ static void test_fake(void **state) {
     assert_int_equal(os_info_path("", true, &info), ENOENT);
     assert_int_equal(os_info_path(".", true, &info), 0);
     assert_int_equal(info.kind, OS_DIR);
-    assert_int_equal(os_real_path("abs/file", room, sizeof room), 0);
-    assert_string_equal(room, "/a/c/file");
+    assert_int_equal(os_real_path("abs/file", buffer, sizeof buffer), 0);
+    assert_string_equal(buffer, "/a/c/file");
     assert_int_equal(os_open_read("/a", &fd), 0);
-    assert_int_equal(os_pread(fd, room, 1, 0, &len), EISDIR);
+    assert_int_equal(os_pread(fd, buffer, 1, 0, &len), EISDIR);
     assert_int_equal(os_close(fd), 0);
     assert_int_equal(os_open_read("/", &fd), 0);
     assert_int_equal(os_fake_open_fds(), 1);
@@ -437,11 +437,11 @@ static void test_fake(void **state) {
     assert_int_equal(len, 2);
     os_fake_fail(0, 0, false);
     os_fake_set_input(OS_FILE, "12345", 5);
-    assert_int_equal(os_pread(0, room, 9, 3, &len), 0);
+    assert_int_equal(os_pread(0, buffer, 9, 3, &len), 0);
     assert_int_equal(len, 2);
     os_fake_set_input(OS_PIPE, "12345", 5);
-    assert_int_equal(os_pread(0, room, 9, 3, &len), ESPIPE);
-    assert_int_equal(os_read(0, room, 9, &len), 0);
+    assert_int_equal(os_pread(0, buffer, 9, 3, &len), ESPIPE);
+    assert_int_equal(os_read(0, buffer, 9, &len), 0);
     assert_int_equal(len, 5);
     os_fake_reset();
     assert_int_equal(os_fake_count_files(), 0);

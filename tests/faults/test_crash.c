@@ -99,7 +99,7 @@ static sft_code save_target(sft_error *err) {
     sft_sink sink;
     sft_code code = sft_plan_new(&spec, 1, NULL, 0, NULL, &plan, err);
     if (!code) code = sft_sink_path(TARGET, NULL, &sink, err);
-    if (!code) code = sft_writer_new(plan, sink, &writer, err);
+    if (!code) code = sft_writer_begin(plan, sink, &writer, err);
     if (!code) code = sft_writer_put(writer, 0, bytes, sizeof bytes, err);
     if (!code) code = sft_writer_finish(writer, err);
     sft_plan_free(plan);
@@ -220,9 +220,9 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (wrong) return wrong;
     sft_code code = sft_edit_recover(TARGET, NULL, NULL, &err);
     if (code && (old.there || code != SFT_NOT_FOUND)) {
-        static char room[600];
-        (void)snprintf(room, sizeof room, "cannot be mended: %s", err.message);
-        return room;
+        static char buffer[600];
+        (void)snprintf(buffer, sizeof buffer, "cannot be mended: %s", err.message);
+        return buffer;
     }
     if (os_fake_exists(JOURNAL)) return "the journal is still there";
     strangers = 0;

@@ -44,7 +44,7 @@ static sft_code run_compact(sft_error *err) {
     sft_buffer text = { .alloc = { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sft_storage_local(DS, false, NULL, &s, err);
-    if (!code) code = sft_dataset_compact(&s, UINT64_MAX, DS, &sink, NULL, NULL, NULL, err);
+    if (!code) code = sft_dataset_compact_json(&s, UINT64_MAX, DS, &sink, NULL, NULL, NULL, err);
     sft_sink_abandon(&sink);
     sft_buffer_free(&text);
     sft_storage_close(&s);

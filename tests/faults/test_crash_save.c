@@ -71,7 +71,7 @@ static sft_code save_plan(sft_sink sink, sft_error *err) {
     sft_writer *writer;
     sft_code code = sft_plan_new(specs, 2, &pair, 1, NULL, &plan, err);
     if (code) sft_sink_abandon(&sink);
-    if (!code) code = sft_writer_new(plan, sink, &writer, err);
+    if (!code) code = sft_writer_begin(plan, sink, &writer, err);
     if (!code) code = put_backwards(plan, writer, err);
     sft_plan_free(plan);
     return code;
@@ -82,7 +82,7 @@ static sft_code save_added(sft_sink sink, sft_error *err) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_writer *writer;
     options.header_room = 600;
-    sft_code code = sft_writer_open(&options, sink, &writer, err);
+    sft_code code = sft_writer_begin_unplanned(&options, sink, &writer, err);
     if (code) return code;
     for (size_t n = 0; n < 3 && !code; n++) {
         size_t i;

@@ -10,11 +10,11 @@
 
 #define WORDS_MOST 16
 
-static size_t keep_output(int fd, char *text, size_t room, bool *overflow) {
+static size_t keep_output(int fd, char *text, size_t cap, bool *overflow) {
     size_t len;
     const char *bytes = os_fake_output(fd, &len);
-    *overflow = *overflow || len >= room;
-    if (len >= room) len = room;
+    *overflow = *overflow || len >= cap;
+    if (len >= cap) len = cap;
     if (len) memcpy(text, bytes, len);
     text[len] = '\0';
     return len;

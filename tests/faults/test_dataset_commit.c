@@ -143,11 +143,11 @@ static void full_disk(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         bool done = false;
-        for (size_t room = 0; !done; room += 37) {
+        for (size_t cap = 0; !done; cap += 37) {
             sft_error err = SFT_ERROR_INIT;
             const char *why;
             set_scene(&scenes[i]);
-            os_fake_disk_room(room);
+            os_fake_disk_room(cap);
             sft_code code = world_run(&scenes[i].run, &err);
             os_fake_disk_room(SIZE_MAX);
             done = code == SFT_OK;

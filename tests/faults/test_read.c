@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static char room[400000];
+static char buffer[400000];
 static uint32_t places[512];
 
 /* ── Ways to open ── */
@@ -131,8 +131,8 @@ static sft_code see_viewed(fault_seen *seen, const sft_file *file, const sft_ten
 
 static sft_code see_copied(fault_seen *seen, const sft_file *file, const sft_tensor *tensor) {
     size_t len = (size_t)(tensor->end - tensor->begin);
-    sft_code code = sft_read_into(file, tensor, room, len, &seen->err);
-    if (!code) fault_see_bytes(seen, room, len);
+    sft_code code = sft_read_into(file, tensor, buffer, len, &seen->err);
+    if (!code) fault_see_bytes(seen, buffer, len);
     return code;
 }
 
@@ -151,11 +151,11 @@ static sft_code see_many(fault_seen *seen, const sft_file *file) {
     for (size_t i = count; i-- > 0;) {
         const sft_tensor *tensor = sft_file_tensor(file, i);
         size_t len = (size_t)(tensor->end - tensor->begin);
-        reads[i] = (sft_read){ tensor, room + at, len };
+        reads[i] = (sft_read){ tensor, buffer + at, len };
         at += len;
     }
     sft_code code = sft_read_many(file, reads, count, &job, &seen->err);
-    if (!code) fault_see_bytes(seen, room, at);
+    if (!code) fault_see_bytes(seen, buffer, at);
     return code;
 }
 
@@ -166,8 +166,8 @@ static sft_code see_slice(fault_seen *seen, const sft_file *file, const sft_tens
     sft_code code = sft_slice_parse(tensor->shape, tensor->rank, sft_span_cstr(text), &slice,
                                     &seen->err);
     if (!code) code = sft_slice_size(&slice, tensor->dtype, NULL, &len, &seen->err);
-    if (!code) code = sft_slice_read(file, tensor, &slice, room, (size_t)len, &seen->err);
-    if (!code) fault_see_bytes(seen, room, len);
+    if (!code) code = sft_slice_read(file, tensor, &slice, buffer, (size_t)len, &seen->err);
+    if (!code) fault_see_bytes(seen, buffer, len);
     return code;
 }
 
@@ -186,8 +186,8 @@ static sft_code see_slices(fault_seen *seen, const sft_file *file) {
 static sft_code see_some(fault_seen *seen, const sft_file *file) {
     uint64_t size = sft_file_size(file);
     size_t len = size > 1000 ? 1000 : (size_t)size;
-    sft_code code = sft_read_at(file, size - len, room, len, &seen->err);
-    if (!code) fault_see_bytes(seen, room, len);
+    sft_code code = sft_read_bytes(file, size - len, buffer, len, &seen->err);
+    if (!code) fault_see_bytes(seen, buffer, len);
     return code;
 }
 
@@ -381,7 +381,7 @@ static void a_file_cut_short_is_told(void **state) {
             const sft_tensor *tensor = sft_file_tensor(file, i);
             size_t bytes = (size_t)(tensor->end - tensor->begin);
             bool cut = bytes && tensor->offset + bytes > len;
-            assert_int_equal(sft_read_into(file, tensor, room, bytes, &err),
+            assert_int_equal(sft_read_into(file, tensor, buffer, bytes, &err),
                              cut ? SFT_IO_SHRUNK : SFT_OK);
         }
         sft_close(file);

@@ -78,7 +78,7 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total) {
 static sft_code see_deep(fault_seen *seen, const sft_set *set, sft_deep *deep) {
     sft_job job = SFT_JOB_INIT;
     job.tick = go_on;
-    sft_code code = sft_check_deep(set, deep, &job, &seen->err);
+    sft_code code = sft_set_check_deep(set, deep, &job, &seen->err);
     fault_see(seen, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", deep->tensors,
               deep->values, deep->nan, deep->inf);
     return code;
@@ -99,11 +99,11 @@ static void run_set(const fault_scene *scene, fault_seen *seen) {
 
 static void run_index(const fault_scene *scene, fault_seen *seen) {
     sft_set_options options = options_of(scene);
-    sft_index_names *names;
-    seen->status = sft_index_read(scene->path, &options, &names, &seen->err);
+    sft_index *names;
+    seen->status = sft_index_open(scene->path, &options, &names, &seen->err);
     for (size_t i = 0; names && i < sft_index_shard_count(names); i++)
         fault_see(seen, "%s\n", sft_index_shard(names, i));
-    sft_index_free(names);
+    sft_index_close(names);
 }
 
 #define SET(w, m, what) { .name = #w " " #m " " what, .run = run_set, .way = w, .mode = m, \
@@ -126,8 +126,8 @@ static const fault_scene sets[] = {
     NOT_A_SET("/odd/m.safetensors.index.json"),
     NOT_A_SET("/m/page.safetensors"),
     NOT_A_SET("/m/bad.safetensors"),
-    { .name = "sft_index_read", .run = run_index, .path = "/set/m.safetensors.index.json" },
-    { .name = "sft_index_read plain", .run = run_index, .path = "/set/plain.json" },
+    { .name = "sft_index_open", .run = run_index, .path = "/set/m.safetensors.index.json" },
+    { .name = "sft_index_open plain", .run = run_index, .path = "/set/plain.json" },
 };
 
 /* ── Results as JSON ── */
@@ -139,7 +139,7 @@ static sft_code put_check(const fault_scene *scene, sft_sink *sink, sft_error *e
     sft_scan *scan = NULL;
     options.alloc = &fault_alloc;
     sft_code code = sft_scan_path(scene->path, &options, &scan, err);
-    if (!code) code = sft_check_json(scan, scene->path, NULL, sink, err);
+    if (!code) code = sft_scan_json(scan, scene->path, NULL, sink, err);
     sft_scan_close(scan);
     return code;
 }
@@ -151,12 +151,12 @@ static sft_code put_set(const fault_scene *scene, result_kind kind, sft_sink *si
     sft_span none = { NULL, 0 };
     sft_error *err = &seen->err;
     sft_code code = open_set(scene, &set, err);
-    if (!code && kind == INFO) code = sft_info_json(set, scene->path, 0, sink, err);
+    if (!code && kind == INFO) code = sft_set_json(set, scene->path, 0, sink, err);
     if (!code && kind == LS)
-        code = sft_ls_json(set, scene->path, SFT_ORDER_NATURAL, NULL, NULL, sink, err);
+        code = sft_set_ls_json(set, scene->path, SFT_ORDER_NATURAL, NULL, NULL, sink, err);
     if (!code && kind == CHECK_SET) code = see_deep(seen, set, &deep);
     if (!code && kind == CHECK_SET)
-        code = sft_check_set_json(NULL, SFT_LEVEL_DEFAULT, none, scene->path, &deep, sink, err);
+        code = sft_set_check_json(NULL, SFT_LEVEL_DEFAULT, none, scene->path, &deep, sink, err);
     sft_set_close(set);
     return code;
 }

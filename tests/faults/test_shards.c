@@ -27,12 +27,12 @@ static uint64_t mix(uint64_t digest, const void *bytes, size_t len) {
 }
 
 static uint64_t tensor_digest(const sft_file *file, const sft_tensor *tensor) {
-    static char room[ROOM];
+    static char buffer[ROOM];
     uint64_t digest = mix(UINT64_C(0xcbf29ce484222325), tensor->name.data, tensor->name.len);
     size_t len = (size_t)(tensor->end - tensor->begin);
     fault_need(len <= ROOM);
-    if (sft_read_into(file, tensor, room, len, NULL)) return 0;
-    return mix(mix(digest, &tensor->dtype, sizeof tensor->dtype), room, len);
+    if (sft_read_into(file, tensor, buffer, len, NULL)) return 0;
+    return mix(mix(digest, &tensor->dtype, sizeof tensor->dtype), buffer, len);
 }
 
 static void count_folder(void *ctx, const char *path) {

@@ -113,10 +113,10 @@ static void test_renamed(void **state) {
     assert_true(target_is("new file"));
 }
 
-static const char *hidden_name(char *room, size_t len, const sft_error *err) {
+static const char *hidden_name(char *buffer, size_t len, const sft_error *err) {
     const char *at = strstr(err->message, " in .target.sft-");
-    snprintf(room, len, at ? "/dir/%.*s" : "%.*s", 18, at ? at + 4 : "");
-    return room;
+    snprintf(buffer, len, at ? "/dir/%.*s" : "%.*s", 18, at ? at + 4 : "");
+    return buffer;
 }
 
 /* Old, or new, or gone with the new one whole beside it, and the message naming that. */

@@ -135,7 +135,7 @@ static sft_code write_planned(const fault_scene *scene, const sft_plan *plan, fa
     sft_code code = open_sink(scene, &sink, seen);
     if (code) return code;
     bool backwards = sink.seekable;
-    code = sft_writer_new(plan, sink, &writer, &seen->err);
+    code = sft_writer_begin(plan, sink, &writer, &seen->err);
     if (code) return code;
     code = put_tensors(writer, plan, backwards, &seen->err);
     if (!code) return sft_writer_finish(writer, &seen->err);

@@ -5,15 +5,15 @@
 #include <string.h>
 
 char *text_more(text *t, size_t len) {
-    if (t->room - t->len < len) {
-        size_t room = (t->len + len) * 2;
-        char *at = realloc(t->at, room);
+    if (t->cap - t->len < len) {
+        size_t cap = (t->len + len) * 2;
+        char *at = realloc(t->at, cap);
         if (!at) {
             fputs("hostile: out of memory\n", stderr);
             exit(3);
         }
         t->at = at;
-        t->room = room;
+        t->cap = cap;
     }
     t->len += len;
     return t->at + t->len - len;

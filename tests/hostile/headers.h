@@ -9,7 +9,7 @@
  * that the header claims. */
 typedef struct text {
     char *at;
-    size_t len, room;
+    size_t len, cap;
     uint64_t data;
 } text;
 

@@ -107,9 +107,9 @@ static void print_row(const char *name, const text *header, const measure *m, do
 
 static void check_row(const char *name, const text *header, const measure *m, sft_code want,
                       double most) {
-    double room = most * (double)header->len + (1 << 18);
+    double cap = most * (double)header->len + (1 << 18);
     expect(m->code == want, name, sft_code_describe(m->code)->name);
-    expect((double)m->memory.peak <= room, name, "too much memory");
+    expect((double)m->memory.peak <= cap, name, "too much memory");
     expect(m->memory.calls <= 64 + header->len / 32768, name, "too many allocations");
     expect(m->memory.now == 0, name, "memory not released");
 }

@@ -13,17 +13,17 @@ static void stop(const char *why) {
 }
 
 static char *read_all(size_t *len) {
-    size_t room = 1 << 20;
-    char *bytes = malloc(room);
+    size_t cap = 1 << 20;
+    char *bytes = malloc(cap);
     *len = 0;
     for (;;) {
         if (!bytes) stop("out of memory");
-        size_t got = fread(bytes + *len, 1, room - *len, stdin);
+        size_t got = fread(bytes + *len, 1, cap - *len, stdin);
         if (got == 0) return bytes;
         *len += got;
-        if (*len < room) continue;
-        room *= 2;
-        bytes = realloc(bytes, room);
+        if (*len < cap) continue;
+        cap *= 2;
+        bytes = realloc(bytes, cap);
     }
 }
 

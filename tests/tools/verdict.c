@@ -24,7 +24,7 @@
 
 typedef struct verdict_text {
     char *data;
-    size_t len, room;
+    size_t len, cap;
 } verdict_text;
 
 typedef struct verdict_run {
@@ -40,12 +40,12 @@ static void die(const char *why) {
 }
 
 static void put(verdict_text *text, const char *bytes, size_t len) {
-    if (text->room - text->len < len) {
-        size_t room = (text->len + len) * 2 + 256;
-        char *data = realloc(text->data, room);
+    if (text->cap - text->len < len) {
+        size_t cap = (text->len + len) * 2 + 256;
+        char *data = realloc(text->data, cap);
         if (!data) die("out of memory");
         text->data = data;
-        text->room = room;
+        text->cap = cap;
     }
     memcpy(text->data + text->len, bytes, len);
     text->len += len;
@@ -306,19 +306,19 @@ static void one_record(verdict_run *run, verdict_bytes *bytes, verdict_text *fir
 static void all_records(verdict_run *run) {
     verdict_text first = { 0 }, other = { 0 };
     uint8_t *data = NULL;
-    size_t room = 0;
+    size_t cap = 0;
     uint8_t prefix[4];
     while (fread(prefix, 1, 4, stdin) == 4) {
         size_t len = prefix[0] | (size_t)prefix[1] << 8 | (size_t)prefix[2] << 16 |
                      (size_t)prefix[3] << 24;
-        if (len > room || !data) {
-            room = len + 4096;
+        if (len > cap || !data) {
+            cap = len + 4096;
             free(data);
-            if (!(data = malloc(room))) die("out of memory");
+            if (!(data = malloc(cap))) die("out of memory");
         }
         if (fread(data, 1, len, stdin) != len) die("a record is cut short");
         /* at the end of the block, where a sanitizer sees a read past it */
-        verdict_bytes bytes = { memmove(data + room - len, data, len), len };
+        verdict_bytes bytes = { memmove(data + cap - len, data, len), len };
         one_record(run, &bytes, &first, &other);
         run->record++;
     }

@@ -70,17 +70,17 @@ static inline struct ArrowSchema *am_dictionary(const char *keys, struct ArrowSc
 
 /* Names an extension type; room holds the metadata. */
 static inline struct ArrowSchema *am_extension(struct ArrowSchema *schema, const char *name,
-                                               const char *text, char room[512]) {
+                                               const char *text, char buffer[512]) {
     const char *const words[] = { "ARROW:extension:name", name, "ARROW:extension:metadata", text };
     int32_t count = 2, len;
-    char *at = room;
+    char *at = buffer;
     memcpy(at, &count, 4), at += 4;
     for (int i = 0; i < 4; i++) {
         len = (int32_t)strlen(words[i]);
         memcpy(at, &len, 4), at += 4;
         memcpy(at, words[i], (size_t)len), at += len;
     }
-    schema->metadata = room;
+    schema->metadata = buffer;
     return schema;
 }
 

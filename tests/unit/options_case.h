@@ -155,7 +155,7 @@ static sft_code run_plan_new(const void *given) {
 
 static sft_code run_writer_open(const void *given) {
     sft_writer *writer;
-    sft_code code = sft_writer_open(given, a_sink(), &writer, &err);
+    sft_code code = sft_writer_begin_unplanned(given, a_sink(), &writer, &err);
     sft_writer_abandon(writer);
     return code;
 }
@@ -165,7 +165,7 @@ static sft_code run_writer_copy(const void *given) {
     sft_writer *writer;
     sft_part part = a_part();
     assert_int_equal(sft_plan_new(&part.spec, 1, NULL, 0, NULL, &plan, NULL), SFT_OK);
-    assert_int_equal(sft_writer_new(plan, a_sink(), &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin(plan, a_sink(), &writer, NULL), SFT_OK);
     sft_code code = sft_writer_copy(writer, 0, part.source, 0, 8, given, &err);
     sft_writer_abandon(writer);
     sft_plan_free(plan);
@@ -252,9 +252,9 @@ static sft_code open_list(const sft_set_options *options) {
 }
 
 static sft_code read_index(const sft_set_options *options) {
-    sft_index_names *names;
-    sft_code code = sft_index_read(index_of_model(), options, &names, &err);
-    sft_index_free(names);
+    sft_index *names;
+    sft_code code = sft_index_open(index_of_model(), options, &names, &err);
+    sft_index_close(names);
     return code;
 }
 
@@ -301,7 +301,7 @@ static sft_code run_index_rewrite_path(const void *given) {
 static sft_code diff(const sft_diff_options *options, const sft_job *job) {
     sft_set *set = set_of_model();
     sft_diff *out;
-    sft_code code = sft_diff_sets(set, set, options, job, &out, &err);
+    sft_code code = sft_diff_new(set, set, options, job, &out, &err);
     sft_diff_free(out);
     sft_set_close(set);
     return code;
@@ -314,7 +314,7 @@ static sft_code run_diff_sets_job(const void *given) { return diff(NULL, given);
 static sft_code run_check_deep(const void *given) {
     sft_set *set = set_of_model();
     sft_deep deep;
-    sft_code code = sft_check_deep(set, &deep, given, &err);
+    sft_code code = sft_set_check_deep(set, &deep, given, &err);
     sft_set_close(set);
     return code;
 }
@@ -378,7 +378,7 @@ static bool keep_on(void *ctx, const sft_hash_result *result) {
 }
 
 static sft_code hash_many(const sft_hash_options *options, const sft_job *job) {
-    sft_hash_ask ask = { model("m"), SFT_HASH_ALL };
+    sft_hash_request ask = { model("m"), SFT_HASH_ALL };
     return sft_hash_paths(&ask, 1, options, keep_on, NULL, job, &err);
 }
 
@@ -535,7 +535,7 @@ static sft_code run_dataset_compact_tree(const void *given) {
 static sft_code run_dataset_compact(const void *given) {
     sft_sink sink = a_sink();
     assert_int_equal(publish(NULL, NULL), SFT_OK);
-    sft_code code = sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
+    sft_code code = sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, given, &err);
     end_sink(&sink);
     return code;
 }

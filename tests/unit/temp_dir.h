@@ -13,12 +13,12 @@ static char temp_dir[256];
 
 /* Path of a name in the folder; eight may be held at a time. */
 static inline const char *temp_path(const char *name) {
-    static char rooms[8][512];
+    static char buffers[8][512];
     static int next;
-    char *room = rooms[next++ % 8];
-    int len = snprintf(room, sizeof rooms[0], "%s/%s", temp_dir, name);
-    if (len < 0 || (size_t)len >= sizeof rooms[0]) abort();
-    return room;
+    char *buffer = buffers[next++ % 8];
+    int len = snprintf(buffer, sizeof buffers[0], "%s/%s", temp_dir, name);
+    if (len < 0 || (size_t)len >= sizeof buffers[0]) abort();
+    return buffer;
 }
 
 static inline int temp_dir_make(void **state) {
@@ -58,10 +58,10 @@ static inline void temp_write(const char *name, const void *bytes, size_t len) {
 }
 
 /* Length of the file, up to `room` bytes of it into out; -1 when it is not there. */
-static inline long temp_read(const char *name, void *out, size_t room) {
+static inline long temp_read(const char *name, void *out, size_t cap) {
     FILE *file = fopen(temp_path(name), "rb");
     if (!file) return -1;
-    size_t got = fread(out, 1, room, file);
+    size_t got = fread(out, 1, cap, file);
     fclose(file);
     return (long)got;
 }

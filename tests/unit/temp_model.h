@@ -42,10 +42,10 @@ static inline void temp_end(temp_folder *t) {
 
 /* Full path of a name in the folder; valid until temp_end. The file need not exist. */
 static inline const char *temp_path(temp_folder *t, const char *name) {
-    size_t room = strlen(t->path) + strlen(name) + 2;
-    char *path = malloc(room);
+    size_t cap = strlen(t->path) + strlen(name) + 2;
+    char *path = malloc(cap);
     temp_must(path && t->count < TEMP_MOST, "temp_path");
-    snprintf(path, room, "%s/%s", t->path, name);
+    snprintf(path, cap, "%s/%s", t->path, name);
     t->made[t->count++] = path;
     return path;
 }

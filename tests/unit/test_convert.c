@@ -72,10 +72,10 @@ static const unsigned variants[] = {
 
 static uint64_t cast_as(unsigned forbid, sft_dtype from, sft_dtype to, bool saturate,
                         const uint8_t *in, uint8_t *out, uint64_t n) {
-    sfti_cast_kit kit;
+    sfti_cast_kernels kernels;
     sfti_cast cast;
-    sfti_cast_kit_fill(&kit, forbid);
-    sfti_cast_begin(&cast, &kit, from, to, saturate);
+    sfti_cast_kernels_fill(&kernels, forbid);
+    sfti_cast_begin(&cast, &kernels, from, to, saturate);
     return sfti_cast_run(&cast, in, out, n);
 }
 
@@ -271,7 +271,7 @@ static sft_set *set_of(const test_file *f) {
 static void keeps_scaled(void **unused) {
     static const struct {
         const char *name;
-        sft_convert_fate fate;
+        sft_convert_action action;
     } rows[] = {
         { "a.weight", SFT_CONVERT_SCALED },   { "a.weight_scale_inv", SFT_CONVERT_SCALE },
         { "a.input_scale", SFT_CONVERT_SCALE }, { "b.weight", SFT_CONVERT_SCALED },
@@ -298,12 +298,12 @@ static void keeps_scaled(void **unused) {
         options.scaled = scaled;
         assert_int_equal(sft_conversion_new(set, SFT_BF16, &options, &conversion, NULL), SFT_OK);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            bool special = rows[i].fate >= SFT_CONVERT_SCALED;
+            bool special = rows[i].action >= SFT_CONVERT_SCALED;
             const sft_tensor *partner;
             assert_true(sft_span_equal(sft_set_tensor(set, i)->name,
                                        sft_span_cstr(rows[i].name)));
-            sft_convert_fate fate = sft_conversion_fate(conversion, i, &partner);
-            assert_int_equal(fate, special && scaled ? SFT_CONVERT_CAST : rows[i].fate);
+            sft_convert_action action = sft_conversion_action(conversion, i, &partner);
+            assert_int_equal(action, special && scaled ? SFT_CONVERT_CAST : rows[i].action);
             assert_int_equal(partner != NULL, special && !scaled);
             assert_int_equal(sft_conversion_overrules(conversion, i), special && scaled);
         }
@@ -446,8 +446,8 @@ static void decides_before_writing(void **unused) {
     assert_int_equal(sft_conversion_new(set, SFT_F64, NULL, &conversion, NULL), SFT_OK);
     assert_int_equal(sft_conversion_count(conversion, SFT_CONVERT_CAST), 1);
     assert_int_equal(sft_conversion_count(conversion, SFT_CONVERT_OTHER), 1);
-    assert_int_equal(sft_conversion_count(conversion, (sft_convert_fate)5), 0);
-    assert_int_equal(sft_conversion_count(conversion, (sft_convert_fate)-1), 0);
+    assert_int_equal(sft_conversion_count(conversion, (sft_convert_action)5), 0);
+    assert_int_equal(sft_conversion_count(conversion, (sft_convert_action)-1), 0);
     assert_int_equal(sft_conversion_bytes_before(conversion), 20);
     assert_int_equal(sft_conversion_bytes_after(conversion), 32);
     sft_conversion_free(conversion);

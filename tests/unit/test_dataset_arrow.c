@@ -195,14 +195,14 @@ static void test_many_nulls(void **unused) {
 static void test_bits(void **unused) {
     static const uint8_t bits[] = { 0xb5, 0x62, 0x01 }; /* 1010 1101 0100 0110 1 */
     static const uint8_t bool8[] = { 9, 0, 1, 0xff, 2 };
-    char room[512];
+    char schema[512];
     (void)unused;
     read_type(am_type("b", "x"));
     struct ArrowArray *array = am_make(14, 3, NULL, bits);
     take(array, 0, 6, 6, (const char[]){ 0, 1, 1, 0, 1, 0 }, 6);
     take(array, 5, 9, 9, (const char[]){ 0, 1, 0, 0, 0, 1, 1, 0, 1 }, 9);
     assert_int_equal(buffer.len, 15); /* behind what was there */
-    read_type(am_extension(am_type("c", "x"), "arrow.bool8", "", room));
+    read_type(am_extension(am_type("c", "x"), "arrow.bool8", "", schema));
     assert_int_equal(type.dtype, SFT_BOOL);
     take(am_make(4, 1, NULL, bool8), 0, 4, 4, (const char[]){ 0, 1, 1, 1 }, 4);
 }
@@ -403,12 +403,12 @@ static void test_fixed_shape(void **unused) {
         { "[2,3]", "+w:6", false },
         { "", "+w:6", false },
     };
-    char room[512];
+    char buffer[512];
     (void)unused;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct ArrowSchema *schema = am_extension(
             am_list(all[i].format, "x", am_type("s", "x")), "arrow.fixed_shape_tensor",
-            all[i].text, room);
+            all[i].text, buffer);
         sft_code code = sfti_arrow_type_read(schema, &arena, &type, &err);
         assert_int_equal(code, all[i].good ? SFT_OK : SFT_COLUMN_TYPE);
         if (!all[i].good) continue;
@@ -457,7 +457,7 @@ static void test_text(void **unused) {
 
 static void test_text_views(void **unused) {
     static const char far_away[] = "0123456789abcdefghij";
-    static const int64_t rooms[] = { 20 };
+    static const int64_t sizes[] = { 20 };
     char views[5][16];
     int32_t numbers[5][4] = { { 3 }, { 12 }, { 13, 0, 0, 7 }, { 14, 0, 0, 7 }, { 13, 0, 1, 0 } };
     (void)unused;
@@ -465,13 +465,13 @@ static void test_text_views(void **unused) {
     memcpy(views[0] + 4, "abc", 3);
     memcpy(views[1] + 4, "abcdefghijkl", 12);
     read_type(am_type("vu", "x"));
-    struct ArrowArray *array = am_make(5, 0, NULL, views, far_away, rooms);
+    struct ArrowArray *array = am_make(5, 0, NULL, views, far_away, sizes);
     text_is(array, 0, "abc");
     text_is(array, 1, "abcdefghijkl");
     text_is(array, 2, "789abcdefghij");
     text_is(array, 3, NULL); /* beyond its room */
     text_is(array, 4, NULL); /* there is no such room */
-    text_is(am_make(3, 2, NULL, views, far_away, rooms), 0, "789abcdefghij");
+    text_is(am_make(3, 2, NULL, views, far_away, sizes), 0, "789abcdefghij");
     text_is(am_make(2, 0, NULL, views, NULL), 1, "abcdefghijkl");
 }
 

@@ -58,7 +58,7 @@ static void gc(uint64_t grace, bool remove) {
 
 static void compact(uint64_t target) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_compact(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
+    finish(&sink, sft_dataset_compact_json(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
                                       &err));
 }
 
@@ -774,10 +774,10 @@ static void not_compacted(void **state) {
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":0,\"total_bytes\":0,\"shards\":[]}";
     temp_write(SFTI_DATASET_MANIFEST, text, sizeof text - 1);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_TYPE);
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_MANIFEST_MISSING);
     sft_sink_abandon(&sink);
 }
@@ -795,7 +795,7 @@ static void changed_meanwhile(void **state) {
     (void)state;
     make_kv();
     storage_own(&late)->lock = late_lock;
-    assert_int_equal(sft_dataset_compact(&late, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&late, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_CHANGED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -814,7 +814,7 @@ static void compact_stopped(void **state) {
     (void)state;
     make_kv();
     job.tick = never;
-    assert_int_equal(sft_dataset_compact(&ds_storage, 0, "d", &sink, NULL, NULL, &job, &err),
+    assert_int_equal(sft_dataset_compact_json(&ds_storage, 0, "d", &sink, NULL, NULL, &job, &err),
                      SFT_CANCELLED);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count("_job-"), 0);
@@ -865,10 +865,10 @@ static sft_tree *tree_new(void) {
 }
 
 static const char *text_at(const sft_node *node, const char *path) {
-    static char room[300];
+    static char buffer[300];
     sft_span text = sft_node_text(node, path);
-    (void)snprintf(room, sizeof room, "%.*s", (int)text.len, text.data);
-    return room;
+    (void)snprintf(buffer, sizeof buffer, "%.*s", (int)text.len, text.data);
+    return buffer;
 }
 
 /* The tree says what the last JSON did; it is freed. */

@@ -136,10 +136,10 @@ static void test_wishes(void **unused) {
 }
 
 static void test_fixed_shape(void **unused) {
-    char room[512];
+    char buffer[512];
     struct ArrowSchema *column = am_extension(am_list("+w:6", "w", am_type("g", "item")),
                                               "arrow.fixed_shape_tensor", "{\"shape\":[3,2]}",
-                                              room);
+                                              buffer);
     (void)unused;
     struct ArrowSchema *schema = am_of(am_type("+s", ""), column);
     TOLD(schema, BATCH(W("F64", "[3,2]")), "batch_size=2");

@@ -113,7 +113,7 @@ static void a_new_one(void **state) {
     }
     assert_int_equal(strncmp(sft_dataset_shard_at(d, 1)->name, "part-00000-0001-", 16), 0);
     assert_null(sft_dataset_shard_at(d, 3));
-    assert_int_equal(sft_dataset_kind(d), SFT_DATASET_BATCH);
+    assert_int_equal(sft_dataset_get_mode(d), SFT_DATASET_BATCH);
     sft_dataset_close(d);
     text_has("\"mode\":\"batch\"", true);
     text_has("\"batch_size\":4", true);
@@ -382,12 +382,12 @@ static void overwrite_changed(void **state) {
     /* A connector's has no version: its text tells. */
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":%d,\"total_bytes\":0,\"shards\":[]}";
-    char room[200];
-    (void)snprintf(room, sizeof room, text, 0);
-    temp_write(SFTI_DATASET_MANIFEST, room, strlen(room));
+    char buffer[200];
+    (void)snprintf(buffer, sizeof buffer, text, 0);
+    temp_write(SFTI_DATASET_MANIFEST, buffer, strlen(buffer));
     c = ds_begin(o, SFT_COMMIT_OVERWRITE);
-    (void)snprintf(room, sizeof room, text, 1);
-    temp_write(SFTI_DATASET_MANIFEST, room, strlen(room));
+    (void)snprintf(buffer, sizeof buffer, text, 1);
+    temp_write(SFTI_DATASET_MANIFEST, buffer, strlen(buffer));
     assert_int_equal(prepare(c), SFT_DATASET_CHANGED);
     sft_commit_close(c);
     sft_dataset_options_free(o);
@@ -982,10 +982,10 @@ static void unguarded(void **state) {
     dataset_is(1, 1, 1);
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_compact(&s, 0, "d", &sink, NULL, NULL, NULL, &err),
+    assert_int_equal(sft_dataset_compact_json(&s, 0, "d", &sink, NULL, NULL, NULL, &err),
                      SFT_DATASET_UNGUARDED);
     s.single_writer = true;
-    assert_int_equal(sft_dataset_compact(&s, 0, "d", &sink, NULL, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_dataset_compact_json(&s, 0, "d", &sink, NULL, NULL, NULL, &err), SFT_OK);
     sft_sink_abandon(&sink);
     c = begin_on(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(c, &s, 0, 0, "b", 1);

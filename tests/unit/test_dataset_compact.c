@@ -15,7 +15,7 @@ static void read_manifest(void) {
 static sft_code compact(uint64_t target) {
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    sft_code code = sft_dataset_compact(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
+    sft_code code = sft_dataset_compact_json(&ds_storage, target, "d", &sink, ds_warn, NULL, NULL,
                                         &err);
     if (code) sft_sink_abandon(&sink);
     else assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);

@@ -99,7 +99,7 @@ static void keyed(void **state) {
     assert_int_equal(sft_dataset_shard_open(d, 0, NULL, &file, &err), SFT_OK);
     const sft_tensor *t = sft_file_find_cstr(file, "b__n");
     assert_non_null(t);
-    assert_int_equal(sft_read_at(file, t->offset, &found, 8, &err), SFT_OK);
+    assert_int_equal(sft_read_bytes(file, t->offset, &found, 8, &err), SFT_OK);
     assert_int_equal(found, (INT64_C(1) << 53) + 1);
     sft_close(file);
     sft_dataset_close(d);

@@ -30,7 +30,7 @@ static sft_deep deep_of(const char *header, const void *data, size_t len) {
     uint8_t *bytes;
     sft_deep deep;
     sft_set *set = set_of(header, data, len, &bytes);
-    assert_int_equal(sft_check_deep(set, &deep, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_set_check_deep(set, &deep, NULL, NULL), SFT_OK);
     sft_set_close(set);
     free(bytes);
     return deep;
@@ -247,7 +247,7 @@ static void indexes_run_over_the_set(void **state) {
         paths[i] = temp_model(&temp, name, header, i == 2 ? "\x01\x7c" : "\x00\x7c", 2);
     }
     assert_int_equal(sft_set_open_list(paths, 3, NULL, &set, NULL), SFT_OK);
-    assert_int_equal(sft_check_deep(set, &deep, NULL, NULL), SFT_OK);
+    assert_int_equal(sft_set_check_deep(set, &deep, NULL, NULL), SFT_OK);
     assert_int_equal(deep.tensors_with_inf, 2);
     assert_int_equal(deep.first_inf_tensor, 0);
     assert_int_equal(deep.first_nan_tensor, 2);
@@ -267,7 +267,7 @@ static void a_cut_file_is_told(void **state) {
         "12345678", 8);
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
     temp_must(truncate(path, 66) == 0, "truncate");
-    assert_int_equal(sft_check_deep(set, &deep, NULL, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sft_set_check_deep(set, &deep, NULL, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.code, SFT_IO_SHRUNK);
     assert_int_equal(deep.values, 0);
     sft_set_close(set);
@@ -301,11 +301,11 @@ static void jobs_tick_and_stop(void **state) {
     sft_set *set = set_of(header, data, len, &bytes);
     job.tick = tick;
     job.ctx = &t;
-    assert_int_equal(sft_check_deep(set, &deep, &job, NULL), SFT_OK);
+    assert_int_equal(sft_set_check_deep(set, &deep, &job, NULL), SFT_OK);
     assert_int_equal(t.last, len);
     assert_int_equal(t.total, len);
     t = (ticks){ .stop_at = 3 };
-    assert_int_equal(sft_check_deep(set, &deep, &job, &err), SFT_CANCELLED);
+    assert_int_equal(sft_set_check_deep(set, &deep, &job, &err), SFT_CANCELLED);
     assert_int_equal(t.calls, 3);
     assert_int_equal(deep.tensors, 0);
     sft_set_close(set);

@@ -87,9 +87,9 @@ static void test_many(void **state) {
 }
 
 static void expect_text(double value, const char *text) {
-    char room[SFTI_DOUBLE_ROOM];
-    assert_int_equal(sfti_double_text(value, room), strlen(text));
-    assert_string_equal(room, text);
+    char buffer[SFTI_DOUBLE_ROOM];
+    assert_int_equal(sfti_double_text(value, buffer), strlen(text));
+    assert_string_equal(buffer, text);
 }
 
 static void test_text(void **state) {
@@ -122,7 +122,7 @@ static sft_set *open_model(const char *header, const void *data, size_t len) {
 static pair_of compare(const char *header_a, const void *a, size_t len_a, const char *header_b,
                        const void *b, size_t len_b, const sft_diff_options *options) {
     pair_of p = { { open_model(header_a, a, len_a), open_model(header_b, b, len_b) }, NULL };
-    assert_int_equal(sft_diff_sets(p.sets[0], p.sets[1], options, NULL, &p.diff, NULL), SFT_OK);
+    assert_int_equal(sft_diff_new(p.sets[0], p.sets[1], options, NULL, &p.diff, NULL), SFT_OK);
     return p;
 }
 
@@ -191,9 +191,9 @@ static void test_tolerance(void **state) {
     options.atol = -1;
     sft_set *set = open_model("{}", "", 0);
     sft_diff *diff;
-    assert_int_equal(sft_diff_sets(set, set, &options, NULL, &diff, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_diff_new(set, set, &options, NULL, &diff, NULL), SFT_BAD_ARGUMENT);
     options.atol = (double)NAN;
-    assert_int_equal(sft_diff_sets(set, set, &options, NULL, &diff, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_diff_new(set, set, &options, NULL, &diff, NULL), SFT_BAD_ARGUMENT);
     sft_set_close(set);
 }
 
@@ -330,7 +330,7 @@ static void test_sets(void **state) {
     sft_diff *diff;
     (void)state;
     assert_int_equal(sft_set_open_list(shards, 2, NULL, &set, NULL), SFT_OK);
-    assert_int_equal(sft_diff_sets(whole, set, NULL, NULL, &diff, NULL), SFT_OK);
+    assert_int_equal(sft_diff_new(whole, set, NULL, NULL, &diff, NULL), SFT_OK);
     assert_true(sft_diff_same(diff));
     assert_int_equal(sft_diff_equal(diff), 2);
     sft_diff_free(diff);
@@ -353,7 +353,7 @@ static void test_job(void **state) {
     (void)state;
     job.tick = stop_at_once;
     job.ctx = seen;
-    assert_int_equal(sft_diff_sets(set, set, NULL, &job, &diff, NULL), SFT_CANCELLED);
+    assert_int_equal(sft_diff_new(set, set, NULL, &job, &diff, NULL), SFT_CANCELLED);
     assert_null(diff);
     assert_int_equal(seen[0], 2);
     assert_int_equal(seen[1], 4);

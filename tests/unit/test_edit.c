@@ -362,7 +362,8 @@ static void expect_grown(uint64_t spare) {
     sft_span header = sft_file_header(file);
     for (uint64_t i = 0; i < spare; i++) assert_int_equal(header.data[header.len - 1 - i], ' ');
     for (uint64_t i = 0; i < 100000; i += 997) {
-        assert_int_equal(sft_read_at(file, sft_file_data_offset(file) + i, &byte, 1, NULL), SFT_OK);
+        assert_int_equal(sft_read_bytes(file, sft_file_data_offset(file) + i, &byte, 1, NULL),
+                         SFT_OK);
         assert_int_equal(byte, (unsigned char)(i * 7 + 3));
     }
     sft_close(file);

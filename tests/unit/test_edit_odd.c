@@ -105,11 +105,11 @@ static const odd_case odd_cases[] = {
 
 static void expect_text(const char *before, const char *after) {
     char padded[1024];
-    size_t room = strlen(before), len = strlen(after);
-    assert_true(len <= room && room < sizeof padded);
+    size_t cap = strlen(before), len = strlen(after);
+    assert_true(len <= cap && cap < sizeof padded);
     memset(padded, ' ', sizeof padded);
     memcpy(padded, after, len);
-    padded[room] = '\0';
+    padded[cap] = '\0';
     test_file f = make_file(padded, NULL, 8);
     long got = temp_read(FILE_NAME, found, sizeof found);
     if ((size_t)got != f.len || memcmp(found, f.bytes, f.len) != 0)
@@ -454,7 +454,7 @@ static void expect_one_letter(void) {
     assert_non_null(bytes);
     assert_int_equal(sft_open(temp_path(FILE_NAME), NULL, &file, NULL), SFT_OK);
     assert_true(sft_file_metadata_get_cstr(file, "k", &value));
-    assert_int_equal(sft_read_at(file, sft_file_data_offset(file), bytes, BIG, NULL), SFT_OK);
+    assert_int_equal(sft_read_bytes(file, sft_file_data_offset(file), bytes, BIG, NULL), SFT_OK);
     for (size_t i = 0; i < BIG; i++) assert_int_equal(bytes[i], value.data[0]);
     sft_close(file);
     free(bytes);

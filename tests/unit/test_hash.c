@@ -303,7 +303,7 @@ static bool keep(void *ctx, const sft_hash_result *result) {
 }
 
 static void sets_have_content_and_shards(void **state) {
-    sft_hash_ask ask = { make_set(), CONTENT | SFT_HASH_BIT(SFT_HASH_SHA256) };
+    sft_hash_request ask = { make_set(), CONTENT | SFT_HASH_BIT(SFT_HASH_SHA256) };
     (void)state;
     for (uint32_t threads = 1; threads <= 3; threads++) {
         sft_job job = SFT_JOB_INIT;
@@ -341,7 +341,7 @@ static void open_sets_have_content(void **state) {
 
 static void other_files_have_whole_digests(void **state) {
     const char *path = temp_text(&folder, "text", "hello world");
-    sft_hash_ask ask = { path, SFT_HASH_ALL };
+    sft_hash_request ask = { path, SFT_HASH_ALL };
     seen s = { 0 };
     (void)state;
     assert_int_equal(sft_hash_paths(&ask, 1, NULL, keep, &s, NULL, NULL), SFT_OK);
@@ -355,7 +355,7 @@ static void other_files_have_whole_digests(void **state) {
 static void bad_paths_are_answers(void **state) {
     const char *good = temp_text(&folder, "text", "hello world");
     uint32_t sha = SFT_HASH_BIT(SFT_HASH_SHA256);
-    sft_hash_ask asks[] = { { "/nowhere/at/all", sha }, { good, sha }, { folder.path, sha },
+    sft_hash_request asks[] = { { "/nowhere/at/all", sha }, { good, sha }, { folder.path, sha },
                             { "/nowhere/x.safetensors.index.json", sha } };
     (void)state;
     for (uint32_t threads = 1; threads <= 4; threads++) {
@@ -374,7 +374,7 @@ static void bad_paths_are_answers(void **state) {
 }
 
 static void bad_calls_are_refused(void **state) {
-    sft_hash_ask none = { NULL, 1 }, bits = { "x", SFT_HASH_ALL + 1 };
+    sft_hash_request none = { NULL, 1 }, bits = { "x", SFT_HASH_ALL + 1 };
     sft_hashes found;
     seen s = { 0 };
     (void)state;
@@ -415,11 +415,11 @@ static void one_large_file_by_many_threads(void **state) {
 }
 
 static void many_files_by_many_threads(void **state) {
-    sft_hash_ask asks[8];
+    sft_hash_request asks[8];
     seen alone = { 0 };
     (void)state;
     for (int i = 0; i < 8; i++)
-        asks[i] = (sft_hash_ask){ nth_vector(i % 4), SFT_HASH_BIT(SFT_HASH_SHA256) };
+        asks[i] = (sft_hash_request){ nth_vector(i % 4), SFT_HASH_BIT(SFT_HASH_SHA256) };
     assert_int_equal(sft_hash_paths(asks, 8, NULL, keep, &alone, NULL, NULL), SFT_OK);
     for (uint32_t threads = 0; threads <= 5; threads++) {
         ticking t = { 0 };
@@ -460,10 +460,10 @@ static void a_tick_stops(void **state) {
 }
 
 static void an_answer_stops(void **state) {
-    sft_hash_ask asks[4];
+    sft_hash_request asks[4];
     (void)state;
     for (int i = 0; i < 4; i++)
-        asks[i] = (sft_hash_ask){ nth_vector(i), SFT_HASH_BIT(SFT_HASH_SHA256) };
+        asks[i] = (sft_hash_request){ nth_vector(i), SFT_HASH_BIT(SFT_HASH_SHA256) };
     for (uint32_t threads = 1; threads <= 3; threads++) {
         sft_job job = SFT_JOB_INIT;
         seen s = { .stop_at = 2 };
@@ -548,7 +548,7 @@ static sft_hash_cache *open_cache(const char *path) {
 
 static seen hash_cached(sft_hash_cache *cache, const char *path, uint32_t algos) {
     sft_hash_options options = SFT_HASH_OPTIONS_INIT;
-    sft_hash_ask ask = { path, algos };
+    sft_hash_request ask = { path, algos };
     seen s = { 0 };
     options.cache = cache;
     assert_int_equal(sft_hash_paths(&ask, 1, &options, keep, &s, NULL, NULL), SFT_OK);
@@ -655,7 +655,7 @@ static void only_the_cache_is_asked(void **state) {
     (void)state;
     options.cache = open_cache(temp_path(&folder, "cache"));
     options.only_cached = true;
-    const sft_hash_ask asks[] = { { index, CONTENT }, { nth_vector(1), SFT_HASH_ALL } };
+    const sft_hash_request asks[] = { { index, CONTENT }, { nth_vector(1), SFT_HASH_ALL } };
     for (size_t i = 0; i < 2; i++) {
         seen s = { 0 };
         assert_int_equal(sft_hash_paths(&asks[i], 1, &options, keep, &s, NULL, NULL), SFT_OK);

@@ -352,11 +352,11 @@ static const sfti_watch ignoring = { NULL, ignore_finding, ignore_note, ignore_e
 /* In so much memory and no more. */
 static sft_code read_within(const char *text, size_t size, bool slow, const sfti_watch *watch,
                             sfti_model *model, sft_error *err) {
-    static _Alignas(8) char room[1 << 16];
+    static _Alignas(8) char buffer[1 << 16];
     const uint64_t seed[2] = { 11, 22 };
     const sfti_limits limits = { .level = SFT_LEVEL_COMPAT, .slow = slow };
-    sfti_arena arena = { { refuse_resize, NULL }, NULL, room, room + size, 0 };
-    assert_true(size <= sizeof room);
+    sfti_arena arena = { { refuse_resize, NULL }, NULL, buffer, buffer + size, 0 };
+    assert_true(size <= sizeof buffer);
     return sfti_model_read(sft_span_cstr(text), SFT_SIZE_UNKNOWN, &limits, seed, watch, &arena,
                            model, err);
 }
@@ -366,7 +366,7 @@ static void decoded_names_have_no_place(void **state) {
     (void)state;
     static struct {
         char before[256];
-        _Alignas(8) char room[4096];
+        _Alignas(8) char buffer[4096];
         char after[256];
     } memory;
     static const char text[] = "{\"\\u0074\":" T1 ",\"\\u0074\":" T1 "}";
@@ -374,8 +374,8 @@ static void decoded_names_have_no_place(void **state) {
     const uint64_t seed[2] = { 1, 2 };
     const sfti_limits limits = { .level = SFT_LEVEL_DEFAULT };
     for (int i = 0; i < 2; i++) {
-        sfti_arena arena = { { refuse_resize, NULL }, NULL, memory.room,
-                             memory.room + sizeof memory.room, 0 };
+        sfti_arena arena = { { refuse_resize, NULL }, NULL, memory.buffer,
+                             memory.buffer + sizeof memory.buffer, 0 };
         const sft_span span = { places[i], sizeof text - 1 };
         sft_error err = SFT_ERROR_INIT;
         sfti_model m;

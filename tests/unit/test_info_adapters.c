@@ -338,7 +338,7 @@ static void ranks_are_told_by_module(void **state) {
     (void)state;
     composed *made = compose(KO("lora_unet_a", "4", "9", "9") KO("lora_unet_b", "8", "9", "9")
                              KO("lora_unet_c", "8", "9", "9") KO("lora_unet_d", "32", "9", "9"));
-    sfti_span_of rank = made->info.adapter.rank;
+    sfti_bounds rank = made->info.adapter.rank;
     assert_true(rank.known && rank.min == 4 && rank.max == 32 && rank.mode == 8);
     assert_int_equal(made->info.adapter.conv_rank, 0);
     compose_end(made);

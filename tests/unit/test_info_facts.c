@@ -159,7 +159,7 @@ static size_t rank_conflicts(const char *type, double min, double max, double mo
     begin();
     info.adapter.present = true;
     info.adapter.type = type;
-    info.adapter.rank = (sfti_span_of){ true, min, max, mode };
+    info.adapter.rank = (sfti_bounds){ true, min, max, mode };
     info.adapter.conv_rank = conv;
     sfti_info_declare(&info, &info.declared_rank, sft_span_cstr(told),
                       sft_span_cstr("header:ss_network_dim"), 75);

@@ -22,7 +22,7 @@ static void open_pairs(const sft_pair *pairs, size_t count) {
     memset(&file_bytes, 0, sizeof file_bytes);
     memset(&json, 0, sizeof json);
     assert_int_equal(sft_plan_new(NULL, 0, pairs, count, NULL, &plan, NULL), SFT_OK);
-    assert_int_equal(sft_writer_new(plan, sft_sink_memory(&file_bytes), &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin(plan, sft_sink_memory(&file_bytes), &writer, NULL), SFT_OK);
     assert_int_equal(sft_writer_finish(writer, NULL), SFT_OK);
     sft_plan_free(plan);
     assert_int_equal(sft_open_memory(file_bytes.data, file_bytes.len, NULL, &file, NULL), SFT_OK);
@@ -239,8 +239,8 @@ static void numbers_of_an_adapter(void **state) {
     sft_info *info = open_info();
     info->adapter.present = true;
     info->adapter.type = "lora";
-    info->adapter.rank = (sfti_span_of){ true, 4, 32, 16 };
-    info->adapter.alpha = (sfti_span_of){ true, 0.5, 1e300, 8 };
+    info->adapter.rank = (sfti_bounds){ true, 4, 32, 16 };
+    info->adapter.alpha = (sfti_bounds){ true, 0.5, 1e300, 8 };
     info->adapter.scale = 0.5;
     render(info, false, "");
     has("\"rank\":{\"min\":4,\"max\":32,\"mode\":16},"
@@ -273,8 +273,8 @@ static void failed_writes_are_told(void **state) {
     open_pairs(NULL, 0);
     sft_info *info = open_info();
     render(info, false, "");
-    for (uint64_t room = 0; room + 1 < json.len; room += 7) {
-        sft_sink sink = { &room, &fail_after_sink_vtable, false };
+    for (uint64_t cap = 0; cap + 1 < json.len; cap += 7) {
+        sft_sink sink = { &cap, &fail_after_sink_vtable, false };
         assert_int_equal(sft_info_label_json(info, "m", false, &sink, &err), SFT_IO_WRITE);
     }
     close_all(info);

@@ -27,7 +27,7 @@ static void open_pairs(const sft_pair *pairs, size_t count) {
     memset(&file_bytes, 0, sizeof file_bytes);
     info.arena.alloc = sfti_allocator(NULL);
     assert_int_equal(sft_plan_new(NULL, 0, pairs, count, NULL, &plan, NULL), SFT_OK);
-    assert_int_equal(sft_writer_new(plan, sft_sink_memory(&file_bytes), &writer, NULL),
+    assert_int_equal(sft_writer_begin(plan, sft_sink_memory(&file_bytes), &writer, NULL),
                      SFT_OK);
     assert_int_equal(sft_writer_finish(writer, NULL), SFT_OK);
     sft_plan_free(plan);
@@ -321,26 +321,26 @@ static void never_more_than_ten_and_five_hundred(void **state) {
 
 /* Two million tags and a sentence of megabytes are read in a second or so. */
 static void large_texts_are_linear(void **state) {
-    size_t count = 600000, room = count * 24, at;
-    char *text = malloc(room);
+    size_t count = 600000, cap = count * 24, at;
+    char *text = malloc(cap);
     sft_pair pair = { { "ss_tag_frequency", 16 }, { text, 0 } };
     (void)state;
     assert_non_null(text);
-    at = (size_t)snprintf(text, room, "{\"1_x\":{");
+    at = (size_t)snprintf(text, cap, "{\"1_x\":{");
     for (size_t i = 0; i < count; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s\"w%zu\":9", i ? "," : "", i);
-    at += (size_t)snprintf(text + at, room - at, "}}");
+        at += (size_t)snprintf(text + at, cap - at, "%s\"w%zu\":9", i ? "," : "", i);
+    at += (size_t)snprintf(text + at, cap - at, "}}");
     pair.value.len = at;
     open_pairs(&pair, 1);
     finish();
     assert_int_equal(info.triggers.count, 10);
     assert_int_equal(info.tags.count, 200);
     close_all();
-    memset(text, 'x', room);
-    for (size_t i = 5; i < room; i += 9) text[i] = ' ';
+    memset(text, 'x', cap);
+    for (size_t i = 5; i < cap; i += 9) text[i] = ' ';
     memcpy(text, "{\"1_x\":{\"", 9);
-    memcpy(text + room - 6, "\":3 }}", 6);
-    pair.value.len = room;
+    memcpy(text + cap - 6, "\":3 }}", 6);
+    pair.value.len = cap;
     open_pairs(&pair, 1);
     finish();
     assert_int_equal(info.code, SFT_OK);

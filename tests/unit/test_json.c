@@ -564,12 +564,12 @@ static void writes_numbers(void **state) {
         { 123456, 5, "123456" }, { UINT64_MAX, 0, "18446744073709551615" },
         { 1, 99, "00000000000000000001" },
     };
-    char room[SFTI_UINT_ROOM];
+    char buffer[SFTI_UINT_ROOM];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t len = sfti_uint_text(rows[i].value, rows[i].width, room);
+        size_t len = sfti_uint_text(rows[i].value, rows[i].width, buffer);
         assert_int_equal(len, strlen(rows[i].text));
-        assert_memory_equal(room, rows[i].text, len);
+        assert_memory_equal(buffer, rows[i].text, len);
     }
 }
 

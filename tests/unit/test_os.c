@@ -58,24 +58,24 @@ static void test_kinds(void **state) {
 }
 
 static void test_read(void **state) {
-    char room[16];
+    char buffer[16];
     size_t got;
     int fd = -1;
     (void)state;
     temp_write("file", "0123456789", 10);
     assert_int_equal(os_open_read(temp_path("none"), &fd), ENOENT);
     assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
-    assert_int_equal(os_pread(fd, room, 4, 3, &got), 0);
+    assert_int_equal(os_pread(fd, buffer, 4, 3, &got), 0);
     assert_int_equal(got, 4);
-    assert_memory_equal(room, "3456", 4);
-    assert_int_equal(os_pread(fd, room, sizeof room, 8, &got), 0);
+    assert_memory_equal(buffer, "3456", 4);
+    assert_int_equal(os_pread(fd, buffer, sizeof buffer, 8, &got), 0);
     assert_int_equal(got, 2);
-    assert_int_equal(os_pread(fd, room, 1, 10, &got), 0);
+    assert_int_equal(os_pread(fd, buffer, 1, 10, &got), 0);
     assert_int_equal(got, 0);
-    assert_int_equal(os_pread(fd, room, 1, UINT64_MAX, &got), EOVERFLOW);
-    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(os_pread(fd, buffer, 1, UINT64_MAX, &got), EOVERFLOW);
+    assert_int_equal(os_read(fd, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 10);
-    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(os_read(fd, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 0);
     assert_int_equal(os_close(fd), 0);
 }
@@ -92,7 +92,7 @@ static void *write_late(void *path) {
 
 /* Opening does not wait for a writer; reading waits for one, and for its bytes. */
 static void test_fifo(void **state) {
-    char room[8], path[512];
+    char buffer[8], path[512];
     size_t got;
     int fd = -1;
     pthread_t writer;
@@ -102,10 +102,10 @@ static void test_fifo(void **state) {
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(os_open_read(path, &fd), 0);
     assert_int_equal(pthread_create(&writer, NULL, write_late, path), 0);
-    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_int_equal(os_read(fd, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 4);
-    assert_memory_equal(room, "late", 4);
-    assert_int_equal(os_read(fd, room, sizeof room, &got), 0);
+    assert_memory_equal(buffer, "late", 4);
+    assert_int_equal(os_read(fd, buffer, sizeof buffer, &got), 0);
     assert_int_equal(got, 0);
     assert_int_equal(pthread_join(writer, &written), 0);
     assert_non_null(written);
@@ -172,7 +172,7 @@ static void test_no_link(void **state) {
 static void test_map(void **state) {
     int fd = -1;
     void *at = NULL;
-    char room[8];
+    char buffer[8];
     (void)state;
     temp_write("file", "abcdef", 6);
     assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
@@ -182,8 +182,8 @@ static void test_map(void **state) {
     assert_int_equal(os_map(fd, 6, true, &at), 0);
     ((char *)at)[0] = 'X';
     os_unmap(at, 6);
-    assert_int_equal(temp_read("file", room, sizeof room), 6);
-    assert_memory_equal(room, "abcdef", 6);
+    assert_int_equal(temp_read("file", buffer, sizeof buffer), 6);
+    assert_memory_equal(buffer, "abcdef", 6);
     assert_int_equal(os_map(fd, 0, false, &at), EINVAL);
     assert_null(at);
     assert_int_equal(os_map(fd, UINT64_MAX, false, &at), ENOMEM);
@@ -231,7 +231,7 @@ static void test_list(void **state) {
 }
 
 static void test_write(void **state) {
-    char room[32];
+    char buffer[32];
     size_t put;
     int fd = -1;
     (void)state;
@@ -250,8 +250,8 @@ static void test_write(void **state) {
     assert_int_equal(os_sync(fd), 0);
     assert_int_equal(os_close(fd), 0);
     assert_int_equal(os_sync_folder(temp_dir), 0);
-    assert_int_equal(temp_read("new", room, sizeof room), 8);
-    assert_memory_equal(room, "hellowor", 8);
+    assert_int_equal(temp_read("new", buffer, sizeof buffer), 8);
+    assert_memory_equal(buffer, "hellowor", 8);
     assert_int_equal(temp_mode("new"), 0600);
     assert_int_equal(os_open_new(temp_path("new"), 0644, &fd), EEXIST);
     assert_int_equal(symlink("elsewhere", temp_path("link")), 0);
@@ -264,7 +264,7 @@ static void test_write(void **state) {
 
 /* Every call tells the errno of a descriptor that is no longer open. */
 static void test_closed(void **state) {
-    char room[4];
+    char buffer[4];
     size_t n = 9;
     void *at;
     os_info info;
@@ -274,11 +274,11 @@ static void test_closed(void **state) {
     assert_int_equal(os_close(fd), 0);
     assert_int_equal(os_close(fd), EBADF);
     assert_int_equal(os_info_fd(fd, &info), EBADF);
-    assert_int_equal(os_pread(fd, room, 4, 0, &n), EBADF);
+    assert_int_equal(os_pread(fd, buffer, 4, 0, &n), EBADF);
     assert_int_equal(n, 0);
-    assert_int_equal(os_read(fd, room, 4, &n), EBADF);
-    assert_int_equal(os_pwrite(fd, room, 4, 0, &n), EBADF);
-    assert_int_equal(os_write(fd, room, 4, &n), EBADF);
+    assert_int_equal(os_read(fd, buffer, 4, &n), EBADF);
+    assert_int_equal(os_pwrite(fd, buffer, 4, 0, &n), EBADF);
+    assert_int_equal(os_write(fd, buffer, 4, &n), EBADF);
     assert_int_equal(os_map(fd, 4, false, &at), EBADF);
     assert_int_equal(os_truncate(fd, 4), EBADF);
     assert_int_equal(os_preallocate(fd, 4), EBADF);
@@ -288,18 +288,18 @@ static void test_closed(void **state) {
     assert_false(os_is_terminal(fd));
     assert_int_equal(os_terminal_columns(fd), 0);
     assert_int_equal(pipe(pipes), 0);
-    assert_int_equal(os_pread(pipes[0], room, 4, 0, &n), ESPIPE);
-    assert_int_equal(os_pwrite(pipes[1], room, 4, 0, &n), ESPIPE);
-    assert_int_equal(os_write(pipes[1], room, 0, &n), 0);
-    assert_int_equal(os_pwrite(pipes[1], room, 0, UINT64_MAX, &n), EFBIG);
+    assert_int_equal(os_pread(pipes[0], buffer, 4, 0, &n), ESPIPE);
+    assert_int_equal(os_pwrite(pipes[1], buffer, 4, 0, &n), ESPIPE);
+    assert_int_equal(os_write(pipes[1], buffer, 0, &n), 0);
+    assert_int_equal(os_pwrite(pipes[1], buffer, 0, UINT64_MAX, &n), EFBIG);
     close(pipes[0]);
     close(pipes[1]);
     temp_write("file", "", 0);
     assert_int_equal(os_open_read(temp_path("file"), &fd), 0);
-    assert_int_equal(os_pwrite(fd, room, 0, 0, &n), EBADF); /* for reading alone */
+    assert_int_equal(os_pwrite(fd, buffer, 0, 0, &n), EBADF); /* for reading alone */
     assert_int_equal(os_close(fd), 0);
     fd = open(temp_path("file"), O_RDWR);
-    assert_int_equal(os_pwrite(fd, room, 0, 0, &n), 0);
+    assert_int_equal(os_pwrite(fd, buffer, 0, 0, &n), 0);
     assert_int_equal(n, 0);
     assert_int_equal(os_close(fd), 0);
 }
@@ -307,9 +307,9 @@ static void test_closed(void **state) {
 /* A pipe that is full, and does not block, is waited for. */
 static void *drain_late(void *fd) {
     struct timespec wait = { 0, 30000000 };
-    char room[4096];
+    char buffer[4096];
     nanosleep(&wait, NULL);
-    while (read(*(int *)fd, room, sizeof room) > 0) continue;
+    while (read(*(int *)fd, buffer, sizeof buffer) > 0) continue;
     return NULL;
 }
 
@@ -401,7 +401,7 @@ static void test_unnamed(void **state) {
 }
 
 static void test_rename(void **state) {
-    char room[8];
+    char buffer[8];
     (void)state;
     temp_write("a", "A", 1);
     temp_write("b", "B", 1);
@@ -409,8 +409,8 @@ static void test_rename(void **state) {
     assert_int_equal(os_rename(temp_path("a"), temp_path("c"), true), 0);
     assert_int_equal(os_rename(temp_path("c"), temp_path("b"), false), 0);
     assert_int_equal(temp_dir_count(), 1);
-    assert_int_equal(temp_read("b", room, sizeof room), 1);
-    assert_int_equal(room[0], 'A');
+    assert_int_equal(temp_read("b", buffer, sizeof buffer), 1);
+    assert_int_equal(buffer[0], 'A');
     assert_int_equal(os_rename(temp_path("a"), temp_path("b"), false), ENOENT);
     assert_int_equal(os_rename(temp_path("a"), temp_path("d"), true), ENOENT);
     /* The system calls it invalid, and a folder has no second name. */
@@ -422,20 +422,20 @@ static void test_rename(void **state) {
 }
 
 static void test_real_path(void **state) {
-    char room[4096], here[4096];
+    char buffer[4096], here[4096];
     (void)state;
     temp_write("file", "", 0);
     assert_int_equal(symlink("file", temp_path("link")), 0);
-    assert_int_equal(os_real_path(temp_path("link"), room, sizeof room), 0);
+    assert_int_equal(os_real_path(temp_path("link"), buffer, sizeof buffer), 0);
     assert_non_null(realpath(temp_path("file"), here));
-    assert_string_equal(room, here);
-    assert_int_equal(os_real_path(temp_path("link"), room, 5), ENAMETOOLONG);
-    assert_int_equal(os_real_path(temp_path("none"), room, sizeof room), ENOENT);
+    assert_string_equal(buffer, here);
+    assert_int_equal(os_real_path(temp_path("link"), buffer, 5), ENAMETOOLONG);
+    assert_int_equal(os_real_path(temp_path("none"), buffer, sizeof buffer), ENOENT);
 }
 
 static void test_rest(void **state) {
     unsigned char a[600] = { 0 }, b[600] = { 0 };
-    char room[128];
+    char buffer[128];
     (void)state;
     assert_int_equal(os_random(a, sizeof a), 0);
     assert_int_equal(os_random(b, sizeof b), 0);
@@ -444,10 +444,10 @@ static void test_rest(void **state) {
     uint64_t now = os_now_ns();
     assert_true(now > 0 && os_now_ns() >= now);
     assert_true(os_cpu_count() >= 1);
-    assert_string_equal(os_error_text(ENOENT, room, sizeof room), "No such file or directory");
-    assert_string_equal(os_error_text(ENOSPC, room, sizeof room), "No space left on device");
-    assert_true(strlen(os_error_text(99999, room, sizeof room)) > 0);
-    assert_string_equal(os_error_text(ENOENT, room, 0), "");
+    assert_string_equal(os_error_text(ENOENT, buffer, sizeof buffer), "No such file or directory");
+    assert_string_equal(os_error_text(ENOSPC, buffer, sizeof buffer), "No space left on device");
+    assert_true(strlen(os_error_text(99999, buffer, sizeof buffer)) > 0);
+    assert_string_equal(os_error_text(ENOENT, buffer, 0), "");
     assert_int_equal(setenv("SFT_TEST_OS", "yes", 1), 0);
     assert_string_equal(os_env("SFT_TEST_OS"), "yes");
     assert_null(os_env("SFT_TEST_NONE"));
@@ -573,23 +573,23 @@ static void test_condition(void **state) {
 /* ── What stands on it (os/io.h) ── */
 
 static void test_all(void **state) {
-    char room[16];
+    char buffer[16];
     size_t got;
     int fd = -1;
     (void)state;
     temp_write("file", "hello", 5);
     assert_int_equal(os_open_write(temp_path("file"), &fd), 0);
-    assert_int_equal(sfti_read_all(fd, room, 3, 1, &got), 0);
+    assert_int_equal(sfti_read_all(fd, buffer, 3, 1, &got), 0);
     assert_int_equal(got, 3);
-    assert_memory_equal(room, "ell", 3);
-    assert_int_equal(sfti_read_all(fd, room, sizeof room, 2, &got), 0);
+    assert_memory_equal(buffer, "ell", 3);
+    assert_int_equal(sfti_read_all(fd, buffer, sizeof buffer, 2, &got), 0);
     assert_int_equal(got, 3);
     assert_int_equal(sfti_write_all(fd, "HEAP", 4, 3), 0);
-    assert_int_equal(sfti_read_all(fd, room, sizeof room, 0, &got), 0);
+    assert_int_equal(sfti_read_all(fd, buffer, sizeof buffer, 0, &got), 0);
     assert_int_equal(got, 7);
-    assert_memory_equal(room, "helHEAP", 7);
+    assert_memory_equal(buffer, "helHEAP", 7);
     assert_int_equal(os_close(fd), 0);
-    assert_int_equal(sfti_read_all(fd, room, 1, 0, &got), EBADF);
+    assert_int_equal(sfti_read_all(fd, buffer, 1, 0, &got), EBADF);
     assert_int_equal(got, 0);
     assert_int_equal(sfti_write_all(fd, "x", 1, 0), EBADF);
 }

@@ -92,7 +92,7 @@ static const char *sharded_model(void) {
 static void info_of_a_file(void **state) {
     sft_set *set = open_set(mixed_model());
     (void)state;
-    sft_code code = sft_info_json(set, "dir/m.safetensors", 0, sink_begin(), NULL);
+    sft_code code = sft_set_json(set, "dir/m.safetensors", 0, sink_begin(), NULL);
     assert_json(code,
                 "{\"path\":\"dir/m.safetensors\",\"ok\":true,"
                 "\"complete\":true,\"file\":{\"bytes\":281,\"header_bytes\":256,"
@@ -108,7 +108,7 @@ static void info_of_a_file(void **state) {
 static void info_of_nothing(void **state) {
     sft_set *set = open_set(temp_model(&temp, "e", "{}", NULL, 0));
     (void)state;
-    assert_json(sft_info_json(set, NULL, 0, sink_begin(), NULL),
+    assert_json(sft_set_json(set, NULL, 0, sink_begin(), NULL),
                 "{\"path\":null,\"ok\":true,\"complete\":true,\"file\":{\"bytes\":10,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
@@ -119,7 +119,7 @@ static void info_of_nothing(void **state) {
 static void info_of_shards(void **state) {
     sft_set *set = open_set(sharded_model());
     (void)state;
-    assert_json(sft_info_json(set, "s", 0, sink_begin(), NULL),
+    assert_json(sft_set_json(set, "s", 0, sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"complete\":true,\"file\":{\"bytes\":207,"
                 "\"header_bytes\":188,\"data_offset\":null,\"data_bytes\":3,\"tensors\":2,"
                 "\"parameters\":3,\"alignment\":2,\"unaligned\":0,\"dtypes\":{"
@@ -156,12 +156,12 @@ static void info_of_a_pipe(void **state) {
     (void)state;
     assert_int_equal(sft_open_source(source, NULL, &file, NULL), SFT_OK);
     assert_int_equal(sft_set_from_file(file, "-", &set, NULL), SFT_OK);
-    assert_json(sft_info_json(set, "-", 0, sink_begin(), NULL),
+    assert_json(sft_set_json(set, "-", 0, sink_begin(), NULL),
                 "{\"path\":\"-\",\"ok\":true,\"complete\":false,\"file\":{\"bytes\":null,"
                 "\"header_bytes\":2,\"data_offset\":10,\"data_bytes\":0,\"tensors\":0,"
                 "\"parameters\":0,\"alignment\":2,\"unaligned\":0,\"dtypes\":{}},"
                 "\"metadata\":{}}");
-    assert_json(sft_ls_json(set, "-", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_set_ls_json(set, "-", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"-\",\"ok\":true,\"complete\":false,\"tensors\":[]}");
     sft_set_close(set);
 }
@@ -206,13 +206,13 @@ static void ls_of_a_file(void **state) {
     sft_set *set = open_set(mixed_model());
     int calls = 0;
     (void)state;
-    assert_json(sft_ls_json(set, "m", SFT_ORDER_OFFSET, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_set_ls_json(set, "m", SFT_ORDER_OFFSET, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"m\",\"ok\":true,\"complete\":true,"
                 "\"tensors\":[" LS_B "," LS_C "," LS_A "]}");
-    assert_json(sft_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_set_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"m\",\"ok\":true,\"complete\":true,"
                 "\"tensors\":[" LS_A "," LS_B "," LS_C "]}");
-    assert_json(sft_ls_json(set, "m", SFT_ORDER_HEADER, not_b, &calls, sink_begin(), NULL),
+    assert_json(sft_set_ls_json(set, "m", SFT_ORDER_HEADER, not_b, &calls, sink_begin(), NULL),
                 "{\"path\":\"m\",\"ok\":true,\"complete\":true,\"tensors\":[" LS_A "," LS_C "]}");
     assert_int_equal(calls, 3);
     sft_set_close(set);
@@ -221,7 +221,7 @@ static void ls_of_a_file(void **state) {
 static void ls_of_shards(void **state) {
     sft_set *set = open_set(sharded_model());
     (void)state;
-    assert_json(sft_ls_json(set, "s", SFT_ORDER_NATURAL, NULL, NULL, sink_begin(), NULL),
+    assert_json(sft_set_ls_json(set, "s", SFT_ORDER_NATURAL, NULL, NULL, sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"complete\":true,\"tensors\":["
                 "{\"name\":\"a\",\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2],"
                 "\"file_offsets\":[102,104],\"bytes\":2,\"shard\":\"$T/s-1.safetensors\"},"
@@ -289,10 +289,10 @@ static void check_of_a_good_file(void **state) {
     (void)state;
     snprintf(header, sizeof header, "%-8s", "{}");
     sft_scan *scan = scan_of(temp_model(&temp, "e", header, NULL, 0), SFT_LEVEL_STRICT);
-    assert_json(sft_check_json(scan, "e", NULL, sink_begin(), NULL),
+    assert_json(sft_scan_json(scan, "e", NULL, sink_begin(), NULL),
                 "{\"path\":\"e\",\"ok\":true,"
                 "\"level\":\"strict\",\"error\":null,\"findings\":[],\"notes\":[],\"deep\":null}");
-    assert_json(sft_check_json(scan, "e", &deep, sink_begin(), NULL),
+    assert_json(sft_scan_json(scan, "e", &deep, sink_begin(), NULL),
                 "{\"path\":\"e\",\"ok\":true,\"level\":\"strict\",\"error\":null,\"findings\":[],"
                 "\"notes\":[],\"deep\":{\"tensors\":1,\"values\":2,\"nan\":3,\"inf\":4,"
                 "\"tensors_with_nan\":1,\"tensors_with_inf\":0,\"first_nan_tensor\":0,"
@@ -310,7 +310,7 @@ static void check_of_a_bad_file(void **state) {
         temp_model(&temp, "bad", "{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
                                  "\"data_offsets\":[0,4]}}  ", "1234", 4), SFT_LEVEL_COMPAT);
     (void)state;
-    assert_int_equal(sft_check_json(scan, "bad", NULL, sink_begin(), NULL), SFT_OK);
+    assert_int_equal(sft_scan_json(scan, "bad", NULL, sink_begin(), NULL), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("{\"path\":\"bad\",\"ok\":false,\"level\":\"compat\",\"error\":{"
                     "\"code\":\"size_mismatch\",\"offset\":"));
@@ -325,7 +325,7 @@ static void check_of_a_bad_file(void **state) {
 static void check_with_notes(void **state) {
     sft_scan *scan = scan_of(mixed_model(), SFT_LEVEL_DEFAULT);
     (void)state;
-    assert_int_equal(sft_check_json(scan, "m", NULL, sink_begin(), NULL), SFT_OK);
+    assert_int_equal(sft_scan_json(scan, "m", NULL, sink_begin(), NULL), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
     assert_true(has("\"ok\":true,\"level\":\"default\",\"error\":null,\"findings\":[]"));
     assert_true(has("{\"code\":\"unaligned\",\"message\":\"expected data aligned"));
@@ -337,14 +337,14 @@ static void check_with_notes(void **state) {
 static void check_of_a_set(void **state) {
     sft_error error = SFT_ERROR_INIT;
     (void)state;
-    assert_json(sft_check_set_json(NULL, SFT_LEVEL_COMPAT, sft_span_cstr("{},{}"), "s", NULL,
+    assert_json(sft_set_check_json(NULL, SFT_LEVEL_COMPAT, sft_span_cstr("{},{}"), "s", NULL,
                                    sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":true,\"level\":\"compat\",\"error\":null,"
                 "\"findings\":[],\"notes\":[],\"deep\":null,\"shards\":[{},{}]}");
     error.code = SFT_INDEX_TENSOR_MISSING;
     error.offset = 7;
 #define BODY "\"offset\":7,\"tensor\":null,\"message\":\"\",\"hint\":null}"
-    assert_json(sft_check_set_json(&error, SFT_LEVEL_DEFAULT, sft_span_cstr(""), "s", NULL,
+    assert_json(sft_set_check_json(&error, SFT_LEVEL_DEFAULT, sft_span_cstr(""), "s", NULL,
                                    sink_begin(), NULL),
                 "{\"path\":\"s\",\"ok\":false,"
                 "\"level\":\"default\",\"error\":{\"code\":\"index_tensor_missing\"," BODY ","
@@ -371,9 +371,9 @@ static void a_failing_sink_is_told(void **state) {
     sft_sink full = { .vtable = &no_room_vtable };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
-    assert_int_equal(sft_info_json(set, "m", 0, &full, &err), SFT_IO_WRITE);
+    assert_int_equal(sft_set_json(set, "m", 0, &full, &err), SFT_IO_WRITE);
     assert_int_equal(err.os_errno, 28);
-    assert_int_equal(sft_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, &full, NULL),
+    assert_int_equal(sft_set_ls_json(set, "m", SFT_ORDER_NAME, NULL, NULL, &full, NULL),
                      SFT_IO_WRITE);
     assert_int_equal(sft_error_json(&err, "m", &full, NULL), SFT_IO_WRITE);
     sft_set_close(set);

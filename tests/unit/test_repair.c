@@ -65,13 +65,13 @@ static void end(outcome *o) {
 }
 
 static void expect_tensor(const outcome *o, const char *name, sft_dtype dtype, const char *text) {
-    char room[32];
+    char buffer[32];
     const sft_tensor *t = sft_file_find_cstr(o->file, name);
     assert_non_null(t);
     assert_int_equal(t->dtype, dtype);
     assert_int_equal(t->end - t->begin, strlen(text));
-    assert_int_equal(sft_read_into(o->file, t, room, strlen(text), NULL), SFT_OK);
-    assert_memory_equal(room, text, strlen(text));
+    assert_int_equal(sft_read_into(o->file, t, buffer, strlen(text), NULL), SFT_OK);
+    assert_memory_equal(buffer, text, strlen(text));
 }
 
 static void expect_pair(const outcome *o, const char *key, const char *value) {

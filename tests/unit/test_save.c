@@ -53,7 +53,7 @@ static void test_parts(void **state) {
     sft_job job = SFT_JOB_INIT;
     sft_buffer buffer = { 0 };
     sft_file *file;
-    char room[8];
+    char read[8];
     (void)state;
     job.tick = on_tick;
     job.ctx = &t;
@@ -65,10 +65,10 @@ static void test_parts(void **state) {
     assert_int_equal(sft_file_count(file), 4);
     assert_string_equal(sft_file_tensor(file, 0)->name.data[0] == 'w' ? "w" : "?", "w");
     const sft_tensor *b = sft_file_find_cstr(file, "b");
-    assert_int_equal(sft_read_into(file, b, room, 6, NULL), SFT_OK);
-    assert_memory_equal(room, "DEFGHI", 6);
-    assert_int_equal(sft_read_into(file, sft_file_find_cstr(file, "w"), room, 8, NULL), SFT_OK);
-    assert_memory_equal(room, data + 16, 8);
+    assert_int_equal(sft_read_into(file, b, read, 6, NULL), SFT_OK);
+    assert_memory_equal(read, "DEFGHI", 6);
+    assert_int_equal(sft_read_into(file, sft_file_find_cstr(file, "w"), read, 8, NULL), SFT_OK);
+    assert_memory_equal(read, data + 16, 8);
     assert_int_equal(sft_file_metadata_count(file), 1);
     sft_close(file);
     sft_buffer_free(&buffer);
@@ -277,18 +277,18 @@ static void test_cut(void **state) {
 }
 
 static void test_names(void **state) {
-    char room[64];
+    char buffer[64];
     (void)state;
-    assert_int_equal(sft_shard_name(NULL, 0, 3, room, sizeof room), 32);
-    assert_string_equal(room, "model-00001-of-00003.safetensors");
-    (void)sft_shard_name("x", 99999, 123456, room, sizeof room);
-    assert_string_equal(room, "x-100000-of-123456.safetensors");
-    (void)sft_shard_name("x", 0, 1, room, sizeof room);
-    assert_string_equal(room, "x.safetensors");
-    (void)sft_shard_name("x", 1, 1, room, sizeof room);
-    assert_string_equal(room, "x.safetensors.index.json");
-    assert_int_equal(sft_shard_name("x", 0, 1, room, 4), 13);
-    assert_string_equal(room, "x.s");
+    assert_int_equal(sft_shard_name(NULL, 0, 3, buffer, sizeof buffer), 32);
+    assert_string_equal(buffer, "model-00001-of-00003.safetensors");
+    (void)sft_shard_name("x", 99999, 123456, buffer, sizeof buffer);
+    assert_string_equal(buffer, "x-100000-of-123456.safetensors");
+    (void)sft_shard_name("x", 0, 1, buffer, sizeof buffer);
+    assert_string_equal(buffer, "x.safetensors");
+    (void)sft_shard_name("x", 1, 1, buffer, sizeof buffer);
+    assert_string_equal(buffer, "x.safetensors.index.json");
+    assert_int_equal(sft_shard_name("x", 0, 1, buffer, 4), 13);
+    assert_string_equal(buffer, "x.s");
     assert_int_equal(sft_shard_name("x", 0, 1, NULL, 0), 13);
 }
 

@@ -266,7 +266,7 @@ static void index_names(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (sft_is_index_path(rows[i].path) != rows[i].is) fail_msg("%s", rows[i].path);
+        if (sft_index_is_path(rows[i].path) != rows[i].is) fail_msg("%s", rows[i].path);
 }
 
 /* ── Errors of an index ── */
@@ -353,39 +353,39 @@ static void a_tensor_in_two_shards(void **state) {
 static void limits_of_an_index(void **state) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     const char *path = two_shards();
-    sft_index_names *names;
+    sft_index *names;
     sft_set *set;
     (void)state;
     options.max_shards = 1;
     assert_int_equal(sft_set_open(path, &options, &set, NULL), SFT_TOO_MANY_TENSORS);
     options.max_shards = 2;
-    assert_int_equal(sft_index_read(path, &options, &names, NULL), SFT_OK);
-    sft_index_free(names);
+    assert_int_equal(sft_index_open(path, &options, &names, NULL), SFT_OK);
+    sft_index_close(names);
     options.max_index_bytes = 100;
     assert_int_equal(sft_set_open(path, &options, &set, NULL), SFT_FILE_TOO_LARGE);
-    assert_int_equal(sft_index_read(path, &options, &names, NULL), SFT_FILE_TOO_LARGE);
+    assert_int_equal(sft_index_open(path, &options, &names, NULL), SFT_FILE_TOO_LARGE);
     const char *folder = temp_subfolder(&temp, "d.safetensors.index.json");
     assert_int_equal(sft_set_open(folder, NULL, &set, NULL), SFT_IO_NOT_FILE);
 }
 
 static void reads_the_names_only(void **state) {
-    sft_index_names *names;
+    sft_index *names;
     const char *path = temp_text(&temp, "n.safetensors.index.json",
                                  "{\"weight_map\":{\"a\":\"s10\",\"b\":\"s9\",\"c\":\"s10\","
                                  "\"d\":\"s1\"}}");
     (void)state;
-    assert_int_equal(sft_index_read(path, NULL, &names, NULL), SFT_OK);
+    assert_int_equal(sft_index_open(path, NULL, &names, NULL), SFT_OK);
     assert_int_equal(sft_index_shard_count(names), 3);
     assert_string_equal(sft_index_shard(names, 0), "s1");
     assert_string_equal(sft_index_shard(names, 1), "s9");
     assert_string_equal(sft_index_shard(names, 2), "s10");
     assert_null(sft_index_shard(names, 3));
-    sft_index_free(names);
-    sft_index_free(NULL);
+    sft_index_close(names);
+    sft_index_close(NULL);
     path = temp_text(&temp, "o.safetensors.index.json", "{\"weight_map\":{\"a\":\"../s\"}}");
-    assert_int_equal(sft_index_read(path, NULL, &names, NULL), SFT_INDEX_PATH);
+    assert_int_equal(sft_index_open(path, NULL, &names, NULL), SFT_INDEX_PATH);
     assert_null(names);
-    assert_int_equal(sft_index_read(NULL, NULL, &names, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_index_open(NULL, NULL, &names, NULL), SFT_BAD_ARGUMENT);
 }
 
 /* ── Lists, limits, memory ── */

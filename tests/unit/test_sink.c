@@ -29,7 +29,7 @@ static void test_memory(void **state) {
     sft_sink sink = sft_sink_memory(&buffer);
     assert_true(sink.seekable);
     assert_int_equal(sft_sink_expect(&sink, 12, &err), SFT_OK);
-    assert_true(buffer.room >= 12);
+    assert_true(buffer.cap >= 12);
     assert_int_equal(put(&sink, 6, "world!", &err), SFT_OK);
     assert_int_equal(buffer.len, 12);
     assert_memory_equal(buffer.data, "\0\0\0\0\0\0world!", 12);
@@ -54,7 +54,7 @@ static void test_memory(void **state) {
 static void test_fd(void **state) {
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink;
-    char room[16];
+    char buffer[16];
     int pipes[2];
     (void)state;
     int fd = open(temp_path("file"), O_RDWR | O_CREAT, 0644);
@@ -64,8 +64,8 @@ static void test_fd(void **state) {
     assert_int_equal(put(&sink, 0, "abc", &err), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(temp_read("file", room, sizeof room), 6);
-    assert_memory_equal(room, "abcdef", 6);
+    assert_int_equal(temp_read("file", buffer, sizeof buffer), 6);
+    assert_memory_equal(buffer, "abcdef", 6);
 
     fd = open(temp_path("file"), O_WRONLY | O_APPEND);
     assert_int_equal(sft_sink_fd(fd, NULL, &sink, &err), SFT_OK);
@@ -73,7 +73,7 @@ static void test_fd(void **state) {
     assert_int_equal(put(&sink, 0, "gh", &err), SFT_OK);
     sft_sink_abandon(&sink);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(temp_read("file", room, sizeof room), 8);
+    assert_int_equal(temp_read("file", buffer, sizeof buffer), 8);
 
     assert_int_equal(pipe(pipes), 0);
     assert_int_equal(sft_sink_fd(pipes[1], NULL, &sink, &err), SFT_OK);
@@ -83,8 +83,8 @@ static void test_fd(void **state) {
     assert_int_equal(err.offset, 3);
     assert_int_equal(put(&sink, 2, "c", &err), SFT_OK);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
-    assert_int_equal(read(pipes[0], room, sizeof room), 3);
-    assert_memory_equal(room, "abc", 3);
+    assert_int_equal(read(pipes[0], buffer, sizeof buffer), 3);
+    assert_memory_equal(buffer, "abc", 3);
     close(pipes[0]);
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(sft_sink_fd(pipes[1], NULL, &sink, &err), SFT_OK);
@@ -317,10 +317,10 @@ static void test_copy_job(void **state) {
 /* ── A path ── */
 
 static void expect_file(const char *name, const char *text) {
-    char room[64];
-    long len = temp_read(name, room, sizeof room);
+    char buffer[64];
+    long len = temp_read(name, buffer, sizeof buffer);
     assert_int_equal(len, strlen(text));
-    assert_memory_equal(room, text, strlen(text));
+    assert_memory_equal(buffer, text, strlen(text));
 }
 
 static void publish(const char *name, const sft_path_options *options, const char *text) {

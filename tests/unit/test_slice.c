@@ -40,7 +40,7 @@ static int64_t naive_bound(bool has, int64_t value, int64_t missing, int64_t dim
     return value < 0 ? larger(value + dim, lower) : smaller(value, upper);
 }
 
-static void naive_range(const sft_index *p, int64_t dim, naive_dim *out) {
+static void naive_range(const sft_slice_part *p, int64_t dim, naive_dim *out) {
     int64_t step = p->has_step ? p->step : 1;
     int64_t lower = step < 0 ? -1 : 0, upper = step < 0 ? dim - 1 : dim;
     int64_t start =
@@ -63,12 +63,13 @@ static void naive_walk(const uint64_t *shape, uint32_t rank, const naive_dim *di
 }
 
 /* parts: one for each dimension; an INT must be inside. */
-static void naive_slice(const uint64_t *shape, uint32_t rank, const sft_index *parts, naive *out) {
+static void naive_slice(const uint64_t *shape, uint32_t rank, const sft_slice_part *parts,
+                        naive *out) {
     static naive_dim dims[8];
     out->count = 0;
     out->rank = 0;
     for (uint32_t d = 0; d < rank; d++) {
-        if (parts[d].kind == SFT_INDEX_INT) {
+        if (parts[d].kind == SFT_SLICE_PART_INDEX) {
             int64_t v = parts[d].value;
             dims[d].count = 1;
             dims[d].at[0] = v < 0 ? v + (int64_t)shape[d] : v;
@@ -156,7 +157,7 @@ static void compare_facts(const sft_slice *slice, const naive *n, sft_dtype dtyp
     assert_int_equal(bytes, code ? 0 : bits / 8);
 }
 
-static void compare(const uint64_t *shape, uint32_t rank, const sft_index *parts) {
+static void compare(const uint64_t *shape, uint32_t rank, const sft_slice_part *parts) {
     static const sft_dtype dtypes[] = { SFT_F4, SFT_F6_E2M3, SFT_U8, SFT_F16, SFT_F64 };
     static naive n;
     sft_slice slice;
@@ -177,7 +178,7 @@ static void one_dimension_exhaustively(void **state) {
         for (int64_t start = -8; start <= 8; start++)
             for (int64_t stop = -8; stop <= 8; stop++)
                 for (int64_t step = -4; step <= 4; step++) {
-                    sft_index p = { SFT_INDEX_RANGE, 0,          start,    stop, step,
+                    sft_slice_part p = { SFT_SLICE_PART_RANGE, 0,          start,    stop, step,
                                     start != 8,      stop != 8, step != 0 };
                     compare(&dim, 1, &p);
                     cases++;
@@ -191,14 +192,14 @@ static uint64_t lcg(uint64_t below) {
     return (lcg_state >> 33) % below;
 }
 
-static sft_index random_part(uint64_t dim) {
-    sft_index p = { 0 };
+static sft_slice_part random_part(uint64_t dim) {
+    sft_slice_part p = { 0 };
     if (dim && lcg(4) == 0) {
-        p.kind = SFT_INDEX_INT;
+        p.kind = SFT_SLICE_PART_INDEX;
         p.value = (int64_t)lcg(2 * dim) - (int64_t)dim;
         return p;
     }
-    p.kind = SFT_INDEX_RANGE;
+    p.kind = SFT_SLICE_PART_RANGE;
     p.has_start = lcg(3) == 0;
     p.has_stop = lcg(3) == 0;
     p.has_step = lcg(3) == 0;
@@ -213,7 +214,7 @@ static void many_dimensions_at_random(void **state) {
     (void)state;
     for (int i = 0; i < 40000; i++) {
         uint64_t shape[5];
-        sft_index parts[5];
+        sft_slice_part parts[5];
         uint32_t rank = (uint32_t)lcg(6);
         for (uint32_t d = 0; d < rank; d++) {
             shape[d] = lcg(20) == 0 ? 0 : 1 + lcg(5);
@@ -223,19 +224,19 @@ static void many_dimensions_at_random(void **state) {
     }
 }
 
-static size_t put_number(char *out, size_t room, bool has, int64_t value) {
-    return has ? (size_t)snprintf(out, room, "%lld", (long long)value) : 0;
+static size_t put_number(char *out, size_t cap, bool has, int64_t value) {
+    return has ? (size_t)snprintf(out, cap, "%lld", (long long)value) : 0;
 }
 
-static size_t put_part(const sft_index *p, char *out, size_t room) {
-    if (p->kind == SFT_INDEX_ELLIPSIS) return (size_t)snprintf(out, room, " ... ");
-    if (p->kind == SFT_INDEX_INT) return put_number(out, room, true, p->value);
-    size_t n = put_number(out, room, p->has_start, p->start);
+static size_t put_part(const sft_slice_part *p, char *out, size_t cap) {
+    if (p->kind == SFT_SLICE_PART_ELLIPSIS) return (size_t)snprintf(out, cap, " ... ");
+    if (p->kind == SFT_SLICE_PART_INDEX) return put_number(out, cap, true, p->value);
+    size_t n = put_number(out, cap, p->has_start, p->start);
     out[n++] = ':';
-    n += put_number(out + n, room - n, p->has_stop, p->stop);
+    n += put_number(out + n, cap - n, p->has_stop, p->stop);
     if (!p->has_step && lcg(2)) return n;
     out[n++] = ':';
-    return n + put_number(out + n, room - n, p->has_step, p->step);
+    return n + put_number(out + n, cap - n, p->has_step, p->step);
 }
 
 /* Text, with an ellipsis put in at random, resolves to what the parts resolve to. */
@@ -243,13 +244,13 @@ static void text_equals_parts(void **state) {
     (void)state;
     for (int i = 0; i < 20000; i++) {
         uint64_t shape[4];
-        sft_index parts[5];
+        sft_slice_part parts[5];
         char text[256];
         size_t n = 0, count = 0;
         uint32_t rank = 1 + (uint32_t)lcg(4), gap = (uint32_t)lcg(6);
         for (uint32_t d = 0; d < rank; d++) {
             shape[d] = 1 + lcg(5);
-            if (d == gap) parts[count++] = (sft_index){ .kind = SFT_INDEX_ELLIPSIS };
+            if (d == gap) parts[count++] = (sft_slice_part){ .kind = SFT_SLICE_PART_ELLIPSIS };
             if (d == gap && lcg(2)) continue;
             parts[count++] = random_part(shape[d]);
         }
@@ -354,7 +355,7 @@ static void good_text(void **state) {
 static void huge_values(void **state) {
     (void)state;
     uint64_t shape[] = { UINT64_MAX, 0 };
-    sft_index p = { .kind = SFT_INDEX_RANGE, .has_step = true, .step = INT64_MIN };
+    sft_slice_part p = { .kind = SFT_SLICE_PART_RANGE, .has_step = true, .step = INT64_MIN };
     sft_slice s;
     assert_int_equal(sft_slice_resolve(shape, 2, &p, 1, &s, NULL), SFT_OK);
     assert_int_equal(s.range[0].start, UINT64_MAX - 1);
@@ -364,7 +365,7 @@ static void huge_values(void **state) {
     sft_run run;
     assert_int_equal(sft_runs_begin(&t, &s, &runs, NULL), SFT_OK);
     assert_false(sft_runs_next(&runs, &run));
-    p = (sft_index){ .kind = SFT_INDEX_RANGE, .has_start = true, .start = INT64_MIN };
+    p = (sft_slice_part){ .kind = SFT_SLICE_PART_RANGE, .has_start = true, .start = INT64_MIN };
     assert_int_equal(sft_slice_resolve(shape, 2, &p, 1, &s, NULL), SFT_OK);
     assert_int_equal(s.range[0].start, UINT64_MAX - (UINT64_C(1) << 63));
     assert_int_equal(s.range[0].count, UINT64_C(1) << 63);
@@ -373,7 +374,7 @@ static void huge_values(void **state) {
 static void bad_arguments(void **state) {
     (void)state;
     uint64_t shape[65] = { 0 };
-    sft_index p = { .kind = (sft_index_kind)3 };
+    sft_slice_part p = { .kind = (sft_slice_part_kind)3 };
     sft_slice s;
     sft_runs runs;
     uint64_t bytes;
@@ -394,7 +395,8 @@ static void bad_arguments(void **state) {
     for (int i = 0; i < 65; i++) strcat(many, ",0");
     assert_int_equal(sft_slice_parse(shape, 64, sft_span_cstr(many), &s, NULL), SFT_SLICE_RANK);
     assert_int_equal(sft_slice_size(NULL, SFT_U8, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
-    sft_index twice[] = { { .kind = SFT_INDEX_ELLIPSIS }, { .kind = SFT_INDEX_ELLIPSIS } };
+    sft_slice_part twice[] = { { .kind = SFT_SLICE_PART_ELLIPSIS },
+                               { .kind = SFT_SLICE_PART_ELLIPSIS } };
     assert_int_equal(sft_slice_resolve(shape, 3, twice, 2, &s, NULL), SFT_SLICE_SYNTAX);
     assert_int_equal(sft_slice_resolve(shape, 2, NULL, 0, &s, NULL), SFT_OK);
     assert_int_equal(sft_slice_size(&s, (sft_dtype)99, NULL, NULL, NULL), SFT_BAD_ARGUMENT);

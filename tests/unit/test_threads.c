@@ -30,7 +30,7 @@ static const char *make_file(void) {
     }
     assert_int_equal(sft_plan_new(specs, TENSORS, NULL, 0, NULL, &plan, NULL), SFT_OK);
     assert_int_equal(sft_sink_path(path, NULL, &sink, NULL), SFT_OK);
-    assert_int_equal(sft_writer_new(plan, sink, &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin(plan, sink, &writer, NULL), SFT_OK);
     for (size_t i = 0; i < TENSORS; i++)
         assert_int_equal(sft_writer_put(writer, i, wanted[i], TENSOR_BYTES, NULL), SFT_OK);
     assert_int_equal(sft_writer_finish(writer, NULL), SFT_OK);
@@ -109,15 +109,15 @@ static void test_shared_map(void **state) {
 static void test_read_many(void **state) {
     sft_file *file;
     sft_read reads[TENSORS];
-    static unsigned char room[TENSORS][TENSOR_BYTES];
+    static unsigned char buffer[TENSORS][TENSOR_BYTES];
     sft_job job = SFT_JOB_INIT;
     (void)state;
     job.threads = THREADS;
     assert_int_equal(sft_open(make_file(), NULL, &file, NULL), SFT_OK);
     for (size_t i = 0; i < TENSORS; i++)
-        reads[i] = (sft_read){sft_file_tensor(file, i), room[i], TENSOR_BYTES};
+        reads[i] = (sft_read){sft_file_tensor(file, i), buffer[i], TENSOR_BYTES};
     assert_int_equal(sft_read_many(file, reads, TENSORS, &job, NULL), SFT_OK);
-    assert_memory_equal(room, wanted, sizeof room);
+    assert_memory_equal(buffer, wanted, sizeof buffer);
     sft_close(file);
 }
 

@@ -108,7 +108,7 @@ static bool hash_each(void *ctx, const sft_hash_result *result) {
 }
 
 static sft_code by_hashes(sft_error *err) {
-    sft_hash_ask ask = { .path = temp_path(FILE_NAME), .algos = SFT_HASH_BIT(SFT_HASH_SHA256) };
+    sft_hash_request ask = { .path = temp_path(FILE_NAME), .algos = SFT_HASH_BIT(SFT_HASH_SHA256) };
     sft_code code = sft_hash_paths(&ask, 1, NULL, hash_each, err, NULL, NULL);
     return code == SFT_OK ? err->code : code;
 }
@@ -154,8 +154,8 @@ static const struct row {
     { "sft_info_open", NOT_READ }, /* of an open set */
     { "sft_info_open_parts", NOT_READ },
     { "sft_set_from_file", NOT_READ },
-    { "sft_is_index_path", NOT_READ },
-    { "sft_index_read", NOT_READ }, /* opens no shard */
+    { "sft_index_is_path", NOT_READ },
+    { "sft_index_open", NOT_READ }, /* opens no shard */
     { "sft_index_rewrite", NOT_READ },
     { "sft_set_output_mode", NOT_READ },
     { "sft_sets_tree", NOT_READ }, /* of open sets */
@@ -189,7 +189,7 @@ static bool is_in_table(const char *name, size_t len) {
 /* The declaration that begins with SFT_API at `at`: of what names a file, it is in the table. */
 static size_t judge_declaration(const char *at, size_t len) {
     static const char *const words[] = { "const char *path", "const char *folder", "*paths",
-                                         "sft_hash_ask *asks" };
+                                         "sft_hash_request *asks" };
     bool named = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         named = named || memmem(at, len, words[i], strlen(words[i]));

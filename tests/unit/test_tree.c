@@ -49,7 +49,7 @@ static void comes_out_as_it_went_in(void **state) {
     (void)state;
     sft_tree *tree = tree_of(sample);
     assert_json(sft_tree_root(tree), NULL, NULL, sample);
-    assert_json(sft_node_at(sft_tree_root(tree), "deep.a"), NULL, NULL, "{\"b\":{\"c\":\"\"}}");
+    assert_json(sft_node_find(sft_tree_root(tree), "deep.a"), NULL, NULL, "{\"b\":{\"c\":\"\"}}");
     sft_tree_free(tree);
     tree = tree_of("[]");
     assert_json(sft_tree_root(tree), NULL, NULL, "[]");

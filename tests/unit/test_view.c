@@ -92,22 +92,22 @@ static void copies(void **state) {
     test_file f = make_file(THREE, NULL, 11);
     sft_file *file = open_mode(&f, SFT_READ);
     const sft_tensor *a = sft_file_find_cstr(file, "a");
-    unsigned char room[512];
+    unsigned char buffer[512];
     sft_error err = SFT_ERROR_INIT;
-    assert_int_equal(sft_read_into(file, a, room, 3, NULL), SFT_OK);
-    assert_memory_equal(room, f.bytes + f.data, 3);
-    assert_int_equal(sft_read_into(file, a, room, 2, NULL), SFT_BUFFER_SIZE);
-    assert_int_equal(sft_read_into(file, a, room, 4, &err), SFT_BUFFER_SIZE);
+    assert_int_equal(sft_read_into(file, a, buffer, 3, NULL), SFT_OK);
+    assert_memory_equal(buffer, f.bytes + f.data, 3);
+    assert_int_equal(sft_read_into(file, a, buffer, 2, NULL), SFT_BUFFER_SIZE);
+    assert_int_equal(sft_read_into(file, a, buffer, 4, &err), SFT_BUFFER_SIZE);
     assert_string_equal(err.message, "expected a buffer of 3 bytes, found 4");
     assert_int_equal(sft_read_into(file, a, NULL, 3, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_read_into(file, sft_file_find_cstr(file, "b"), NULL, 0, NULL), SFT_OK);
-    assert_int_equal(sft_read_at(file, 0, room, f.len, NULL), SFT_OK);
-    assert_memory_equal(room, f.bytes, f.len);
-    assert_int_equal(sft_read_at(file, f.len, room, 0, NULL), SFT_OK);
-    assert_int_equal(sft_read_at(file, 1, room, f.len, NULL), SFT_IO_SHRUNK);
-    assert_int_equal(sft_read_at(file, UINT64_MAX, room, 2, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_read_bytes(file, 0, buffer, f.len, NULL), SFT_OK);
+    assert_memory_equal(buffer, f.bytes, f.len);
+    assert_int_equal(sft_read_bytes(file, f.len, buffer, 0, NULL), SFT_OK);
+    assert_int_equal(sft_read_bytes(file, 1, buffer, f.len, NULL), SFT_IO_SHRUNK);
+    assert_int_equal(sft_read_bytes(file, UINT64_MAX, buffer, 2, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(truncate(temp_path("file"), (off_t)f.data + 2), 0);
-    assert_int_equal(sft_read_into(file, a, room, 3, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sft_read_into(file, a, buffer, 3, &err), SFT_IO_SHRUNK);
     assert_int_equal(err.offset, f.data + 2);
     assert_int_equal(err.tensor_len, 1);
     sft_close(file);
@@ -261,10 +261,10 @@ static void bad_reads(void **state) {
     (void)state;
     test_file f = make_file(THREE, NULL, 11);
     sft_file *file = open_mode(&f, SFT_READ);
-    unsigned char room[8];
-    sft_read reads[] = { { sft_file_tensor(file, 2), room, 8 }, { NULL, room, 3 } };
+    unsigned char buffer[8];
+    sft_read reads[] = { { sft_file_tensor(file, 2), buffer, 8 }, { NULL, buffer, 3 } };
     assert_int_equal(sft_read_many(file, reads, 2, NULL, NULL), SFT_BAD_ARGUMENT);
-    reads[1] = (sft_read){ sft_file_tensor(file, 0), room, 4 };
+    reads[1] = (sft_read){ sft_file_tensor(file, 0), buffer, 4 };
     assert_int_equal(sft_read_many(file, reads, 2, NULL, NULL), SFT_BUFFER_SIZE);
     assert_int_equal(sft_read_many(file, NULL, 0, NULL, NULL), SFT_OK);
     assert_int_equal(sft_read_many(file, NULL, 1, NULL, NULL), SFT_BAD_ARGUMENT);
@@ -294,11 +294,11 @@ static size_t slice_slowly(const test_file *f, const sft_tensor *t, const sft_sl
     return n;
 }
 
-static sft_index slice_part(uint64_t dim) {
-    sft_index p = { .kind = SFT_INDEX_RANGE };
+static sft_slice_part slice_part(uint64_t dim) {
+    sft_slice_part p = { .kind = SFT_SLICE_PART_RANGE };
     if (below(4) == 0) return p;
     if (below(4) == 0) {
-        p.kind = SFT_INDEX_INT;
+        p.kind = SFT_SLICE_PART_INDEX;
         p.value = (int64_t)below(dim);
         return p;
     }
@@ -338,7 +338,7 @@ static void slices_everywhere(void **state) {
         const sft_tensor *u = sft_file_find_cstr(source, "t");
         unsigned char *slow = malloc(size + 1), *fast = malloc(size + 1);
         for (int i = 0; i < 60; i++) {
-            sft_index parts[3];
+            sft_slice_part parts[3];
             sft_slice slice;
             for (int d = 0; d < 3; d++) parts[d] = slice_part(rows[r].dims[d]);
             assert_int_equal(sft_slice_resolve(t->shape, 3, parts, 3, &slice, NULL), SFT_OK);
@@ -440,12 +440,12 @@ static void a_pipe_may_lack_data(void **state) {
     test_source s = make_source(&f);
     sft_file *file;
     sft_error err = SFT_ERROR_INIT;
-    unsigned char room[8];
+    unsigned char buffer[8];
     s.forward_only = true;
     s.ends_at = f.len - 1;
     assert_int_equal(sft_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 0), room, 3, NULL), SFT_OK);
-    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 2), room, 8, &err),
+    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 0), buffer, 3, NULL), SFT_OK);
+    assert_int_equal(sft_read_into(file, sft_file_tensor(file, 2), buffer, 8, &err),
                      SFT_DATA_TRUNCATED);
     assert_int_equal(err.code, SFT_DATA_TRUNCATED);
     assert_ptr_equal(err.hint, sft_code_describe(SFT_DATA_TRUNCATED)->hint);
@@ -486,10 +486,10 @@ static void every_allocation_of_a_read_fails(void **state) {
     assert_int_equal(sft_open_source(source_of(&s, f.len), &o, &file, NULL), SFT_OK);
     size_t held = m.held;
     const sft_tensor *t = sft_file_find_cstr(file, "a");
-    unsigned char room[8];
+    unsigned char buffer[8];
     sft_loan loan;
     sft_slice slice;
-    sft_read read = { t, room, 3 };
+    sft_read read = { t, buffer, 3 };
     assert_int_equal(sft_slice_parse(t->shape, 1, sft_span_cstr("::2"), &slice, NULL), SFT_OK);
     m.calls = 0;
     m.fail_on = 1;
@@ -498,12 +498,12 @@ static void every_allocation_of_a_read_fails(void **state) {
     m.calls = 0;
     assert_int_equal(sft_read_many(file, &read, 1, NULL, NULL), SFT_OUT_OF_MEMORY);
     m.calls = 0;
-    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_OUT_OF_MEMORY);
+    assert_int_equal(sft_slice_read(file, t, &slice, buffer, 2, NULL), SFT_OUT_OF_MEMORY);
     m.fail_on = 0;
-    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_OK);
+    assert_int_equal(sft_slice_read(file, t, &slice, buffer, 2, NULL), SFT_OK);
     s.fail_at = t->offset;
     assert_int_equal(sft_borrow(file, t, &loan, NULL), SFT_IO_READ);
-    assert_int_equal(sft_slice_read(file, t, &slice, room, 2, NULL), SFT_IO_READ);
+    assert_int_equal(sft_slice_read(file, t, &slice, buffer, 2, NULL), SFT_IO_READ);
     assert_int_equal(m.held, held);
     sft_close(file);
     assert_int_equal(m.held, 0);
@@ -520,15 +520,15 @@ static void absent_data(void **state) {
         sft_loan loan;
         sft_slice slice;
         const void *view;
-        unsigned char room[8];
+        unsigned char buffer[8];
         o.header_only = true;
         o.mode = (sft_mode)mode;
         temp_write("cut", f.bytes, f.data + 3);
         assert_int_equal(sft_open(temp_path("cut"), &o, &file, NULL), SFT_OK);
         const sft_tensor *a = sft_file_find_cstr(file, "a"), *c = sft_file_find_cstr(file, "c");
         sft_error err = SFT_ERROR_INIT;
-        assert_int_equal(sft_read_into(file, a, room, 3, NULL), SFT_OK);
-        assert_int_equal(sft_read_into(file, c, room, 8, &err), SFT_DATA_TRUNCATED);
+        assert_int_equal(sft_read_into(file, a, buffer, 3, NULL), SFT_OK);
+        assert_int_equal(sft_read_into(file, c, buffer, 8, &err), SFT_DATA_TRUNCATED);
         assert_int_equal(err.offset, c->offset);
         assert_memory_equal(err.tensor, "c", 1);
         assert_int_equal(sft_borrow(file, c, &loan, NULL), SFT_DATA_TRUNCATED);
@@ -536,15 +536,15 @@ static void absent_data(void **state) {
         assert_int_equal(sft_view(file, c, &view, NULL),
                          mode == SFT_READ ? SFT_NOT_MAPPED : SFT_DATA_TRUNCATED);
         assert_int_equal(sft_slice_parse(c->shape, 1, sft_span_cstr("1"), &slice, NULL), SFT_OK);
-        assert_int_equal(sft_slice_read(file, c, &slice, room, 4, NULL), SFT_DATA_TRUNCATED);
-        assert_int_equal(sft_read_at(file, c->offset - 1, room, 1, NULL), SFT_OK);
-        assert_int_equal(sft_read_at(file, c->offset - 1, room, 2, NULL), SFT_IO_SHRUNK);
+        assert_int_equal(sft_slice_read(file, c, &slice, buffer, 4, NULL), SFT_DATA_TRUNCATED);
+        assert_int_equal(sft_read_bytes(file, c->offset - 1, buffer, 1, NULL), SFT_OK);
+        assert_int_equal(sft_read_bytes(file, c->offset - 1, buffer, 2, NULL), SFT_IO_SHRUNK);
         sft_close(file);
         /* The very first byte of the data lies beyond the end. */
         temp_write("cut", f.bytes, f.data);
         assert_int_equal(sft_open(temp_path("cut"), &o, &file, NULL), SFT_OK);
         c = sft_file_find_cstr(file, "c");
-        assert_int_equal(sft_read_into(file, c, room, 8, NULL), SFT_DATA_TRUNCATED);
+        assert_int_equal(sft_read_into(file, c, buffer, 8, NULL), SFT_DATA_TRUNCATED);
         sft_close(file);
     }
     free_file(&f);
@@ -557,8 +557,8 @@ static void nothing_given(void **state) {
     const sft_tensor *a = sft_file_find_cstr(file, "a");
     const void *view;
     void *writable;
-    char room[3];
-    sft_loan loan = { room, 3, NULL };
+    char buffer[3];
+    sft_loan loan = { buffer, 3, NULL };
     sft_slice slice = { 1, 0, { { 0, 3, 1 } } };
     const sft_code bad = SFT_BAD_ARGUMENT;
     assert_int_equal(sft_view(NULL, a, &view, NULL), bad);
@@ -572,14 +572,14 @@ static void nothing_given(void **state) {
     assert_int_equal(sft_borrow(file, a, NULL, NULL), bad);
     sft_return(file, NULL);
     sft_return(NULL, &loan);
-    assert_int_equal(sft_read_into(NULL, a, room, 3, NULL), bad);
-    assert_int_equal(sft_read_into(file, NULL, room, 3, NULL), bad);
-    assert_int_equal(sft_read_at(NULL, 0, room, 3, NULL), bad);
-    assert_int_equal(sft_read_at(file, 0, NULL, 3, NULL), bad);
+    assert_int_equal(sft_read_into(NULL, a, buffer, 3, NULL), bad);
+    assert_int_equal(sft_read_into(file, NULL, buffer, 3, NULL), bad);
+    assert_int_equal(sft_read_bytes(NULL, 0, buffer, 3, NULL), bad);
+    assert_int_equal(sft_read_bytes(file, 0, NULL, 3, NULL), bad);
     assert_int_equal(sft_read_many(NULL, NULL, 0, NULL, NULL), bad);
-    assert_int_equal(sft_slice_read(NULL, a, &slice, room, 3, NULL), bad);
-    assert_int_equal(sft_slice_read(file, NULL, &slice, room, 3, NULL), bad);
-    assert_int_equal(sft_slice_read(file, a, NULL, room, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(NULL, a, &slice, buffer, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(file, NULL, &slice, buffer, 3, NULL), bad);
+    assert_int_equal(sft_slice_read(file, a, NULL, buffer, 3, NULL), bad);
     assert_int_equal(sft_slice_read(file, a, &slice, NULL, 3, NULL), bad);
     slice.range[0].count = 0;
     assert_int_equal(sft_slice_read(file, a, &slice, NULL, 0, NULL), SFT_OK);
@@ -594,21 +594,21 @@ static void too_many_threads(void **state) {
     test_source s = make_source(&f);
     sft_job job = SFT_JOB_INIT;
     sft_file *file;
-    unsigned char room[11];
+    unsigned char buffer[11];
     job.threads = 1000;
     s.forward_only = true;
     assert_int_equal(sft_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &file, NULL), SFT_OK);
     const sft_tensor *a = sft_file_find_cstr(file, "a"), *c = sft_file_find_cstr(file, "c");
-    const sft_read reads[] = { { c, room + 3, 8 }, { a, room, 3 } };
+    const sft_read reads[] = { { c, buffer + 3, 8 }, { a, buffer, 3 } };
     assert_int_equal(sft_read_many(file, reads, 2, &job, NULL), SFT_OK);
-    assert_memory_equal(room, f.bytes + f.data, 11);
-    memset(room, 0, sizeof room);
+    assert_memory_equal(buffer, f.bytes + f.data, 11);
+    memset(buffer, 0, sizeof buffer);
     sft_close(file);
     file = open_mode(&f, SFT_READ);
-    const sft_read again[] = { { sft_file_find_cstr(file, "c"), room + 3, 8 },
-                               { sft_file_find_cstr(file, "a"), room, 3 } };
+    const sft_read again[] = { { sft_file_find_cstr(file, "c"), buffer + 3, 8 },
+                               { sft_file_find_cstr(file, "a"), buffer, 3 } };
     assert_int_equal(sft_read_many(file, again, 2, &job, NULL), SFT_OK);
-    assert_memory_equal(room, f.bytes + f.data, 11);
+    assert_memory_equal(buffer, f.bytes + f.data, 11);
     sft_close(file);
     free_file(&f);
 }

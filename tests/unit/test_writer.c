@@ -31,7 +31,7 @@ static sft_plan *make_plan(void) {
 
 static sft_writer *make_writer(const sft_plan *plan, sft_sink sink) {
     sft_writer *writer = NULL;
-    assert_int_equal(sft_writer_new(plan, sink, &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin(plan, sink, &writer, NULL), SFT_OK);
     assert_non_null(writer);
     return writer;
 }
@@ -154,10 +154,10 @@ static void test_refused(void **state) {
     assert_string_equal(err.message, "expected 6 bytes of the tensor, found 5");
     assert_null(buffer.data);
 
-    assert_int_equal(sft_writer_new(NULL, sft_sink_memory(&buffer), &writer, &err),
+    assert_int_equal(sft_writer_begin(NULL, sft_sink_memory(&buffer), &writer, &err),
                      SFT_BAD_ARGUMENT);
     assert_null(writer);
-    assert_int_equal(sft_writer_new(plan, sft_sink_memory(&buffer), NULL, &err),
+    assert_int_equal(sft_writer_begin(plan, sft_sink_memory(&buffer), NULL, &err),
                      SFT_BAD_ARGUMENT);
     sft_plan_free(plan);
 }
@@ -168,7 +168,7 @@ static void test_sink_fails(void **state) {
     sft_plan *plan = make_plan();
     sft_writer *writer = NULL;
     (void)state;
-    assert_int_equal(sft_writer_new(plan, stream_sink(&s), &writer, &err), SFT_IO_WRITE);
+    assert_int_equal(sft_writer_begin(plan, stream_sink(&s), &writer, &err), SFT_IO_WRITE);
     assert_null(writer);
     s.fail_after = sft_plan_head(plan).len + 4;
     writer = make_writer(plan, stream_sink(&s));
@@ -183,18 +183,18 @@ static void test_sink_fails(void **state) {
 
 static void test_path(void **state) {
     sft_error err = SFT_ERROR_INIT;
-    char room[512];
+    char buffer[512];
     sft_sink sink;
     sft_plan *plan = make_plan();
     (void)state;
     assert_int_equal(sft_sink_path(temp_path("out"), NULL, &sink, &err), SFT_OK);
     sft_writer *writer = make_writer(plan, sink);
     assert_int_equal(sft_writer_put(writer, 1, "BBBBBB", 6, &err), SFT_OK);
-    assert_int_equal(temp_read("out", room, sizeof room), -1);
+    assert_int_equal(temp_read("out", buffer, sizeof buffer), -1);
     assert_int_equal(sft_writer_put(writer, 0, "AAAA", 4, &err), SFT_OK);
     assert_int_equal(sft_writer_finish(writer, &err), SFT_OK);
-    assert_int_equal(temp_read("out", room, sizeof room), sizeof whole - 1);
-    assert_memory_equal(room, whole, sizeof whole - 1);
+    assert_int_equal(temp_read("out", buffer, sizeof buffer), sizeof whole - 1);
+    assert_memory_equal(buffer, whole, sizeof whole - 1);
     assert_int_equal(unlink(temp_path("out")), 0);
 
     assert_int_equal(sft_sink_path(temp_path("out"), NULL, &sink, &err), SFT_OK);

@@ -19,7 +19,7 @@ static sft_spec spec_of(const char *name, sft_dtype dtype, const uint64_t *shape
 
 static sft_writer *open_writer(const sft_writer_options *options, sft_sink sink) {
     sft_writer *writer = NULL;
-    assert_int_equal(sft_writer_open(options, sink, &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin_unplanned(options, sink, &writer, NULL), SFT_OK);
     return writer;
 }
 
@@ -83,7 +83,7 @@ static void test_many(void **state) {
         int value = -1;
         (void)snprintf(name, sizeof name, "layer.%d", i);
         const sft_tensor *t = sft_file_find_cstr(file, name);
-        assert_int_equal(sft_read_at(file, t->offset, &value, 4, NULL), SFT_OK);
+        assert_int_equal(sft_read_bytes(file, t->offset, &value, 4, NULL), SFT_OK);
         assert_int_equal(value, i);
     }
     sft_close(file);
@@ -148,20 +148,20 @@ static void test_bad_options(void **state) {
     sft_sink sink;
     (void)state;
     assert_int_equal(sft_sink_callback(swallow, NULL, NULL, &sink, NULL), SFT_OK);
-    assert_int_equal(sft_writer_open(NULL, sink, &writer, NULL), SFT_OUT_OF_ORDER);
-    assert_int_equal(sft_writer_open(NULL, sft_sink_memory(&buffer), NULL, NULL),
+    assert_int_equal(sft_writer_begin_unplanned(NULL, sink, &writer, NULL), SFT_OUT_OF_ORDER);
+    assert_int_equal(sft_writer_begin_unplanned(NULL, sft_sink_memory(&buffer), NULL, NULL),
                      SFT_BAD_ARGUMENT);
     options.align = 12;
-    assert_int_equal(sft_writer_open(&options, sft_sink_memory(&buffer), &writer, NULL),
+    assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
                      SFT_BAD_ARGUMENT);
     options.align = 8;
     options.header_room = SFT_MAX_HEADER_BYTES + 1;
-    assert_int_equal(sft_writer_open(&options, sft_sink_memory(&buffer), &writer, NULL),
+    assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
                      SFT_BAD_ARGUMENT);
     options.header_room = 40;
     options.metadata = &pair;
     options.metadata_count = 1;
-    assert_int_equal(sft_writer_open(&options, sft_sink_memory(&buffer), &writer, NULL),
+    assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
                      SFT_HEADER_TOO_LARGE);
     assert_null(writer);
     sft_buffer_free(&buffer);
@@ -187,7 +187,7 @@ static void test_plan_room(void **state) {
     assert_int_equal(sft_plan_tensor(plan, 0)->offset, head.len);
     sft_plan_free(plan);
     options.spare = 0;
-    options.room = 1000;
+    options.header_room = 1000;
     assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, NULL), SFT_OK);
     assert_int_equal(sft_plan_head(plan).len, 1024);
     sft_plan_free(plan);
@@ -211,7 +211,7 @@ static void save_direct(size_t bytes, size_t piece) {
     options.direct = true;
     assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, NULL, &plan, NULL), SFT_OK);
     assert_int_equal(sft_sink_path(temp_path("d"), &options, &sink, NULL), SFT_OK);
-    assert_int_equal(sft_writer_new(plan, sink, &writer, NULL), SFT_OK);
+    assert_int_equal(sft_writer_begin(plan, sink, &writer, NULL), SFT_OK);
     for (size_t at = 0; at < bytes; at += piece) {
         size_t len = bytes - at < piece ? bytes - at : piece;
         assert_int_equal(sft_writer_put(writer, 0, data + at, len, NULL), SFT_OK);

@@ -139,7 +139,7 @@ static size_t count_neighbours(const sft_read *reads, size_t count, size_t *byte
 /* What cannot be read at once is read by itself, for the error to name the tensor. */
 static sft_code read_neighbours(const sft_file *file, const sft_read *reads, size_t count,
                                 size_t bytes, char *stage, shared_job *shared, sft_error *err) {
-    if (sft_read_at(file, reads[0].tensor->offset, stage, bytes, err))
+    if (sft_read_bytes(file, reads[0].tensor->offset, stage, bytes, err))
         return read_each(file, reads, count, shared, err);
     for (size_t i = 0; i < count; i++) {
         if (reads[i].len) memcpy(reads[i].dst, stage, reads[i].len);

@@ -24,7 +24,7 @@ static sft_code look_deep(const checking *check, sft_deep *deep, sft_error *err)
     sft_set *set = NULL;
     options.open = &check->open;
     sft_code code = sft_set_open(check->path, &options, &set, err);
-    if (code == SFT_OK) code = sft_check_deep(set, deep, check->job, err);
+    if (code == SFT_OK) code = sft_set_check_deep(set, deep, check->job, err);
     sft_set_close(set);
     return code;
 }
@@ -38,12 +38,12 @@ static void keep_first(checking *check, const sft_error *err) {
 
 /* Text into a buffer that goes on: memory sinks begin anew. */
 static sft_code append_text(sft_buffer *all, const char *text, size_t len, sft_error *err) {
-    if (all->room - all->len < len) {
-        size_t room = 2 * all->room + len + 4096;
-        char *data = realloc(all->data, room);
+    if (all->cap - all->len < len) {
+        size_t cap = 2 * all->cap + len + 4096;
+        char *data = realloc(all->data, cap);
         if (!data) return sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
         all->data = data;
-        all->room = room;
+        all->cap = cap;
     }
     memcpy(all->data + all->len, text, len);
     all->len += len;
@@ -64,7 +64,7 @@ static sft_code check_shard(checking *check, const char *path, sft_error *err) {
     sft_code code;
     if (sft_scan_path(path, &check->open, &scan, &failed) == SFT_OK) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
-        code = sft_check_json(scan, path, NULL, &sink, err);
+        code = sft_scan_json(scan, path, NULL, &sink, err);
         sft_scan_close(scan);
     } else {
         if (failed.code == SFT_NOT_FOUND)
@@ -88,7 +88,7 @@ static char *shard_path(const char *folder, const char *name) {
     return path;
 }
 
-static sft_code check_shards(checking *check, const sft_index_names *names, sft_error *err) {
+static sft_code check_shards(checking *check, const sft_index *names, sft_error *err) {
     sft_code code = SFT_OK;
     check->open.beneath = sft_index_folder(names);
     for (size_t i = 0; code == SFT_OK && i < sft_index_shard_count(names); i++) {
@@ -111,7 +111,7 @@ static sft_code check_fit(checking *check, sft_deep *deep, sft_error *err) {
         keep_first(check, &failed);
         return SFT_OK;
     }
-    sft_code code = check->deep ? sft_check_deep(set, deep, check->job, err) : SFT_OK;
+    sft_code code = check->deep ? sft_set_check_deep(set, deep, check->job, err) : SFT_OK;
     sft_set_close(set);
     return code;
 }
@@ -119,9 +119,9 @@ static sft_code check_fit(checking *check, sft_deep *deep, sft_error *err) {
 static sft_code check_parts(checking *check, sft_deep *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
-    sft_index_names *names = NULL;
+    sft_index *names = NULL;
     options.open = &check->open;
-    if (sft_index_read(check->path, &options, &names, &failed)) {
+    if (sft_index_open(check->path, &options, &names, &failed)) {
         keep_first(check, &failed);
         if (is_answer(failed.code)) return SFT_OK;
         *err = failed;
@@ -129,7 +129,7 @@ static sft_code check_parts(checking *check, sft_deep *deep, sft_error *err) {
     }
     sft_code code = check_shards(check, names, err);
     if (code == SFT_OK && check->ok) code = check_fit(check, deep, err);
-    sft_index_free(names);
+    sft_index_close(names);
     return code;
 }
 
@@ -138,7 +138,7 @@ static sft_code check_index(checking *check, sft_sink *sink, sft_error *err) {
     sft_code code = check_parts(check, &deep, err);
     bool looked = check->ok && check->deep;
     if (code == SFT_OK)
-        code = sft_check_set_json(check->ok ? NULL : &check->first, check->open.level,
+        code = sft_set_check_json(check->ok ? NULL : &check->first, check->open.level,
                                   (sft_span){ check->shards.data, check->shards.len },
                                   check->path, looked ? &deep : NULL, sink, err);
     free(check->shards.data);
@@ -153,7 +153,7 @@ static sft_code check_scan(checking *check, const sft_scan *scan, sft_sink *sink
     bool look = check->deep && !sft_scan_error(scan);
     sft_code code = look ? look_deep(check, &deep, err) : SFT_OK;
     if (code) return code;
-    return sft_check_json(scan, check->path, look ? &deep : NULL, sink, err);
+    return sft_scan_json(scan, check->path, look ? &deep : NULL, sink, err);
 }
 
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
@@ -164,7 +164,7 @@ sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job
     memset(text, 0, sizeof *text);
     sft_sink sink = sft_sink_memory(text);
     check.open.level = level;
-    if (sft_is_index_path(path)) return check_index(&check, &sink, err);
+    if (sft_index_is_path(path)) return check_index(&check, &sink, err);
     sft_code code = sft_scan_path(path, &check.open, &scan, err);
     if (code) return code;
     const sft_error *found = sft_scan_error(scan);

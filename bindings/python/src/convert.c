@@ -95,13 +95,13 @@ static bool is_folder_asked(const sft_set *set, const char *output) {
 #define STEM_ROOM 256
 
 /* How the index of the input begins: the shards keep it. */
-static const char *stem_of(const char *index, char room[STEM_ROOM]) {
+static const char *stem_of(const char *index, char buffer[STEM_ROOM]) {
     const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
     const char *end = name ? strstr(name, ".safetensors.index") : NULL;
     if (!end || end == name || end - name >= STEM_ROOM) return NULL;
-    memcpy(room, name, (size_t)(end - name));
-    room[end - name] = '\0';
-    return room;
+    memcpy(buffer, name, (size_t)(end - name));
+    buffer[end - name] = '\0';
+    return buffer;
 }
 
 static sft_code save_folder(const convert_call *call, sft_conversion *conversion,
@@ -131,16 +131,17 @@ static sft_code convert_model(convert_call *call, const sft_job *job, sft_error 
     return code ? code : save_model(call, call->conversion, job, err);
 }
 
-static unsigned long long fate_count(const sft_conversion *conversion, sft_convert_fate fate) {
-    return sft_conversion_count(conversion, fate);
+static unsigned long long action_count(const sft_conversion *conversion,
+                                       sft_convert_action action) {
+    return sft_conversion_count(conversion, action);
 }
 
 static PyObject *totals_dict(const sft_conversion *c) {
-    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}", "cast", fate_count(c, SFT_CONVERT_CAST),
-                         "same", fate_count(c, SFT_CONVERT_SAME),
-                         "other", fate_count(c, SFT_CONVERT_OTHER),
-                         "scaled", fate_count(c, SFT_CONVERT_SCALED),
-                         "scale", fate_count(c, SFT_CONVERT_SCALE),
+    return Py_BuildValue("{sK,sK,sK,sK,sK,sK,sK}", "cast", action_count(c, SFT_CONVERT_CAST),
+                         "same", action_count(c, SFT_CONVERT_SAME),
+                         "other", action_count(c, SFT_CONVERT_OTHER),
+                         "scaled", action_count(c, SFT_CONVERT_SCALED),
+                         "scale", action_count(c, SFT_CONVERT_SCALE),
                          "bytes_before", (unsigned long long)sft_conversion_bytes_before(c),
                          "bytes_after", (unsigned long long)sft_conversion_bytes_after(c));
 }

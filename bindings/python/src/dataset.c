@@ -43,7 +43,7 @@ static PyObject *dataset_manifest(PyObject *object, void *unused) {
 }
 
 static PyObject *dataset_mode(PyObject *object, void *unused) {
-    sft_dataset_mode mode = sft_dataset_kind(((dataset_object *)object)->dataset);
+    sft_dataset_mode mode = sft_dataset_get_mode(((dataset_object *)object)->dataset);
     (void)unused;
     if (mode == SFT_DATASET_BATCH) return PyUnicode_FromString("batch");
     if (mode == SFT_DATASET_KV) return PyUnicode_FromString("kv");
@@ -281,7 +281,7 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     }
     if (report_begin(&call, module) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_compact(call.storage, target, call.path, &call.sink, pysft_warn_note,
+    code = sft_dataset_compact_json(call.storage, target, call.path, &call.sink, pysft_warn_note,
                                warnings, &call.job.job, &call.err);
     code = pysft_sink_end(&call.sink, code, &call.err);
     Py_END_ALLOW_THREADS

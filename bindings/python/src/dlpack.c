@@ -81,12 +81,12 @@ enum { order_fits = 1 };
 
 /* Shape and strides, in elements; the last dimension of F4 counts pairs. */
 static int fill_tensor(dl_tensor *out, const pysft_piece *piece, pysft_dlpack_dtype type,
-                       int64_t *room) {
+                       int64_t *buffer) {
     uint32_t rank = piece->rank;
     bool pairs = piece->dtype == SFT_F4;
     uint64_t step = 1;
     Py_ssize_t size = type.bits >= 8 ? type.bits / 8 : 1;
-    *out = (dl_tensor){ piece->data, { dl_cpu, 0 }, (int32_t)rank, type, room, room + rank, 0 };
+    *out = (dl_tensor){ piece->data, { dl_cpu, 0 }, (int32_t)rank, type, buffer, buffer + rank, 0 };
     for (uint32_t i = rank; i-- > 0;) {
         uint64_t dim = piece->shape[i];
         if (pairs && i == rank - 1) {
@@ -94,8 +94,8 @@ static int fill_tensor(dl_tensor *out, const pysft_piece *piece, pysft_dlpack_dt
             dim /= 2;
         }
         if (dim > INT64_MAX) return -1;
-        room[i] = (int64_t)dim;
-        room[rank + i] = piece->strides ? piece->strides[i] / size : (int64_t)step;
+        buffer[i] = (int64_t)dim;
+        buffer[rank + i] = piece->strides ? piece->strides[i] / size : (int64_t)step;
         step *= dim ? dim : 1;
     }
     return order_fits || type.bits <= 8 ? 0 : -1;

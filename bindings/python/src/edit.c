@@ -201,7 +201,7 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
         /* The file itself stays as it is: its names and links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
-        done = sft_is_index_path(call.path.text) ? run_index(&call) : run_edit(&call, progress);
+        done = sft_index_is_path(call.path.text) ? run_index(&call) : run_edit(&call, progress);
     }
     edit_end(&call);
     return done;

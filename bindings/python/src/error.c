@@ -125,13 +125,14 @@ static bool is_url(const char *path) {
 }
 
 /* The error, or in *room what it is of a URL that was taken for a path: nothing is there. */
-static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *room) {
+static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *buffer) {
     bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
     if (!nothing || !path || !is_url(path)) return err;
-    *room = *err;
-    (void)PyOS_snprintf(room->message, sizeof room->message, "%.200s; %s", err->message, url_hint);
-    room->hint = url_hint;
-    return room;
+    *buffer = *err;
+    (void)PyOS_snprintf(buffer->message, sizeof buffer->message, "%.200s; %s", err->message,
+                        url_hint);
+    buffer->hint = url_hint;
+    return buffer;
 }
 
 /* "path: byte 12: tensor 'x': expected …, found …" */

@@ -306,7 +306,7 @@ static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) 
     sft_code code;
     sft_sink sink = pysft_text_sink(&buffer);
     Py_BEGIN_ALLOW_THREADS
-    code = sft_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
+    code = sft_set_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
                        &sink, &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
@@ -368,7 +368,7 @@ static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_
     for (uint64_t done = 0; code == SFT_OK && done < len; done += most) {
         uint64_t now = len - done < most ? len - done : most;
         Py_BEGIN_ALLOW_THREADS
-        code = sft_read_at(file, begin + done, into + done, (size_t)now, &err);
+        code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err);
         Py_END_ALLOW_THREADS
         if (code == SFT_OK && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
     }

@@ -11,7 +11,7 @@ typedef struct gather_sink {
     sft_sink to;
     uint64_t at; /* offset of the first byte in room */
     size_t used;
-    char room[GATHER_ROOM];
+    char buffer[GATHER_ROOM];
 } gather_sink;
 
 static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
@@ -22,7 +22,7 @@ static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
 static sft_code hand_on(gather_sink *sink, sft_error *err) {
     size_t len = sink->used;
     sink->used = 0;
-    return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->room, len, err) : SFT_OK;
+    return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->cap, len, err) : SFT_OK;
 }
 
 static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len,
@@ -35,7 +35,7 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
         sink->at = offset;
     }
     if (len > GATHER_MOST) return sft_sink_write(&sink->to, offset, bytes, len, err);
-    if (len > 0) memcpy(sink->room + sink->used, bytes, len);
+    if (len > 0) memcpy(sink->cap + sink->used, bytes, len);
     sink->used += len;
     return SFT_OK;
 }

@@ -4,20 +4,20 @@
 #include <string.h>
 
 /* 1: a part is there; 0: a wrong type; -1: exception. */
-static int int_part(PyObject *item, sft_index *out) {
+static int int_part(PyObject *item, sft_slice_part *out) {
     if (!PyIndex_Check(item) || PyBool_Check(item)) return 0;
     Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_IndexError);
     if (value == -1 && PyErr_Occurred()) return -1;
-    out->kind = SFT_INDEX_INT;
+    out->kind = SFT_SLICE_PART_INDEX;
     out->value = value;
     return 1;
 }
 
-static int slice_part(PyObject *item, sft_index *out) {
+static int slice_part(PyObject *item, sft_slice_part *out) {
     Py_ssize_t start, stop, step;
     if (!PySlice_Check(item)) return 0;
     if (PySlice_Unpack(item, &start, &stop, &step) < 0) return -1;
-    out->kind = SFT_INDEX_RANGE;
+    out->kind = SFT_SLICE_PART_RANGE;
     out->start = start;
     out->stop = stop;
     out->step = step;
@@ -25,10 +25,10 @@ static int slice_part(PyObject *item, sft_index *out) {
     return 1;
 }
 
-static int one_part(PyObject *item, sft_index *out) {
+static int one_part(PyObject *item, sft_slice_part *out) {
     memset(out, 0, sizeof *out);
     if (item == Py_Ellipsis) {
-        out->kind = SFT_INDEX_ELLIPSIS;
+        out->kind = SFT_SLICE_PART_ELLIPSIS;
         return 0;
     }
     int found = slice_part(item, out);
@@ -40,13 +40,13 @@ static int one_part(PyObject *item, sft_index *out) {
     return found > 0 ? 0 : -1;
 }
 
-static int all_parts(PyObject *index, sft_index *parts, size_t count) {
+static int all_parts(PyObject *index, sft_slice_part *parts, size_t count) {
     int ellipses = 0;
     if (!PyTuple_Check(index)) return one_part(index, &parts[0]);
     for (size_t i = 0; i < count; i++) {
         PyObject *item = PyTuple_GetItem(index, (Py_ssize_t)i);
         if (!item || one_part(item, &parts[i]) < 0) return -1;
-        ellipses += parts[i].kind == SFT_INDEX_ELLIPSIS;
+        ellipses += parts[i].kind == SFT_SLICE_PART_ELLIPSIS;
     }
     if (ellipses < 2) return 0;
     PyErr_SetString(PyExc_IndexError, "an index has at most one ellipsis, found several");
@@ -76,7 +76,7 @@ static void compose(const sft_slice *whole, const sft_slice *part, sft_slice *ou
 
 int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor,
                    const sft_slice *whole, sft_slice *out) {
-    sft_index parts[SFT_MAX_RANK + 1];
+    sft_slice_part parts[SFT_MAX_RANK + 1];
     sft_error err = SFT_ERROR_INIT;
     uint64_t shape[SFT_MAX_RANK];
     size_t count = 1;

@@ -20,16 +20,16 @@ static void source_free(object_source *source) {
 }
 
 /* Bytes of an answer to `into`; steals answer, which may be NULL. -1 with an exception. */
-static Py_ssize_t take_answer(PyObject *answer, void *into, size_t room) {
+static Py_ssize_t take_answer(PyObject *answer, void *into, size_t cap) {
     Py_buffer view;
     Py_ssize_t got = -1;
     if (!answer) return -1;
     if (PyObject_GetBuffer(answer, &view, PyBUF_SIMPLE) == 0) {
-        if ((size_t)view.len <= room) {
+        if ((size_t)view.len <= cap) {
             if (view.len > 0) memcpy(into, view.buf, (size_t)view.len);
             got = view.len;
         } else {
-            PyErr_Format(PyExc_ValueError, "source: asked for %zu bytes, got %zd", room,
+            PyErr_Format(PyExc_ValueError, "source: asked for %zu bytes, got %zd", cap,
                          view.len);
         }
         PyBuffer_Release(&view);
@@ -38,14 +38,14 @@ static Py_ssize_t take_answer(PyObject *answer, void *into, size_t room) {
     return got;
 }
 
-static Py_ssize_t ask(object_source *source, uint64_t offset, void *into, size_t room) {
+static Py_ssize_t ask(object_source *source, uint64_t offset, void *into, size_t cap) {
     if (source->reads_at)
         return take_answer(PyObject_CallMethod(source->object, "read_at", "Kn",
-                                               (unsigned long long)offset, (Py_ssize_t)room),
-                           into, room);
-    if (room > piece_bytes) room = piece_bytes;
-    return take_answer(PyObject_CallMethod(source->object, "read", "n", (Py_ssize_t)room), into,
-                       room);
+                                               (unsigned long long)offset, (Py_ssize_t)cap),
+                           into, cap);
+    if (cap > piece_bytes) cap = piece_bytes;
+    return take_answer(PyObject_CallMethod(source->object, "read", "n", (Py_ssize_t)cap), into,
+                       cap);
 }
 
 static int go_to(object_source *source, uint64_t offset) {

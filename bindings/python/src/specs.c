@@ -23,14 +23,14 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
 
 static bool dims_room(pysft_specs *specs, size_t more) {
     if (specs->dim_room - specs->dim_count >= more) return true;
-    size_t room = 2 * specs->dim_room + more + 16;
-    uint64_t *dims = PyMem_Realloc(specs->dims, room * sizeof *dims);
+    size_t cap = 2 * specs->dim_room + more + 16;
+    uint64_t *dims = PyMem_Realloc(specs->dims, cap * sizeof *dims);
     if (!dims) {
         PyErr_NoMemory();
         return false;
     }
     specs->dims = dims;
-    specs->dim_room = room;
+    specs->dim_room = cap;
     return true;
 }
 

@@ -12,7 +12,7 @@ typedef struct {
     sft_slice *slice; /* NULL: all of it */
     uint32_t rank;
     const uint64_t *shape; /* of facts, or room */
-    uint64_t *room;
+    uint64_t *buffer;
     uint64_t elements, bytes;
     _Atomic(pysft_store *) packed; /* copy, made when first needed */
 } TensorObject;

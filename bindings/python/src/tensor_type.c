@@ -27,14 +27,14 @@ static int fill_shape(TensorObject *self, const sft_slice *slice) {
     if (!slice) return 0;
     self->rank = sft_slice_shape(slice, shape);
     self->slice = PyMem_Malloc(sizeof *self->slice);
-    self->room = PyMem_Malloc((self->rank + 1) * sizeof *self->room);
-    if (!self->slice || !self->room) {
+    self->cap = PyMem_Malloc((self->rank + 1) * sizeof *self->cap);
+    if (!self->slice || !self->cap) {
         PyErr_NoMemory();
         return -1;
     }
     *self->slice = *slice;
-    if (self->rank) memcpy(self->room, shape, self->rank * sizeof *shape);
-    self->shape = self->room;
+    if (self->rank) memcpy(self->cap, shape, self->rank * sizeof *shape);
+    self->shape = self->cap;
     return 0;
 }
 
@@ -46,7 +46,7 @@ PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_ten
     self->facts = facts;
     self->shard = shard;
     self->slice = NULL;
-    self->room = NULL;
+    self->cap = NULL;
     self->elements = self->bytes = 0;
     atomic_init(&self->packed, NULL);
     if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
@@ -72,7 +72,7 @@ static void tensor_dealloc(PyObject *object) {
     pysft_store_drop(atomic_load(&self->packed));
     pysft_store_drop(self->store);
     PyMem_Free(self->slice);
-    PyMem_Free(self->room);
+    PyMem_Free(self->cap);
     PyObject_GC_Del(object);
     Py_DECREF(type);
 }

@@ -115,7 +115,7 @@ static bool take_hashes(void *ctx, const sft_hash_result *result) {
 }
 
 static sft_code hash_file(hash_call *call, uint32_t algos, const sft_job *job) {
-    sft_hash_ask ask = { call->path, algos };
+    sft_hash_request ask = { call->path, algos };
     sft_code code = sft_hash_paths(&ask, 1, NULL, take_hashes, call, job, call->err);
     return code ? code : call->code;
 }
@@ -181,7 +181,7 @@ static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffe
                             sft_error *err) {
     sft_sink sink = pysft_text_sink(text);
     sft_diff *diff = NULL;
-    sft_code code = sft_diff_sets(pysft_store_set(call->a), pysft_store_set(call->b),
+    sft_code code = sft_diff_new(pysft_store_set(call->a), pysft_store_set(call->b),
                                   &call->options, job, &diff, err);
     if (code == SFT_OK)
         code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), &sink,

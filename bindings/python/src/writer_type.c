@@ -189,7 +189,7 @@ static sft_code open_planned(writer_object *self, const writer_call *call, sft_e
     sft_code code = sft_plan_new(call->specs.items, call->specs.count, call->metadata.at,
                                  call->metadata.count, &call->plan, &self->plan, err);
     if (code == SFT_OK) code = open_sink(self, call, &sink, err);
-    return code ? code : sft_writer_new(self->plan, sink, &self->writer, err);
+    return code ? code : sft_writer_begin(self->plan, sink, &self->writer, err);
 }
 
 static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
@@ -200,7 +200,7 @@ static sft_code open_adding(writer_object *self, const writer_call *call, sft_er
     options.metadata = call->metadata.at;
     options.metadata_count = call->metadata.count;
     sft_code code = open_sink(self, call, &sink, err);
-    return code ? code : sft_writer_open(&options, sink, &self->writer, err);
+    return code ? code : sft_writer_begin_unplanned(&options, sink, &self->writer, err);
 }
 
 static int open_writer(writer_object *self, const writer_call *call, bool planned) {
@@ -243,14 +243,14 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
                              "header_room", "overwrite", "link", NULL };
     PyObject *target, *tensors = NULL, *metadata = NULL, *link = NULL;
     int sync = 1, align = 8, keep_order = 0, overwrite = 1;
-    long long room = 0;
+    long long cap = 0;
     writer_call call = { .plan = SFT_PLAN_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpO:Writer", words, &target, &tensors,
-                                     &metadata, &sync, &align, &keep_order, &room, &overwrite,
+                                     &metadata, &sync, &align, &keep_order, &cap, &overwrite,
                                      &link)
         || pysft_link_of(link, &call.path.link) < 0)
         return NULL;
-    if (room < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
+    if (cap < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
     writer_object *self = (writer_object *)pysft_object_new(type);
     if (!self) return NULL;
     atomic_flag_clear(&self->busy);
@@ -259,7 +259,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     call.plan.keep_order = keep_order != 0;
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
-    call.header_room = (uint64_t)room;
+    call.header_room = (uint64_t)cap;
     int status = begin_writer(self, &call, target, tensors, metadata);
     pysft_specs_drop(&call.specs);
     pysft_pairs_free(&call.metadata);

@@ -42,7 +42,7 @@ bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name)
 
 /* Arrow's name of a type, cut to fit: "list<float>". For messages. */
 #define SFTI_ARROW_TEXT 200
-void sfti_arrow_type_text(const struct ArrowSchema *schema, char room[SFTI_ARROW_TEXT]);
+void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]);
 
 /* Whether an array has the buffers and children of its type; all calls below take that for
  * granted. SFT_BAD_ARGUMENT. */

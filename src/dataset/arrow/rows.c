@@ -107,7 +107,7 @@ static uint64_t rows_key(const void *buffer, uint32_t bytes, uint64_t at) {
  * buffer and int32 place in it. Buffers: validity, views, data…, int64 lengths of the data. */
 static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *out) {
     const char *view = (const char *)array->buffers[1] + 16 * at;
-    int64_t len = rows_offset(view, false, 0), number, place, room;
+    int64_t len = rows_offset(view, false, 0), number, place, cap;
     if (len < 0) return false;
     *out = (sft_span){ view + 4, (size_t)len };
     if (len <= 12) return true;
@@ -115,10 +115,10 @@ static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *
     place = rows_offset(view, false, 3);
     const void *rooms = array->buffers[array->n_buffers - 1];
     if (number < 0 || number >= array->n_buffers - 3 || place < 0 || !rooms) return false;
-    room = rows_offset(rooms, true, (uint64_t)number);
+    cap = rows_offset(rooms, true, (uint64_t)number);
     const char *base = array->buffers[2 + number];
     out->data = base ? base + place : NULL;
-    return base && place <= room && len <= room - place;
+    return base && place <= cap && len <= cap - place;
 }
 
 static bool bytes_plain(sfti_arrow_width width, const struct ArrowArray *array, uint64_t i,

@@ -169,9 +169,9 @@ static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema
     return at;
 }
 
-void sfti_arrow_type_text(const struct ArrowSchema *schema, char room[SFTI_ARROW_TEXT]) {
-    text_run t = { room, room + SFTI_ARROW_TEXT - 1 };
-    *room = '\0';
+void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]) {
+    text_run t = { buffer, buffer + SFTI_ARROW_TEXT - 1 };
+    *buffer = '\0';
     if (text_flat(&t, schema) != schema || !schema->format || strcmp(schema->format, "+s") != 0)
         return;
     text_put(&t, "<");

@@ -193,7 +193,7 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
 typedef struct forgotten_list {
     sft_commit *c;
     sfti_ds_shard *shards;
-    size_t count, room;
+    size_t count, cap;
     bool failed;
 } forgotten_list;
 
@@ -204,14 +204,14 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
     if (object->folder || !sfti_ds_shard_parse(name, &file, &shard) ||
         sfti_ds_manifest_names(&l->c->base, object->name))
         return true;
-    if (l->count == l->room) {
-        size_t room = l->room ? 2 * l->room : 16;
-        sfti_ds_shard *all = sfti_arena_array(&l->c->work, room, sizeof *all);
+    if (l->count == l->cap) {
+        size_t cap = l->cap ? 2 * l->cap : 16;
+        sfti_ds_shard *all = sfti_arena_array(&l->c->work, cap, sizeof *all);
         l->failed = !all;
         if (!all) return false;
         if (l->count) memcpy(all, l->shards, l->count * sizeof *all);
         l->shards = all;
-        l->room = room;
+        l->cap = cap;
     }
     char *copy = sfti_arena_take(&l->c->work, name.len + 1);
     l->failed = !copy;
@@ -225,7 +225,7 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
 /* Shards that a connector's append left out of its manifest. */
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
-    if (l->failed) return sfti_fail_memory(err, l->room * sizeof *l->shards);
+    if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
     if (code == SFT_OK && l->count && !c->how.adopt_listing)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "the manifest does not name %zu of the shards that are there, first %s; "

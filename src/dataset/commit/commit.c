@@ -174,14 +174,14 @@ const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job
 /* ── Receipts ── */
 
 static sft_code commit_room(sft_commit *c, size_t more, sft_error *err) {
-    size_t want = c->receipt_count + more, room = c->receipt_room ? c->receipt_room : 64;
+    size_t want = c->receipt_count + more, cap = c->receipt_room ? c->receipt_room : 64;
     if (want <= c->receipt_room) return SFT_OK;
-    while (room < want) room *= 2;
+    while (cap < want) cap *= 2;
     sfti_ds_receipt *all = c->alloc.resize(c->alloc.ctx, c->receipts,
-                                           c->receipt_room * sizeof *all, room * sizeof *all);
-    if (!all) return sfti_fail_memory(err, room * sizeof *all);
+                                           c->receipt_room * sizeof *all, cap * sizeof *all);
+    if (!all) return sfti_fail_memory(err, cap * sizeof *all);
     c->receipts = all;
-    c->receipt_room = room;
+    c->receipt_room = cap;
     return SFT_OK;
 }
 

@@ -13,7 +13,7 @@ typedef struct commit_counter {
     sft_commit *c;
     sfti_ds_merge *merge;
     size_t base_count; /* shards that were there before come first */
-    size_t keys, room;
+    size_t keys, cap;
     sft_error *err;
 } commit_counter;
 
@@ -55,13 +55,13 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
 static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     sfti_ds_manifest *next = &n->c->next;
     if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
-    if (next->entry_count == n->room) {
-        size_t room = n->room ? 2 * n->room : 256;
-        sfti_ds_entry *all = sfti_arena_array(&n->c->work, room, sizeof *all);
-        if (!all) return sfti_fail_memory(n->err, room * sizeof *all);
+    if (next->entry_count == n->cap) {
+        size_t cap = n->cap ? 2 * n->cap : 256;
+        sfti_ds_entry *all = sfti_arena_array(&n->c->work, cap, sizeof *all);
+        if (!all) return sfti_fail_memory(n->err, cap * sizeof *all);
         if (next->entry_count) memcpy(all, next->entries, next->entry_count * sizeof *all);
         next->entries = all;
-        n->room = room;
+        n->cap = cap;
     }
     if (!entry_copy(&n->c->work, row, &next->entries[next->entry_count]))
         return sfti_fail_memory(n->err, row->key.len);

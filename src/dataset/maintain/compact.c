@@ -26,7 +26,7 @@
 
 static sft_code compact_shards(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset), group = 0;
-    bool batch = sft_dataset_kind(c->dataset) == SFT_DATASET_BATCH;
+    bool batch = sft_dataset_get_mode(c->dataset) == SFT_DATASET_BATCH;
     sft_code code;
     c->shards = sfti_arena_array(&c->arena, n, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(c->err, n * sizeof *c->shards);
@@ -192,7 +192,7 @@ static sft_code compact_begin(compaction *c) {
 static sft_code compact_run(compaction *c, uint64_t target) {
     sft_code code = compact_begin(c);
     if (code) return code;
-    code = sft_dataset_kind(c->dataset) == SFT_DATASET_KV ? sfti_compact_kv_plan(c, target)
+    code = sft_dataset_get_mode(c->dataset) == SFT_DATASET_KV ? sfti_compact_kv_plan(c, target)
                                                           : sfti_compact_batch_plan(c, target);
     if (code || c->group_count == 0) return code;
     code = compact_shards(c);
@@ -237,7 +237,7 @@ sft_code sft_dataset_compact_tree(const sft_storage *storage, uint64_t target_by
     return code;
 }
 
-sft_code sft_dataset_compact(const sft_storage *storage, uint64_t target_bytes,
+sft_code sft_dataset_compact_json(const sft_storage *storage, uint64_t target_bytes,
                              const char *path, sft_sink *sink, sft_warn_fn warn, void *warn_ctx,
                              const sft_job *job, sft_error *err) {
     sft_tree *tree = NULL;

@@ -10,7 +10,7 @@
 /* Keys of one shard that a later one shadows, in ascending order. */
 typedef struct compact_keys {
     sft_span *key;
-    size_t count, room;
+    size_t count, cap;
 } compact_keys;
 
 /* Shards [first, end) in the order of samples are rewritten. */
@@ -75,7 +75,7 @@ typedef struct compact_order {
     sft_allocator alloc;
     sft_span suffix; /* of one tensor of each row */
     compact_row *rows;
-    uint32_t count, room, next; /* next: number of the next shard's first */
+    uint32_t count, cap, next; /* next: number of the next shard's first */
     sft_buffer text;
     sft_error *err;
 } compact_order;

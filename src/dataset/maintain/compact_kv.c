@@ -12,13 +12,13 @@
 /* ── Which shards are rewritten ── */
 
 static sft_code shadowed_put(compaction *c, compact_keys *keys, sft_span key) {
-    if (keys->count == keys->room) {
-        size_t room = keys->room ? 2 * keys->room : 16;
-        sft_span *all = sfti_arena_array(&c->arena, room, sizeof *all);
-        if (!all) return sfti_fail_memory(c->err, room * sizeof *all);
+    if (keys->count == keys->cap) {
+        size_t cap = keys->cap ? 2 * keys->cap : 16;
+        sft_span *all = sfti_arena_array(&c->arena, cap, sizeof *all);
+        if (!all) return sfti_fail_memory(c->err, cap * sizeof *all);
         if (keys->count) memcpy(all, keys->key, keys->count * sizeof *all);
         keys->key = all;
-        keys->room = room;
+        keys->cap = cap;
     }
     char *copy = sfti_arena_take(&c->arena, key.len + 1);
     if (!copy) return sfti_fail_memory(c->err, key.len + 1);

@@ -9,14 +9,14 @@
 static const char rows_digits[] = "0123456789abcdef";
 
 static sft_code rows_room(compact_order *o) {
-    if (o->count < o->room) return SFT_OK;
-    size_t each = sizeof *o->rows, room = o->room ? 2 * (size_t)o->room : 256;
-    if (room > ORDER_MOST || room > SIZE_MAX / each) return sfti_fail_memory(o->err, SIZE_MAX);
+    if (o->count < o->cap) return SFT_OK;
+    size_t each = sizeof *o->rows, cap = o->cap ? 2 * (size_t)o->cap : 256;
+    if (cap > ORDER_MOST || cap > SIZE_MAX / each) return sfti_fail_memory(o->err, SIZE_MAX);
     compact_row *rows =
-        o->alloc.resize(o->alloc.ctx, o->rows, o->room * each, room * each);
-    if (!rows) return sfti_fail_memory(o->err, room * each);
+        o->alloc.resize(o->alloc.ctx, o->rows, o->cap * each, cap * each);
+    if (!rows) return sfti_fail_memory(o->err, cap * each);
     o->rows = rows;
-    o->room = (uint32_t)room;
+    o->cap = (uint32_t)cap;
     return SFT_OK;
 }
 
@@ -132,6 +132,6 @@ sft_code sfti_compact_order_end(compact_order *o) {
 }
 
 void sfti_compact_order_free(compact_order *o) {
-    sfti_release(&o->alloc, o->rows, o->room * sizeof *o->rows);
+    sfti_release(&o->alloc, o->rows, o->cap * sizeof *o->rows);
     sft_buffer_free(&o->text);
 }

@@ -96,16 +96,16 @@ static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
 }
 
 static sft_code digest_bytes(verification *v, const sft_source *source, sft_hasher *hasher,
-                             char *room, sft_error *err) {
+                             char *buffer, sft_error *err) {
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
         size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = sft_source_read(source, at, room, want, &got, err);
+        sft_code code = sft_source_read(source, at, buffer, want, &got, err);
         if (code == SFT_OK && got == 0)
             code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
         if (code == SFT_OK) code = verify_tick(v, got, err);
         if (code) return code;
-        sft_hasher_update(hasher, room, got);
+        sft_hasher_update(hasher, buffer, got);
         at += got;
     }
     return SFT_OK;
@@ -115,17 +115,17 @@ static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_ha
                              sft_error *err) {
     sft_source source;
     sft_hasher *hasher = NULL;
-    char *room = sfti_take(&v->alloc, READ_BYTES);
-    if (!room) return sfti_fail_memory(err, READ_BYTES);
+    char *buffer = sfti_take(&v->alloc, READ_BYTES);
+    if (!buffer) return sfti_fail_memory(err, READ_BYTES);
     sft_code code = sfti_call(v->storage, open, s->name, &source, err);
     if (code == SFT_OK) {
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
-        if (code == SFT_OK) code = digest_bytes(v, &source, hasher, room, err);
+        if (code == SFT_OK) code = digest_bytes(v, &source, hasher, buffer, err);
         if (code == SFT_OK) sft_hasher_result(hasher, out);
         sft_hasher_free(hasher);
         sft_source_close(&source);
     }
-    sfti_release(&v->alloc, room, READ_BYTES);
+    sfti_release(&v->alloc, buffer, READ_BYTES);
     return code;
 }
 

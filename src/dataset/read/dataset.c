@@ -98,7 +98,7 @@ const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset) {
 
 const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset) { return dataset->storage; }
 
-sft_dataset_mode sft_dataset_kind(const sft_dataset *dataset) { return dataset->manifest.mode; }
+sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset) { return dataset->manifest.mode; }
 
 uint64_t sft_dataset_samples(const sft_dataset *dataset) {
     return dataset->manifest.total_samples;

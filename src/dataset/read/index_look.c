@@ -180,11 +180,11 @@ static sft_code look_fail(sft_error *err, const char *found) {
                      found);
 }
 
-static sft_code look_read(const sft_source *source, uint64_t at, void *room, size_t len,
+static sft_code look_read(const sft_source *source, uint64_t at, void *buffer, size_t len,
                           sft_error *err) {
     for (size_t done = 0; done < len;) {
         size_t got = 0;
-        sft_code code = sft_source_read(source, at + done, (char *)room + done, len - done,
+        sft_code code = sft_source_read(source, at + done, (char *)buffer + done, len - done,
                                         &got, err);
         if (code) return code;
         if (got == 0) return look_fail(err, "one that became shorter");
@@ -202,10 +202,10 @@ static sft_code look_footer(const sft_source *source, sfti_arena *arena, sft_spa
     uint32_t len = sfti_get_u32(tail);
     if (memcmp(tail + 4, "PAR1", 4) != 0) return look_fail(err, "another end");
     if (len > source->size - 12 || len > FOOTER_MOST) return look_fail(err, "a footer too long");
-    char *room = sfti_arena_take(arena, len);
-    if (!room) return sfti_fail_memory(err, len);
-    *out = (sft_span){ room, len };
-    return look_read(source, source->size - 8 - len, room, len, err);
+    char *buffer = sfti_arena_take(arena, len);
+    if (!buffer) return sfti_fail_memory(err, len);
+    *out = (sft_span){ buffer, len };
+    return look_read(source, source->size - 8 - len, buffer, len, err);
 }
 
 sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,

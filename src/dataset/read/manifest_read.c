@@ -66,17 +66,17 @@ static sft_code manifest_dims(manifest_reader *r, uint32_t *rank, const uint64_t
 }
 
 /* Room for one item more in an array that grows in the arena. */
-static void *manifest_grow(manifest_reader *r, const void *old, size_t count, size_t *room,
+static void *manifest_grow(manifest_reader *r, const void *old, size_t count, size_t *cap,
                            size_t each) {
-    if (count < *room) return (void *)(uintptr_t)old;
-    uint64_t more = *room ? 2 * (uint64_t)*room : 16;
+    if (count < *cap) return (void *)(uintptr_t)old;
+    uint64_t more = *cap ? 2 * (uint64_t)*cap : 16;
     char *all = sfti_arena_array(r->arena, more, each);
     if (!all) {
         (void)sfti_fail_memory(r->err, more * each);
         return NULL;
     }
     if (count) memcpy(all, old, count * each);
-    *room = (size_t)more;
+    *cap = (size_t)more;
     return all;
 }
 

@@ -19,7 +19,7 @@ typedef struct merge_run {
     uint64_t at, end; /* next byte of the file to read; where the stretch ends */
     uint64_t data;    /* where the file's tensors begin */
     char *window;
-    size_t room, used, done; /* bytes in the window, and how many are behind us */
+    size_t cap, used, done; /* bytes in the window, and how many are behind us */
     sft_file *file;          /* in memory */
     uint32_t *order;
     size_t next, count;
@@ -128,12 +128,12 @@ static sft_code merge_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
     memmove(run->window, run->window + run->done, run->used - run->done);
     run->used -= run->done;
     run->done = 0;
-    if (run->used < run->room) return SFT_OK;
-    size_t more = run->room * 2;
-    char *grown = m->alloc.resize(m->alloc.ctx, run->window, run->room, more);
+    if (run->used < run->cap) return SFT_OK;
+    size_t more = run->cap * 2;
+    char *grown = m->alloc.resize(m->alloc.ctx, run->window, run->cap, more);
     if (!grown) return sfti_fail_memory(err, more);
     run->window = grown;
-    run->room = more;
+    run->cap = more;
     return SFT_OK;
 }
 
@@ -159,8 +159,8 @@ static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
     sft_code code = merge_room(m, run, err);
     if (code) return code;
     uint64_t left = run->end - run->at;
-    size_t room = run->room - run->used;
-    return merge_read(m, run, left < room ? (size_t)left : room, err);
+    size_t cap = run->cap - run->used;
+    return merge_read(m, run, left < cap ? (size_t)left : cap, err);
 }
 
 /* ── Runs ── */
@@ -217,12 +217,12 @@ static sft_code run_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error
 
 static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
     if (m->run_count == m->run_room) {
-        size_t room = m->run_room ? 2 * m->run_room : 64;
+        size_t cap = m->run_room ? 2 * m->run_room : 64;
         merge_run *all = m->alloc.resize(m->alloc.ctx, m->runs, m->run_room * sizeof *all,
-                                         room * sizeof *all);
+                                         cap * sizeof *all);
         if (!all) return NULL;
         m->runs = all;
-        m->run_room = room;
+        m->run_room = cap;
     }
     merge_run *run = &m->runs[m->run_count++];
     memset(run, 0, sizeof *run);
@@ -240,9 +240,9 @@ static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint6
     if (!run) return sfti_fail_memory(err, sizeof *run);
     run->at = begin;
     run->end = end;
-    run->room = (size_t)(end - begin < WINDOW ? end - begin : WINDOW);
-    run->window = sfti_take(&m->alloc, run->room);
-    return run->window ? SFT_OK : sfti_fail_memory(err, run->room);
+    run->cap = (size_t)(end - begin < WINDOW ? end - begin : WINDOW);
+    run->window = sfti_take(&m->alloc, run->cap);
+    return run->window ? SFT_OK : sfti_fail_memory(err, run->cap);
 }
 
 /* Takes the file. */
@@ -435,7 +435,7 @@ void sfti_ds_merge_close(sfti_ds_merge *m) {
     sft_allocator alloc = m->alloc;
     for (size_t i = 0; i < m->run_count; i++) {
         merge_run *run = &m->runs[i];
-        sfti_release(&alloc, run->window, run->room);
+        sfti_release(&alloc, run->window, run->cap);
         sfti_release(&alloc, run->order, run->count * sizeof *run->order + 1);
         sft_buffer_free(&run->key);
         sft_close(run->file);

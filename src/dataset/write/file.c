@@ -61,7 +61,7 @@ static sft_code file_create(shard_file *f, sft_error *err) {
         sfti_call(storage, create, f->receipt.stored.data, false, &sink, err);
     if (code) return code;
     code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, &f->w->alloc, &sink, err);
-    return code ? code : sft_writer_new(f->plan, sink, &f->out, err);
+    return code ? code : sft_writer_begin(f->plan, sink, &f->out, err);
 }
 
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,
@@ -219,12 +219,12 @@ static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *colu
 static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
                              sfti_ds_receipt *r, sft_error *err) {
     if (w->receipt_count == w->receipt_room) {
-        size_t room = w->receipt_room ? 2 * w->receipt_room : 16;
+        size_t cap = w->receipt_room ? 2 * w->receipt_room : 16;
         sfti_ds_receipt *all = w->alloc.resize(w->alloc.ctx, w->receipts,
-                                               w->receipt_room * sizeof *all, room * sizeof *all);
-        if (!all) return sfti_fail_memory(err, room * sizeof *all);
+                                               w->receipt_room * sizeof *all, cap * sizeof *all);
+        if (!all) return sfti_fail_memory(err, cap * sizeof *all);
         w->receipts = all;
-        w->receipt_room = room;
+        w->receipt_room = cap;
     }
     const sfti_ds_receipt *last = w->receipt_count ? &w->receipts[w->receipt_count - 1] : NULL;
     r->column_count = w->columns.count;

@@ -123,8 +123,8 @@ static sft_span kv_name_of(const void *ctx, uint32_t entry) {
 static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena arena = { .alloc = *alloc };
     sfti_names names;
-    size_t room = kv->names_room ? 2 * kv->names_room : 256;
-    if (!sfti_names_begin(&names, room, kv->seed, kv_name_of, kv, &arena)) return false;
+    size_t cap = kv->names_room ? 2 * kv->names_room : 256;
+    if (!sfti_names_begin(&names, cap, kv->seed, kv_name_of, kv, &arena)) return false;
     for (size_t i = 0; i < kv->count; i++) {
         sft_span name = kv->entries[i].spec.name;
         if (!kv->entries[i].dead)
@@ -133,18 +133,18 @@ static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena_free(&kv->names_arena);
     kv->names_arena = arena;
     kv->names = names;
-    kv->names_room = room;
+    kv->names_room = cap;
     return true;
 }
 
 static bool kv_entries_grow(shard_kv *kv, const sft_allocator *alloc) {
-    size_t room = kv->room ? 2 * kv->room : 256;
-    if (!sfti_fits_size(room * (uint64_t)sizeof(kv_entry)) || room > UINT32_MAX / 2) return false;
-    kv_entry *entries = alloc->resize(alloc->ctx, kv->entries, kv->room * sizeof *entries,
-                                      room * sizeof *entries);
+    size_t cap = kv->cap ? 2 * kv->cap : 256;
+    if (!sfti_fits_size(cap * (uint64_t)sizeof(kv_entry)) || cap > UINT32_MAX / 2) return false;
+    kv_entry *entries = alloc->resize(alloc->ctx, kv->entries, kv->cap * sizeof *entries,
+                                      cap * sizeof *entries);
     if (!entries) return false;
     kv->entries = entries;
-    kv->room = room;
+    kv->cap = cap;
     return true;
 }
 
@@ -232,10 +232,10 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
 
 static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
     shard_kv *kv = &w->kv;
-    while (kv->room - kv->count < w->columns.count)
+    while (kv->cap - kv->count < w->columns.count)
         if (!kv_entries_grow(kv, &w->alloc))
-            return sfti_fail_memory(err, kv->room * 2 * sizeof *kv->entries);
-    while (kv->names_room < kv->room)
+            return sfti_fail_memory(err, kv->cap * 2 * sizeof *kv->entries);
+    while (kv->names_room < kv->cap)
         if (!kv_names_grow(kv, &w->alloc))
             return sfti_fail_memory(err, kv->names_room * 2 * sizeof(sfti_slot));
     return SFT_OK;
@@ -413,5 +413,5 @@ void sfti_kv_free(sft_shard_writer *w) {
     shard_kv *kv = &w->kv;
     sfti_arena_free(&kv->arena);
     sfti_arena_free(&kv->names_arena);
-    sfti_release(&w->alloc, kv->entries, kv->room * sizeof *kv->entries);
+    sfti_release(&w->alloc, kv->entries, kv->cap * sizeof *kv->entries);
 }

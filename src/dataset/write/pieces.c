@@ -52,13 +52,13 @@ static bool piece_continues(const shard_piece *last, const shard_piece *next) {
 }
 
 static bool pieces_grow(shard_pieces *p, const sft_allocator *alloc) {
-    size_t room = p->room ? 2 * p->room : 16;
-    if (!sfti_fits_size(room * (uint64_t)sizeof *p->items)) return false;
-    shard_piece *items = alloc->resize(alloc->ctx, p->items, p->room * sizeof *items,
-                                       room * sizeof *items);
+    size_t cap = p->cap ? 2 * p->cap : 16;
+    if (!sfti_fits_size(cap * (uint64_t)sizeof *p->items)) return false;
+    shard_piece *items = alloc->resize(alloc->ctx, p->items, p->cap * sizeof *items,
+                                       cap * sizeof *items);
     if (!items) return false;
     p->items = items;
-    p->room = room;
+    p->cap = cap;
     return true;
 }
 
@@ -69,12 +69,12 @@ bool sfti_pieces_put(shard_pieces *pieces, shard_piece piece, const sft_allocato
         last->len += piece.len;
         return true;
     }
-    if (pieces->count == pieces->room && !pieces_grow(pieces, alloc)) return false;
+    if (pieces->count == pieces->cap && !pieces_grow(pieces, alloc)) return false;
     pieces->items[pieces->count++] = piece;
     return true;
 }
 
 void sfti_pieces_free(shard_pieces *pieces, const sft_allocator *alloc) {
-    sfti_release(alloc, pieces->items, pieces->room * sizeof *pieces->items);
+    sfti_release(alloc, pieces->items, pieces->cap * sizeof *pieces->items);
     memset(pieces, 0, sizeof *pieces);
 }

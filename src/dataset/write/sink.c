@@ -45,7 +45,7 @@ typedef struct hash_sink {
     sfti_shard_sum *sum;
     uint64_t at; /* bytes forwarded */
     size_t used;
-    char room[SINK_ROOM];
+    char buffer[SINK_ROOM];
 } hash_sink;
 
 /* Piece by piece, so that what is hashed is still at hand when it is written: a second thread
@@ -65,7 +65,7 @@ static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_er
 static sft_code hash_flush(hash_sink *s, sft_error *err) {
     size_t len = s->used;
     s->used = 0;
-    return len ? hash_forward(s, s->room, len, err) : SFT_OK;
+    return len ? hash_forward(s, s->buffer, len, err) : SFT_OK;
 }
 
 static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
@@ -76,7 +76,7 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
     if (len > SINK_ROOM - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
     if (code) return code;
     if (len >= SINK_LARGE) return hash_forward(s, bytes, len, err);
-    if (len) memcpy(s->room + s->used, bytes, len);
+    if (len) memcpy(s->buffer + s->used, bytes, len);
     s->used += len;
     return SFT_OK;
 }
@@ -123,7 +123,7 @@ sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *q
     hash_sink *s = sfti_take(alloc, sizeof *s);
     sft_code code = s ? SFT_OK : sfti_fail_memory(err, sizeof *s);
     if (s) {
-        memset(s, 0, offsetof(hash_sink, room));
+        memset(s, 0, offsetof(hash_sink, buffer));
         s->alloc = *alloc;
         s->inner = inner;
         s->sum = sum;

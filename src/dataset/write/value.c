@@ -19,8 +19,8 @@ void sfti_shard_element(sft_error *inner, uint64_t element) {
     static const char mark[] = " in element ";
     char *at = strstr(inner->message, mark);
     if (!at) return;
-    size_t room = sizeof inner->message - (size_t)(at - inner->message);
-    (void)snprintf(at, room, "%s%llu", mark, (unsigned long long)element);
+    size_t cap = sizeof inner->message - (size_t)(at - inner->message);
+    (void)snprintf(at, cap, "%s%llu", mark, (unsigned long long)element);
 }
 
 /* ── Whether a batch is of the schema ── */
@@ -95,26 +95,26 @@ static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *
 
 static sft_code value_array(const shard_column *c, const struct ArrowArray *array, uint64_t i,
                             uint64_t most, sft_buffer *loose, shard_value *v, sft_error *err) {
-    sft_code code = sfti_arrow_elements(&c->type, array, i, most, loose, &v->room, err);
+    sft_code code = sfti_arrow_elements(&c->type, array, i, most, loose, &v->buffer, err);
     if (code) return code;
     v->from = c->asked->from;
-    v->rows = v->room.rows;
-    v->elements = v->room.elements / v->rows;
-    v->len = v->room.elements * c->type.bytes; /* they are in memory: it fits */
-    v->rank = v->room.rank;
-    v->shape = v->room.shape;
+    v->rows = v->buffer.rows;
+    v->elements = v->buffer.elements / v->rows;
+    v->len = v->buffer.elements * c->type.bytes; /* they are in memory: it fits */
+    v->rank = v->buffer.rank;
+    v->shape = v->buffer.shape;
     return value_reshape(c, v, err);
 }
 
 static sft_code value_tensor(const shard_column *c, const struct ArrowArray *array, uint64_t i,
                              sft_buffer *scratch, shard_value *v, sft_error *err) {
     sft_code code =
-        sfti_arrow_tensor_row(&c->tensor, array, i, scratch, &v->from, &v->room, err);
+        sfti_arrow_tensor_row(&c->tensor, array, i, scratch, &v->from, &v->buffer, err);
     if (code) return code;
     v->rows = 1;
-    v->elements = v->room.elements;
-    v->rank = v->room.rank;
-    v->shape = v->room.shape;
+    v->elements = v->buffer.elements;
+    v->rank = v->buffer.rank;
+    v->shape = v->buffer.shape;
     v->len = v->elements * sft_dtype_describe(v->from)->bits / 8; /* as measured there */
     if (c->asked->has_shape && !value_is_shape(v, c->asked))
         return value_shape_fail(v, c->asked, err);
@@ -137,6 +137,6 @@ sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint
     if (code == SFT_OUT_OF_MEMORY && err) *err = inner;
     if (code == SFT_OUT_OF_MEMORY) return code;
     if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
-    out->piece = (shard_piece){ held, out->room.bytes, out->room.at, out->len };
+    out->piece = (shard_piece){ held, out->buffer.bytes, out->buffer.at, out->len };
     return SFT_OK;
 }

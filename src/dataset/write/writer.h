@@ -28,7 +28,7 @@ typedef struct shard_piece {
 
 typedef struct shard_pieces {
     shard_piece *items;
-    size_t count, room;
+    size_t count, cap;
 } shard_pieces;
 
 /* Where a piece's bytes are now. */
@@ -71,7 +71,7 @@ typedef struct shard_value {
     uint32_t rank;
     const uint64_t *shape; /* per sample */
     shard_piece piece;
-    sfti_arrow_rows room;
+    sfti_arrow_rows buffer;
 } shard_value;
 
 typedef struct kv_entry {
@@ -87,7 +87,7 @@ typedef struct shard_kv {
     sfti_arrow_type key;
     sfti_arena arena; /* of the file to come */
     kv_entry *entries; /* a row's beside one another, a column each */
-    size_t count, room;
+    size_t count, cap;
     sfti_arena names_arena;
     sfti_names names;
     size_t names_room;

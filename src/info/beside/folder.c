@@ -190,8 +190,8 @@ static sft_span hub_repo(sfti_arena *arena, sft_span path) {
 }
 
 static bool folder_names(sft_info_folder *folder, const char *path) {
-    char room[FOLDER_PATH_ROOM];
-    sft_span real = sft_span_cstr(os_real_path(path, room, sizeof room) ? path : room);
+    char buffer[FOLDER_PATH_ROOM];
+    sft_span real = sft_span_cstr(os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_base_name(real);
     folder->repo = hub_repo(&folder->arena, real);
     if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));

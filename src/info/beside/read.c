@@ -46,10 +46,10 @@ static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint
         return false;
     }
     size_t len = (size_t)(about.size < most ? about.size : most);
-    char *room = sfti_info_take(info, len + 1);
-    if (!room || !read_bytes(info, fd, room, len, &used, error)) return false;
-    room[used] = '\0';
-    *out = (sft_span){ room, used };
+    char *buffer = sfti_info_take(info, len + 1);
+    if (!buffer || !read_bytes(info, fd, buffer, len, &used, error)) return false;
+    buffer[used] = '\0';
+    *out = (sft_span){ buffer, used };
     *size = about.size;
     return true;
 }

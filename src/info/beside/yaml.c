@@ -63,9 +63,9 @@ static sft_span yaml_plain(sft_span text) {
 
 static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
     sfti_cursor *walk = &y->walk;
-    size_t base = level->pointer_len, room = sizeof walk->pointer - base;
+    size_t base = level->pointer_len, cap = sizeof walk->pointer - base;
     y->pointer_len = base;
-    y->too_long = level->lost || key.len + 2 > room || memchr(key.data, '/', key.len);
+    y->too_long = level->lost || key.len + 2 > cap || memchr(key.data, '/', key.len);
     if (y->too_long) return;
     walk->pointer[base] = '/';
     memcpy(walk->pointer + base + 1, key.data, key.len);
@@ -128,37 +128,37 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
     sft_span more = yaml_deeper(y, indent, false), line;
     size_t used = first.len;
     if (more.len == 0) return first;
-    char *room = yaml_room(y, first.len + more.len + 1);
-    if (!room) return first;
-    memcpy(room, first.data, first.len);
+    char *buffer = yaml_room(y, first.len + more.len + 1);
+    if (!buffer) return first;
+    memcpy(buffer, first.data, first.len);
     while (sfti_next_piece(&more, '\n', &line)) {
         line = yaml_plain(line);
         if (line.len == 0) continue;
-        room[used++] = ' ';
-        memcpy(room + used, line.data, line.len);
+        buffer[used++] = ' ';
+        memcpy(buffer + used, line.data, line.len);
         used += line.len;
     }
-    return (sft_span){ room, used };
+    return (sft_span){ buffer, used };
 }
 
 /* Behind '|' or '>': the lines indented deeper, as they stand or as one. */
 static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
     sft_span all = yaml_deeper(y, indent, true), line;
-    char *room = yaml_room(y, all.len + 1);
+    char *buffer = yaml_room(y, all.len + 1);
     size_t used = 0, own = SIZE_MAX;
-    if (!room) return (sft_span){ "", 0 };
+    if (!buffer) return (sft_span){ "", 0 };
     while (sfti_next_piece(&all, '\n', &line)) {
         bool blank = yaml_blank(line);
         if (own == SIZE_MAX && !blank) own = yaml_indent(line);
         if (blank) line.len = 0;
         else line = sfti_from(line, yaml_indent(line) < own ? yaml_indent(line) : own);
         if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
-        memcpy(room + used, line.data, line.len);
+        memcpy(buffer + used, line.data, line.len);
         used += line.len;
-        room[used++] = style == '|' || blank ? '\n' : ' ';
+        buffer[used++] = style == '|' || blank ? '\n' : ' ';
     }
-    while (used > 0 && (room[used - 1] == '\n' || room[used - 1] == ' ')) used--;
-    return (sft_span){ room, used };
+    while (used > 0 && (buffer[used - 1] == '\n' || buffer[used - 1] == ' ')) used--;
+    return (sft_span){ buffer, used };
 }
 
 /* One escape behind a backslash at p; bytes read, *len written to out. */
@@ -200,25 +200,25 @@ static size_t yaml_quote_end(sft_span text) {
 
 /* Quotes and escapes undone; a line's end is a blank. text: with its quotes. */
 static sft_span yaml_unquote(yaml_state *y, sft_span text) {
-    char *room = yaml_room(y, text.len), quote = text.data[0];
+    char *buffer = yaml_room(y, text.len), quote = text.data[0];
     const char *p = text.data + 1, *end = text.data + text.len - 1;
     size_t used = 0, len;
-    if (!room) return (sft_span){ "", 0 };
+    if (!buffer) return (sft_span){ "", 0 };
     while (p < end) {
         if (quote == '"' && *p == '\\') {
             p++;
-            p += yaml_escape(p, end, room + used, &len);
+            p += yaml_escape(p, end, buffer + used, &len);
             used += len;
         } else if (*p == '\n') {
-            while (used > 0 && room[used - 1] == ' ') used--;
+            while (used > 0 && buffer[used - 1] == ' ') used--;
             while (p < end && (*p == '\n' || *p == ' ' || *p == '\r')) p++;
-            room[used++] = ' ';
+            buffer[used++] = ' ';
         } else {
             if (quote == '\'' && *p == quote) p++;
-            room[used++] = *p++;
+            buffer[used++] = *p++;
         }
     }
-    return (sft_span){ room, used };
+    return (sft_span){ buffer, used };
 }
 
 /* A text that begins with `first` and may go on in the next lines until `end` tells; the

@@ -201,13 +201,13 @@ static bool has_rank(const char *type) {
 }
 
 /* Several ranks in one file are told as the commonest; a declared one within them agrees. */
-static bool within(const sfti_span_of *range, sft_span number, uint64_t also) {
+static bool within(const sfti_bounds *range, sft_span number, uint64_t also) {
     double value;
     if (!sfti_parse_double(number, &value) || value <= 0) return true;
     return (value >= range->min && value <= range->max) || (also && value == (double)also);
 }
 
-static void find_range_conflict(sft_info *info, const char *field, const sfti_span_of *range,
+static void find_range_conflict(sft_info *info, const char *field, const sfti_bounds *range,
                                 sfti_fact *told, uint64_t also) {
     if (!range->known || !has_rank(info->adapter.type)) return;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
@@ -236,7 +236,7 @@ static void take_alpha(sft_info *info) {
             && !sfti_starts_with(fact->source, "header:lora_adapter_metadata"))
             continue;
         if (!sfti_parse_double(fact->value.text, &alpha) || !(alpha > 0)) continue;
-        adapter->alpha = (sfti_span_of){ true, alpha, alpha, alpha };
+        adapter->alpha = (sfti_bounds){ true, alpha, alpha, alpha };
         adapter->alpha_assumed = false;
         sfti_adapter_scale(info);
         return;

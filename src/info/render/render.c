@@ -59,8 +59,8 @@ static sft_code put_header(const sft_info *info, const char *path, uint64_t cut,
     if (!sets) return sfti_fail_memory(err, bytes);
     for (size_t i = 0; i < count; i++) sets[i] = info->set ? info->set : info->parts[i].set;
     sft_code code = tree ? sft_sets_tree(sets, count, path, cut, tree, err)
-                  : info->set ? sft_info_json(info->set, path, cut, sink, err)
-                              : sft_info_sets_json(sets, count, path, sink, err);
+                  : info->set ? sft_set_json(info->set, path, cut, sink, err)
+                              : sft_sets_json(sets, count, path, sink, err);
     sfti_release(&alloc, sets, bytes);
     return code;
 }

@@ -70,9 +70,9 @@ static void put_about(sfti_json_writer *w, const sft_info *info) {
 /* ── adapter ── */
 
 static const sfti_member range_members[] = {
-    { "min", AS_DOUBLE, offsetof(sfti_span_of, min) },
-    { "max", AS_DOUBLE, offsetof(sfti_span_of, max) },
-    { "mode", AS_DOUBLE, offsetof(sfti_span_of, mode) },
+    { "min", AS_DOUBLE, offsetof(sfti_bounds, min) },
+    { "max", AS_DOUBLE, offsetof(sfti_bounds, max) },
+    { "mode", AS_DOUBLE, offsetof(sfti_bounds, mode) },
 };
 
 static const sfti_member adapter_members[] = {

@@ -147,12 +147,12 @@ typedef struct adapter_scan {
 
 /* The tensor of a module with another suffix. */
 static const sft_tensor *sibling(const adapter_scan *scan, sft_span module, const char *suffix) {
-    char room[600];
+    char buffer[600];
     size_t len = strlen(suffix);
-    if (!suffix || module.len + len > sizeof room) return NULL;
-    memcpy(room, module.data, module.len);
-    memcpy(room + module.len, suffix, len);
-    return sft_set_find(scan->view->info->set, (sft_span){ room, module.len + len }, NULL);
+    if (!suffix || module.len + len > sizeof buffer) return NULL;
+    memcpy(buffer, module.data, module.len);
+    memcpy(buffer + module.len, suffix, len);
+    return sft_set_find(scan->view->info->set, (sft_span){ buffer, module.len + len }, NULL);
 }
 
 static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {

@@ -24,7 +24,7 @@ typedef struct sfti_tally {
 } sfti_tally;
 void sfti_tally_put(sfti_tally *tally, double value);
 /* mode: the most frequent; of several the lowest. */
-sfti_span_of sfti_tally_range(const sfti_tally *tally);
+sfti_bounds sfti_tally_range(const sfti_tally *tally);
 /* Read alpha scalars (most of them at most) into info->adapter: those of
  * the first file that has any. What cannot be read stays unknown. */
 void sfti_adapter_alphas(sft_info *info, uint64_t most);

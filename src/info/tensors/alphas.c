@@ -25,8 +25,8 @@ void sfti_tally_put(sfti_tally *t, double value) {
     t->rows[i].times++;
 }
 
-sfti_span_of sfti_tally_range(const sfti_tally *t) {
-    sfti_span_of range = { t->any, t->min, t->max, 0 };
+sfti_bounds sfti_tally_range(const sfti_tally *t) {
+    sfti_bounds range = { t->any, t->min, t->max, 0 };
     uint64_t most = 0;
     for (size_t i = 0; i < t->count; i++) {
         bool better = t->rows[i].times > most
@@ -72,7 +72,7 @@ static bool alpha_read(alpha_reader *reader, const sft_tensor *tensor, uint64_t 
         uint64_t want = until > tensor->offset + size ? until - tensor->offset : size;
         reader->at = tensor->offset;
         reader->len = want < ALPHA_BLOCK ? (size_t)want : ALPHA_BLOCK;
-        reader->failed = sft_read_at(reader->file, reader->at, reader->window, reader->len,
+        reader->failed = sft_read_bytes(reader->file, reader->at, reader->window, reader->len,
                                      NULL) != SFT_OK;
         if (reader->failed) return false;
     }
@@ -85,10 +85,10 @@ static bool is_alpha(const sft_tensor *tensor) {
 }
 
 /* Alphas in order of offset into room; how many. */
-static size_t list_alphas(const sft_file *file, const sft_tensor **room, size_t size) {
+static size_t list_alphas(const sft_file *file, const sft_tensor **buffer, size_t size) {
     size_t count = 0;
     for (size_t i = 0; i < sft_file_count(file) && count < size; i++)
-        if (is_alpha(sft_file_tensor(file, i))) room[count++] = sft_file_tensor(file, i);
+        if (is_alpha(sft_file_tensor(file, i))) buffer[count++] = sft_file_tensor(file, i);
     return count;
 }
 

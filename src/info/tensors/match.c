@@ -51,24 +51,24 @@ const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
 }
 
 /* prefix + name into room; the whole length, or 0 if it does not fit. */
-static size_t full_name(const char *prefix, sft_span name, char *room, size_t size) {
+static size_t full_name(const char *prefix, sft_span name, char *buffer, size_t size) {
     size_t len = strlen(prefix);
     if (len + name.len >= size) return 0;
-    memcpy(room, prefix, len);
-    memcpy(room + len, name.data, name.len);
+    memcpy(buffer, prefix, len);
+    memcpy(buffer + len, name.data, name.len);
     return len + name.len;
 }
 
 static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sft_span name) {
-    char room[512];
-    size_t len = full_name(prefix, name, room, sizeof room - 1);
+    char buffer[512];
+    size_t len = full_name(prefix, name, buffer, sizeof buffer - 1);
     if (len == 0 || view->count == 0) return NULL;
     const sft_set *set = view->info->set;
-    const sft_tensor *found = sft_set_find(set, (sft_span){ room, len }, NULL);
-    sft_span whole = { room, len };
+    const sft_tensor *found = sft_set_find(set, (sft_span){ buffer, len }, NULL);
+    sft_span whole = { buffer, len };
     if (found || !sfti_ends(whole, ".weight")) return found;
-    memcpy(room + len - 6, "qweight", 7);
-    return sft_set_find(set, (sft_span){ room, len + 1 }, NULL);
+    memcpy(buffer + len - 6, "qweight", 7);
+    return sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
 }
 
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
@@ -91,12 +91,12 @@ static size_t place_of(const sfti_view *view, sft_span text, bool past) {
 
 static bool range_of(const sfti_view *view, const char *prefix, sft_span begin, size_t *from,
                      size_t *to) {
-    char room[512];
-    size_t len = full_name(prefix, begin, room, sizeof room);
+    char buffer[512];
+    size_t len = full_name(prefix, begin, buffer, sizeof buffer);
     *from = *to = 0;
     if (len == 0 && begin.len + strlen(prefix) > 0) return false;
-    *from = place_of(view, (sft_span){ room, len }, false);
-    *to = place_of(view, (sft_span){ room, len }, true);
+    *from = place_of(view, (sft_span){ buffer, len }, false);
+    *to = place_of(view, (sft_span){ buffer, len }, true);
     return *to > *from;
 }
 
@@ -172,14 +172,14 @@ static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span n
     sft_span before = { name.data, (size_t)(hash - name.data) };
     size_t after = name.len - before.len - 1, from, to;
     truth best = IS_NOT;
-    char room[256];
-    if (name.len + SFTI_UINT_ROOM > sizeof room || !range_of(view, prefix, before, &from, &to))
+    char buffer[256];
+    if (name.len + SFTI_UINT_ROOM > sizeof buffer || !range_of(view, prefix, before, &from, &to))
         return IS_NOT;
-    memcpy(room, name.data, before.len);
+    memcpy(buffer, name.data, before.len);
     for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {
-        size_t len = before.len + sfti_uint_text(n, 1, room + before.len);
-        memcpy(room + len, hash + 1, after);
-        const sft_tensor *tensor = find_name(view, prefix, (sft_span){ room, len + after });
+        size_t len = before.len + sfti_uint_text(n, 1, buffer + before.len);
+        memcpy(buffer + len, hash + 1, after);
+        const sft_tensor *tensor = find_name(view, prefix, (sft_span){ buffer, len + after });
         truth so = tensor_fits(tensor, shape);
         if (so > best) best = so, *found = tensor;
     }

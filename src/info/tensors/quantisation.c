@@ -139,13 +139,13 @@ static uint32_t bits_of(const sft_tensor *packed, uint64_t packed_size, uint64_t
 /* A tensor beside this one: its name with another last part. */
 static const sft_tensor *beside(const sfti_view *view, const sft_tensor *tensor,
                                 const char *last) {
-    char room[512];
+    char buffer[512];
     size_t len = tensor->name.len, add = strlen(last);
     while (len > 0 && tensor->name.data[len - 1] != '.') len--;
-    if (len == 0 || len + add >= sizeof room) return NULL;
-    memcpy(room, tensor->name.data, len);
-    memcpy(room + len, last, add);
-    return sft_set_find(view->info->set, (sft_span){ room, len + add }, NULL);
+    if (len == 0 || len + add >= sizeof buffer) return NULL;
+    memcpy(buffer, tensor->name.data, len);
+    memcpy(buffer + len, last, add);
+    return sft_set_find(view->info->set, (sft_span){ buffer, len + add }, NULL);
 }
 
 static uint32_t bits_gptq(const sfti_view *view, const sft_tensor *packed) {

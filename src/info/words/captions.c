@@ -38,7 +38,7 @@ typedef struct word_row {
 
 typedef struct word_count {
     word_row *rows;
-    size_t count, room;
+    size_t count, cap;
     sfti_names names;
     const uint64_t *seed;
 } word_count;
@@ -51,11 +51,11 @@ static bool begin_words(word_count *words, sfti_tags *tags) {
     size_t bytes = 0;
     memset(words, 0, sizeof *words);
     for (size_t i = 0; i < tags->row_count; i++) bytes += tags->rows[i].text.len / 4 + 1;
-    words->room = bytes < VOCABULARY ? bytes : VOCABULARY;
+    words->cap = bytes < VOCABULARY ? bytes : VOCABULARY;
     words->seed = tags->seed;
-    words->rows = sfti_arena_take(&tags->arena, words->room * sizeof *words->rows);
+    words->rows = sfti_arena_take(&tags->arena, words->cap * sizeof *words->rows);
     if (words->rows
-        && sfti_names_begin(&words->names, words->room, tags->seed, word_text_at, words,
+        && sfti_names_begin(&words->names, words->cap, tags->seed, word_text_at, words,
                             &tags->arena))
         return true;
     tags->info->code = SFT_OUT_OF_MEMORY;
@@ -65,7 +65,7 @@ static bool begin_words(word_count *words, sfti_tags *tags) {
 static void count_word(word_count *words, sft_span text, uint64_t count, uint32_t caption) {
     uint32_t row = sfti_names_find(&words->names, text);
     if (row == SFTI_NO_NAME) {
-        if (words->count == words->room) return;
+        if (words->count == words->cap) return;
         row = (uint32_t)words->count++;
         words->rows[row] = (word_row){ text, 0, 0 };
         sfti_names_put(&words->names, text, sfti_names_hash(text, words->seed), row);

@@ -68,9 +68,9 @@ static void clean_trigger(sft_info *info, sfti_trigger *trigger) {
     size_t len = trigger->text.len;
     bool changed = false;
     if (len > ((size_t)1 << 20)) len = trigger->text.len = (size_t)1 << 20;
-    char *room = sfti_info_take(info, len + 1);
-    if (!room) return;
-    sft_span text = without_chunks(trigger->text, room, &changed);
+    char *buffer = sfti_info_take(info, len + 1);
+    if (!buffer) return;
+    sft_span text = without_chunks(trigger->text, buffer, &changed);
     if (text.len > 0 && (changed || has_empty_part(text))) {
         char *twice = sfti_info_take(info, 2 * text.len + 1);
         if (twice) text = joined_parts(text, twice);
@@ -173,13 +173,13 @@ static int compare_rows(const void *ctx, uint32_t a, uint32_t b) {
 
 static void list_tag(sfti_tags *tags, const sfti_tag_row *row) {
     sft_info *info = tags->info;
-    char *room = row->text.len > 4 * SFTI_WORD_MOST ? NULL : sfti_arena_take(&info->arena,
+    char *buffer = row->text.len > 4 * SFTI_WORD_MOST ? NULL : sfti_arena_take(&info->arena,
                                                                           row->text.len + 1);
     bool changed = false;
-    if (!room) return;
+    if (!buffer) return;
     sfti_tag *tag = sfti_info_push(info, &info->tags, sizeof *tag);
     if (!tag) return;
-    tag->text = without_chunks(row->text, room, &changed);
+    tag->text = without_chunks(row->text, buffer, &changed);
     tag->count = row->total;
     tag->coverage = tags->images ? (double)row->total / (double)tags->images : 0;
     if (tag->coverage > 1) tag->coverage = 1;
@@ -265,9 +265,9 @@ static bool begin_list(sft_info *info, word_list *list) {
 
 static void list_trigger(sft_info *info, word_list *list, sfti_trigger *trigger) {
     uint32_t entry = (uint32_t)list->count;
-    char *room = sfti_info_take(info, trigger->text.len + 1);
-    if (!room) return;
-    sft_span key = { room, sfti_word_key(trigger->text, room) };
+    char *buffer = sfti_info_take(info, trigger->text.len + 1);
+    if (!buffer) return;
+    sft_span key = { buffer, sfti_word_key(trigger->text, buffer) };
     list->keys[entry] = key;
     uint32_t at = sfti_names_put(&list->names, key, sfti_names_hash(key, list->names.seed),
                                  entry);

@@ -1,6 +1,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
+#include "support/hints.h"
 #include "support/http.h"
 #include "support/manual.h"
 
@@ -23,7 +24,7 @@ static sft_code check_operands(const cli_command *command, size_t count, sft_err
     if (count >= command->least && count <= command->most) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %zu operand%s",
               command->operands, count, count == 1 ? "" : "s");
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 
@@ -71,7 +72,7 @@ static int unknown_command(cli *c, const char *word) {
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a command or a file, found \"%s\"%s%s%s", word,
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = NULL;
+    err.hint = SFT_HINT_NONE;
     return cli_refuse_usage(c, &err);
 }
 
@@ -119,6 +120,7 @@ static int finish_output(cli *c, int status) {
 int sft_cli_main(int argc, char **argv) {
     cli c = { .commands = all_commands, .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
               .alloc = { os_resize, NULL } };
+    sft_on_hint(cli_hint_words);
     os_watch_signals();
     os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);

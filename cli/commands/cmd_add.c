@@ -26,7 +26,7 @@ static sft_code split_word(const char *word, sft_span *name, const char **path, 
         return SFT_OK;
     }
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected NAME=x.npy, found \"%s\"", word);
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 
@@ -42,10 +42,7 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     size_t at = find_part(&a->parts, name);
     if (at < a->parts.count && !a->c->set.force) {
         a->path = a->parts.path;
-        sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name,
-                         "already exists");
-        err->hint = "--force replaces it";
-        return SFT_EXISTS;
+        return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
     }
     if (at == a->parts.count) {
         size_t shards = sft_set_shard_count(a->parts.sets[0]);

@@ -40,7 +40,7 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
     }
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
               (int)len, names, found ? found : "none");
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -75,7 +75,6 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     if (code || !set->match || run->matched > 0) return code;
     sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
               "expected tensors that match \"%s\", found none", set->match);
-    if (err) err->hint = "safetensors ls shows the names";
     return SFT_TENSOR_NOT_FOUND;
 }
 
@@ -193,9 +192,6 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
     if (code) return code;
     code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
-    if (code == SFT_EXISTS && err)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/dataset.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/words.h"
@@ -228,7 +229,7 @@ static int run_dataset(cli *c, char **operands, size_t count) {
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   verb ? "expected DIR, found none"
                        : "expected info, verify, ls, gc or compact, found another word");
-        err.hint = "safetensors help dataset";
+        cli_hint(&err, CLI_HINT_HELP_DATASET);
         cli_complain(c, "dataset", &err);
         return CLI_FAILED;
     }

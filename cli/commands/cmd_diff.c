@@ -29,7 +29,7 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
     if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a number such as 1e-5 for --%s, found \"%s\"", option, text);
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 

@@ -295,7 +295,7 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, paths > 0
               ? "expected a word, found nothing" : "expected [HEX|WORD] PATH..., found no path");
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 

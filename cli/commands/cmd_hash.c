@@ -43,7 +43,7 @@ static void tell_missing(const hash_run *run, const char *path, const sft_hash_r
         sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
                   sft_hash_name((sft_hash_algo)i),
                   no_digest[i] ? no_digest[i] : "not known for this file");
-        err.hint = NULL;
+        err.hint = SFT_HINT_NONE;
         cli_refuse(run->c, path, &err);
     }
 }
@@ -258,7 +258,7 @@ static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err
         found = "expected one algorithm for -c, that of a bare HEX, found several";
     if (!found) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 

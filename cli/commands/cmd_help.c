@@ -1,4 +1,5 @@
 #include "commands/commands.h"
+#include "support/hints.h"
 #include "support/manual.h"
 
 static int run_help(cli *c, char **operands, size_t count) {
@@ -16,7 +17,7 @@ static int run_help(cli *c, char **operands, size_t count) {
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a command, found \"%s\"%s%s%s", operands[0],
               near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = near ? NULL : "\"safetensors help\" lists the commands";
+    cli_hint(&err, near ? SFT_HINT_NONE : CLI_HINT_HELP);
     cli_complain(c, "help", &err);
     return CLI_FAILED;
 }

@@ -196,7 +196,7 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
             code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                              "expected files for --hash, --verify and --online, "
                              "found standard input");
-    if (code) err->hint = NULL;
+    if (code) err->hint = SFT_HINT_NONE;
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -216,7 +216,7 @@ static sft_code read_options(info_run *run, sft_error *err) {
     sft_code code = SFT_OK;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
         code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", CLI_CSV_SAFE_ALONE);
-        err->hint = NULL;
+        err->hint = SFT_HINT_NONE;
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
@@ -246,7 +246,7 @@ static void check_info(void *ctx, cli_model *model) {
         run->refused = true;
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   "expected one model for --export-workflow, found %zu", run->models);
-        err.hint = NULL;
+        err.hint = SFT_HINT_NONE;
         cli_complain(run->c, "info", &err);
         return;
     }
@@ -257,7 +257,7 @@ static void check_info(void *ctx, cli_model *model) {
 static int no_operand(cli *c) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected PATH..., found 0 operands");
-    err.hint = NULL;
+    err.hint = SFT_HINT_NONE;
     return cli_refuse_usage(c, &err);
 }
 

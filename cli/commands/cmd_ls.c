@@ -309,7 +309,7 @@ static int run_ls(cli *c, char **operands, size_t count) {
     if (c->set.csv_safe && c->set.format != CLI_TSV) clash = CLI_CSV_SAFE_ALONE;
     if (clash) {
         sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", clash);
-        err.hint = NULL;
+        err.hint = SFT_HINT_NONE;
         cli_complain(c, "ls", &err);
         return CLI_FAILED;
     }

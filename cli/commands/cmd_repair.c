@@ -124,7 +124,7 @@ static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               c->set.clean ? "expected --clean DIR alone, found more"
                            : "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 

@@ -13,7 +13,7 @@ static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards,
     if (c->set.max_size && c->set.count) found = "expected --max-size or --count, found both";
     if (found) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-        err->hint = NULL;
+        err->hint = SFT_HINT_NONE;
         return SFT_BAD_ARGUMENT;
     }
     if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);

@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/hints.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +226,7 @@ sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
               sums->bad_count == 1 ? "" : "s", numbers,
               sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
     bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
-    if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
+    cli_hint(err, of_length ? CLI_HINT_ALGO : SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -260,7 +261,7 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
     if (sums->bad_count > 0) return cli_sums_bad(sums, err);
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 

@@ -1,6 +1,7 @@
 #include "commands/info_civitai.h"
 
 #include "os/os.h"
+#include "support/hints.h"
 #include "support/raw.h"
 #include "support/words.h"
 
@@ -17,7 +18,7 @@
 /* ── Options ── */
 
 static bool tell_usage(cli *c, sft_error *err) {
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     cli_complain(c, NULL, err);
     return false;
 }
@@ -91,7 +92,7 @@ static void tell_failure(cli_civitai *site, const char *url, long status, sft_er
     site->failures++;
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
-    err->hint = site->is_over ? "nothing more is asked online" : NULL;
+    cli_hint(err, site->is_over ? CLI_HINT_ONLINE_OVER : SFT_HINT_NONE);
     if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }
@@ -343,7 +344,7 @@ bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     if (!cli_url_same_site(site->url, url)) {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                   "expected an image on the site's hosts, found another host: not fetched");
-        err.hint = NULL;
+        err.hint = SFT_HINT_NONE;
         cli_complain(site->c, url, &err);
         return false;
     }

@@ -94,7 +94,6 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
     if (!code) code = sfti_sink_fill(&sink, bytes, &err);
-    if (code == SFT_EXISTS) err.hint = "--force replaces it";
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }
@@ -177,7 +176,7 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected a workflow or prompt in the metadata, found none");
-    err.hint = NULL;
+    err.hint = SFT_HINT_NONE;
     cli_refuse(c, model->path, &err);
     return false;
 }

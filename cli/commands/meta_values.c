@@ -133,7 +133,7 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a JSON object, found %s",
               cli_raw_check(text) ? "another value" : "invalid JSON");
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 
@@ -170,7 +170,7 @@ static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span
     if (!type) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                   "expected a JPEG, PNG, WebP or GIF picture, found something else");
-        err->hint = NULL;
+        err->hint = SFT_HINT_NONE;
         return SFT_BAD_ARGUMENT;
     }
     size_t head = strlen("data:;base64,") + strlen(type);

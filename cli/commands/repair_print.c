@@ -6,7 +6,7 @@ static void print_fix(cli *c, const char *path, const sft_fix *fix) {
     cli_escaped(&c->out, sft_span_cstr(path));
     cli_printf(&c->out, ": %s: ", fix->name);
     sft_error found = fix->found;
-    found.hint = NULL;
+    found.hint = SFT_HINT_NONE;
     cli_error_text(&c->out, &found);
     cli_text(&c->out, ": ");
     cli_text(&c->out, fix->done);

@@ -6,6 +6,7 @@
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/group.h"
+#include "support/hints.h"
 #include "support/progress.h"
 #include "support/raw.h"
 
@@ -106,7 +107,7 @@ static bool parse_shard_name(const char *name, size_t *stem, uint64_t *i, uint64
 
 static sft_code no_family(repair_model *m, sft_error *err) {
     cli_not_one(m->count, err);
-    err->hint = m->count ? "give each file by name" : NULL;
+    cli_hint(err, m->count ? CLI_HINT_EACH_FILE : SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -203,7 +204,7 @@ static sft_code open_files(repair_model *m, sft_error *err) {
         *m->path = input_path(m, i);
         if (!*m->path) return model_memory(err);
         sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
-        if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
+        if (code == SFT_NOT_FOUND) sfti_hint(err, SFT_HINT_DOWNLOAD_SHARD);
         if (code) return code;
         m->tensors.count += sft_repair_tensor_count(m->repairs[i]);
     }
@@ -495,7 +496,7 @@ static sft_code rewrite_model(repair_model *m, sft_error *err) {
 static sft_code need_folder(sft_error *err) {
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected -o DIR, found none");
-    err->hint = NULL;
+    err->hint = SFT_HINT_NONE;
     return SFT_BAD_ARGUMENT;
 }
 

@@ -87,7 +87,7 @@ static sft_code unknown_field(sft_span name, sft_error *err) {
               "expected a field such as name or training.epoch, found \"%.*s\"%s%s%s",
               (int)name.len, name.data, near ? ": did you mean \"" : "", near ? best : "",
               near ? "\"?" : "");
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -100,7 +100,7 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
         if (out->count == CLI_FIELDS_MOST) {
             sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected at most %d fields",
                       CLI_FIELDS_MOST);
-            if (err) err->hint = NULL;
+            sfti_hint(err, SFT_HINT_NONE);
             return SFT_BAD_ARGUMENT;
         }
         out->names[out->count++] = name;

@@ -61,7 +61,7 @@ bool cli_parse_threads(cli *c, uint32_t *out) {
     if (fine) return true;
     sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected a number for --threads, found \"%s\"", text);
-    err.hint = NULL;
+    err.hint = SFT_HINT_NONE;
     cli_complain(c, NULL, &err);
     return false;
 }

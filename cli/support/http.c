@@ -116,7 +116,7 @@ static bool is_busy(long status) {
 
 static sft_code http_fail(sft_error *err, sft_code code, const char *format, long status) {
     sfti_fail(err, code, SFT_NO_OFFSET, format, status);
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return code;
 }
 
@@ -163,7 +163,7 @@ sft_code cli_http_fetch(const cli_http *http, cli_http_policy *policy,
             sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
                       "expected an answer, found a redirect to another host: \"%s\"",
                       reply->location);
-            if (err) err->hint = NULL;
+            sfti_hint(err, SFT_HINT_NONE);
             return SFT_IO_READ;
         }
         memcpy(url, reply->location, strlen(reply->location) + 1);

@@ -251,7 +251,7 @@ void cli_inputs_free(cli_inputs *inputs) {
 sft_code cli_not_one(size_t count, sft_error *err) {
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one model, found a folder with %s",
               count ? "several" : "none");
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -267,6 +267,6 @@ sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_err
     *out = first;
     if (first->kind != CLI_STDIN) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a file, found standard input");
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }

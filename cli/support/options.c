@@ -91,7 +91,7 @@ typedef struct parse {
 static sft_code parse_fail(parse *p, const char *text, sft_span word, const char *rest) {
     sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s%.*s%s", text, (int)word.len,
               word.data, rest);
-    if (p->err) p->err->hint = NULL;
+    sfti_hint(p->err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -131,7 +131,7 @@ static sft_code unknown_option(parse *p, sft_span name) {
                               "unknown option --%.*s%s%s%s", (int)name.len, name.data,
                               near ? ": did you mean --" : "", near ? near : "",
                               near ? "?" : "");
-    if (p->err) p->err->hint = NULL;
+    sfti_hint(p->err, SFT_HINT_NONE);
     return code;
 }
 
@@ -139,7 +139,7 @@ static sft_code bad_choice(parse *p, const cli_option *row, sft_span word) {
     sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected --%s %s, found \"%.*s\"", row->name, row->value, (int)word.len,
               word.data);
-    if (p->err) p->err->hint = NULL;
+    sfti_hint(p->err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 

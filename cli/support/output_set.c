@@ -156,9 +156,6 @@ static sft_code write_shards(set_output *o, sft_error *err) {
     sft_code code = sft_save_set(c->set.output, p->parts, p->shard, p->count, o->shards,
                                  NULL, p->metadata_count, &o->options, &job, err);
     cli_progress_end(&progress);
-    if (code == SFT_EXISTS)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
     return code;
 }
 
@@ -181,7 +178,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     set_options(&o);
     if (!c->set.output) {
         sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o DIR, found none");
-        err->hint = NULL;
+        err->hint = SFT_HINT_NONE;
         return SFT_BAD_ARGUMENT;
     }
     if (c->set.dry_run) return say_shards(&o, err);

@@ -43,7 +43,7 @@ sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err) {
     if (out->op && cli_field_known(out->field)) return SFT_OK;
     sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
               "expected --where FIELD=VALUE (or ~, <, >) of a known field, found \"%s\"", text);
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return SFT_BAD_ARGUMENT;
 }
 

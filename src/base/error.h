@@ -32,6 +32,11 @@ SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sf
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
 
+/* Another hint than the code's own; err may be NULL. */
+static inline void sfti_hint(sft_error *err, sft_hint hint) {
+    if (err) err->hint = hint;
+}
+
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);
 void sfti_error_tensor(sft_error *err, sft_span tensor);
@@ -41,8 +46,5 @@ void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
  * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most room bytes, whole
  * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
 size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used);
-
-/* In every hint that promises a repair. */
-#define SFTI_PROMISE "\"safetensors repair\""
 
 #endif

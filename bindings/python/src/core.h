@@ -63,6 +63,7 @@ void pysft_object_free(PyObject *object);
 /* Each file adds its part to the module while it is made: 0, or -1 with an exception. Only
  * module.c calls these. */
 int pysft_error_add(PyObject *module);
+int pysft_hints_add(PyObject *module);   /* words of err.hint and of "hint" in results */
 int pysft_wait_add(PyObject *module);    /* job.c */
 int pysft_memory_add(PyObject *module);
 int pysft_tensor_add(PyObject *module);
@@ -84,6 +85,11 @@ void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
+
+enum { PYSFT_HINT_URL = SFT_HINT_PROGRAM }; /* hints of this package alone */
+
+/* Name of the exception of a code: "" of SFT_OK. */
+const char *pysft_exception(sft_code code);
 
 /* Raise what err tells as the exception its code names, with all attributes; the text begins
  * with path (bytes as the system has them; NULL: none). An exception that is set already (by

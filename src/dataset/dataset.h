@@ -73,6 +73,13 @@ typedef struct sfti_ds_columns {
     size_t name_child;      /* KV: the key column */
 } sfti_ds_columns;
 
+typedef struct sfti_ds_entry { /* one key of `schema` */
+    sft_span key;
+    sft_span dtype; /* as spelled: a connector may know others */
+    uint32_t rank;
+    const uint64_t *shape;
+} sfti_ds_entry;
+
 /* Errors as sft_dataset_check_schema. All from the arena. */
 sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,

@@ -18,24 +18,6 @@ static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_close(w, '}');
 }
 
-void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
-    sfti_json_put_cstr(w, "dtype", c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
-    if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
-    else sfti_json_put_cstr(w, "shape", NULL);
-}
-
-void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {
-    sfti_json_key(w, "columns");
-    sfti_json_open(w, '{');
-    for (size_t i = 0; i < count; i++) {
-        sfti_json_key_span(w, columns[i].name);
-        sfti_json_open(w, '{');
-        sfti_ds_put_column(w, &columns[i]);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, '}');
-}
-
 /* A memory sink empties its buffer; this one goes on where it ends. */
 static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
     return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
@@ -116,20 +98,20 @@ static sft_code receipt_job(sfti_fields *r, void *out) {
     return sfti_fields_wrong(r, "a receipt of this job");
 }
 
-#define AT(member) offsetof(sfti_ds_receipt, member)
+#define OF_RECEIPT(member) offsetof(sfti_ds_receipt, member)
 static const sfti_field receipt_rows[] = {
     { "job", SFTI_FIELD_TAKEN, 0, true, receipt_job },
-    { "name", SFTI_FIELD_TEXT, AT(name), false, NULL },
-    { "stored", SFTI_FIELD_TEXT, AT(stored), false, NULL },
-    { "partition", SFTI_FIELD_UINT, AT(partition), false, NULL },
-    { "shard", SFTI_FIELD_UINT, AT(shard), false, NULL },
-    { "bytes", SFTI_FIELD_UINT, AT(bytes), false, NULL },
-    { "header_bytes", SFTI_FIELD_UINT, AT(header_bytes), false, NULL },
-    { "samples", SFTI_FIELD_UINT, AT(samples), false, NULL },
-    { "valid_samples", SFTI_FIELD_UINT, AT(valid_samples), false, NULL },
-    { "tensors", SFTI_FIELD_UINT, AT(tensors), false, NULL },
-    { "dropped", SFTI_FIELD_UINT, AT(dropped), false, NULL },
-    { "sha256", SFTI_FIELD_SHA256, AT(sha256), false, NULL },
+    { "name", SFTI_FIELD_TEXT, OF_RECEIPT(name), false, NULL },
+    { "stored", SFTI_FIELD_TEXT, OF_RECEIPT(stored), false, NULL },
+    { "partition", SFTI_FIELD_UINT, OF_RECEIPT(partition), false, NULL },
+    { "shard", SFTI_FIELD_UINT, OF_RECEIPT(shard), false, NULL },
+    { "bytes", SFTI_FIELD_UINT, OF_RECEIPT(bytes), false, NULL },
+    { "header_bytes", SFTI_FIELD_UINT, OF_RECEIPT(header_bytes), false, NULL },
+    { "samples", SFTI_FIELD_UINT, OF_RECEIPT(samples), false, NULL },
+    { "valid_samples", SFTI_FIELD_UINT, OF_RECEIPT(valid_samples), false, NULL },
+    { "tensors", SFTI_FIELD_UINT, OF_RECEIPT(tensors), false, NULL },
+    { "dropped", SFTI_FIELD_UINT, OF_RECEIPT(dropped), false, NULL },
+    { "sha256", SFTI_FIELD_SHA256, OF_RECEIPT(sha256), false, NULL },
     { "columns", SFTI_FIELD_TAKEN, 0, false, receipt_columns },
 };
 

@@ -35,17 +35,17 @@ static sft_code shard_digest(sfti_fields *r, void *out) {
     return code;
 }
 
-#define SHARD(member) SFTI_FIELD_UINT, offsetof(sfti_ds_shard, facts.member)
+#define OF_SHARD(member) SFTI_FIELD_UINT, offsetof(sfti_ds_shard, facts.member)
 enum { SHARD_TENSORS, SHARD_VALID };
 static const sfti_field shard_rows[] = {
-    [SHARD_TENSORS] = { "tensors", SHARD(tensors), false, NULL },
-    [SHARD_VALID] = { "valid_samples", SHARD(valid_samples), false, NULL },
+    [SHARD_TENSORS] = { "tensors", OF_SHARD(tensors), false, NULL },
+    [SHARD_VALID] = { "valid_samples", OF_SHARD(valid_samples), false, NULL },
     { "shard_path", SFTI_FIELD_TAKEN, 0, true, shard_path },
-    { "samples_count", SHARD(samples), true, NULL },
-    { "bytes", SHARD(bytes), true, NULL },
+    { "samples_count", OF_SHARD(samples), true, NULL },
+    { "bytes", OF_SHARD(bytes), true, NULL },
     { "sha256", SFTI_FIELD_TAKEN, 0, false, shard_digest },
-    { "first_sample", SHARD(first_sample), false, NULL },
-    { "shadowed", SHARD(shadowed), false, NULL },
+    { "first_sample", OF_SHARD(first_sample), false, NULL },
+    { "shadowed", OF_SHARD(shadowed), false, NULL },
 };
 
 static sft_code manifest_shards(sfti_fields *r, void *out) {
@@ -157,29 +157,29 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
     return sfti_fields_wrong(r, "\"" SFTI_DATASET_INDEX "\" or null");
 }
 
-#define AT(member) offsetof(sfti_ds_manifest, member)
+#define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
 enum { MANIFEST_VALID };
 static const sfti_field manifest_rows[] = {
-    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, AT(total_valid), false, NULL },
+    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false, NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
-    { "total_samples", SFTI_FIELD_UINT, AT(total_samples), true, NULL },
-    { "total_bytes", SFTI_FIELD_UINT, AT(total_bytes), true, NULL },
+    { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },
+    { "total_bytes", SFTI_FIELD_UINT, OF_MANIFEST(total_bytes), true, NULL },
     { "shards", SFTI_FIELD_TAKEN, 0, true, manifest_shards },
     { "schema", SFTI_FIELD_TAKEN, 0, false, manifest_schema },
-    { "generator", SFTI_FIELD_TEXT_NULL, AT(generator), false, manifest_generator },
-    { "commit", SFTI_FIELD_UUID, AT(commit), false, NULL },
-    { "row_order", SFTI_FIELD_UUID, AT(row_order), false, NULL },
-    { "version", SFTI_FIELD_UINT, AT(version), false, NULL },
+    { "generator", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(generator), false, manifest_generator },
+    { "commit", SFTI_FIELD_UUID, OF_MANIFEST(commit), false, NULL },
+    { "row_order", SFTI_FIELD_UUID, OF_MANIFEST(row_order), false, NULL },
+    { "version", SFTI_FIELD_UINT, OF_MANIFEST(version), false, NULL },
     { "mode", SFTI_FIELD_TAKEN, 0, false, manifest_mode },
-    { "batch_size", SFTI_FIELD_UINT_NULL, AT(batch_size), false, NULL },
-    { "name_col", SFTI_FIELD_TEXT_NULL, AT(name_col), false, NULL },
-    { "kv_separator", SFTI_FIELD_TEXT_NULL, AT(separator), false, NULL },
-    { "tail_strategy", SFTI_FIELD_TEXT_NULL, AT(tail), false, NULL },
-    { "index", SFTI_FIELD_TEXT_NULL, AT(index), false, manifest_index },
+    { "batch_size", SFTI_FIELD_UINT_NULL, OF_MANIFEST(batch_size), false, NULL },
+    { "name_col", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(name_col), false, NULL },
+    { "kv_separator", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(separator), false, NULL },
+    { "tail_strategy", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(tail), false, NULL },
+    { "index", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(index), false, manifest_index },
     { "columns", SFTI_FIELD_TAKEN, 0, false, manifest_columns },
-    { "keep_until", SFTI_FIELD_UINT, AT(keep_until), false, NULL },
-    { "dropped_samples", SFTI_FIELD_UINT, AT(dropped), false, NULL },
+    { "keep_until", SFTI_FIELD_UINT, OF_MANIFEST(keep_until), false, NULL },
+    { "dropped_samples", SFTI_FIELD_UINT, OF_MANIFEST(dropped), false, NULL },
 };
 
 /* ── Order and sums ── */

@@ -21,10 +21,8 @@ static const cli_command *const all_commands[] = {
 
 static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
     if (count >= command->least && count <= command->most) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %zu operand%s",
-              command->operands, count, count == 1 ? "" : "s");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
+                           count == 1 ? "" : "s");
 }
 
 static int show_help(cli *c) {
@@ -67,11 +65,9 @@ static bool looks_like_path(const char *word) {
 
 static int unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
-    const char *near = cli_command_near(c->commands, word);
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a command or a file, found \"%s\"%s%s%s", word,
-              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = NULL;
+    cli_guess guess = cli_command_guess(c->commands, word);
+    cli_usage_error(&err, "expected a command or a file, found \"%s\"%s", word,
+                    cli_guess_text(&guess, "\"", "\""));
     return cli_refuse_usage(c, &err);
 }
 

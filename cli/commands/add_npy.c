@@ -17,10 +17,7 @@ static sft_code npy_fail(sft_error *err, sft_code code, const char *text, sft_sp
 }
 
 static sft_code npy_broken(sft_error *err, const char *expected) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a .npy file with %s, found none",
-              expected);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a .npy file with %s, found none", expected);
 }
 
 /* ── The header: a Python dictionary of three things ── */
@@ -128,8 +125,7 @@ static sft_code npy_header(const char *text, size_t len, cli_npy *out, sft_error
     }
     if (seen != 7) return npy_broken(err, "dtype, order and shape");
     if (!fortran || npy_is_one_order(out)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                              "expected values in C order, found Fortran order");
+    sft_code code = cli_usage_error(err, "expected values in C order, found Fortran order");
     if (err) err->hint = "numpy.save(path, numpy.ascontiguousarray(array))";
     return code;
 }

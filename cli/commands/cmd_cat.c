@@ -42,30 +42,16 @@ static const sft_tensor *find_tensor(const sft_set *set, sft_span text, size_t *
 
 #define NEAR_TENSORS 20000
 
-static const sft_tensor *nearest_tensor(const sft_set *set, sft_span text) {
-    const sft_tensor *best = NULL;
-    size_t least = SIZE_MAX, count = sft_set_count(set);
-    for (size_t i = 0; i < count && i < NEAR_TENSORS; i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, i);
-        size_t distance = cli_distance(tensor->name, text);
-        if (distance < least) {
-            least = distance;
-            best = tensor;
-        }
-    }
-    return best && cli_is_near(least, text.len) ? best : NULL;
-}
-
 static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const char *bracket = memchr(text.data, '[', text.len);
     sft_span name = { text.data, bracket ? (size_t)(bracket - text.data) : text.len };
-    const sft_tensor *near = nearest_tensor(set, name);
-    sft_code code = sfti_fail_tensor(
-        err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-        near ? "expected a tensor of this name, found none: did you mean \"%.*s\"?"
-             : "expected a tensor of this name, found none%.*s",
-        near ? (int)near->name.len : 0, near ? near->name.data : "");
-    if (near && err) err->hint = NULL;
+    cli_guess guess = cli_guess_begin(name);
+    for (size_t i = 0; i < sft_set_count(set) && i < NEAR_TENSORS; i++)
+        cli_guess_try(&guess, sft_set_tensor(set, i)->name);
+    const char *near = cli_guess_text(&guess, "\"", "\"");
+    sft_code code = sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                     "expected a tensor of this name, found none%s", near);
+    if (*near) err->hint = NULL;
     return code;
 }
 
@@ -223,12 +209,10 @@ static sft_code check_form(const selection *s, sft_error *err) {
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
     const char *hint = NULL;
     if (binary && !set->force && os_is_terminal(1)) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a file or a pipe for binary output, found a terminal");
+        cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
         hint = "redirect it with > FILE, or use --force";
     } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a dtype that NumPy has, found %s", dtype);
+        cli_usage_error(err, "expected a dtype that NumPy has, found %s", dtype);
         hint = "--as raw gives its bytes";
     } else {
         return SFT_OK;

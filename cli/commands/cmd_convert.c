@@ -38,10 +38,8 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
         memcpy(names + len, name, more);
         len += more;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
-              (int)len, names, found ? found : "none");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected one of %.*s for --dtype, found %s", (int)len, names,
+                           found ? found : "none");
 }
 
 /* In any case. */

@@ -78,9 +78,8 @@ static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
     const char *unit = text[len] ? strchr(units, text[len]) : units;
     *out = 0;
     if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected an age such as 90s, 15m, 24h or 7d for --grace, found \"%s\"",
-                         text);
+        return cli_usage_error(err, "expected an age such as 90s, 15m, 24h or 7d for --grace, "
+                                    "found \"%s\"", text);
     for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
     *out *= seconds[unit - units];
     return SFT_OK;
@@ -225,9 +224,8 @@ static int run_dataset(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const struct dataset_verb *verb = dataset_verb_named(operands[0]);
     if (!verb || count < 2) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  verb ? "expected DIR, found none"
-                       : "expected info, verify, ls, gc or compact, found another word");
+        cli_usage_error(&err, verb ? "expected DIR, found none"
+                                   : "expected info, verify, ls, gc or compact, found another word");
         err.hint = "safetensors help dataset";
         cli_complain(c, "dataset", &err);
         return CLI_FAILED;

@@ -27,10 +27,8 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
     options->has_tolerance = true;
     *out = is_plain_number(text) ? strtod(text, &end) : -1;
     if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number such as 1e-5 for --%s, found \"%s\"", option, text);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a number such as 1e-5 for --%s, found \"%s\"", option,
+                           text);
 }
 
 static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {

@@ -293,10 +293,8 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, paths > 0
-              ? "expected a word, found nothing" : "expected [HEX|WORD] PATH..., found no path");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, paths > 0 ? "expected a word, found nothing"
+                                          : "expected [HEX|WORD] PATH..., found no path");
 }
 
 static int run_find(cli *c, char **operands, size_t count) {

@@ -40,10 +40,8 @@ static void tell_missing(const hash_run *run, const char *path, const sft_hash_r
     }
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(missing & SFT_HASH_BIT(i))) continue;
-        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
-                  sft_hash_name((sft_hash_algo)i),
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s", sft_hash_name((sft_hash_algo)i),
                   no_digest[i] ? no_digest[i] : "not known for this file");
-        err.hint = NULL;
         cli_refuse(run->c, path, &err);
     }
 }
@@ -257,9 +255,7 @@ static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err
     if (run->c->set.sums && run->c->set.algo && !is_one(run->algos))
         found = "expected one algorithm for -c, that of a bare HEX, found several";
     if (!found) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "%s", found);
 }
 
 static int run_hash(cli *c, char **operands, size_t count) {

@@ -12,11 +12,10 @@ static int run_help(cli *c, char **operands, size_t count) {
         cli_command_help(&c->out, command);
         return CLI_OK;
     }
-    const char *near = cli_command_near(c->commands, operands[0]);
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a command, found \"%s\"%s%s%s", operands[0],
-              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = near ? NULL : "\"safetensors help\" lists the commands";
+    cli_guess guess = cli_command_guess(c->commands, operands[0]);
+    const char *near = cli_guess_text(&guess, "\"", "\"");
+    cli_usage_error(&err, "expected a command, found \"%s\"%s", operands[0], near);
+    err.hint = *near ? NULL : "\"safetensors help\" lists the commands";
     cli_complain(c, "help", &err);
     return CLI_FAILED;
 }

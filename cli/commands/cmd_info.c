@@ -177,10 +177,8 @@ static sft_code read_hash_list(info_run *run, sft_error *err) {
     if (!list) return SFT_OK;
     sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
     if (!code || os_info_path(list, true, &info) != 0) return code;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --hash LIST of algorithms, found the file \"%s\": "
-              "try --hash all %s", list, list);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
+                           "try --hash all %s", list, list);
 }
 
 static sft_code read_digest_options(info_run *run, char **operands, size_t count,
@@ -189,14 +187,12 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
     if (!code && !c->set.online && (c->set.save || c->set.dry_run))
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --online with --%s", c->set.save ? "save" : "dry-run");
+        code = cli_usage_error(err, "expected --online with --%s",
+                               c->set.save ? "save" : "dry-run");
     for (size_t i = 0; !code && digests && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
-            code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected files for --hash, --verify and --online, "
-                             "found standard input");
-    if (code) err->hint = NULL;
+            code = cli_usage_error(err, "expected files for --hash, --verify and --online, "
+                                   "found standard input");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -215,8 +211,7 @@ static sft_code read_options(info_run *run, sft_error *err) {
     const char *list = c->set.fields;
     sft_code code = SFT_OK;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", CLI_CSV_SAFE_ALONE);
-        err->hint = NULL;
+        code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
@@ -244,9 +239,7 @@ static void check_info(void *ctx, cli_model *model) {
         sft_error err = SFT_ERROR_INIT;
         if (run->refused) return;
         run->refused = true;
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected one model for --export-workflow, found %zu", run->models);
-        err.hint = NULL;
+        cli_usage_error(&err, "expected one model for --export-workflow, found %zu", run->models);
         cli_complain(run->c, "info", &err);
         return;
     }
@@ -256,8 +249,7 @@ static void check_info(void *ctx, cli_model *model) {
 /* Told after what is wrong with --hash, which may have taken the only PATH. */
 static int no_operand(cli *c) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected PATH..., found 0 operands");
-    err.hint = NULL;
+    cli_usage_error(&err, "expected PATH..., found 0 operands");
     return cli_refuse_usage(c, &err);
 }
 

@@ -308,8 +308,7 @@ static int run_ls(cli *c, char **operands, size_t count) {
     }
     if (c->set.csv_safe && c->set.format != CLI_TSV) clash = CLI_CSV_SAFE_ALONE;
     if (clash) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", clash);
-        err.hint = NULL;
+        cli_usage_error(&err, "%s", clash);
         cli_complain(c, "ls", &err);
         return CLI_FAILED;
     }

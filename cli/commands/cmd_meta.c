@@ -322,7 +322,7 @@ static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta
 
 static int usage(cli *c, const char *expected) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s", expected);
+    cli_usage_error(&err, "expected %s", expected);
     err.hint = "safetensors help meta";
     cli_complain(c, "meta", &err);
     return CLI_FAILED;

@@ -31,7 +31,7 @@ typedef struct rename_run {
 } rename_run;
 
 static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found \"%s\"", expected, found);
+    cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
     err->hint = "safetensors help rename";
     return SFT_BAD_ARGUMENT;
 }
@@ -93,8 +93,8 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     const cli_settings *set = &r->c->set;
     sft_code code = SFT_OK;
     if (!set->map.count && !set->regex.count && !set->strip_prefix && !set->add_prefix)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --map, --regex, --strip-prefix or --add-prefix, found none");
+        return cli_usage_error(err, "expected --map, --regex, --strip-prefix or --add-prefix, "
+                                    "found none");
     r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
     r->maps = sfti_arena_array(&r->arena, set->map.count, sizeof *r->maps);
     r->used = sfti_arena_array(&r->arena, set->map.count, sizeof *r->used);

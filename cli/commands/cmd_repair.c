@@ -121,11 +121,8 @@ static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
 static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
     if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
     if (!c->set.clean && operands == 1) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              c->set.clean ? "expected --clean DIR alone, found more"
-                           : "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    if (c->set.clean) return cli_usage_error(err, "expected --clean DIR alone, found more");
+    return cli_usage_error(err, "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
 }
 
 static int run_repair(cli *c, char **operands, size_t count) {

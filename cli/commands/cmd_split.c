@@ -12,9 +12,7 @@ static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards,
     if (!c->set.output) found = "expected -o DIR, found none";
     if (c->set.max_size && c->set.count) found = "expected --max-size or --count, found both";
     if (found) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-        err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err, "%s", found);
     }
     if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);
     return cli_parse_size(c->set.max_size ? c->set.max_size : SPLIT_SIZE, max_bytes, err);

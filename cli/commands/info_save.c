@@ -141,7 +141,6 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
         if (path) (void)cli_write_file(c, model, NULL, path, bytes);
     } else {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET, "expected an image, found something else");
-        err.hint = NULL;
         cli_complain(c, url, &err);
     }
     sfti_arena_free(&arena);

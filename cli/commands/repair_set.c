@@ -492,13 +492,6 @@ static sft_code rewrite_model(repair_model *m, sft_error *err) {
 
 /* ── All together ── */
 
-static sft_code need_folder(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected -o DIR, found none");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
-}
-
 static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     repair_model *m = ctx;
     m->w = w;
@@ -560,7 +553,7 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
                         sft_error *err) {
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
-    if (!c->set.output || c->set.in_place) return need_folder(err);
+    if (!c->set.output || c->set.in_place) return cli_usage_error(err, "expected -o DIR, found none");
     sft_code code = repair_model_files(&m, operand, err);
     for (size_t i = 0; m.repairs && i < m.count; i++) sft_repair_close(m.repairs[i]);
     cli_fresh_end(&m.fresh);

@@ -202,8 +202,7 @@ void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
     bool shards = sft_index_is_path(path) && c->set.each_shard;
     sft_code code;
     if (shards && c->set.output)
-        code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --each-shard without -o, found both");
+        code = cli_usage_error(&err, "expected --each-shard without -o, found both");
     else
         code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
     if (code) cli_edit_fail(c, path, &err);

@@ -59,9 +59,7 @@ bool cli_parse_threads(cli *c, uint32_t *out) {
     bool fine = cli_parse_number(text, THREADS_MOST, &value);
     *out = fine ? (uint32_t)value : 0;
     if (fine) return true;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number for --threads, found \"%s\"", text);
-    err.hint = NULL;
+    cli_usage_error(&err, "expected a number for --threads, found \"%s\"", text);
     cli_complain(c, NULL, &err);
     return false;
 }

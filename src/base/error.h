@@ -31,6 +31,11 @@ SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sf
 
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
+/* Hand on a failure that was kept apart until it was known to count. */
+static inline sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
+    if (err) *err = *what;
+    return code;
+}
 
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);

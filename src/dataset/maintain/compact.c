@@ -1,7 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/sink.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
@@ -63,19 +62,11 @@ static sft_code compact_sums(compaction *c) {
 
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
-    size_t n = c->count;
-    uint32_t *order = sfti_arena_array(&c->arena, 2 * (uint64_t)n, sizeof *order);
-    sfti_ds_shard *sorted = sfti_arena_array(&c->arena, n, sizeof *sorted);
-    if (!order || !sorted) return sfti_fail_memory(c->err, n * sizeof *sorted);
     *m = *sfti_ds_manifest_of(c->dataset);
     sft_code code = compact_sums(c);
     if (code == SFT_OK && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (code == SFT_OK) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
     if (code) return code;
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, sfti_ds_by_name, c->shards);
-    for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
-    m->shards = sorted;
-    m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))

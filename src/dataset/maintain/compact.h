@@ -75,7 +75,8 @@ typedef struct compact_order {
     sft_allocator alloc;
     sft_span suffix; /* of one tensor of each row */
     compact_row *rows;
-    uint32_t count, cap, next; /* next: number of the next shard's first */
+    uint32_t count, next; /* next: number of the next shard's first */
+    size_t cap;
     sft_buffer text;
     sft_error *err;
 } compact_order;

@@ -31,8 +31,7 @@ static void batch_first(shard_column *c, const shard_value *v) {
 }
 
 static bool batch_fits(const shard_column *c, const shard_value *v) {
-    return v->from == c->from && v->rank == c->rank &&
-           (v->rank == 0 || memcmp(v->shape, c->shape + 1, v->rank * sizeof *v->shape) == 0);
+    return v->from == c->from && sfti_ds_shape_same(v->shape, v->rank, c->shape + 1, c->rank);
 }
 
 static uint64_t batch_ask(uint64_t asked, uint64_t got) {

@@ -195,10 +195,7 @@ static sft_code publish_point(publication *p, const char *index, sft_error *err)
         publish_follow(p, index);
         return SFT_OK;
     }
-    if (code) {
-        if (err) *err = what;
-        return code;
-    }
+    if (code) return sfti_fail_as(err, code, &what);
     code = index_find(p, index, err);
     bool later = p->old_there && !p->old_is_folder;
     if (code == SFT_OK && !later) code = publish_index(p, index, err);

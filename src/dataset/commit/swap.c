@@ -261,7 +261,8 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+/* A put that fails may have replaced the manifest all the same: *outcome tells what is in force. */
+static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_code code;
     if (w->guard == SFTI_GUARD_NUMBER) {
@@ -294,8 +295,8 @@ static bool old_each(void *ctx, const sft_stored *object) {
 }
 
 /* Step 6. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *err) {
-    old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = version };
+static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
+    old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = w->old_version + 1 };
     if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
     sft_code code = sfti_ds_listing_fill(&o.files, w->storage, "", old_each, &o, err);
     for (const sfti_ds_listed *one = o.files.first; one && code == SFT_OK; one = one->next)
@@ -303,4 +304,35 @@ sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *
             code = sfti_call(w->storage, remove, one->name, false, err);
     sfti_arena_free(&o.files.arena);
     return code;
+}
+
+/* ── All of it ── */
+
+static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error *what) {
+    if (code && steps->warn) steps->warn(steps->warn_ctx, what);
+}
+
+sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                          sft_error *err) {
+    sfti_ds_outcome put;
+    sft_error what;
+    sft_code code = sfti_ds_swap_claim(w, outcome, &what);
+    bool committed = *outcome == SFTI_SWAP_DONE;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = steps->before ? steps->before(steps->ctx, committed, &what) : SFT_OK;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = swap_put(w, &put, &what);
+    if (!committed) *outcome = put;
+    if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+    /* What was replaced stays after a put that failed: for those who still read
+     * SFTI_DATASET_MANIFEST, or because a power cut may bring the old manifest back. */
+    if (code) return SFT_OK;
+    steps->after(steps->ctx);
+    swap_warn(steps, swap_clean(w, &what), &what);
+    return SFT_OK;
 }

@@ -38,10 +38,8 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
         memcpy(names + len, name, more);
         len += more;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
-              (int)len, names, found ? found : "none");
-    sfti_hint(err, SFT_HINT_NONE);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected one of %.*s for --dtype, found %s", (int)len, names,
+                           found ? found : "none");
 }
 
 /* In any case. */
@@ -73,9 +71,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
                                        err);
     if (code || !set->match || run->matched > 0) return code;
-    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-              "expected tensors that match \"%s\", found none", set->match);
-    return SFT_TENSOR_NOT_FOUND;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors that match \"%s\", found none", set->match);
 }
 
 /* ── Results ── */
@@ -98,8 +95,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     if (count == 0) return;
     cli_flush(&run->c->out);
     cli_text(err, "safetensors: ");
-    cli_escaped(err, sft_span_cstr(run->input));
-    cli_printf(err, ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
+    cli_path(err, run->input,
+             ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
                                             : "not converted; --force converts them");
@@ -191,8 +188,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     options.index_metadata = sft_set_index_metadata(set);
     if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
     if (code) return code;
-    code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
-    return code;
+    return sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
 }
 
 /* ── A set where it is ── */
@@ -314,21 +310,18 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     return convert_opened(run, err);
 }
 
-static int run_convert(cli *c, char **operands, size_t count) {
+static void run_convert(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     convert_run run = { .c = c };
     (void)count;
     run.parts.arena.alloc = c->alloc;
-    if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
-    cli_results_begin(c);
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option convert_options[] = {

@@ -176,7 +176,6 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected a workflow or prompt in the metadata, found none");
-    err.hint = SFT_HINT_NONE;
     cli_refuse(c, model->path, &err);
     return false;
 }

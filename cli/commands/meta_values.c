@@ -131,10 +131,8 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
     sft_span text = { out->text.data ? out->text.data : "", out->text.len };
     while (text.len && strchr(" \t\r\n", *text.data)) text.data++, text.len--;
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a JSON object, found %s",
-              cli_raw_check(text) ? "another value" : "invalid JSON");
-    err->hint = SFT_HINT_NONE;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a JSON object, found %s",
+                           cli_raw_check(text) ? "another value" : "invalid JSON");
 }
 
 /* ── Pictures ── */
@@ -168,10 +166,8 @@ static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span
                             sft_error *err) {
     const char *type = picture_type(bytes);
     if (!type) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a JPEG, PNG, WebP or GIF picture, found something else");
-        err->hint = SFT_HINT_NONE;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err,
+                               "expected a JPEG, PNG, WebP or GIF picture, found something else");
     }
     size_t head = strlen("data:;base64,") + strlen(type);
     char *text = sfti_arena_take(arena, head + (bytes->len + 2) / 3 * 4 + 1);

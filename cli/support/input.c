@@ -249,10 +249,8 @@ void cli_inputs_free(cli_inputs *inputs) {
 }
 
 sft_code cli_not_one(size_t count, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one model, found a folder with %s",
-              count ? "several" : "none");
-    sfti_hint(err, SFT_HINT_NONE);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected one model, found a folder with %s",
+                           count ? "several" : "none");
 }
 
 sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err) {
@@ -266,7 +264,5 @@ sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_err
         return cli_not_one(inputs->count > 1 ? inputs->count : 0, err);
     *out = first;
     if (first->kind != CLI_STDIN) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a file, found standard input");
-    sfti_hint(err, SFT_HINT_NONE);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a file, found standard input");
 }

@@ -177,9 +177,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     sft_code code = SFT_OK;
     set_options(&o);
     if (!c->set.output) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o DIR, found none");
-        err->hint = SFT_HINT_NONE;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err, "expected -o DIR, found none");
     }
     if (c->set.dry_run) return say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);

@@ -14,8 +14,7 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
         return err->code;
     }
     if (input->kind == CLI_STDIN) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a file, found standard input");
+        return cli_usage_error(err, "expected a file, found standard input");
     }
     return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                      "expected models (*.safetensors, *.sft or an index) in this folder, found "

@@ -73,10 +73,38 @@ typedef struct sfti_ds_columns {
     size_t name_child;      /* KV: the key column */
 } sfti_ds_columns;
 
+typedef struct sfti_ds_entry { /* one key of `schema` */
+    sft_span key;
+    sft_span dtype; /* as spelled: a connector may know others */
+    uint32_t rank;
+    const uint64_t *shape;
+} sfti_ds_entry;
+
 /* Errors as sft_dataset_check_schema. All from the arena. */
 sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err);
+
+/* ── column.c ── */
+
+/* "[3, 4]", cut to fit. For messages. */
+#define SFTI_SHAPE_TEXT 80
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]);
+bool sfti_ds_shape_same(const uint64_t *a, uint32_t a_rank, const uint64_t *b, uint32_t b_rank);
+
+/* NULL when there is none of that name. */
+const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t count,
+                                          sft_span name);
+/* Whether dtypes and shapes are the same, known or not. */
+bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count);
+/* Dtype and shape remain known only where both columns agree. */
+void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other);
+/* Whether a tensor, with the samples as its first dimension, is of the column. */
+bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
+/* "dtype" and "shape" of a column, each null where rows differ. */
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
+/* "columns": an object with one of these for each. */
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
 
 /* ── names.c ── */
 
@@ -96,9 +124,6 @@ bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 bool sfti_ds_is_job(sft_span name);
 /* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */
 #define SFTI_JOB_INDEX "-index"
-/* "[3, 4]", cut to fit. For messages. */
-#define SFTI_SHAPE_TEXT 80
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]);
 /* Random uuid of version 4, with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
@@ -126,10 +151,6 @@ typedef struct sfti_ds_receipt {
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *receipt, sft_span job,
                                sft_buffer *out, sft_error *err); /* one object, appended */
-/* "dtype" and "shape" of a column, each null where it is not one for all rows. */
-void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
-/* "columns": an object with one of these for each. */
-void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
 /* An array of them; all of the given job, else SFT_DATASET_RECEIPT. */
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err);
@@ -153,6 +174,29 @@ sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span byte
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
+
+/* ── listing.c ── */
+
+/* Names that a listing gives, in its order, kept until it is over. */
+typedef struct sfti_ds_listed {
+    struct sfti_ds_listed *next;
+    int64_t mtime_s;
+    char name[];
+} sfti_ds_listed;
+
+/* Zeroed but for the arena's allocator it is empty; freeing the arena frees it. */
+typedef struct sfti_ds_listing {
+    sfti_arena arena;
+    sfti_ds_listed *first, *last;
+    bool full; /* out of memory */
+} sfti_ds_listing;
+
+/* "<folder>/<name>", or the name alone where folder is "". False when out of memory. */
+bool sfti_ds_listing_put(sfti_ds_listing *listing, const char *folder, const char *name,
+                         int64_t mtime_s);
+/* List a folder of the storage; each returns sfti_ds_listing_put's result for what it keeps. */
+sft_code sfti_ds_listing_fill(sfti_ds_listing *listing, const sft_storage *storage,
+                              const char *folder, sft_stored_fn each, void *ctx, sft_error *err);
 
 /* ── job_folder.c ── */
 

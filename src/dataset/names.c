@@ -94,16 +94,6 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     return SFT_OK;
 }
 
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]) {
-    size_t at = 1;
-    buffer[0] = '[';
-    for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
-        at += (size_t)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
-                               (unsigned long long)shape[i]);
-    (void)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s",
-                   at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
-}
-
 static bool commit_digest_shown(sft_span text) {
     if (sft_span_equal(text, sft_span_cstr("none"))) return true;
     for (size_t i = 0; i < text.len; i++)

@@ -375,15 +375,6 @@ static sft_code option_unknown(sft_span name, sft_error *err) {
 
 /* ── All of them ── */
 
-static bool option_copy(sfti_arena *arena, sft_span from, sft_span *to) {
-    char *copy = sfti_arena_take(arena, from.len + 1);
-    if (!copy) return false;
-    if (from.len) memcpy(copy, from.data, from.len);
-    copy[from.len] = '\0';
-    *to = (sft_span){ copy, from.len };
-    return true;
-}
-
 static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size_t count,
                              sft_error *err) {
     bool seen[OPTION_COUNT] = { false };
@@ -393,8 +384,8 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
         if (at == OPTION_COUNT) return option_unknown(pairs[i].key, err);
         if (seen[at]) return option_wrong(&r, "the option once (case does not matter)");
         seen[at] = true;
-        if (!option_copy(&o->arena, pairs[i].value, &r.value))
-            return sfti_fail_memory(err, pairs[i].value.len);
+        r.value.data = sfti_arena_copy(&o->arena, r.value.data, r.value.len);
+        if (!r.value.data) return sfti_fail_memory(err, r.value.len);
         if (sfti_utf8_check(r.value.data, r.value.len) != r.value.len)
             return option_wrong(&r, "UTF-8");
         /* Another mode's option is not looked at: the connector's calls give them freely. */

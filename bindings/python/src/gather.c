@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHER_ROOM ((size_t)256 << 10) /* what stays in a processor's cache */
-#define GATHER_MOST ((size_t)64 << 10)  /* a larger piece goes on as it is */
+#define GATHER_CAPACITY ((size_t)256 << 10) /* what stays in a processor's cache */
+#define GATHER_LIMIT ((size_t)64 << 10)  /* a larger piece goes on as it is */
 
 typedef struct gather_sink {
     sft_sink to;
-    uint64_t at; /* offset of the first byte in room */
+    uint64_t at; /* offset of the first byte in buffer */
     size_t used;
-    char buffer[GATHER_ROOM];
+    char buffer[GATHER_CAPACITY];
 } gather_sink;
 
 static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
@@ -22,20 +22,20 @@ static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
 static sft_code hand_on(gather_sink *sink, sft_error *err) {
     size_t len = sink->used;
     sink->used = 0;
-    return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->cap, len, err) : SFT_OK;
+    return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->buffer, len, err) : SFT_OK;
 }
 
 static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len,
                        sft_error *err) {
     gather_sink *sink = ctx;
-    bool fits = len <= GATHER_ROOM - sink->used && offset == sink->at + sink->used;
-    if (!fits || len > GATHER_MOST) {
+    bool fits = len <= GATHER_CAPACITY - sink->used && offset == sink->at + sink->used;
+    if (!fits || len > GATHER_LIMIT) {
         sft_code code = hand_on(sink, err);
         if (code) return code;
         sink->at = offset;
     }
-    if (len > GATHER_MOST) return sft_sink_write(&sink->to, offset, bytes, len, err);
-    if (len > 0) memcpy(sink->cap + sink->used, bytes, len);
+    if (len > GATHER_LIMIT) return sft_sink_write(&sink->to, offset, bytes, len, err);
+    if (len > 0) memcpy(sink->buffer + sink->used, bytes, len);
     sink->used += len;
     return SFT_OK;
 }

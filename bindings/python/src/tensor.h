@@ -11,8 +11,8 @@ typedef struct {
     size_t shard;
     sft_slice *slice; /* NULL: all of it */
     uint32_t rank;
-    const uint64_t *shape; /* of facts, or room */
-    uint64_t *buffer;
+    const uint64_t *shape; /* of facts, or own_shape */
+    uint64_t *own_shape;
     uint64_t elements, bytes;
     _Atomic(pysft_store *) packed; /* copy, made when first needed */
 } TensorObject;

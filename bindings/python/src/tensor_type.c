@@ -27,14 +27,14 @@ static int fill_shape(TensorObject *self, const sft_slice *slice) {
     if (!slice) return 0;
     self->rank = sft_slice_shape(slice, shape);
     self->slice = PyMem_Malloc(sizeof *self->slice);
-    self->cap = PyMem_Malloc((self->rank + 1) * sizeof *self->cap);
-    if (!self->slice || !self->cap) {
+    self->own_shape = PyMem_Malloc((self->rank + 1) * sizeof *self->own_shape);
+    if (!self->slice || !self->own_shape) {
         PyErr_NoMemory();
         return -1;
     }
     *self->slice = *slice;
-    if (self->rank) memcpy(self->cap, shape, self->rank * sizeof *shape);
-    self->shape = self->cap;
+    if (self->rank) memcpy(self->own_shape, shape, self->rank * sizeof *shape);
+    self->shape = self->own_shape;
     return 0;
 }
 
@@ -46,7 +46,7 @@ PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_ten
     self->facts = facts;
     self->shard = shard;
     self->slice = NULL;
-    self->cap = NULL;
+    self->own_shape = NULL;
     self->elements = self->bytes = 0;
     atomic_init(&self->packed, NULL);
     if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
@@ -72,7 +72,7 @@ static void tensor_dealloc(PyObject *object) {
     pysft_store_drop(atomic_load(&self->packed));
     pysft_store_drop(self->store);
     PyMem_Free(self->slice);
-    PyMem_Free(self->cap);
+    PyMem_Free(self->own_shape);
     PyObject_GC_Del(object);
     Py_DECREF(type);
 }

@@ -52,14 +52,10 @@ static sft_code settle_names(column_settler *s) {
                          "expected a struct of columns, found Arrow format \"%s\"",
                          s->schema->format ? s->schema->format : "");
     s->n = (size_t)s->schema->n_children;
-    s->sorted = sfti_arena_array(s->arena, 2 * (uint64_t)s->n, sizeof *s->sorted);
-    if (!s->sorted) return sfti_fail_memory(s->err, s->n * sizeof *s->sorted);
-    for (size_t i = 0; code == SFT_OK && i < s->n; i++) {
-        s->sorted[i] = (uint32_t)i;
-        code = settle_check_name(s, i);
-    }
+    for (size_t i = 0; code == SFT_OK && i < s->n; i++) code = settle_check_name(s, i);
     if (code) return code;
-    sfti_sort(s->sorted, s->sorted + s->n, s->n, settle_order, s->schema);
+    s->sorted = sfti_arena_sorted(s->arena, s->n, settle_order, s->schema);
+    if (!s->sorted) return sfti_fail_memory(s->err, s->n * sizeof *s->sorted);
     for (size_t i = 1; i < s->n; i++) {
         sft_span name = settle_name(s->schema, s->sorted[i]);
         if (sft_span_equal(settle_name(s->schema, s->sorted[i - 1]), name))
@@ -225,9 +221,8 @@ static sft_code settle_column(const column_settler *s, size_t i, sfti_ds_column 
     const struct ArrowSchema *child = s->schema->children[i];
     sft_error inner = SFT_ERROR_INIT;
     char type[SFTI_ARROW_TEXT];
-    char *name = sfti_arena_take(s->arena, strlen(child->name) + 1);
+    const char *name = sfti_arena_copy(s->arena, child->name, strlen(child->name));
     if (!name) return sfti_fail_memory(s->err, strlen(child->name) + 1);
-    memcpy(name, child->name, strlen(child->name) + 1);
     memset(c, 0, sizeof *c);
     c->name = sft_span_cstr(name);
     c->child = i;

@@ -52,10 +52,8 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
                                 sft_error *err) {
     size_t n = c->receipt_count;
     const sfti_ds_receipt **sorted = sfti_arena_array(&c->work, n, sizeof(void *));
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, n, receipt_order, c->receipts);
     if (!sorted || !order) return sfti_fail_memory(err, n * sizeof *order);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, receipt_order, c->receipts);
     *count = 0;
     for (size_t i = 0; i < n; i++) {
         const sfti_ds_receipt *one = &c->receipts[order[i]];
@@ -131,7 +129,7 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
                                     name, (int)t->name.len, t->name.data);
         sfti_ds_column is = { .has_dtype = true, .has_shape = true, .dtype = t->dtype,
                               .rank = t->rank - batch, .shape = t->shape + batch };
-        sfti_column_meet(column, &is);
+        sfti_ds_column_join(column, &is);
     }
     return SFT_OK;
 }
@@ -201,22 +199,13 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
     if (object->folder || !sfti_ds_shard_parse(name, &file, &shard) ||
         sfti_ds_manifest_names(&l->c->base, object->name))
         return true;
-    if (l->count == l->cap) {
-        size_t cap = l->cap ? 2 * l->cap : 16;
-        sfti_ds_shard *all = sfti_arena_array(&l->c->work, cap, sizeof *all);
-        l->failed = !all;
-        if (!all) return false;
-        if (l->count) memcpy(all, l->shards, l->count * sizeof *all);
-        l->shards = all;
-        l->cap = cap;
-    }
-    char *copy = sfti_arena_take(&l->c->work, name.len + 1);
-    l->failed = !copy;
-    if (!copy) return false;
-    memcpy(copy, object->name, name.len + 1);
-    memset(&l->shards[l->count], 0, sizeof *l->shards);
-    l->shards[l->count++].facts.name = copy;
-    return true;
+    sfti_ds_shard *all =
+        sfti_arena_grow(&l->c->work, l->shards, l->count, 1, &l->cap, sizeof *all);
+    if (all) l->shards = all;
+    char *copy = sfti_arena_copy(&l->c->work, name.data, name.len);
+    l->failed = !all || !copy;
+    if (!l->failed) l->shards[l->count++] = (sfti_ds_shard){ .facts = { .name = copy } };
+    return !l->failed;
 }
 
 /* Shards that a connector's append left out of its manifest. */
@@ -248,19 +237,19 @@ static sft_code list_over(sft_error *err) {
                      "expected samples within 64 bits, found more");
 }
 
+static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
+    commit_shard *to = &c->shards[c->shard_count++];
+    *to = (commit_shard){ shard->facts.name, *shard, NULL };
+    return to;
+}
+
 static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     size_t n = c->base.shard_count;
     uint64_t before = *samples;
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, n, sfti_ds_by_sample, c->base.shards);
     if (!order) return sfti_fail_memory(err, n * sizeof *order);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, sfti_ds_by_sample, c->base.shards);
     for (size_t i = 0; i < n; i++) {
-        commit_shard *to = &c->shards[c->shard_count++];
-        to->shard = c->base.shards[order[i]];
-        to->stored = to->shard.facts.name;
-        to->receipt = NULL;
-        sft_dataset_shard *facts = &to->shard.facts;
+        sft_dataset_shard *facts = &shard_put(c, &c->base.shards[order[i]])->shard.facts;
         uint64_t end = 0;
         if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
             !sfti_add(facts->first_sample, facts->samples, &end))
@@ -270,20 +259,15 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     return SFT_OK;
 }
 
-/* What an append forgot was there before what it wrote. */
+/* Shards that an append left out were there before those it named. */
 static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
                                sft_error *err) {
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)l->count, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, l->count, sfti_ds_by_name, l->shards);
     if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
-    for (size_t i = 0; i < l->count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + l->count, l->count, sfti_ds_by_name, l->shards);
     for (size_t i = 0; i < l->count; i++) {
-        commit_shard *to = &c->shards[c->shard_count++];
-        to->shard = l->shards[order[i]];
-        to->stored = to->shard.facts.name;
-        to->receipt = NULL;
-        to->shard.facts.first_sample = *samples;
-        if (!sfti_add(*samples, to->shard.facts.samples, samples)) return list_over(err);
+        sft_dataset_shard *facts = &shard_put(c, &l->shards[order[i]])->shard.facts;
+        facts->first_sample = *samples;
+        if (!sfti_add(*samples, facts->samples, samples)) return list_over(err);
     }
     return SFT_OK;
 }
@@ -304,15 +288,11 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     if (!sfti_add(first, r->partition, &file))
         return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected numbers of files within 64 bits, found more");
-    commit_shard *to = &c->shards[c->shard_count++];
-    memset(to, 0, sizeof *to);
-    to->receipt = r;
-    to->stored = r->stored.data;
-    to->shard.known = true;
-    to->shard.facts = (sft_dataset_shard){ list_name(c, r, first), r->bytes,   r->samples,
-                                           r->valid_samples,       *samples,   r->tensors,
-                                           0,                      r->sha256 };
-    if (!to->shard.facts.name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    const char *name = list_name(c, r, first);
+    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
+                                      *samples, r->tensors, 0,          r->sha256 };
+    c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true }, r };
     return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
 }
 

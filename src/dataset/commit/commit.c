@@ -63,10 +63,7 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* What cannot be understood can be overwritten all the same. */
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
-    if (code && !broken) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
     c->began_version = broken ? 0 : base->version;
     c->began_text = base->text;
@@ -173,18 +170,6 @@ const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job
 
 /* ── Receipts ── */
 
-static sft_code commit_room(sft_commit *c, size_t more, sft_error *err) {
-    size_t want = c->receipt_count + more, cap = c->receipt_room ? c->receipt_room : 64;
-    if (want <= c->receipt_room) return SFT_OK;
-    while (cap < want) cap *= 2;
-    sfti_ds_receipt *all = c->alloc.resize(c->alloc.ctx, c->receipts,
-                                           c->receipt_room * sizeof *all, cap * sizeof *all);
-    if (!all) return sfti_fail_memory(err, cap * sizeof *all);
-    c->receipts = all;
-    c->receipt_room = cap;
-    return SFT_OK;
-}
-
 static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     uint64_t file, shard, number;
     (void)sfti_ds_shard_parse(r->name, &file, &shard);
@@ -222,7 +207,11 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
                          "expected receipts before the commit is prepared");
     sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
                                           err);
-    if (code == SFT_OK) code = commit_room(c, count, err);
+    if (code || count == 0) return code;
+    sfti_ds_receipt *grown = sfti_grow(&c->alloc, c->receipts, c->receipt_count, count,
+                                      &c->receipt_cap, sizeof *grown);
+    if (!grown) return sfti_fail_memory(err, count * sizeof *grown);
+    c->receipts = grown;
     for (size_t i = 0; code == SFT_OK && i < count; i++) code = commit_take(c, &all[i], err);
     return code;
 }
@@ -238,10 +227,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
     c->has_base = code == SFT_OK;
     if (broken) memset(&c->base, 0, sizeof c->base);
-    if (code && !broken && code != SFT_MANIFEST_MISSING) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);
     if (c->how.how == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
     if (c->how.how == SFT_COMMIT_APPEND && c->has_base)
@@ -266,8 +252,7 @@ static sft_code prepare_wait(sft_commit *c, sft_error *err) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = prepare_manifest(c, &what);
     }
-    if (code && err) *err = what;
-    return code;
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }
 
 static void prepare_reset(sft_commit *c) {
@@ -314,6 +299,6 @@ void sft_commit_close(sft_commit *c) {
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);
-    sfti_release(&alloc, c->receipts, c->receipt_room * sizeof *c->receipts);
+    sfti_release(&alloc, c->receipts, c->receipt_cap * sizeof *c->receipts);
     sfti_release(&alloc, c, sizeof *c);
 }

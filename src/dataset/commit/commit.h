@@ -44,7 +44,7 @@ struct sft_commit {
     uint64_t began_version;
     sfti_ds_columns columns; /* of the schema; count 0 when there was none */
     sfti_ds_receipt *receipts;
-    size_t receipt_count, receipt_room;
+    size_t receipt_count, receipt_cap;
     commit_drop *drops;
     /* from prepare on; made again each time */
     sfti_arena work;
@@ -71,8 +71,6 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
 /* Column of a tensor by its key; NULL when there is none. */
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key);
-/* What is not the same in both is not told. */
-void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b);
 /* Columns of the next manifest, from the base or the receipts. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
 /* check.c */

@@ -1,6 +1,5 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/order.h"
 #include "base/sink.h"
 #include "dataset/commit/commit.h"
 #include "os/os.h"
@@ -41,10 +40,9 @@ static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
 }
 
 static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry *out) {
-    char *key = sfti_arena_take(arena, row->key.len + 1);
+    char *key = sfti_arena_copy(arena, row->key.data, row->key.len);
     uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
     if (!key || !shape) return false;
-    if (row->key.len) memcpy(key, row->key.data, row->key.len);
     memcpy(shape, row->shape, row->rank * sizeof *shape);
     *out = (sfti_ds_entry){ { key, row->key.len },
                             sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank,
@@ -55,14 +53,10 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
 static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     sfti_ds_manifest *next = &n->c->next;
     if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
-    if (next->entry_count == n->cap) {
-        size_t cap = n->cap ? 2 * n->cap : 256;
-        sfti_ds_entry *all = sfti_arena_array(&n->c->work, cap, sizeof *all);
-        if (!all) return sfti_fail_memory(n->err, cap * sizeof *all);
-        if (next->entry_count) memcpy(all, next->entries, next->entry_count * sizeof *all);
-        next->entries = all;
-        n->cap = cap;
-    }
+    sfti_ds_entry *all =
+        sfti_arena_grow(&n->c->work, next->entries, next->entry_count, 1, &n->cap, sizeof *all);
+    if (!all) return sfti_fail_memory(n->err, sizeof *all);
+    next->entries = all;
     if (!entry_copy(&n->c->work, row, &next->entries[next->entry_count]))
         return sfti_fail_memory(n->err, row->key.len);
     next->entry_count++;
@@ -141,22 +135,12 @@ static sft_code batch_schema(sft_commit *c, sft_error *err) {
 
 /* ── The manifest ── */
 
-static int next_by_name(const void *ctx, uint32_t a, uint32_t b) {
-    const commit_shard *all = ctx;
-    return strcmp(all[a].shard.facts.name, all[b].shard.facts.name);
-}
-
 static sft_code next_shards(sft_commit *c, sft_error *err) {
     size_t n = c->shard_count;
-    sfti_ds_manifest *m = &c->next;
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
-    m->shards = sfti_arena_array(&c->work, n, sizeof *m->shards);
-    if (!order || !m->shards) return sfti_fail_memory(err, n * sizeof *m->shards);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, next_by_name, c->shards);
-    for (size_t i = 0; i < n; i++) m->shards[i] = c->shards[order[i]].shard;
-    m->shard_count = n;
-    return SFT_OK;
+    sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
+    if (!shards) return sfti_fail_memory(err, n * sizeof *shards);
+    for (size_t i = 0; i < n; i++) shards[i] = c->shards[i].shard;
+    return sfti_ds_manifest_sort(&c->next, shards, n, &c->work, err);
 }
 
 static bool next_totals(sft_commit *c) {

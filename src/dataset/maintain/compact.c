@@ -1,7 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/sink.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
@@ -63,19 +62,11 @@ static sft_code compact_sums(compaction *c) {
 
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
-    size_t n = c->count;
-    uint32_t *order = sfti_arena_array(&c->arena, 2 * (uint64_t)n, sizeof *order);
-    sfti_ds_shard *sorted = sfti_arena_array(&c->arena, n, sizeof *sorted);
-    if (!order || !sorted) return sfti_fail_memory(c->err, n * sizeof *sorted);
     *m = *sfti_ds_manifest_of(c->dataset);
     sft_code code = compact_sums(c);
     if (code == SFT_OK && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (code == SFT_OK) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
     if (code) return code;
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, sfti_ds_by_name, c->shards);
-    for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
-    m->shards = sorted;
-    m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
@@ -108,7 +99,8 @@ static void compact_drop(const compaction *c, const char *name, bool folder) {
 }
 
 /* After the commit point: nothing fails. */
-static void compact_clean(const compaction *c) {
+static void compact_clean(void *ctx) {
+    const compaction *c = ctx;
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
@@ -135,28 +127,9 @@ static void compact_swap(compaction *c, sft_span text) {
         if (strstr(c->shards[i].facts.name, c->uuid)) w->shard = c->shards[i].facts.name;
 }
 
-/* As a commit does it: what failed may have been done all the same. */
-static sft_code compact_put(compaction *c) {
-    sft_error what, first;
-    sfti_ds_outcome outcome, put;
-    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &first), after = code;
-    bool done = outcome == SFTI_SWAP_DONE;
-    if (code == SFT_OK || done) {
-        after = sfti_ds_swap_put(&c->swap, &put, &what);
-        if (!done) outcome = put;
-        if (code == SFT_OK) first = what;
-    }
-    if (after == SFT_OK) compact_clean(c);
-    if (after == SFT_OK) after = sfti_ds_swap_clean(&c->swap, c->next.version, &first);
-    if (code == SFT_OK) code = after;
-    c->unknown = outcome == SFTI_SWAP_UNKNOWN;
-    if (code && outcome == SFTI_SWAP_DONE && c->warn) c->warn(c->warn_ctx, &first);
-    if (outcome == SFTI_SWAP_DONE) return SFT_OK;
-    if (c->err) *c->err = first;
-    return code;
-}
-
 static sft_code compact_publish(compaction *c) {
+    const sfti_ds_steps steps = { c, NULL, compact_clean, c->warn, c->warn_ctx };
+    sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
@@ -164,8 +137,8 @@ static sft_code compact_publish(compaction *c) {
     if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
     if (code == SFT_OK) code = compact_move(c);
-    if (code == SFT_OK) code = compact_put(c);
-    if (code && !c->unknown) compact_undo(c);
+    if (code == SFT_OK) code = sfti_ds_swap_run(&c->swap, &steps, &outcome, c->err);
+    if (outcome == SFTI_SWAP_FAILED) compact_undo(c);
     sfti_ds_guard_drop(&c->swap);
     sft_buffer_free(&text);
     return code;

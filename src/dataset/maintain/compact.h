@@ -35,7 +35,6 @@ typedef struct compaction {
     const char *why; /* batch mode: nothing, or not all, could be put together */
     sft_warn_fn warn;
     void *warn_ctx;
-    bool unknown; /* whether it was published could not be told */
     char uuid[37], folder[48];
     uint64_t dropped, rewritten, before;
     sft_error *err;
@@ -75,7 +74,8 @@ typedef struct compact_order {
     sft_allocator alloc;
     sft_span suffix; /* of one tensor of each row */
     compact_row *rows;
-    uint32_t count, cap, next; /* next: number of the next shard's first */
+    uint32_t count, next; /* next: number of the next shard's first */
+    size_t cap;
     sft_buffer text;
     sft_error *err;
 } compact_order;

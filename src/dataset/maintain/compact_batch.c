@@ -132,10 +132,7 @@ static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span co
 }
 
 static bool rebatch_fits(const sfti_ds_column *column, const sft_tensor *t, uint64_t samples) {
-    return t && t->dtype == column->dtype && t->rank == column->rank + 1 &&
-           t->shape[0] == samples &&
-           (column->rank == 0 ||
-            memcmp(t->shape + 1, column->shape, column->rank * sizeof *column->shape) == 0);
+    return t && sfti_ds_column_holds(column, t) && t->shape[0] == samples;
 }
 
 static sft_code rebatch_look(rebatch_rows *b, size_t n) {

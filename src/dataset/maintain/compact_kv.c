@@ -12,18 +12,12 @@
 /* ── Which shards are rewritten ── */
 
 static sft_code shadowed_put(compaction *c, compact_keys *keys, sft_span key) {
-    if (keys->count == keys->cap) {
-        size_t cap = keys->cap ? 2 * keys->cap : 16;
-        sft_span *all = sfti_arena_array(&c->arena, cap, sizeof *all);
-        if (!all) return sfti_fail_memory(c->err, cap * sizeof *all);
-        if (keys->count) memcpy(all, keys->key, keys->count * sizeof *all);
-        keys->key = all;
-        keys->cap = cap;
-    }
-    char *copy = sfti_arena_take(&c->arena, key.len + 1);
-    if (!copy) return sfti_fail_memory(c->err, key.len + 1);
-    if (key.len) memcpy(copy, key.data, key.len);
-    keys->key[keys->count++] = (sft_span){ copy, key.len };
+    sft_span *all =
+        sfti_arena_grow(&c->arena, keys->key, keys->count, 1, &keys->cap, sizeof *all);
+    char *copy = sfti_arena_copy(&c->arena, key.data, key.len);
+    if (!all || !copy) return sfti_fail_memory(c->err, key.len + 1);
+    keys->key = all;
+    all[keys->count++] = (sft_span){ copy, key.len };
     return SFT_OK;
 }
 

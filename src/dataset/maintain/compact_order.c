@@ -8,26 +8,17 @@
 
 static const char rows_digits[] = "0123456789abcdef";
 
-static sft_code rows_room(compact_order *o) {
-    if (o->count < o->cap) return SFT_OK;
-    size_t each = sizeof *o->rows, cap = o->cap ? 2 * (size_t)o->cap : 256;
-    if (cap > ORDER_MOST || cap > SIZE_MAX / each) return sfti_fail_memory(o->err, SIZE_MAX);
-    compact_row *rows =
-        o->alloc.resize(o->alloc.ctx, o->rows, o->cap * each, cap * each);
-    if (!rows) return sfti_fail_memory(o->err, cap * each);
-    o->rows = rows;
-    o->cap = (uint32_t)cap;
-    return SFT_OK;
-}
-
 static sft_code rows_put(compact_order *o, sft_span key) {
     size_t end = o->suffix.len;
     if (key.len < end || (end && memcmp(key.data + key.len - end, o->suffix.data, end) != 0))
         return SFT_OK;
-    sft_code code = rows_room(o);
-    if (code == SFT_OK)
-        o->rows[o->count++] = (compact_row){ { key.data, key.len - end }, o->next };
-    return code;
+    compact_row *rows = NULL;
+    if (o->count < ORDER_MOST)
+        rows = sfti_grow(&o->alloc, o->rows, o->count, 1, &o->cap, sizeof *rows);
+    if (!rows) return sfti_fail_memory(o->err, sizeof *rows);
+    o->rows = rows;
+    rows[o->count++] = (compact_row){ { key.data, key.len - end }, o->next };
+    return SFT_OK;
 }
 
 static int rows_by_name(const void *rows, uint32_t a, uint32_t b) {
@@ -39,11 +30,9 @@ static int rows_by_name(const void *rows, uint32_t a, uint32_t b) {
 static sft_code rows_sort(compact_order *o, uint32_t first) {
     sfti_arena arena = { .alloc = o->alloc };
     uint32_t n = o->count - first;
-    uint32_t *order = sfti_arena_array(&arena, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&arena, n, rows_by_name, o->rows + first);
     compact_row *sorted = sfti_arena_array(&arena, n, sizeof *sorted);
     if (order && sorted) {
-        for (uint32_t i = 0; i < n; i++) order[i] = i;
-        sfti_sort(order, order + n, n, rows_by_name, o->rows + first);
         for (uint32_t i = 0; i < n; i++) sorted[i] = o->rows[first + order[i]];
         if (n) memcpy(o->rows + first, sorted, n * sizeof *sorted);
     }

@@ -43,12 +43,6 @@ typedef struct verification {
 
 /* ── Findings ── */
 
-static const char *verify_copy(verification *v, const char *text) {
-    size_t len = strlen(text) + 1;
-    char *copy = sfti_arena_take(&v->arena, len);
-    return copy ? memcpy(copy, text, len) : NULL;
-}
-
 static void verify_put(verification *v, verify_list *to, const char *shard,
                        const sft_error *what) {
     const char *message = what->message;
@@ -58,8 +52,8 @@ static void verify_put(verification *v, verify_list *to, const char *shard,
     if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
     verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
-    if (one) *one = (verify_finding){ NULL, what->code, verify_copy(v, shard),
-                                      verify_copy(v, message) };
+    if (one) *one = (verify_finding){ NULL, what->code, sfti_arena_copy(&v->arena, shard, len),
+                                      sfti_arena_copy(&v->arena, message, strlen(message)) };
     if (!one || !one->shard || !one->message) {
         v->code = sfti_fail_memory(v->err, sizeof *one);
         return;
@@ -143,32 +137,19 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     }
 }
 
-static const sfti_ds_column *verify_column(const verification *v, sft_span name) {
-    for (size_t i = 0; i < v->m->column_count; i++)
-        if (sft_span_equal(v->m->columns[i].name, name)) return &v->m->columns[i];
-    return NULL;
-}
-
-static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
-    if (c->has_dtype && c->dtype != t->dtype) return false;
-    if (!c->has_shape) return true;
-    return t->rank == c->rank + 1 &&
-           (c->rank == 0 || memcmp(t->shape + 1, c->shape, c->rank * sizeof *c->shape) == 0);
-}
-
 /* In batch mode each tensor is a column, with one sample a row. */
 static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     if (v->m->column_count)
         verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
     for (size_t i = 0; i < sft_file_count(file); i++) {
         const sft_tensor *t = sft_file_tensor(file, i);
-        const sfti_ds_column *c = verify_column(v, t->name);
+        const sfti_ds_column *c = sfti_ds_column_find(v->m->columns, v->m->column_count, t->name);
         sft_error e = SFT_ERROR_INIT;
         if (t->rank == 0 || t->shape[0] != s->samples)
             (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
                                    "tensor %.*s: expected %llu samples", (int)t->name.len,
                                    t->name.data, (unsigned long long)s->samples);
-        else if (v->m->column_count && (!c || !column_holds(c, t)))
+        else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
             (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
                                    "tensor %.*s: expected dtype and shape of a column of the "
                                    "manifest", (int)t->name.len, t->name.data);
@@ -309,14 +290,12 @@ static void index_unlike(verification *v, const char *expected) {
 }
 
 static bool index_names_shard(verification *v, sft_span name) {
-    char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
     if (!name.data) return true;
+    const char *copy = sfti_arena_copy(&v->arena, name.data, name.len);
     if (!copy) {
         v->code = sfti_fail_memory(v->err, name.len + 1);
         return true;
     }
-    memcpy(copy, name.data, name.len);
-    copy[name.len] = '\0';
     return sfti_ds_manifest_names(v->m, copy);
 }
 
@@ -340,39 +319,24 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
     return same && known && full;
 }
 
-typedef struct index_parts {
-    verification *v;
-    size_t count;
-    sft_buffer text; /* their names, each with its NUL */
-} index_parts;
-
 static bool index_part(void *ctx, const sft_stored *object) {
     static const char ending[] = ".parquet";
-    index_parts *p = ctx;
     size_t len = strlen(object->name), end = sizeof ending - 1;
     if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
         strcmp(object->name + len - end, ending) != 0)
         return true;
-    p->count++;
-    if (sfti_buffer_put(&p->text, SFTI_DATASET_INDEX "/", sizeof SFTI_DATASET_INDEX) &&
-        sfti_buffer_put(&p->text, object->name, len + 1))
-        return true;
-    p->v->code = sfti_fail_memory(p->v->err, len);
-    return false;
+    return sfti_ds_listing_put(ctx, SFTI_DATASET_INDEX, object->name, 0);
 }
 
 static bool index_folder(verification *v, uint64_t *rows) {
-    index_parts p = { .v = v, .text = { .alloc = v->alloc } };
-    sft_code code =
-        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
+    sfti_ds_listing parts = { .arena = { .alloc = v->alloc } };
+    sft_code code = sfti_ds_listing_fill(&parts, v->storage, SFTI_DATASET_INDEX, index_part,
+                                         &parts, v->err);
     bool good = true;
     if (v->code == SFT_OK) v->code = code;
-    const char *name = p.text.data;
-    for (size_t i = 0; good && v->code == SFT_OK && i < p.count; i++) {
-        good = index_file(v, name, rows);
-        name += strlen(name) + 1;
-    }
-    sft_buffer_free(&p.text);
+    for (const sfti_ds_listed *one = parts.first; good && !v->code && one; one = one->next)
+        good = index_file(v, one->name, rows);
+    sfti_arena_free(&parts.arena);
     return good && v->code == SFT_OK;
 }
 

@@ -54,11 +54,8 @@ static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_c
 
 static sft_code dataset_order(sft_dataset *d, sft_error *err) {
     size_t n = d->manifest.shard_count;
-    d->order = sfti_arena_array(&d->arena, 2 * (uint64_t)n, sizeof *d->order);
-    if (!d->order) return sfti_fail_memory(err, n * sizeof *d->order);
-    for (size_t i = 0; i < n; i++) d->order[i] = (uint32_t)i;
-    sfti_sort(d->order, d->order + n, n, sfti_ds_by_sample, d->manifest.shards);
-    return SFT_OK;
+    d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
+    return d->order ? SFT_OK : sfti_fail_memory(err, n * sizeof *d->order);
 }
 
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,

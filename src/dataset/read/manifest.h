@@ -11,13 +11,6 @@ typedef struct sfti_ds_shard {
     bool known;              /* the manifest tells more than the connector's three fields */
 } sfti_ds_shard;
 
-typedef struct sfti_ds_entry { /* one key of `schema` */
-    sft_span key;
-    sft_span dtype; /* as spelled: a connector may know others */
-    uint32_t rank;
-    const uint64_t *shape;
-} sfti_ds_entry;
-
 typedef struct sfti_ds_manifest {
     sft_span text;
     size_t ahead; /* commits that SFTI_DATASET_MANIFEST does not have yet */
@@ -48,7 +41,10 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
                                 sft_error *err);
 
-/* Whether a shard of this name is among the manifest's, by halving. */
+/* Give the manifest these shards, by name. */
+sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards, size_t n,
+                               sfti_arena *arena, sft_error *err);
+/* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);

@@ -34,7 +34,7 @@ struct sfti_ds_merge {
     const sfti_ds_source *sources;
     size_t source_count;
     merge_run *runs;
-    size_t run_count, run_room;
+    size_t run_count, run_cap;
     uint32_t *heap;
     size_t heap_count;
     uint32_t *group; /* runs whose rows have the key that is being told */
@@ -169,7 +169,7 @@ static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error 
     run->row.key = key;
     if (!escaped) return SFT_OK;
     run->key.len = 0;
-    if (!sfti_buffer_room(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
+    if (!sfti_buffer_reserve(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
     run->key.len = sfti_json_decode(key, run->key.data);
     run->row.key = (sft_span){ run->key.data, run->key.len };
     return SFT_OK;
@@ -216,15 +216,11 @@ static sft_code run_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error
 }
 
 static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
-    if (m->run_count == m->run_room) {
-        size_t cap = m->run_room ? 2 * m->run_room : 64;
-        merge_run *all = m->alloc.resize(m->alloc.ctx, m->runs, m->run_room * sizeof *all,
-                                         cap * sizeof *all);
-        if (!all) return NULL;
-        m->runs = all;
-        m->run_room = cap;
-    }
-    merge_run *run = &m->runs[m->run_count++];
+    merge_run *all =
+        sfti_grow(&m->alloc, m->runs, m->run_count, 1, &m->run_cap, sizeof *all);
+    if (!all) return NULL;
+    m->runs = all;
+    merge_run *run = &all[m->run_count++];
     memset(run, 0, sizeof *run);
     run->source = source;
     run->data = data;
@@ -440,7 +436,7 @@ void sfti_ds_merge_close(sfti_ds_merge *m) {
         sft_buffer_free(&run->key);
         sft_close(run->file);
     }
-    sfti_release(&alloc, m->runs, m->run_room * sizeof *m->runs);
+    sfti_release(&alloc, m->runs, m->run_cap * sizeof *m->runs);
     sfti_release(&alloc, m->heap, 2 * m->run_count * sizeof *m->heap + 1);
     sfti_release(&alloc, m, sizeof *m);
 }

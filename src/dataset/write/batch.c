@@ -31,8 +31,7 @@ static void batch_first(shard_column *c, const shard_value *v) {
 }
 
 static bool batch_fits(const shard_column *c, const shard_value *v) {
-    return v->from == c->from && v->rank == c->rank &&
-           (v->rank == 0 || memcmp(v->shape, c->shape + 1, v->rank * sizeof *v->shape) == 0);
+    return v->from == c->from && sfti_ds_shape_same(v->shape, v->rank, c->shape + 1, c->rank);
 }
 
 static uint64_t batch_ask(uint64_t asked, uint64_t got) {
@@ -93,8 +92,7 @@ static sft_code batch_put(shard_file *file, size_t i, shard_column *c, sft_error
     sft_code code = sfti_shard_file_put(file, i, c->pieces.items, c->pieces.count, c->from,
                                         &element, &inner);
     if (code == SFT_CAST_VALUE) return batch_value_fail(w, c, element, &inner, err);
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
 static sft_code batch_pad(sft_shard_writer *w, uint64_t rows, sft_error *err) {

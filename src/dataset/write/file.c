@@ -187,17 +187,6 @@ sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *piec
 
 /* ── End ── */
 
-static bool columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (a[i].has_dtype != b[i].has_dtype || a[i].has_shape != b[i].has_shape ||
-            (a[i].has_dtype && a[i].dtype != b[i].dtype) ||
-            (a[i].has_shape &&
-             (a[i].rank != b[i].rank ||
-              memcmp(a[i].shape, b[i].shape, a[i].rank * sizeof *a[i].shape) != 0)))
-            return false;
-    return true;
-}
-
 static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *columns,
                                  sfti_ds_receipt *r) {
     size_t count = w->columns.count;
@@ -218,17 +207,14 @@ static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *colu
 /* Room for the receipt, before the file is there. */
 static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
                              sfti_ds_receipt *r, sft_error *err) {
-    if (w->receipt_count == w->receipt_room) {
-        size_t cap = w->receipt_room ? 2 * w->receipt_room : 16;
-        sfti_ds_receipt *all = w->alloc.resize(w->alloc.ctx, w->receipts,
-                                               w->receipt_room * sizeof *all, cap * sizeof *all);
-        if (!all) return sfti_fail_memory(err, cap * sizeof *all);
-        w->receipts = all;
-        w->receipt_room = cap;
-    }
+    sfti_ds_receipt *all = sfti_grow(&w->alloc, w->receipts, w->receipt_count, 1,
+                                     &w->receipt_cap, sizeof *all);
+    if (!all) return sfti_fail_memory(err, sizeof *all);
+    w->receipts = all;
     const sfti_ds_receipt *last = w->receipt_count ? &w->receipts[w->receipt_count - 1] : NULL;
     r->column_count = w->columns.count;
-    if (last && columns_same(last->columns, columns, w->columns.count)) r->columns = last->columns;
+    if (last && sfti_ds_columns_same(last->columns, columns, r->column_count))
+        r->columns = last->columns;
     else if (!receipt_copy_columns(w, columns, r))
         return sfti_fail_memory(err, w->columns.count * sizeof *columns);
     return SFT_OK;

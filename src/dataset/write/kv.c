@@ -123,7 +123,7 @@ static sft_span kv_name_of(const void *ctx, uint32_t entry) {
 static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena arena = { .alloc = *alloc };
     sfti_names names;
-    size_t cap = kv->names_room ? 2 * kv->names_room : 256;
+    size_t cap = kv->names_cap ? 2 * kv->names_cap : 256;
     if (!sfti_names_begin(&names, cap, kv->seed, kv_name_of, kv, &arena)) return false;
     for (size_t i = 0; i < kv->count; i++) {
         sft_span name = kv->entries[i].spec.name;
@@ -133,18 +133,7 @@ static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena_free(&kv->names_arena);
     kv->names_arena = arena;
     kv->names = names;
-    kv->names_room = cap;
-    return true;
-}
-
-static bool kv_entries_grow(shard_kv *kv, const sft_allocator *alloc) {
-    size_t cap = kv->cap ? 2 * kv->cap : 256;
-    if (!sfti_fits_size(cap * (uint64_t)sizeof(kv_entry)) || cap > UINT32_MAX / 2) return false;
-    kv_entry *entries = alloc->resize(alloc->ctx, kv->entries, kv->cap * sizeof *entries,
-                                      cap * sizeof *entries);
-    if (!entries) return false;
-    kv->entries = entries;
-    kv->cap = cap;
+    kv->names_cap = cap;
     return true;
 }
 
@@ -162,8 +151,7 @@ static bool kv_name(sft_shard_writer *w, const kv_row *r, size_t k, sft_span *ou
 }
 
 static bool kv_shape(shard_kv *kv, size_t k, const shard_value *v) {
-    if (kv->shapes[k] && kv->ranks[k] == v->rank &&
-        memcmp(kv->shapes[k], v->shape, v->rank * sizeof *v->shape) == 0)
+    if (kv->shapes[k] && sfti_ds_shape_same(kv->shapes[k], kv->ranks[k], v->shape, v->rank))
         return true;
     uint64_t *shape = sfti_arena_array(&kv->arena, v->rank, sizeof *shape);
     if (!shape) return false;
@@ -232,12 +220,15 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
 
 static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
     shard_kv *kv = &w->kv;
-    while (kv->cap - kv->count < w->columns.count)
-        if (!kv_entries_grow(kv, &w->alloc))
-            return sfti_fail_memory(err, kv->cap * 2 * sizeof *kv->entries);
-    while (kv->names_room < kv->cap)
+    size_t more = w->columns.count, each = sizeof *kv->entries;
+    kv_entry *entries = NULL;
+    if (kv->count + more <= UINT32_MAX / 4)
+        entries = sfti_grow(&w->alloc, kv->entries, kv->count, more, &kv->cap, each);
+    if (!entries) return sfti_fail_memory(err, more * each);
+    kv->entries = entries;
+    while (kv->names_cap < kv->cap)
         if (!kv_names_grow(kv, &w->alloc))
-            return sfti_fail_memory(err, kv->names_room * 2 * sizeof(sfti_slot));
+            return sfti_fail_memory(err, kv->names_cap * 2 * sizeof(sfti_slot));
     return SFT_OK;
 }
 
@@ -262,31 +253,27 @@ static void kv_reset(sft_shard_writer *w) {
     sfti_arena_free(&kv->names_arena);
     memset(&kv->names, 0, sizeof kv->names);
     for (size_t k = 0; k < w->columns.count; k++) kv->shapes[k] = NULL;
-    kv->count = kv->names_room = 0;
+    kv->count = kv->names_cap = 0;
     kv->tensors = kv->samples = kv->data = kv->text = kv->weight = 0;
 }
 
-/* A column's dtype and shape, where they are one for all its tensors. */
-static void kv_told(const sft_shard_writer *w, size_t k, sfti_ds_column *told) {
-    const kv_entry *first = NULL;
-    *told = *w->column[k].asked;
-    told->has_dtype = told->has_shape = true;
+/* A column's dtype and shape, where all its tensors have the same. */
+static void kv_column(const sft_shard_writer *w, size_t k, sfti_ds_column *out) {
+    sfti_ds_column is = *w->column[k].asked;
+    bool any = false;
+    *out = is;
+    is.has_dtype = is.has_shape = true;
     for (size_t i = k; i < w->kv.count; i += w->columns.count) {
         const kv_entry *e = &w->kv.entries[i];
         if (e->dead) continue;
-        if (!first) first = e;
-        told->has_dtype = told->has_dtype && e->spec.dtype == first->spec.dtype;
-        if (!told->has_shape || e->spec.shape == first->spec.shape) continue;
-        told->has_shape = e->spec.rank == first->spec.rank &&
-                          memcmp(e->spec.shape, first->spec.shape,
-                                 e->spec.rank * sizeof *e->spec.shape) == 0;
+        is.dtype = e->spec.dtype;
+        is.rank = e->spec.rank;
+        is.shape = e->spec.shape;
+        if (any) sfti_ds_column_join(out, &is);
+        else *out = is;
+        any = true;
     }
-    told->has_dtype = told->has_dtype && first;
-    told->has_shape = told->has_shape && first;
-    if (!first) return;
-    told->dtype = first->spec.dtype;
-    told->rank = first->spec.rank;
-    told->shape = first->spec.shape;
+    if (!any) out->has_dtype = out->has_shape = false;
 }
 
 static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *err) {
@@ -300,13 +287,12 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
         return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].asked->name,
                                    w->kv.first_row + at / w->columns.count, &inner);
     }
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
 /* specs: of what lives; order: by place in the file, numbers of entries. */
 static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uint32_t *living,
-                           uint32_t *order, sfti_ds_column *told, const sft_job *job,
+                           uint32_t *order, sfti_ds_column *columns, const sft_job *job,
                            sft_error *err) {
     shard_kv *kv = &w->kv;
     shard_file file;
@@ -319,8 +305,8 @@ static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uin
         sfti_shard_file_abandon(&file);
         return code;
     }
-    for (size_t k = 0; k < w->columns.count; k++) kv_told(w, k, &told[k]);
-    return sfti_shard_file_end(&file, told, err);
+    for (size_t k = 0; k < w->columns.count; k++) kv_column(w, k, &columns[k]);
+    return sfti_shard_file_end(&file, columns, err);
 }
 
 static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err) {
@@ -329,14 +315,14 @@ static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err)
     sft_spec *specs = sfti_arena_array(&kv->arena, n, sizeof *specs);
     uint32_t *living = sfti_arena_array(&kv->arena, n, sizeof *living);
     uint32_t *order = sfti_arena_array(&kv->arena, n, sizeof *order);
-    sfti_ds_column *told = sfti_arena_array(&kv->arena, w->columns.count, sizeof *told);
-    if (!specs || !living || !order || !told) return sfti_fail_memory(err, n * sizeof *specs);
+    sfti_ds_column *columns = sfti_arena_array(&kv->arena, w->columns.count, sizeof *columns);
+    if (!specs || !living || !order || !columns) return sfti_fail_memory(err, n * sizeof *specs);
     for (size_t i = 0; i < kv->count; i++) {
         if (kv->entries[i].dead) continue;
         specs[at] = kv->entries[i].spec;
         living[at++] = (uint32_t)i;
     }
-    return kv_tensors(w, specs, living, order, told, job, err);
+    return kv_tensors(w, specs, living, order, columns, job, err);
 }
 
 static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *job,

@@ -71,11 +71,6 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
 
 /* ── Values ── */
 
-static bool value_is_shape(const shard_value *v, const sfti_ds_column *asked) {
-    return v->rank == asked->rank &&
-           memcmp(v->shape, asked->shape, v->rank * sizeof *v->shape) == 0;
-}
-
 static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *asked,
                                  sft_error *err) {
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
@@ -116,7 +111,8 @@ static sft_code value_tensor(const shard_column *c, const struct ArrowArray *arr
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
     v->len = v->elements * sft_dtype_describe(v->from)->bits / 8; /* as measured there */
-    if (c->asked->has_shape && !value_is_shape(v, c->asked))
+    if (c->asked->has_shape &&
+        !sfti_ds_shape_same(v->shape, v->rank, c->asked->shape, c->asked->rank))
         return value_shape_fail(v, c->asked, err);
     if (!c->asked->has_dtype || sft_cast_exists(v->from, c->asked->dtype)) return SFT_OK;
     return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "there is no cast from %s to %s",

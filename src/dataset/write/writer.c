@@ -59,7 +59,7 @@ static void shard_free(sft_shard_writer *w) {
     for (size_t k = 0; w->column && k < w->columns.count; k++)
         sfti_pieces_free(&w->column[k].pieces, &alloc);
     if (w->columns.mode == SFT_DATASET_KV) sfti_kv_free(w);
-    sfti_release(&alloc, w->receipts, w->receipt_room * sizeof *w->receipts);
+    sfti_release(&alloc, w->receipts, w->receipt_cap * sizeof *w->receipts);
     sfti_release(&alloc, w->cast_room, SHARD_CAST_ROOM);
     sft_buffer_free(&w->scratch);
     sfti_arena_free(&w->arena);

@@ -90,7 +90,7 @@ typedef struct shard_kv {
     size_t count, cap;
     sfti_arena names_arena;
     sfti_names names;
-    size_t names_room;
+    size_t names_cap;
     uint64_t seed[2];
     const uint64_t **shapes; /* by column: the last, which most rows share */
     uint32_t *ranks;
@@ -120,7 +120,7 @@ struct sft_shard_writer {
     shard_held *held, **held_end;
     shard_kv kv;
     sfti_ds_receipt *receipts;
-    size_t receipt_count, receipt_room;
+    size_t receipt_count, receipt_cap;
     const char *pending; /* a file that may be there and has no receipt */
     sfti_finish_queue unfinished; /* files with a receipt that may not be there yet */
     sft_buffer scratch; /* of a tensor's shape */

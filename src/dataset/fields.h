@@ -1,0 +1,54 @@
+/* JSON objects of which each member is known: a table has one row a member. The manifest, its
+ * shards and columns, and receipts are read this way. */
+#ifndef SFTI_DATASET_FIELDS_H
+#define SFTI_DATASET_FIELDS_H
+
+#include "dataset/dataset.h"
+
+typedef struct sfti_fields {
+    sfti_json json;
+    sfti_arena *arena; /* of texts and shapes */
+    sft_code code;     /* of what is not as expected */
+    bool strict;       /* a member without a row is refused, not skipped */
+    void *ctx;         /* the caller's */
+    sft_error *err;
+} sfti_fields;
+
+typedef enum sfti_field_kind {
+    SFTI_FIELD_TAKEN,     /* `take` reads the value */
+    SFTI_FIELD_UINT,      /* uint64_t */
+    SFTI_FIELD_UINT_NULL, /* the same; null leaves it */
+    SFTI_FIELD_TEXT,      /* sft_span, with a NUL behind it */
+    SFTI_FIELD_TEXT_NULL, /* the same; null gives data NULL */
+    SFTI_FIELD_UUID,      /* char[37] */
+    SFTI_FIELD_SHA256     /* char[65] */
+} sfti_field_kind;
+
+typedef struct sfti_field {
+    const char *name;
+    sfti_field_kind kind;
+    size_t offset; /* of the value, in the struct that is filled */
+    bool required;
+    /* After a value of another kind was read it checks or completes it. NULL: nothing. */
+    sft_code (*take)(sfti_fields *r, void *out);
+} sfti_field;
+
+/* At most 32 rows. */
+#define SFTI_FIELDS(rows) (rows), sizeof(rows) / sizeof *(rows)
+
+/* Begin a text, which must be UTF-8. */
+sft_code sfti_fields_begin(sfti_fields *r, sft_span text);
+/* "expected <expected>, found …" where the last event begins, or what the JSON lacks. */
+sft_code sfti_fields_wrong(const sfti_fields *r, const char *expected);
+/* After OBJECT: its members, to its end. Each at most once; bit i of *seen (if not NULL): row i. */
+sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
+                          uint32_t *seen);
+/* Values, for `take`: the next event. */
+sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out);
+sft_code sfti_fields_sha256(sfti_fields *r, bool or_null, sft_span *out);
+/* After OBJECT: {name, dtype, shape} of a column. Absent and null give data and shape NULL. */
+sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out);
+/* Of dtypes that are known. */
+sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_column *out);
+
+#endif

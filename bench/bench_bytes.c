@@ -34,8 +34,8 @@ static uint64_t run_map(void *ctx) {
 static uint64_t run_view(void *ctx) {
     reading *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
         const void *at;
         if (sft_view(r->file, t, &at, NULL)) bench_die("view", "failed");
         sum += bench_sum(at, tensor_len(t));
@@ -46,15 +46,15 @@ static uint64_t run_view(void *ctx) {
 static uint64_t run_pread(void *ctx) {
     reading *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
         size_t len = tensor_len(t);
         for (size_t at = 0; at < len;) {
-            ssize_t got = pread(r->fd, r->cap + at, len - at, (off_t)(t->offset + at));
+            ssize_t got = pread(r->fd, r->buffer + at, len - at, (off_t)(t->offset + at));
             if (got <= 0) bench_die("pread", "failed");
             at += (size_t)got;
         }
-        sum += bench_sum(r->cap, len);
+        sum += bench_sum(r->buffer, len);
     }
     return sum;
 }
@@ -62,24 +62,24 @@ static uint64_t run_pread(void *ctx) {
 static uint64_t run_read(void *ctx) {
     reading *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
-        if (sft_read_into(r->file, t, r->cap, tensor_len(t), NULL)) bench_die("read", "failed");
-        sum += bench_sum(r->cap, tensor_len(t));
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
+        if (sft_read_into(r->file, t, r->buffer, tensor_len(t), NULL)) bench_die("read", "failed");
+        sum += bench_sum(r->buffer, tensor_len(t));
     }
     return sum;
 }
 
 static uint64_t run_slice(void *ctx) {
     reading *r = ctx;
-    const sft_tensor *t = sft_file_tensor(r->file, 0);
+    const sft_tensor *t = sft_file_tensor_at(r->file, 0);
     sft_slice slice;
     uint64_t len = 0;
     if (sft_slice_parse(t->shape, t->rank, r->slice, &slice, NULL) ||
         sft_slice_size(&slice, t->dtype, NULL, &len, NULL) ||
-        sft_slice_read(r->file, t, &slice, r->cap, (size_t)len, NULL))
+        sft_slice_read(r->file, t, &slice, r->buffer, (size_t)len, NULL))
         bench_die("slice", "failed");
-    return bench_sum(r->cap, (size_t)len);
+    return bench_sum(r->buffer, (size_t)len);
 }
 
 static const struct mode {
@@ -102,13 +102,13 @@ static void prepare(reading *r, const char *path, sft_mode mode) {
     r->map = mmap(NULL, r->map_len, PROT_READ, MAP_SHARED, r->fd, 0);
     if (r->fd < 0 || r->map == MAP_FAILED) bench_die(path, "cannot map");
     size_t most = 1;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        size_t len = tensor_len(sft_file_tensor(r->file, i));
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        size_t len = tensor_len(sft_file_tensor_at(r->file, i));
         if (len > most) most = len;
     }
-    r->cap = malloc(most);
-    if (!r->cap) bench_die(path, "out of memory");
-    memset(r->cap, 1, most);
+    r->buffer = malloc(most);
+    if (!r->buffer) bench_die(path, "out of memory");
+    memset(r->buffer, 1, most);
 }
 
 int main(int argc, char **argv) {

@@ -7,7 +7,7 @@
 /* ── Applying ── */
 
 static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
-    uint64_t most = edit->options.place_most ? edit->options.place_most : SFTI_EDIT_PLACE_MOST;
+    uint64_t asked = edit->options.max_place_bytes, most = asked ? asked : SFTI_EDIT_PLACE_MOST;
     if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
     return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
 }
@@ -102,7 +102,7 @@ static sft_edit_method probe_methods(const sft_edit *edit) {
     const char *slash = strrchr(edit->path, '/');
     size_t len = slash ? (size_t)(slash - edit->path) + 1 : 0;
     uint64_t block = edit->info.block ? edit->info.block : 4096;
-    uint64_t from = edit->options.insert_from;
+    uint64_t from = edit->options.min_insert_bytes;
     sft_edit_method method = SFT_EDIT_COPY;
     int fd;
     memcpy(folder, len > 0 ? edit->path : ".", len > 0 ? len : 1);

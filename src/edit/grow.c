@@ -126,7 +126,7 @@ static sft_code insert_blocks(sft_edit *edit, const sfti_target *target,
 sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_new_head *head,
                         const sft_job *job, sft_edit_method *method, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
+    uint64_t asked = edit->options.min_insert_bytes, from = asked ? asked : SFTI_EDIT_INSERT_FROM;
     bool unable = false;
     options.no_sync = edit->options.no_sync;
     options.in_place_unsafe = edit->options.in_place_unsafe;

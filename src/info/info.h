@@ -239,7 +239,7 @@ struct sft_info {
     sft_info_folder *own_folder;  /* listed by sft_info_open; NULL: the caller's, or none */
     uint64_t shard, shard_of;     /* of a shard opened alone ("…-00001-of-00003"), else 0 */
     sft_span shard_index;         /* the index beside it, or empty */
-    const struct sft_info_part *parts; /* of a folder of components */
+    const struct sft_info_component *parts; /* of a folder of components */
     size_t part_count;
     sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */

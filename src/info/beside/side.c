@@ -21,7 +21,7 @@ bool sfti_side_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const 
 
 uint64_t sfti_side_file_size(const sft_info *info) {
     if (!info->set || sft_set_shard_count(info->set) != 1) return 0;
-    uint64_t size = sft_file_size(sft_set_shard(info->set, 0));
+    uint64_t size = sft_file_size(sft_set_shard_at(info->set, 0));
     return size == SFT_SIZE_UNKNOWN ? 0 : size;
 }
 

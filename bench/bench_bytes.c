@@ -12,27 +12,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef struct reading {
+typedef struct byte_case {
     sft_file *file;
     int fd;
     const char *map;
     size_t map_len;
     char *buffer; /* the largest tensor */
     sft_span slice;
-} reading;
+} byte_case;
 
 static size_t tensor_len(const sft_tensor *t) {
     return (size_t)(t->end - t->begin);
 }
 
 static uint64_t run_map(void *ctx) {
-    reading *r = ctx;
+    byte_case *r = ctx;
     uint64_t from = sft_file_data_offset(r->file);
     return bench_sum(r->map + from, (size_t)sft_file_data_bytes(r->file));
 }
 
 static uint64_t run_view(void *ctx) {
-    reading *r = ctx;
+    byte_case *r = ctx;
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
         const sft_tensor *t = sft_file_tensor_at(r->file, i);
@@ -44,7 +44,7 @@ static uint64_t run_view(void *ctx) {
 }
 
 static uint64_t run_pread(void *ctx) {
-    reading *r = ctx;
+    byte_case *r = ctx;
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
         const sft_tensor *t = sft_file_tensor_at(r->file, i);
@@ -60,7 +60,7 @@ static uint64_t run_pread(void *ctx) {
 }
 
 static uint64_t run_read(void *ctx) {
-    reading *r = ctx;
+    byte_case *r = ctx;
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
         const sft_tensor *t = sft_file_tensor_at(r->file, i);
@@ -71,7 +71,7 @@ static uint64_t run_read(void *ctx) {
 }
 
 static uint64_t run_slice(void *ctx) {
-    reading *r = ctx;
+    byte_case *r = ctx;
     const sft_tensor *t = sft_file_tensor_at(r->file, 0);
     sft_slice slice;
     uint64_t len = 0;
@@ -92,7 +92,7 @@ static const struct mode {
     { "slice", run_slice, SFT_READ },   { "slice-map", run_slice, SFT_MAP },
 };
 
-static void prepare(reading *r, const char *path, sft_mode mode) {
+static void prepare(byte_case *r, const char *path, sft_mode mode) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_error error = SFT_ERROR_INIT;
     options.mode = mode;
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
     if (argc < 3) bench_die("usage", "bench_bytes MODE FILE [SLICE]");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(argv[1], modes[i].name)) continue;
-        reading r;
+        byte_case r;
         memset(&r, 0, sizeof r);
         r.slice = sft_span_cstr(argc > 3 ? argv[3] : "...");
         prepare(&r, argv[2], modes[i].open);
@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
         sft_close(r.file);
         munmap((void *)(uintptr_t)r.map, r.map_len);
         close(r.fd);
-        free(r.cap);
+        free(r.buffer);
         return 0;
     }
     bench_die(argv[1], "unknown mode");

@@ -175,7 +175,7 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text) {
 }
 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     sfti_json_raw(w, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
@@ -211,7 +211,7 @@ void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
 }
 
 void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
-    char digits[SFTI_DOUBLE_ROOM];
+    char digits[SFTI_DOUBLE_SIZE];
     sfti_json_key(w, key);
     sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
 }

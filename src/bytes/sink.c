@@ -62,7 +62,7 @@ void sft_buffer_free(sft_buffer *buffer) {
 static sft_code reach(sft_buffer *buffer, uint64_t end, sft_error *err) {
     if (end <= buffer->len) return SFT_OK;
     uint64_t more = end - buffer->len;
-    if (!sfti_fits_size(end) || !sfti_buffer_room(buffer, (size_t)more)) {
+    if (!sfti_fits_size(end) || !sfti_buffer_reserve(buffer, (size_t)more)) {
         return sfti_fail_memory(err, end);
     }
     return SFT_OK;

@@ -127,7 +127,7 @@ static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
     if (error == EOPNOTSUPP) return SFT_OK;
     if (error) {
         s->failed = true;
-        return sfti_io_fail(err, SFT_IO_WRITE, error, "make room for the file");
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "allocate space for the file");
     }
     s->preallocated = total;
     return SFT_OK;
@@ -247,12 +247,12 @@ static int publish_named(path_sink *s) {
 
 /* ── Without renaming ── */
 
-#define OVER_ROOM ((size_t)1 << 20)
+#define OVER_BLOCK ((size_t)1 << 20)
 
 static int over_bytes(const path_sink *s, int from, int to, char *buffer) {
     for (uint64_t at = 0;;) {
         size_t got = 0;
-        int error = os_pread(from, buffer, OVER_ROOM, at, &got);
+        int error = os_pread(from, buffer, OVER_BLOCK, at, &got);
         if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
         error = sfti_write_all(to, buffer, got, at);
         if (error) return error;
@@ -288,9 +288,9 @@ static int over_copy(const path_sink *s, int from, char *buffer, bool *gone) {
 /* Step 3'. Object stores take whole new files only, so the old one is removed first. */
 static int over_target(path_sink *s, bool *gone) {
     int from = -1, error = os_open_read(s->temp, &from);
-    char *buffer = sfti_take(&s->alloc, OVER_ROOM);
+    char *buffer = sfti_take(&s->alloc, OVER_BLOCK);
     if (!error) error = buffer ? over_copy(s, from, buffer, gone) : ENOMEM;
-    sfti_release(&s->alloc, buffer, OVER_ROOM);
+    sfti_release(&s->alloc, buffer, OVER_BLOCK);
     if (from >= 0) (void)os_close(from);
     return error;
 }
@@ -300,7 +300,7 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     bool gone = false;
     int error = over_target(s, &gone);
     if (!error) return SFT_OK;
-    if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_ROOM);
+    if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_BLOCK);
     if (error == EEXIST && !gone) return publish_failed(error, err);
     if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
     s->named = false; /* it stays */
@@ -382,7 +382,7 @@ static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
                      info.kind == OS_DIR ? "a folder" : "something that is no regular file");
 }
 
-/* Where the bytes are to appear, by the link policy: *target is path or room. */
+/* Where the bytes are to appear, by the link policy: *target is path or buffer. */
 static sft_code resolve_link(const char *path, sft_link_policy policy, char *buffer, size_t len,
                              const char **target, sft_error *err) {
     os_info info;

@@ -22,7 +22,7 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     sft_convert_action action = SFT_CONVERT_CAST;
     if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->overruled = sfti_scale_beside(c->set, tensor, &action) && c->options.scaled;
+    row->overruled = sfti_scale_find(c->set, tensor, &action) && c->options.scaled;
     return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
@@ -161,7 +161,7 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
     if (scale && action >= SFT_CONVERT_SCALED)
-        *scale = sfti_scale_beside(conversion->set, sft_set_tensor_at(conversion->set, i), &action);
+        *scale = sfti_scale_find(conversion->set, sft_set_tensor_at(conversion->set, i), &action);
     return action;
 }
 

@@ -12,7 +12,7 @@ static uint32_t stream_bits(sft_dtype dtype) {
 
 /* ── Casting a stretch of a tensor ── */
 
-/* Elements first and on, at most what the room holds, from a multiple of 8. */
+/* Elements from first on, at most what the buffer holds; first is a multiple of 8. */
 static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
                            uint8_t *out, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
@@ -43,7 +43,7 @@ static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t c
     return SFT_OK;
 }
 
-/* Part of eight elements, by way of a room. */
+/* Part of eight elements, through a buffer. */
 static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                             size_t *done, sft_error *err) {
     uint8_t eight[64];

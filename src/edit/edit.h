@@ -1,5 +1,5 @@
-/* What the files of an edit share: opening and asking (edit.c, edit_put.c), the new header
- * (edit_head.c), bringing it to the disk (edit_apply.c, edit_place.c, edit_grow.c). */
+/* What the files of an edit share: opening and requests (edit.c, put.c), the new header (head.c),
+ * writing it (apply.c, place.c, grow.c). */
 #ifndef SFTI_EDIT_H
 #define SFTI_EDIT_H
 

@@ -164,7 +164,7 @@ static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) 
     return out;
 }
 
-/* With room to spare, or without where a header may not be so long. */
+/* With spare spaces, or without them where the header would be too long. */
 static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t cap, uint64_t most) {
     uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
     if (text <= cap) return 0;

@@ -15,7 +15,7 @@ struct sft_repair {
     sft_source source;
     sft_scan *scan;
     sft_fix *fixes;
-    size_t fix_count, fix_room;
+    size_t fix_count, fix_cap;
     sft_part *parts;
     size_t count;
     sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
@@ -141,12 +141,12 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
 }
 
 static sft_code take_fixes(sft_repair *r, sft_error *err) {
-    r->fix_room = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
+    r->fix_cap = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
     if (sft_scan_finding_count(r->scan) >= FINDINGS_TOO_MANY) {
         return refuse_finding(&sft_scan_finding_at(r->scan, 0)->error, err);
     }
-    r->fixes = sfti_arena_array(&r->arena, r->fix_room, sizeof *r->fixes);
-    if (!r->fixes) return sfti_fail_memory(err, r->fix_room * sizeof *r->fixes);
+    r->fixes = sfti_arena_array(&r->arena, r->fix_cap, sizeof *r->fixes);
+    if (!r->fixes) return sfti_fail_memory(err, r->fix_cap * sizeof *r->fixes);
     return take_findings(r, err);
 }
 

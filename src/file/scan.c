@@ -131,7 +131,7 @@ static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_hea
 /* ── The end of the file ─────────────────────────────────────────────────── */
 
 typedef struct scan_tail {
-    char *bytes; /* TAIL_BYTES + DRAIN_BYTES of room */
+    char *bytes; /* TAIL_BYTES + DRAIN_BYTES */
     size_t len;
     uint64_t begin; /* of bytes, in the file */
 } scan_tail;

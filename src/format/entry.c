@@ -115,7 +115,7 @@ static bool read_dtype(entry_parser *e) {
 
 #define DIM_WORDS "an integer from 0 to 18446744073709551615"
 
-/* Dimensions up to the bracket into dims (room of them), further ones counted only. */
+/* Dimensions up to the bracket into dims (at most cap), further ones counted only. */
 static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *count) {
     *count = sfti_json_uints(&e->json, dims, cap);
     for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {

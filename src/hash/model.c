@@ -109,7 +109,7 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
         if (model->unit_count + 1 >= threads) share = missing;
         model_add_unit(model, source, model->bytes, file, share, model->digests,
                        &model->hashes);
-        model->units[model->unit_count - 1].is_beside = model->unit_count > 1;
+        model->units[model->unit_count - 1].is_uncounted = model->unit_count > 1;
         missing &= ~share;
     }
 }
@@ -235,7 +235,7 @@ static bool set_add_sizes(sfti_hash_model *model) {
     return true;
 }
 
-static bool set_make_room(sfti_hash_model *model) {
+static bool set_take_memory(sfti_hash_model *model) {
     size_t count = sft_set_shard_count(model->set);
     model->shard_count = count;
     model->units = model_take(model, count + 1, sizeof *model->units);
@@ -285,7 +285,7 @@ static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening)
     model->is_many = true;
     if (sft_set_open(model->ask.path, &options, &model->opened, &model->error)) return;
     model->set = model->opened;
-    if (!set_add_sizes(model) || !set_make_room(model)) return;
+    if (!set_add_sizes(model) || !set_take_memory(model)) return;
     set_recall(model, opening);
     if (!opening->only_cached) set_list_units(model);
 }
@@ -328,7 +328,7 @@ void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t
     }
     model->is_many = true;
     model->ask.algos &= MODEL_CONTENT;
-    if (set_make_room(model)) set_list_units(model);
+    if (set_take_memory(model)) set_list_units(model);
 }
 
 static void model_check_memos(sfti_hash_model *model) {

@@ -224,7 +224,7 @@ static void deep_clear(sft_deep_counts *out) {
 }
 
 /* The least window that will do: all of the largest shard, DEEP_WINDOW at most. */
-static size_t deep_room(const sft_set *set) {
+static size_t deep_window(const sft_set *set) {
     uint64_t cap = DEEP_BLOCK;
     for (size_t s = 0; s < set->shard_count && cap < DEEP_WINDOW; s++) {
         uint64_t bytes = sft_file_data_bytes(set->files[s]);
@@ -237,7 +237,7 @@ sft_code sft_set_check_deep(const sft_set *set, sft_deep_counts *out, const sft_
                             sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
     sft_job own;
-    deep_walk walk = { .out = out, .job = &own, .cap = deep_room(set), .err = err };
+    deep_walk walk = { .out = out, .job = &own, .cap = deep_window(set), .err = err };
     deep_clear(out);
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;

@@ -187,7 +187,7 @@ static sft_code diff_metadata(diff_walk *walk, sfti_arena *work) {
 
 /* ── All together ── */
 
-static sft_code diff_take_room(diff_walk *walk, sfti_arena *work) {
+static sft_code diff_take_memory(diff_walk *walk, sfti_arena *work) {
     sft_error *err = walk->err;
     sft_diff *diff = walk->diff;
     uint64_t count = (uint64_t)sft_set_tensor_count(walk->run.sets[0])
@@ -217,7 +217,7 @@ static uint64_t diff_total(const sft_set *set) {
 }
 
 static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
-    sft_code code = diff_take_room(walk, work);
+    sft_code code = diff_take_memory(walk, work);
     walk->run.total = diff_total(walk->run.sets[0]) + diff_total(walk->run.sets[1]);
     if (!code) code = diff_tensors(walk);
     if (!code && !walk->diff->options.no_metadata) code = diff_metadata(walk, work);

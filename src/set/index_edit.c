@@ -40,7 +40,7 @@ static bool edit_utf8(const sft_pair *pairs, size_t count) {
 }
 
 static sft_span edit_number(uint64_t value, sfti_arena *arena) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     size_t len = sfti_uint_text(value, 0, digits);
     char *out = sfti_arena_take(arena, len);
     if (out) memcpy(out, digits, len);

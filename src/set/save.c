@@ -37,7 +37,7 @@ typedef struct set_save {
 
 /* ── Names ── */
 
-/* Appends to out[room] while there is room; *len counts on. */
+/* Appends to out[cap] what fits; *len counts all. */
 static void name_put(char *out, size_t cap, size_t *len, const char *text, size_t text_len) {
     for (size_t i = 0; i < text_len; i++, ++*len) {
         if (*len + 1 < cap) out[*len] = text[i];
@@ -46,7 +46,7 @@ static void name_put(char *out, size_t cap, size_t *len, const char *text, size_
 
 /* "-00001", more digits where five do not do. */
 static void name_put_number(char *out, size_t cap, size_t *len, uint32_t value) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     name_put(out, cap, len, digits, sfti_uint_text(value, 5, digits));
 }
 

@@ -21,7 +21,7 @@
 
 enum { ROOT = 0, OWNER = 1000, OTHER = 1001, THIRD = 1002 };
 
-static unsigned char model[LEN], journal[JOURNAL_ROOM];
+static unsigned char model[LEN], journal[JOURNAL_SIZE];
 static size_t journal_len;
 
 /* The file half old and half new by its journal; both belong to whom the row says. */

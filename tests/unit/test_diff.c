@@ -87,7 +87,7 @@ static void test_many(void **state) {
 }
 
 static void expect_text(double value, const char *text) {
-    char buffer[SFTI_DOUBLE_ROOM];
+    char buffer[SFTI_DOUBLE_SIZE];
     assert_int_equal(sfti_double_text(value, buffer), strlen(text));
     assert_string_equal(buffer, text);
 }

@@ -564,7 +564,7 @@ static void writes_numbers(void **state) {
         { 123456, 5, "123456" }, { UINT64_MAX, 0, "18446744073709551615" },
         { 1, 99, "00000000000000000001" },
     };
-    char buffer[SFTI_UINT_ROOM];
+    char buffer[SFTI_UINT_SIZE];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = sfti_uint_text(rows[i].value, rows[i].width, buffer);

@@ -169,7 +169,7 @@ static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error 
     run->row.key = key;
     if (!escaped) return SFT_OK;
     run->key.len = 0;
-    if (!sfti_buffer_room(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
+    if (!sfti_buffer_reserve(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
     run->key.len = sfti_json_decode(key, run->key.data);
     run->row.key = (sft_span){ run->key.data, run->key.len };
     return SFT_OK;

@@ -173,7 +173,7 @@ static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span n
     size_t after = name.len - before.len - 1, from, to;
     truth best = IS_NOT;
     char buffer[256];
-    if (name.len + SFTI_UINT_ROOM > sizeof buffer || !range_of(view, prefix, before, &from, &to))
+    if (name.len + SFTI_UINT_SIZE > sizeof buffer || !range_of(view, prefix, before, &from, &to))
         return IS_NOT;
     memcpy(buffer, name.data, before.len);
     for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {

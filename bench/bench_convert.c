@@ -72,8 +72,8 @@ static void prepare(casting *c, const char *path, const char *dtype) {
     c->in_bytes = c->tensor->end - c->tensor->begin;
     if (sft_shape_size(c->to, c->tensor->shape, c->tensor->rank, &c->count, &c->out_bytes, &err))
         bench_die(path, err.message);
-    c->in = bench_room(c->in_bytes);
-    c->out = bench_room(c->out_bytes + (1 << 16));
+    c->in = bench_buffer(c->in_bytes);
+    c->out = bench_buffer(c->out_bytes + (1 << 16));
     if (sft_read_into(sft_set_shard(c->set, 0), c->tensor, c->in, (size_t)c->in_bytes, &err))
         bench_die(path, err.message);
 }

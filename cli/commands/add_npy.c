@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "os/io.h"
 #include "support/values.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -91,17 +92,17 @@ static sft_code npy_dtype(sft_span code, cli_npy *out, sft_error *err) {
 static sft_code npy_member(npy_text *t, cli_npy *out, unsigned *seen, bool *fortran) {
     sft_span key, code;
     if (!npy_string(t, &key) || !npy_take(t, ":")) return npy_broken(t->err, "a header");
-    if (sft_span_equal(key, sft_span_cstr("descr"))) {
+    if (cli_is(key, "descr")) {
         *seen |= 1;
         if (npy_string(t, &code)) return npy_dtype(code, out, t->err);
         return npy_broken(t->err, "plain values (no records)");
     }
-    if (sft_span_equal(key, sft_span_cstr("fortran_order"))) {
+    if (cli_is(key, "fortran_order")) {
         *seen |= 2;
         *fortran = npy_take(t, "True");
         return *fortran || npy_take(t, "False") ? SFT_OK : npy_broken(t->err, "an order");
     }
-    if (!sft_span_equal(key, sft_span_cstr("shape"))) return npy_broken(t->err, "a header");
+    if (!cli_is(key, "shape")) return npy_broken(t->err, "a header");
     *seen |= 4;
     return npy_shape(t, out) ? SFT_OK : npy_broken(t->err, "a shape");
 }

@@ -121,7 +121,6 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
 
 static void set_json(verdict *v) {
     cli *c = v->c;
-    sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
     sft_span shards = { v->shards.data, v->shards.len };
     if (v->lost) {
@@ -129,12 +128,10 @@ static void set_json(verdict *v) {
         cli_fail_input(c, v->path, &err);
         return;
     }
-    cli_result_begin(c);
-    if (sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
-                           v->deep, &sink, &err)) {
-        cli_complain(c, v->path, &err);
-    }
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards,
+                                       v->path, v->deep, &sink, &err);
+    cli_result_end(c, v->path, code, &err);
 }
 
 /* The shards are sound: is the index, and what are the values? */

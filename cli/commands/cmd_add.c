@@ -113,15 +113,12 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
     return cli_output_parts(&out, c, &a->parts, err);
 }
 
-static int run_add(cli *c, char **operands, size_t count) {
+static void run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-    cli_results_begin(c);
     if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
     for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
     cli_parts_free(&a.parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_example add_examples[] = {

@@ -21,13 +21,9 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
 static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,
                       const sft_deep *deep) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
     if (cli_is_json(c)) {
-        cli_result_begin(c);
-        if (sft_scan_json(scan, path, deep, &sink, &err)) {
-            cli_complain(c, path, &err);
-        }
-        cli_result_end(c);
+        sft_sink sink = cli_result_begin(c);
+        cli_result_end(c, path, sft_scan_json(scan, path, deep, &sink, &err), &err);
         return;
     }
     if (c->set.explain) cli_explain(c, path, scan);
@@ -70,8 +66,8 @@ static void check_input(cli *c, const cli_input *input) {
     sft_scan_close(scan);
 }
 
-static int run_check(cli *c, char **operands, size_t count) {
-    return cli_each_input(c, operands, count, check_input);
+static void run_check(cli *c, char **operands, size_t count) {
+    cli_each_input(c, operands, count, check_input);
 }
 
 static const cli_option check_options[] = {

@@ -97,8 +97,8 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     if (count == 0) return;
     cli_flush(&run->c->out);
     cli_text(err, "safetensors: ");
-    cli_escaped(err, sft_span_cstr(run->input));
-    cli_printf(err, ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
+    cli_path(err, run->input,
+             ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
     cli_quoted(err, sft_set_tensor(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
                                             : "not converted; --force converts them");
@@ -316,21 +316,18 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     return convert_opened(run, err);
 }
 
-static int run_convert(cli *c, char **operands, size_t count) {
+static void run_convert(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     convert_run run = { .c = c };
     (void)count;
     run.parts.arena.alloc = c->alloc;
-    if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
-    cli_results_begin(c);
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option convert_options[] = {

@@ -117,17 +117,14 @@ static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_s
 
 static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
     if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
     if (!cli_is_json(c)) {
         print_diff(c, diff);
         return;
     }
-    cli_result_begin(c);
-    if (sft_diff_json(diff, operands[0], operands[1], &sink, &err)) {
-        cli_complain(c, operands[0], &err);
-    }
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_diff_json(diff, operands[0], operands[1], &sink, &err);
+    cli_result_end(c, operands[0], code, &err);
 }
 
 static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft_error *err) {
@@ -144,7 +141,7 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft
     return code;
 }
 
-static int run_diff(cli *c, char **operands, size_t count) {
+static void run_diff(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_inputs inputs[2];
     sft_set *sets[2] = { NULL, NULL };
@@ -152,18 +149,15 @@ static int run_diff(cli *c, char **operands, size_t count) {
     size_t at = 0;
     (void)count;
     memset(inputs, 0, sizeof inputs);
-    cli_results_begin(c);
     for (; !code && at < 2; at += !code) {
         code = open_side(c, operands[at], &inputs[at], &sets[at], &err);
     }
     if (!code) code = diff_models(c, operands, sets, &err);
     if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);
-    cli_results_end(c);
     for (size_t i = 0; i < 2; i++) {
         sft_set_close(sets[i]);
         cli_inputs_free(&inputs[i]);
     }
-    return c->status;
 }
 
 static const cli_option diff_options[] = {

@@ -369,6 +369,8 @@ static void json_group(dup_run *run, const dup_group *group) {
 static void tell_groups(dup_run *run) {
     cli_out *out = &run->c->out;
     uint64_t wasted = 0;
+    cli_results_begin(run->c);
+    run->c->no_results = true; /* what follows them is ours */
     if (run->c->set.format == CLI_JSON)
         cli_printf(out, "%s],\"groups\":[", run->c->results ? "\n" : "");
     for (size_t i = 0; i < run->group_count; i++) run->order[i] = (uint32_t)i;
@@ -443,12 +445,11 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
     return !cli_is_over(run->c);
 }
 
-static int run_dup(cli *c, char **operands, size_t count) {
+static void run_dup(cli *c, char **operands, size_t count) {
     dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
     cli_hash_run_begin(&run.hashing, c, "dup");
-    cli_results_begin(c);
     if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
     else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
         (void)find_groups(&run);
@@ -456,7 +457,6 @@ static int run_dup(cli *c, char **operands, size_t count) {
     cli_hash_run_end(&run.hashing);
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);
-    return c->status;
 }
 
 static const cli_example dup_examples[] = {

@@ -244,10 +244,7 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
 static void say_names(cli *c, const rename_run *r) {
     if (!c->set.dry_run || cli_is_json(c)) return;
     for (size_t i = 0; i < r->count; i++) {
-        cli_escaped(&c->out, r->names[i].key);
-        cli_text(&c->out, " -> ");
-        cli_escaped(&c->out, r->names[i].value);
-        cli_text(&c->out, "\n");
+        cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
     }
 }
 
@@ -286,20 +283,17 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     return code;
 }
 
-static int run_rename(cli *c, char **operands, size_t count) {
+static void run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     const char *path;
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
     if (!code) code = rename_model(c, path, &r, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
     rename_end(&r);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option rename_options[] = {

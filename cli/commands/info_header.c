@@ -122,8 +122,7 @@ static void whole_value(cli *c, sft_span value, size_t indent) {
     for (bool first = true; first || value.len; first = false) {
         sft_span line = first_line(&value);
         if (!first) cli_pad(&c->out, indent);
-        cli_escaped(&c->out, line);
-        cli_text(&c->out, "\n");
+        cli_fill(&c->out, "%\n", line);
     }
 }
 

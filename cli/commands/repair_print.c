@@ -3,8 +3,7 @@
 #include <string.h>
 
 static void print_fix(cli *c, const char *path, const sft_fix *fix) {
-    cli_escaped(&c->out, sft_span_cstr(path));
-    cli_printf(&c->out, ": %s: ", fix->name);
+    cli_path(&c->out, path, ": %s: ", fix->name);
     sft_error found = fix->found;
     found.hint = NULL;
     cli_error_text(&c->out, &found);
@@ -25,8 +24,7 @@ size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {
         size_t shown = c->set.verbose || end - i <= REPAIR_SHOWN ? end : i + REPAIR_SHOWN - 1;
         for (size_t j = i; j < shown; j++) print_fix(c, path, sft_repair_at(repair, j));
         if (shown < end) {
-            cli_escaped(&c->out, sft_span_cstr(path));
-            cli_printf(&c->out, ": %s: %zu more, -v shows them\n", name, end - shown);
+            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
         }
         i = end;
     }

@@ -8,6 +8,7 @@
 #include "support/group.h"
 #include "support/progress.h"
 #include "support/raw.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -238,7 +239,7 @@ static sft_code list_files(repair_model *m, sft_error *err) {
 
 static uint32_t file_named(const repair_model *m, sft_span name) {
     for (size_t i = 0; i < m->count; i++)
-        if (sft_span_equal(sft_span_cstr(m->names[i]), name)) return (uint32_t)i;
+        if (cli_is(name, m->names[i])) return (uint32_t)i;
     return UINT32_MAX;
 }
 
@@ -328,8 +329,8 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
         cli_put_fix(m->w, m->index ? m->index : m->folder, fix, &found, done);
         return;
     }
-    cli_escaped(out, sft_span_cstr(m->index ? m->index : m->folder));
-    cli_printf(out, ": %s: %zu tensor%s%s (the first is ", fix, count, count == 1 ? "" : "s", what);
+    cli_path(out, m->index ? m->index : m->folder,
+             ": %s: %zu tensor%s%s (the first is ", fix, count, count == 1 ? "" : "s", what);
     cli_quoted(out, first);
     cli_printf(out, "): %s\n", done);
 }
@@ -344,8 +345,7 @@ static void tell_total(repair_model *m) {
         cli_put_fix(m->w, m->index, "total_size", &found, "put right in the index");
         return;
     }
-    cli_escaped(&m->c->out, sft_span_cstr(m->index));
-    cli_text(&m->c->out, ": total_size: expected ");
+    cli_path(&m->c->out, m->index, ": total_size: expected ");
     cli_printf(&m->c->out, "%" PRIu64 ", found ", m->bytes);
     cli_escaped_cut(&m->c->out, value, 40);
     cli_text(&m->c->out, "; put right in the index\n");
@@ -513,8 +513,7 @@ static void print_model_fixes(repair_model *m) {
     }
     tell_index_fixes(m);
     if (m->fixes > 0) return;
-    cli_escaped(&m->c->out, sft_span_cstr(m->index ? m->index : m->folder));
-    cli_text(&m->c->out, ": nothing to repair\n");
+    cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
 }
 
 static sft_code say_model(repair_model *m, const char *operand, sft_error *err) {
@@ -553,7 +552,8 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
                         sft_error *err) {
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
-    if (!c->set.output || c->set.in_place) return cli_usage_error(err, "expected -o DIR, found none");
+    if (!c->set.output || c->set.in_place)
+        return cli_usage_error(err, "expected -o DIR, found none");
     sft_code code = repair_model_files(&m, operand, err);
     for (size_t i = 0; m.repairs && i < m.count; i++) sft_repair_close(m.repairs[i]);
     cli_fresh_end(&m.fresh);

@@ -429,8 +429,8 @@ void cli_fail_model(cli *c, const cli_model *model) {
         cli_fail_input(c, model->path, &model->err);
     } else {
         cli_complain(c, model->path, &model->err);
-        cli_result_begin(c);
+        (void)cli_result_begin(c);
         error_with_missing(c, model);
-        cli_result_end(c);
+        cli_result_end(c, model->path, SFT_OK, NULL);
     }
 }

@@ -175,6 +175,29 @@ sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 
+/* ── listing.c ── */
+
+/* Names that a listing gives, in its order, kept until it is over. */
+typedef struct sfti_ds_listed {
+    struct sfti_ds_listed *next;
+    int64_t mtime_s;
+    char name[];
+} sfti_ds_listed;
+
+/* Zeroed but for the arena's allocator it is empty; freeing the arena frees it. */
+typedef struct sfti_ds_listing {
+    sfti_arena arena;
+    sfti_ds_listed *first, *last;
+    bool full; /* out of memory */
+} sfti_ds_listing;
+
+/* "<folder>/<name>", or the name alone where folder is "". False when out of memory. */
+bool sfti_ds_listing_put(sfti_ds_listing *listing, const char *folder, const char *name,
+                         int64_t mtime_s);
+/* List a folder of the storage; each returns sfti_ds_listing_put's result for what it keeps. */
+sft_code sfti_ds_listing_fill(sfti_ds_listing *listing, const sft_storage *storage,
+                              const char *folder, sft_stored_fn each, void *ctx, sft_error *err);
+
 /* ── job_folder.c ── */
 
 /* Remove what is ours in a job's folder, then the folder unless something is left: *kept counts

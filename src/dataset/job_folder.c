@@ -49,32 +49,17 @@ bool sfti_ds_job_owns(const char *folder, const char *name) {
 
 /* ── Removing ── */
 
-typedef struct job_list {
+typedef struct job_files {
     const char *folder;
-    sfti_arena arena;
-    struct job_name {
-        struct job_name *next;
-        char text[];
-    } *first;
+    sfti_ds_listing ours;
     uint64_t kept;
-    bool full;
-} job_list;
+} job_files;
 
 static bool job_each(void *ctx, const sft_stored *object) {
-    job_list *l = ctx;
-    size_t folder = strlen(l->folder), len = strlen(object->name) + 1;
-    if (object->folder || !sfti_ds_job_owns(l->folder, object->name)) {
-        l->kept++;
-        return true;
-    }
-    struct job_name *one = sfti_arena_take(&l->arena, sizeof *one + folder + 1 + len);
-    l->full = !one;
-    if (!one) return false;
-    memcpy(one->text, l->folder, folder);
-    one->text[folder] = '/';
-    memcpy(one->text + folder + 1, object->name, len);
-    one->next = l->first;
-    l->first = one;
+    job_files *f = ctx;
+    if (!object->folder && sfti_ds_job_owns(f->folder, object->name))
+        return sfti_ds_listing_put(&f->ours, f->folder, object->name, 0);
+    f->kept++;
     return true;
 }
 
@@ -86,15 +71,14 @@ static bool job_any(void *ctx, const sft_stored *object) {
 
 sft_code sfti_ds_job_remove(const sft_storage *s, const char *folder, uint64_t *kept,
                             sft_error *err) {
-    job_list l = { .folder = folder, .arena = { .alloc = sfti_allocator(NULL) } };
+    job_files f = { .folder = folder, .ours = { .arena = { .alloc = sfti_allocator(NULL) } } };
     bool left = false;
-    sft_code code = sfti_call(s, list, folder, job_each, &l, err);
-    if (code == SFT_OK && l.full) code = sfti_fail_memory(err, sizeof(struct job_name));
-    for (struct job_name *one = l.first; one && code == SFT_OK; one = one->next)
-        code = sfti_call(s, remove, one->text, false, err);
-    sfti_arena_free(&l.arena);
-    if (kept) *kept = l.kept;
-    if (code || l.kept) return code;
+    sft_code code = sfti_ds_listing_fill(&f.ours, s, folder, job_each, &f, err);
+    for (const sfti_ds_listed *one = f.ours.first; one && code == SFT_OK; one = one->next)
+        code = sfti_call(s, remove, one->name, false, err);
+    sfti_arena_free(&f.ours.arena);
+    if (kept) *kept = f.kept;
+    if (code || f.kept) return code;
     code = sfti_call(s, list, folder, job_any, &left, err);
     return code || left ? code : sfti_call(s, remove, folder, true, err);
 }

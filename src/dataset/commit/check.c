@@ -239,7 +239,7 @@ static sft_code list_over(sft_error *err) {
                      "expected samples within 64 bits, found more");
 }
 
-static commit_shard *list_put(sft_commit *c, const sfti_ds_shard *shard) {
+static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
     commit_shard *to = &c->shards[c->shard_count++];
     *to = (commit_shard){ shard->facts.name, *shard, NULL };
     return to;
@@ -251,7 +251,7 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     const uint32_t *order = sfti_arena_sorted(&c->work, n, sfti_ds_by_sample, c->base.shards);
     if (!order) return sfti_fail_memory(err, n * sizeof *order);
     for (size_t i = 0; i < n; i++) {
-        sft_dataset_shard *facts = &list_put(c, &c->base.shards[order[i]])->shard.facts;
+        sft_dataset_shard *facts = &shard_put(c, &c->base.shards[order[i]])->shard.facts;
         uint64_t end = 0;
         if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
             !sfti_add(facts->first_sample, facts->samples, &end))
@@ -267,7 +267,7 @@ static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t 
     const uint32_t *order = sfti_arena_sorted(&c->work, l->count, sfti_ds_by_name, l->shards);
     if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
     for (size_t i = 0; i < l->count; i++) {
-        sft_dataset_shard *facts = &list_put(c, &l->shards[order[i]])->shard.facts;
+        sft_dataset_shard *facts = &shard_put(c, &l->shards[order[i]])->shard.facts;
         facts->first_sample = *samples;
         if (!sfti_add(*samples, facts->samples, samples)) return list_over(err);
     }

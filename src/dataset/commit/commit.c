@@ -63,10 +63,7 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* What cannot be understood can be overwritten all the same. */
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
-    if (code && !broken) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
     c->began_version = broken ? 0 : base->version;
     c->began_text = base->text;
@@ -230,10 +227,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
     c->has_base = code == SFT_OK;
     if (broken) memset(&c->base, 0, sizeof c->base);
-    if (code && !broken && code != SFT_MANIFEST_MISSING) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);
     if (c->how.how == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
     if (c->how.how == SFT_COMMIT_APPEND && c->has_base)
@@ -258,8 +252,7 @@ static sft_code prepare_wait(sft_commit *c, sft_error *err) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = prepare_manifest(c, &what);
     }
-    if (code && err) *err = what;
-    return code;
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }
 
 static void prepare_reset(sft_commit *c) {

@@ -26,9 +26,11 @@
 
 typedef struct publication {
     sft_commit *c;
+    const char *index; /* name of the new index in the job's folder, or NULL */
     sft_warn_fn warn;
     void *warn_ctx;
     bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool late;                     /* the new one replaces it in step 5 */
     bool old_moved;                /* to old_name */
     bool new_moved;                /* the new one is in its place */
     char old_name[80];
@@ -58,9 +60,8 @@ static void publish_clean(const publication *p) {
 
 /* ── Steps 1 and 3 ── */
 
-static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
-    if (!sfti_can(c->storage, settle)) return SFT_OK;
-    return sfti_call(c->storage, settle, folder, err);
+static sft_code publish_settle(const sft_commit *c, sft_error *err) {
+    return sfti_can(c->storage, settle) ? sfti_call(c->storage, settle, "", err) : SFT_OK;
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -84,11 +85,6 @@ static bool index_each(void *ctx, const sft_stored *object) {
     return false;
 }
 
-static sft_code index_find(publication *p, const char *index, sft_error *err) {
-    const sft_storage *s = p->c->storage;
-    return index && sfti_can(s, move) ? sfti_call(s, list, "", index_each, p, err) : SFT_OK;
-}
-
 /* A folder gets a name of its own beside the job's: it cannot be in it. */
 static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
@@ -102,20 +98,38 @@ static sft_code index_move_old(publication *p, sft_error *err) {
 static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
-    if (p->c->state != COMMIT_FAILED) return;
     if (p->new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
     if (p->old_moved) (void)sfti_call(s, move, p->old_name, SFTI_DATASET_INDEX, &ignored);
 }
 
-static sft_code publish_index(publication *p, const char *index, sft_error *err) {
+static sft_code index_move(publication *p, sft_error *err) {
     char from[128];
-    sft_commit *c = p->c;
-    if (!index || !sfti_can(c->storage, move)) return SFT_OK;
-    (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
+    const sft_storage *s = p->c->storage;
+    (void)snprintf(from, sizeof from, "%s/%s", p->c->job_folder, p->index);
     sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
-    if (code == SFT_OK) code = sfti_call(c->storage, move, from, SFTI_DATASET_INDEX, err);
+    if (code == SFT_OK) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
     p->new_moved = code == SFT_OK;
     return code;
+}
+
+/* Step 3. */
+static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
+    publication *p = ctx;
+    sft_code code = SFT_OK;
+    if (p->index && sfti_can(p->c->storage, move)) {
+        code = sfti_call(p->c->storage, list, "", index_each, p, err);
+        p->late = p->old_there && !p->old_is_folder && !committed;
+        if (code == SFT_OK && !p->late) code = index_move(p, err);
+    }
+    return code ? code : publish_settle(p->c, err);
+}
+
+/* Step 5. */
+static void publish_after(void *ctx) {
+    publication *p = ctx;
+    sft_error what;
+    if (p->late && index_move(p, &what)) publish_warn(p, &what);
+    publish_clean(p);
 }
 
 /* What the outcome of a step makes of the commit. */
@@ -144,68 +158,6 @@ static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     return sfti_commit_render_text(c, err);
 }
 
-/* Steps 3 to 5 with numbered commit files, where the claim was the commit point: failures are
- * warnings, and after one what was replaced stays for those who still read
- * SFTI_DATASET_MANIFEST. */
-static void publish_follow(publication *p, const char *index) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    sft_code code = index_find(p, index, &what);
-    if (code == SFT_OK) code = publish_index(p, index, &what);
-    if (code == SFT_OK) code = publish_settle(c, "", &what);
-    if (code) publish_warn(p, &what);
-    code = sfti_ds_swap_put(&c->swap, &outcome, &what);
-    if (code == SFT_OK) publish_clean(p);
-    if (code == SFT_OK) code = sfti_ds_swap_clean(&c->swap, c->next.version, &what);
-    if (code) publish_warn(p, &what);
-}
-
-/* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
- * it replaced stays, for a power cut may bring the old manifest back. index: NULL unless it is to
- * be moved over an old one. */
-static sft_code publish_put(publication *p, const char *index, sft_error *err) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
-    publish_state(c, outcome);
-    if (code == SFT_OK) {
-        if (publish_index(p, index, &what)) publish_warn(p, &what);
-        publish_clean(p);
-    } else if (c->state == COMMIT_PUBLISHED) {
-        publish_warn(p, &what);
-    } else {
-        if (err) *err = what;
-        return code;
-    }
-    return SFT_OK;
-}
-
-/* Steps 2 to 5. */
-static sft_code publish_point(publication *p, const char *index, sft_error *err) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    publish_swap(c);
-    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &what);
-    publish_state(c, outcome);
-    if (c->state == COMMIT_PUBLISHED) {
-        if (code) publish_warn(p, &what);
-        publish_follow(p, index);
-        return SFT_OK;
-    }
-    if (code) {
-        if (err) *err = what;
-        return code;
-    }
-    code = index_find(p, index, err);
-    bool later = p->old_there && !p->old_is_folder;
-    if (code == SFT_OK && !later) code = publish_index(p, index, err);
-    if (code == SFT_OK) code = publish_settle(c, "", err);
-    return code ? code : publish_put(p, later ? index : NULL, err);
-}
-
 /* An append that another commit came before can be prepared again: its shards go back to where
  * their receipts say. */
 static void publish_again(sft_commit *c) {
@@ -221,18 +173,23 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publication p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
+    publication p = { .c = c, .index = index, .warn = warn, .warn_ctx = warn_ctx };
+    const sfti_ds_steps steps = { &p, publish_index, publish_after, warn, warn_ctx };
+    sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (code != SFT_OK) return code;
-    c->state = COMMIT_FAILED;
     code = publish_text(c, index, err);
     if (code == SFT_OK) code = publish_shards(c, &own, err);
-    if (code == SFT_OK) code = publish_point(&p, index, err);
-    if (code) index_restore(&p);
+    if (code == SFT_OK) {
+        publish_swap(c);
+        code = sfti_ds_swap_run(&c->swap, &steps, &outcome, err);
+    }
+    publish_state(c, outcome);
+    if (c->state == COMMIT_FAILED) index_restore(&p);
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
     if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
     sfti_ds_guard_drop(&c->swap);

@@ -81,10 +81,7 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
         if (code) sfti_ds_guard_drop(w);
         return code;
     }
-    if (code != SFT_DATASET_UNGUARDED) {
-        if (err) *err = ignored;
-        return code;
-    }
+    if (code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &ignored);
     if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
     w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
                : sfti_can(s, move_new)   ? SFTI_GUARD_NUMBER
@@ -151,10 +148,7 @@ static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
     bool same = (code == SFT_OK || none) && swap_is_old(w, text);
     if (none) w->tag[0] = '\0';
     sft_buffer_free(&bytes);
-    if (code && !none) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !none) return sfti_fail_as(err, code, &other);
     return same ? SFT_OK : swap_changed(err);
 }
 
@@ -267,7 +261,8 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+/* A put that fails may have replaced the manifest all the same: *outcome tells what is in force. */
+static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_code code;
     if (w->guard == SFTI_GUARD_NUMBER) {
@@ -283,46 +278,61 @@ sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *
 
 /* ── Old commit files ── */
 
-typedef struct swap_old {
-    sfti_arena arena;
+typedef struct old_commits {
+    sfti_ds_listing files;
     uint64_t version;
-    int64_t newest; /* of all: now, by the clock of the file system */
-    struct swap_name {
-        struct swap_name *next;
-        int64_t mtime;
-        char text[SFTI_COMMIT_FILE_NAME];
-    } *first;
-    bool full;
-} swap_old;
+    int64_t newest_s; /* of all: now, by the clock of the file system */
+} old_commits;
 
-static bool swap_old_each(void *ctx, const sft_stored *object) {
-    swap_old *o = ctx;
+static bool old_each(void *ctx, const sft_stored *object) {
+    old_commits *o = ctx;
     uint64_t number;
-    size_t len = strlen(object->name);
     if (object->folder || !sfti_ds_is_commit_file(sft_span_cstr(object->name), &number))
         return true;
-    if (object->mtime_s > o->newest) o->newest = object->mtime_s;
-    if (number >= o->version || object->mtime_s <= 0 || len >= SFTI_COMMIT_FILE_NAME) return true;
-    struct swap_name *one = sfti_arena_take(&o->arena, sizeof *one);
-    o->full = !one;
-    if (!one) return false;
-    memcpy(one->text, object->name, len + 1);
-    one->mtime = object->mtime_s;
-    one->next = o->first;
-    o->first = one;
-    return true;
+    if (object->mtime_s > o->newest_s) o->newest_s = object->mtime_s;
+    if (number >= o->version || object->mtime_s <= 0) return true;
+    return sfti_ds_listing_put(&o->files, "", object->name, object->mtime_s);
 }
 
 /* Step 6. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *err) {
-    const sft_storage *s = w->storage;
-    swap_old o = { { .alloc = w->alloc }, version, 0, NULL, false };
+static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
+    old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = w->old_version + 1 };
     if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
-    sft_code code = sfti_call(s, list, "", swap_old_each, &o, err);
-    if (code == SFT_OK && o.full) code = sfti_fail_memory(err, sizeof(struct swap_name));
-    for (struct swap_name *one = o.first; one && code == SFT_OK; one = one->next)
-        if (o.newest - one->mtime > SFTI_COMMIT_FILE_S)
-            code = sfti_call(s, remove, one->text, false, err);
-    sfti_arena_free(&o.arena);
+    sft_code code = sfti_ds_listing_fill(&o.files, w->storage, "", old_each, &o, err);
+    for (const sfti_ds_listed *one = o.files.first; one && code == SFT_OK; one = one->next)
+        if (o.newest_s - one->mtime_s > SFTI_COMMIT_FILE_S)
+            code = sfti_call(w->storage, remove, one->name, false, err);
+    sfti_arena_free(&o.files.arena);
     return code;
+}
+
+/* ── All of it ── */
+
+static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error *what) {
+    if (code && steps->warn) steps->warn(steps->warn_ctx, what);
+}
+
+sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                          sft_error *err) {
+    sfti_ds_outcome put;
+    sft_error what;
+    sft_code code = sfti_ds_swap_claim(w, outcome, &what);
+    bool committed = *outcome == SFTI_SWAP_DONE;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = steps->before ? steps->before(steps->ctx, committed, &what) : SFT_OK;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = swap_put(w, &put, &what);
+    if (!committed) *outcome = put;
+    if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+    /* What was replaced stays after a put that failed: for those who still read
+     * SFTI_DATASET_MANIFEST, or because a power cut may bring the old manifest back. */
+    if (code) return SFT_OK;
+    steps->after(steps->ctx);
+    swap_warn(steps, swap_clean(w, &what), &what);
+    return SFT_OK;
 }

@@ -41,15 +41,27 @@ sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error 
 sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
 void sfti_ds_guard_drop(sfti_ds_swap *swap);
 /* Read the manifest again: SFT_DATASET_CHANGED if it is not the old one. NUMBER: and make the
- * commit file, which is the commit point. *outcome as for the put. */
+ * commit file, which is the commit point. *outcome as for sfti_ds_swap_run. */
 sft_code sfti_ds_swap_claim(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
-/* Put the new manifest. A put that fails may have been done all the same: see *outcome. */
-sft_code sfti_ds_swap_put(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
+
+/* What a commit does around the replacement of the manifest. */
+typedef struct sfti_ds_steps {
+    void *ctx;
+    /* Between claim and replacement; NULL: nothing. committed: the claim was the commit point, and
+     * a failure is only a warning. */
+    sft_code (*before)(void *ctx, bool committed, sft_error *err);
+    void (*after)(void *ctx); /* after the replacement: clean up, nothing fails */
+    sft_warn_fn warn;         /* may be NULL */
+    void *warn_ctx;
+} sfti_ds_steps;
+
+/* Claim, before, replace, after. SFT_OK once it is published, whatever fails then. Otherwise
+ * *outcome says whether nothing was published, or that it is unknown. */
+sft_code sfti_ds_swap_run(sfti_ds_swap *swap, const sfti_ds_steps *steps,
+                          sfti_ds_outcome *outcome, sft_error *err);
 /* What is in force now. */
 sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *swap, sft_code failed);
 /* Whether no other commit has followed: then an index that is there is not another's. */
 bool sfti_ds_swap_last(const sfti_ds_swap *swap);
-/* Remove commit files that are out of date. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *swap, uint64_t version, sft_error *err);
 
 #endif

@@ -99,7 +99,8 @@ static void compact_drop(const compaction *c, const char *name, bool folder) {
 }
 
 /* After the commit point: nothing fails. */
-static void compact_clean(const compaction *c) {
+static void compact_clean(void *ctx) {
+    const compaction *c = ctx;
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
@@ -126,28 +127,9 @@ static void compact_swap(compaction *c, sft_span text) {
         if (strstr(c->shards[i].facts.name, c->uuid)) w->shard = c->shards[i].facts.name;
 }
 
-/* As a commit does it: what failed may have been done all the same. */
-static sft_code compact_put(compaction *c) {
-    sft_error what, first;
-    sfti_ds_outcome outcome, put;
-    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &first), after = code;
-    bool done = outcome == SFTI_SWAP_DONE;
-    if (code == SFT_OK || done) {
-        after = sfti_ds_swap_put(&c->swap, &put, &what);
-        if (!done) outcome = put;
-        if (code == SFT_OK) first = what;
-    }
-    if (after == SFT_OK) compact_clean(c);
-    if (after == SFT_OK) after = sfti_ds_swap_clean(&c->swap, c->next.version, &first);
-    if (code == SFT_OK) code = after;
-    c->unknown = outcome == SFTI_SWAP_UNKNOWN;
-    if (code && outcome == SFTI_SWAP_DONE && c->warn) c->warn(c->warn_ctx, &first);
-    if (outcome == SFTI_SWAP_DONE) return SFT_OK;
-    if (c->err) *c->err = first;
-    return code;
-}
-
 static sft_code compact_publish(compaction *c) {
+    const sfti_ds_steps steps = { c, NULL, compact_clean, c->warn, c->warn_ctx };
+    sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
@@ -155,8 +137,8 @@ static sft_code compact_publish(compaction *c) {
     if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
     if (code == SFT_OK) code = compact_move(c);
-    if (code == SFT_OK) code = compact_put(c);
-    if (code && !c->unknown) compact_undo(c);
+    if (code == SFT_OK) code = sfti_ds_swap_run(&c->swap, &steps, &outcome, c->err);
+    if (outcome == SFTI_SWAP_FAILED) compact_undo(c);
     sfti_ds_guard_drop(&c->swap);
     sft_buffer_free(&text);
     return code;

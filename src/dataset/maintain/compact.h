@@ -35,7 +35,6 @@ typedef struct compaction {
     const char *why; /* batch mode: nothing, or not all, could be put together */
     sft_warn_fn warn;
     void *warn_ctx;
-    bool unknown; /* whether it was published could not be told */
     char uuid[37], folder[48];
     uint64_t dropped, rewritten, before;
     sft_error *err;

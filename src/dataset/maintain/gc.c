@@ -166,10 +166,7 @@ static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
     code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
     g->locked = code == SFT_OK;
     g->unlockable = !g->locked;
-    if (code && code != SFT_DATASET_UNGUARDED) {
-        if (err) *err = what;
-        return code;
-    }
+    if (code && code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &what);
     code = gc_list(g, err);
     return code || g->locked ? code : gc_manifest(g, err);
 }

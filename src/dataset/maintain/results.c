@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "dataset/maintain/results.h"
 
 /* ── As a tree, and as JSON ── */
@@ -122,6 +123,5 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_m
     if (code) sfti_result_error(&w, "error", &what);
     sft_code written = sfti_result_end(&w);
     if (written) return written;
-    if (code && err) *err = what;
-    return code;
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }

@@ -319,39 +319,24 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
     return same && known && full;
 }
 
-typedef struct index_parts {
-    verification *v;
-    size_t count;
-    sft_buffer text; /* their names, each with its NUL */
-} index_parts;
-
 static bool index_part(void *ctx, const sft_stored *object) {
     static const char ending[] = ".parquet";
-    index_parts *p = ctx;
     size_t len = strlen(object->name), end = sizeof ending - 1;
     if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
         strcmp(object->name + len - end, ending) != 0)
         return true;
-    p->count++;
-    if (sfti_buffer_put(&p->text, SFTI_DATASET_INDEX "/", sizeof SFTI_DATASET_INDEX) &&
-        sfti_buffer_put(&p->text, object->name, len + 1))
-        return true;
-    p->v->code = sfti_fail_memory(p->v->err, len);
-    return false;
+    return sfti_ds_listing_put(ctx, SFTI_DATASET_INDEX, object->name, 0);
 }
 
 static bool index_folder(verification *v, uint64_t *rows) {
-    index_parts p = { .v = v, .text = { .alloc = v->alloc } };
-    sft_code code =
-        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
+    sfti_ds_listing parts = { .arena = { .alloc = v->alloc } };
+    sft_code code = sfti_ds_listing_fill(&parts, v->storage, SFTI_DATASET_INDEX, index_part,
+                                         &parts, v->err);
     bool good = true;
     if (v->code == SFT_OK) v->code = code;
-    const char *name = p.text.data;
-    for (size_t i = 0; good && v->code == SFT_OK && i < p.count; i++) {
-        good = index_file(v, name, rows);
-        name += strlen(name) + 1;
-    }
-    sft_buffer_free(&p.text);
+    for (const sfti_ds_listed *one = parts.first; good && !v->code && one; one = one->next)
+        good = index_file(v, one->name, rows);
+    sfti_arena_free(&parts.arena);
     return good && v->code == SFT_OK;
 }
 

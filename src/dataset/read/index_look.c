@@ -1,5 +1,7 @@
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/order.h"
+#include "bytes/source.h"
 #include "dataset/read/manifest.h"
 
 #include <string.h>
@@ -98,9 +100,7 @@ static void footer_column_name(footer_walk *w, sft_span name) {
 static void footer_bound(footer_walk *w, sft_span text, bool greatest) {
     sft_span *bound = greatest ? &w->out->last : &w->out->first;
     if (!sft_span_equal(w->column, sft_span_cstr("file_name"))) return;
-    size_t least = bound->len < text.len ? bound->len : text.len;
-    int order = bound->data ? memcmp(text.data, bound->data, least) : 0;
-    if (order == 0 && bound->data) order = text.len < bound->len ? -1 : text.len > bound->len;
+    int order = bound->data ? sfti_bytes_compare(text, *bound) : 0;
     if (!bound->data || (greatest ? order > 0 : order < 0)) *bound = text;
 }
 
@@ -180,24 +180,11 @@ static sft_code look_fail(sft_error *err, const char *found) {
                      found);
 }
 
-static sft_code look_read(const sft_source *source, uint64_t at, void *buffer, size_t len,
-                          sft_error *err) {
-    for (size_t done = 0; done < len;) {
-        size_t got = 0;
-        sft_code code = sft_source_read(source, at + done, (char *)buffer + done, len - done,
-                                        &got, err);
-        if (code) return code;
-        if (got == 0) return look_fail(err, "one that became shorter");
-        done += got;
-    }
-    return SFT_OK;
-}
-
 static sft_code look_footer(const sft_source *source, sfti_arena *arena, sft_span *out,
                             sft_error *err) {
     uint8_t tail[8];
     if (source->size < 12) return look_fail(err, "too few bytes");
-    sft_code code = look_read(source, source->size - 8, tail, 8, err);
+    sft_code code = sfti_source_all(source, source->size - 8, tail, 8, err);
     if (code) return code;
     uint32_t len = sfti_get_u32(tail);
     if (memcmp(tail + 4, "PAR1", 4) != 0) return look_fail(err, "another end");
@@ -205,7 +192,7 @@ static sft_code look_footer(const sft_source *source, sfti_arena *arena, sft_spa
     char *buffer = sfti_arena_take(arena, len);
     if (!buffer) return sfti_fail_memory(err, len);
     *out = (sft_span){ buffer, len };
-    return look_read(source, source->size - 8 - len, buffer, len, err);
+    return sfti_source_all(source, source->size - 8 - len, buffer, len, err);
 }
 
 sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,

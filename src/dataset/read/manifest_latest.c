@@ -89,10 +89,7 @@ static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, con
         if (code) return code;
         code = latest_read(storage, name, arena, &next, &what);
         if (code == SFT_NOT_FOUND) return SFT_OK;
-        if (code) {
-            if (err) *err = what;
-            return code;
-        }
+        if (code) return sfti_fail_as(err, code, &what);
         next.ahead = out->ahead + 1;
         *out = next;
         *found = true;
@@ -121,8 +118,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
     if (code == SFT_NOT_FOUND)
         return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
                          "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
-    if (code && err) *err = first;
-    return code;
+    return code ? sfti_fail_as(err, code, &first) : SFT_OK;
 }
 
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,

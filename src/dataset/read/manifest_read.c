@@ -160,7 +160,8 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
 #define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
 enum { MANIFEST_VALID };
 static const sfti_field manifest_rows[] = {
-    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false, NULL },
+    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false,
+                         NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },

@@ -92,8 +92,7 @@ static sft_code batch_put(shard_file *file, size_t i, shard_column *c, sft_error
     sft_code code = sfti_shard_file_put(file, i, c->pieces.items, c->pieces.count, c->from,
                                         &element, &inner);
     if (code == SFT_CAST_VALUE) return batch_value_fail(w, c, element, &inner, err);
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
 static sft_code batch_pad(sft_shard_writer *w, uint64_t rows, sft_error *err) {

@@ -213,7 +213,8 @@ static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
     w->receipts = all;
     const sfti_ds_receipt *last = w->receipt_count ? &w->receipts[w->receipt_count - 1] : NULL;
     r->column_count = w->columns.count;
-    if (last && sfti_ds_columns_same(last->columns, columns, w->columns.count)) r->columns = last->columns;
+    if (last && sfti_ds_columns_same(last->columns, columns, r->column_count))
+        r->columns = last->columns;
     else if (!receipt_copy_columns(w, columns, r))
         return sfti_fail_memory(err, w->columns.count * sizeof *columns);
     return SFT_OK;

@@ -287,8 +287,7 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
         return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].asked->name,
                                    w->kv.first_row + at / w->columns.count, &inner);
     }
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
 /* specs: of what lives; order: by place in the file, numbers of entries. */

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "os/io.h"
 #include "set/index.h"
 
@@ -108,7 +109,7 @@ static const char *set_join(sft_set *set, const char *folder, size_t len, const 
 
 static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_error *err) {
     if (!path) return sfti_set_path_fail(err);
-    set->paths[i] = set_join(set, "", 0, path);
+    set->paths[i] = sfti_arena_copy(&set->arena, path, strlen(path));
     return set->paths[i] ? SFT_OK : sfti_fail_memory(err, strlen(path) + 1);
 }
 
@@ -176,19 +177,19 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-/* 1. The shards' paths, beside the index. 2. Open them: whatever links the folder holds, they lie
+/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they lie
  * beneath it. 3. Join their names. 4. Compare them with what the index says. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
     sft_open_options beneath = options->open;
-    const char *slash = strrchr(path, '/');
-    size_t folder_len = slash ? (size_t)(slash + 1 - path) : 0;
+    size_t folder_len = sfti_folder_len(path);
     sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
     if (code) return code;
-    char *folder = sfti_arena_take(&set->arena, folder_len + 1);
-    char *metadata = sfti_arena_take(&set->arena, index->metadata.len + 1);
-    set->index_path = set_join(set, "", 0, path);
+    char *folder = sfti_arena_copy(&set->arena, path, folder_len);
+    char *metadata =
+        sfti_arena_copy(&set->arena, index->metadata.data, index->metadata.len);
+    set->index_path = sfti_arena_copy(&set->arena, path, strlen(path));
     bool all = folder && metadata && set->index_path;
     for (size_t i = 0; all && i < set->shard_count; i++) {
         set->paths[i] = set_join(set, path, folder_len, index->shards[i].data);
@@ -198,9 +199,6 @@ static sft_code set_from_index(const char *path, const sfti_index *index,
         code = sfti_fail_memory(err, strlen(path));
         goto done;
     }
-    memcpy(folder, path, folder_len);
-    folder[folder_len] = '\0';
-    if (index->metadata.len > 0) memcpy(metadata, index->metadata.data, index->metadata.len);
     set->index_metadata = (sft_span){ metadata, index->metadata.len };
     beneath.beneath = folder;
     code = set_open_shards(set, &beneath, err);
@@ -216,8 +214,7 @@ done:
 bool sft_path_is_index(const char *path) {
     static const char middle[] = ".safetensors.index", end[] = ".json";
     if (!path) return false;
-    const char *slash = strrchr(path, '/');
-    const char *at = strstr(slash ? slash + 1 : path, middle);
+    const char *at = strstr(path + sfti_folder_len(path), middle);
     if (!at) return false;
     at += sizeof middle - 1;
     size_t len = strlen(at);

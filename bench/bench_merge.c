@@ -102,7 +102,7 @@ static void write_shards(const sft_storage *storage, const char *folder, unsigne
     }
 }
 
-/* What a task would hand over: plain JSON text. */
+/* What a task would send to the committer: plain JSON text. */
 static void add_receipt(sft_commit *commit, const sft_storage *storage, unsigned shard,
                         uint32_t keys) {
     char stored[160], text[1200];

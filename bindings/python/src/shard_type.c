@@ -16,7 +16,7 @@ static bool shard_enter(shard_object *self) {
            && pysft_task_open(&self->task, type_name, self->writer != NULL);
 }
 
-/* ── Beginning ── */
+/* ── Construction ── */
 
 static int shard_open(shard_object *self, sft_span job, uint64_t partition,
                       const struct ArrowSchema *schema) {
@@ -85,7 +85,7 @@ static PyObject *shard_append(PyObject *object, PyObject *args, PyObject *kwargs
     return done;
 }
 
-/* ── The two endings ── */
+/* ── Closing ── */
 
 static PyObject *shard_end(shard_object *self, PyObject *progress) {
     sft_shard_writer *writer = self->writer;
@@ -146,7 +146,7 @@ static PyMethodDef shard_methods[] = {
       "Append a batch of rows." },
     { "close", PYSFT_KEYWORDS(shard_close),
       "close($self, /, progress=None)\n--\n\n"
-      "Write what is left; receipts as JSON." },
+      "Write the remaining rows; returns receipts as JSON." },
     { "abandon", shard_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
       "Remove the shards written so far." },
@@ -169,5 +169,5 @@ int pysft_shard_add(PyObject *module) {
         "libsafetensors._core.ShardWriter", sizeof(shard_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, shard_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->shard_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_SHARD);
 }

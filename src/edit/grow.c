@@ -8,7 +8,7 @@ uint64_t sfti_edit_block(const sft_edit *edit) {
 }
 
 bool sfti_edit_inserts(const sft_edit *edit) {
-    uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
+    uint64_t from = edit->options.min_insert_bytes ? edit->options.min_insert_bytes : SFTI_EDIT_INSERT_FROM;
     return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
            edit->patch_count == 0;
 }

@@ -37,7 +37,7 @@ static int batch_reserve(batch *all, size_t count) {
 
 static int pick_all(batch *all) {
     sft_set *set = pysft_store_set(all->store);
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     if (batch_reserve(all, count) < 0) return -1;
     for (size_t i = 0; i < count; i++) {
         pick *one = &all->picks[i];

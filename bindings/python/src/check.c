@@ -19,7 +19,7 @@ static bool is_answer(sft_code code) {
     return code >= 100 && code < 300;
 }
 
-static sft_code check_values(const check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_set *set = NULL;
     options.open = &check->open;
@@ -102,7 +102,7 @@ static sft_code check_shards(check_call *check, const sft_index *names, sft_erro
 }
 
 /* Every shard is valid: checks the index against them and, with deep, the values. */
-static sft_code check_fit(check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_fit(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -116,7 +116,7 @@ static sft_code check_fit(check_call *check, sft_deep *deep, sft_error *err) {
     return code;
 }
 
-static sft_code check_parts(check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_parts(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_index *names = NULL;
@@ -134,7 +134,7 @@ static sft_code check_parts(check_call *check, sft_deep *deep, sft_error *err) {
 }
 
 static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_code code = check_parts(check, &deep, err);
     bool did_deep = check->ok && check->deep;
     if (code == SFT_OK)
@@ -149,7 +149,7 @@ static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
 
 static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *sink,
                            sft_error *err) {
-    sft_deep deep;
+    sft_deep_counts deep;
     bool do_deep = check->deep && !sft_scan_error(scan);
     sft_code code = do_deep ? check_values(check, &deep, err) : SFT_OK;
     if (code) return code;

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
     sfti_info_header(info);
     if (!info->code) take_shard(info, folder);
     sfti_info_online(info);
-    if (!info->options.header_only && path && !info->code) sfti_info_beside(info, folder);
+    if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
     sfti_info_file_name(info);
     if (!info->code) sfti_info_resolve(info);
 }
@@ -252,7 +252,7 @@ sft_code sft_info_open_components(const sft_info_component *parts, size_t count,
                        100);
     take_main_facts(info, first->info);
     for (size_t i = 0; i < count; i++) add_part(info, &parts[i]);
-    if (!info->options.header_only && !info->code) sfti_info_beside(info, folder);
+    if (!info->options.header_only && !info->code) sfti_info_sidecars(info, folder);
     info->set = NULL;
     forget_file_names(info);
     if (!info->code) sfti_info_resolve(info);

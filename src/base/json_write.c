@@ -56,10 +56,9 @@ static void json_put_char(sfti_json_writer *w, char c) {
 /* ── Writer: strings ── */
 
 static void json_unit(uint32_t unit, char out[6]) {
-    static const char digits[] = "0123456789abcdef";
     out[0] = '\\';
     out[1] = 'u';
-    for (int i = 0; i < 4; i++) out[2 + i] = digits[unit >> (12 - 4 * i) & 15];
+    sfti_hex_text(unit, 4, out + 2);
 }
 
 /* A character as one \uXXXX, or as a pair of them. */

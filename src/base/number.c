@@ -176,6 +176,10 @@ size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE])
     return len;
 }
 
+void sfti_hex_text(uint64_t value, size_t digits, char *out) {
+    for (; digits > 0; value >>= 4) out[--digits] = "0123456789abcdef"[value & 15];
+}
+
 size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_SIZE]) {
     if (value - value != 0) {
         const char *text = value != value ? "\"NaN\""

@@ -41,6 +41,9 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
 #define SFTI_UINT_SIZE 20
 size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE]);
 
+/* The lowest `digits` hexadecimal digits, in lower case; no NUL. */
+void sfti_hex_text(uint64_t value, size_t digits, char *out);
+
 /* Digits that give the same value back, as JSON: NaN and infinities are strings. Returns the
  * length. */
 #define SFTI_DOUBLE_SIZE 40

@@ -1,6 +1,7 @@
 #include "base/splice.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -11,11 +12,11 @@ static bool spell_plain(unsigned char c) {
 }
 
 static size_t spell_escape(unsigned char c, char *out) {
-    static const char hex[] = "0123456789abcdef";
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *found = c != 0 ? strchr(from, c) : NULL;
     size_t len = found ? 2 : 6;
-    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    char text[6] = { '\\', 'u', '0', '0' };
+    sfti_hex_text(c, 2, text + 4);
     if (found) text[1] = to[found - from];
     if (out) memcpy(out, text, len);
     return len;

@@ -53,6 +53,11 @@ struct sft_edit {
     char path[4096];     /* in that folder, whatever becomes of the folder's name */
 };
 
+/* The unit in which blocks are shared and inserted. */
+uint64_t sfti_edit_block(const sft_edit *edit);
+/* Whether blocks may be inserted before the header. */
+bool sfti_edit_inserts(const sft_edit *edit);
+
 /* The new head (length and header), and where it differs. */
 typedef struct sfti_new_head {
     char *data; /* of the edit's allocator */

@@ -117,7 +117,7 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
     }
     /* Synced, for the file that is to replace this one must not meet its journal. */
     int kept = sfti_journal_remove(p->edit->path);
-    if (!kept && !p->edit->options.no_sync) kept = sfti_journal_settle(p->edit->path);
+    if (!kept && !p->edit->options.no_sync) kept = sfti_sync_parent(p->edit->path);
     *unable = error == EOPNOTSUPP && !kept;
     if (kept && error == EOPNOTSUPP)
         code = sfti_io_fail(err, SFT_IO_PUBLISH, kept, "remove the journal of the edit");

@@ -61,8 +61,6 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
 /* Remove it; the errno. A journal that stays is no harm while the file is one of what it
  * says, and is the file that it says. */
 int sfti_journal_remove(const char *path);
-/* Wait until the disk knows that it is removed; the errno. */
-int sfti_journal_settle(const char *path);
 
 /* SFT_BUFFER_SIZE if the source is known to have more or fewer bytes than the patch. */
 sft_code sfti_patch_check(const sfti_patch *patch, sft_error *err);

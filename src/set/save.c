@@ -278,15 +278,9 @@ static sft_code save_begin(set_save *s, sft_error *err) {
 
 /* The entry of a folder made here, in its parent. */
 static sft_code save_sync_parent(set_save *s, sft_error *err) {
-    size_t len = strlen(s->folder);
     if (!s->made || s->options.no_sync) return SFT_OK;
-    while (len > 0 && s->folder[len - 1] == '/') len--;
-    while (len > 0 && s->folder[len - 1] != '/') len--;
-    memcpy(s->path, len > 0 ? s->folder : ".", len > 0 ? len : 1);
-    s->path[len > 0 ? len : 1] = '\0';
-    int error = os_sync_folder(s->path);
-    bool unknown = error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
-    return error && !unknown ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
+    int error = sfti_sync_parent(s->folder);
+    return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
 static void save_undo(set_save *s) {

@@ -113,6 +113,17 @@ void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
 /* The digits that a text begins with, `least` at least: their number, and the text behind them. */
 bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
+/* Whether a text is nothing but digits, and their number. */
+bool sfti_ds_number(sft_span text, uint64_t *out);
+bool sfti_ds_ends(sft_span name, const char *with);
+/* "kv", "batch", or NULL for 0. */
+const char *sfti_ds_mode_name(sft_dataset_mode mode);
+/* "_job-<uuid>" of a uuid of 36 characters */
+#define SFTI_JOB_FOLDER 48
+void sfti_ds_job_folder(const char *uuid, char out[SFTI_JOB_FOLDER]);
+/* "<folder>/<name>", or the name alone where folder is "" */
+#define SFTI_STORED_NAME (SFTI_DATASET_NAME + SFTI_JOB_FOLDER)
+void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STORED_NAME]);
 /* Whether a name is of that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 #define SFTI_COMMIT_FILE ".dataset_manifest.commit-"

@@ -7,11 +7,6 @@
 
 /* ── Whose a file is ── */
 
-static bool job_ends(sft_span name, const char *with) {
-    size_t len = strlen(with);
-    return name.len >= len && memcmp(name.data + name.len - len, with, len) == 0;
-}
-
 /* What src/bytes/sink_path.c names a file until it is whole: ".<name>.sft-<letters>". */
 static sft_span job_temporary(sft_span name) {
     static const char mark[] = ".sft-";
@@ -32,7 +27,7 @@ static bool job_named(sft_span name) {
 
 /* An index that Spark wrote, and the commit moved here: its parts, their checksums and marks. */
 static bool job_sparks(sft_span name) {
-    return job_ends(name, ".parquet") || job_ends(name, ".crc") ||
+    return sfti_ds_ends(name, ".parquet") || sfti_ds_ends(name, ".crc") ||
            (name.len && name.data[0] == '_');
 }
 
@@ -43,7 +38,7 @@ bool sfti_ds_is_temporary(sft_span name) {
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {
     sft_span whole = sft_span_cstr(name);
-    bool index = job_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
+    bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
     return job_named(job_temporary(whole)) || (index && job_sparks(whole));
 }
 

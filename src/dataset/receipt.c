@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#define UUID_LEN_OF_JOB 36
-#define JOB_FOLDER_LEN (5 + UUID_LEN_OF_JOB + 1) /* "_job-<uuid>/" */
-
 /* ── Writing ── */
 
 static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
@@ -117,17 +114,16 @@ static const sfti_field receipt_rows[] = {
 
 /* The names that a shard writer gives, and no others. */
 static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
+    char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
     uint64_t file, shard;
     if (!r->name.data && !r->stored.data) return r->dropped && !r->bytes && !r->tensors;
     if (!r->name.data || !r->stored.data || !sfti_ds_shard_parse(r->name, &file, &shard))
         return false;
     if (sft_span_equal(r->name, r->stored)) return true;
-    if (r->stored.len != r->name.len + JOB_FOLDER_LEN) return false;
-    sft_span folder = { r->stored.data, JOB_FOLDER_LEN };
-    return job.len > UUID_LEN_OF_JOB && memcmp(folder.data, "_job-", 5) == 0 &&
-           folder.data[folder.len - 1] == '/' &&
-           memcmp(folder.data + 5, job.data, UUID_LEN_OF_JOB) == 0 &&
-           memcmp(folder.data + folder.len, r->name.data, r->name.len) == 0;
+    if (r->name.len >= SFTI_DATASET_NAME) return false;
+    sfti_ds_job_folder(job.data, folder);
+    sfti_ds_stored_name(folder, r->name.data, stored);
+    return sft_span_equal(r->stored, sft_span_cstr(stored));
 }
 
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,

@@ -176,9 +176,7 @@ static bool local_planted(const local_store *s, const char *name, const os_info 
 
 /* A shard in the middle of an edit is an error: it is not read. */
 static sft_code local_edit_check(const local_store *s, const char *path, sft_error *err) {
-    static const char ending[] = ".safetensors";
-    size_t len = strlen(path), end = sizeof ending - 1;
-    if (len < end || memcmp(path + len - end, ending, end) != 0) return SFT_OK;
+    if (!sfti_ds_ends(sft_span_cstr(path), ".safetensors")) return SFT_OK;
     return sft_edit_check(path, &s->alloc, err);
 }
 

@@ -30,7 +30,7 @@ static int settle_order(const void *ctx, uint32_t a, uint32_t b) {
 
 static sft_code settle_type_fail(sft_error *err, sft_span name, const char *what) {
     return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\": %s",
-                     (int)(name.len < 100 ? name.len : 100), name.data, what);
+                     SFTI_CLIP(name, 100), what);
 }
 
 static sft_code settle_check_name(const column_settler *s, size_t i) {
@@ -84,7 +84,7 @@ static sft_code settle_unknown(const column_settler *s, const char *option, sft_
     for (size_t i = 0; i < s->n && at < 300; i++) {
         sft_span one = settle_name(s->schema, i);
         at += snprintf(list + at, sizeof list - (size_t)at, "%s%.*s", i ? ", " : "",
-                       (int)(one.len < 60 ? one.len : 60), one.data);
+                       SFTI_CLIP(one, 60));
         if (at >= 240 && i + 1 < s->n) {
             at = 240;
             (void)snprintf(list + at, sizeof list - (size_t)at, ", …");
@@ -93,7 +93,7 @@ static sft_code settle_unknown(const column_settler *s, const char *option, sft_
     }
     return sfti_fail(s->err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
                      "option %s: expected one of the columns (%s), found \"%.*s\"", option, list,
-                     (int)(name.len < 60 ? name.len : 60), name.data);
+                     SFTI_CLIP(name, 60));
 }
 
 /* ── Which columns ── */
@@ -120,8 +120,7 @@ static sft_code settle_key(const column_settler *s, size_t *child) {
     sfti_arrow_type_text(schema, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                      "column \"%.*s\": expected strings, for it is name_col, found %s",
-                     (int)(s->options->name_col.len < 100 ? s->options->name_col.len : 100),
-                     s->options->name_col.data, type);
+                     SFTI_CLIP(s->options->name_col, 100), type);
 }
 
 static sft_code settle_chosen(const column_settler *s, size_t key, bool *chosen) {
@@ -172,7 +171,7 @@ static sft_code settle_override_shape(const column_settler *s, const sfti_ds_ove
     if (c->has_shape && settle_product(c->shape, c->rank, &have) && have != want)
         return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                          "column \"%.*s\": expected a shape of %llu elements, found one of %llu",
-                         (int)(c->name.len < 100 ? c->name.len : 100), c->name.data,
+                         SFTI_CLIP(c->name, 100),
                          (unsigned long long)have, (unsigned long long)want);
     c->has_shape = true;
     c->rank = override->rank;
@@ -195,7 +194,7 @@ static sft_code settle_override(const column_settler *s, const struct ArrowSchem
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                      "column \"%.*s\": there is no cast from %s to %s",
-                     (int)(c->name.len < 100 ? c->name.len : 100), c->name.data, type,
+                     SFTI_CLIP(c->name, 100), type,
                      sft_dtype_describe(c->dtype)->name);
 }
 
@@ -286,7 +285,7 @@ static sft_code schema_write(const sft_dataset_options *options, const struct Ar
     bool keyed = columns->mode == SFT_DATASET_KV;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_cstr(&w, "mode", keyed ? "kv" : "batch");
+    sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(columns->mode));
     sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
     sfti_json_key(&w, "columns");
     sfti_json_open(&w, '[');

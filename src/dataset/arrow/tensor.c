@@ -127,7 +127,7 @@ sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct Arrow
     if (!sft_dtype_parse(name, dtype))
         return sfti_fail(err, SFT_ROW_VALUE, SFT_NO_OFFSET,
                          "expected the name of a dtype, found \"%.*s\"",
-                         (int)(name.len < 40 ? name.len : 40), name.data);
+                         SFTI_CLIP(name, 40));
     sft_code code = tensor_dims(type, array->children[type->shape], at, scratch, out, err);
     return code ? code : tensor_measure(data, *dtype, out, err);
 }

@@ -136,8 +136,7 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
 
 static bool adopted_number(const sft_file *file, const char *key, uint64_t *out) {
     sft_span text;
-    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_digits(&text, 1, out) &&
-           text.len == 0;
+    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_number(text, out);
 }
 
 /* Shards of ours, which the connector's append left out, may be those of a commit under way, unless

@@ -101,8 +101,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
     if (code) return code;
     (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
                    (unsigned long long)c->job.first);
-    if (sfti_can(c->storage, move))
-        (void)snprintf(c->job_folder, sizeof c->job_folder, "_job-%s", c->job.uuid);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
     return SFT_OK;
 }
 

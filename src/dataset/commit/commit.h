@@ -38,7 +38,7 @@ struct sft_commit {
     sfti_arena arena;
     sfti_ds_job job;
     char job_text[64];
-    char job_folder[48]; /* "" where nothing is moved */
+    char job_folder[SFTI_JOB_FOLDER]; /* "" where nothing is moved */
     bool began_with;     /* a manifest was there */
     sft_span began_text;
     uint64_t began_version;

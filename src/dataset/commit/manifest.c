@@ -25,7 +25,7 @@ static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
     const char *where = row ? n->c->sources[row->source].name : "another shard";
     return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, first->key,
                             "expected every key once, found %.*s in %s and in %s",
-                            (int)(first->key.len < 100 ? first->key.len : 100), first->key.data,
+                            SFTI_CLIP(first->key, 100),
                             n->c->sources[first->source].name, where);
 }
 

@@ -103,9 +103,9 @@ static void index_restore(const publication *p) {
 }
 
 static sft_code index_move(publication *p, sft_error *err) {
-    char from[128];
+    char from[SFTI_STORED_NAME];
     const sft_storage *s = p->c->storage;
-    (void)snprintf(from, sizeof from, "%s/%s", p->c->job_folder, p->index);
+    sfti_ds_stored_name(p->c->job_folder, p->index, from);
     sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
     if (code == SFT_OK) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
     p->new_moved = code == SFT_OK;

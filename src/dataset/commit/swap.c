@@ -212,8 +212,8 @@ static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
 /* Steps 2 to 4. */
 static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
-    char from[128];
-    (void)snprintf(from, sizeof from, "%s/" SFTI_DATASET_MANIFEST, w->folder);
+    char from[SFTI_STORED_NAME];
+    sfti_ds_stored_name(w->folder, SFTI_DATASET_MANIFEST, from);
     sft_code code = sfti_ds_commit_file(w->old, w->old_version, &w->alloc, w->file, err);
     if (code == SFT_OK) code = swap_settle(w, err);
     if (code == SFT_OK) code = sfti_ds_put(s, from, w->text, err);

@@ -79,13 +79,19 @@ static sft_code compact_manifest(compaction *c) {
 
 /* ── Publishing ── */
 
+/* Name of shard i if it is one of the new ones, else NULL. */
+static const char *compact_new_name(const compaction *c, size_t i) {
+    const char *name = c->shards[i].facts.name;
+    return strstr(name, c->uuid) ? name : NULL;
+}
+
 static sft_code compact_move(compaction *c) {
     const sft_storage *s = c->storage;
     for (size_t i = 0; *c->folder && i < c->count; i++) {
-        const char *name = c->shards[i].facts.name;
-        char from[160];
-        if (!strstr(name, c->uuid)) continue;
-        (void)snprintf(from, sizeof from, "%s/%s", c->folder, name);
+        const char *name = compact_new_name(c, i);
+        char from[SFTI_STORED_NAME];
+        if (!name) continue;
+        sfti_ds_stored_name(c->folder, name, from);
         sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
@@ -110,9 +116,10 @@ static void compact_clean(void *ctx) {
 
 static void compact_undo(const compaction *c) {
     sft_error ignored;
-    for (size_t i = 0; i < c->count; i++)
-        if (strstr(c->shards[i].facts.name, c->uuid))
-            (void)sfti_call(c->storage, remove, c->shards[i].facts.name, false, &ignored);
+    for (size_t i = 0; i < c->count; i++) {
+        const char *name = compact_new_name(c, i);
+        if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
+    }
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -123,8 +130,7 @@ static void compact_swap(compaction *c, sft_span text) {
     w->text = text;
     w->commit = c->uuid;
     w->folder = c->folder;
-    for (size_t i = 0; i < c->count && !w->shard; i++)
-        if (strstr(c->shards[i].facts.name, c->uuid)) w->shard = c->shards[i].facts.name;
+    for (size_t i = 0; i < c->count && !w->shard; i++) w->shard = compact_new_name(c, i);
 }
 
 static sft_code compact_publish(compaction *c) {
@@ -158,7 +164,7 @@ static sft_code compact_begin(compaction *c) {
                          "append takes it over");
     c->before = m->total_bytes;
     code = sfti_ds_uuid(c->uuid, c->err);
-    if (sfti_can(c->storage, move)) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
     return code;
 }
 

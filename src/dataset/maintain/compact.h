@@ -35,19 +35,17 @@ typedef struct compaction {
     const char *why; /* batch mode: nothing, or not all, could be put together */
     sft_warn_fn warn;
     void *warn_ctx;
-    char uuid[37], folder[48];
+    char uuid[37], folder[SFTI_JOB_FOLDER]; /* "" where nothing is moved */
     uint64_t dropped, rewritten, before;
     sft_error *err;
 } compaction;
 
 /* ── compact_shard.c ── */
 
-#define COMPACT_STORED 160
-
 /* A shard to be written, with the numbers of one that it replaces: its name, and where it lies
  * until the commit. */
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
-                           char stored[COMPACT_STORED]);
+                           char stored[SFTI_STORED_NAME]);
 /* Write the parts there. valid != samples: the metadata says how many rows are padding.
  * order: the value of SFTI_DATASET_ORDER; empty: none. */
 sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, const char *mode,

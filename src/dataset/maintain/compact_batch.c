@@ -276,7 +276,7 @@ static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uin
     uint64_t samples = pad ? m->batch_size : valid;
     sft_span none = { NULL, 0 };
     sfti_shard_sum sum;
-    char *name = NULL, stored[COMPACT_STORED];
+    char *name = NULL, stored[SFTI_STORED_NAME];
     const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
     sft_code code = sfti_compact_name(c, was, &name, stored);
     if (code == SFT_OK) code = rebatch_parts(o, first, samples);

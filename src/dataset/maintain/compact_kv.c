@@ -185,7 +185,7 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     compact_open o = { .order = { .alloc = c->alloc } };
     sfti_shard_sum sum;
-    char *name = NULL, stored[COMPACT_STORED];
+    char *name = NULL, stored[SFTI_STORED_NAME];
     uint64_t samples;
     group_samples(c, g, &samples);
     sft_code code =

@@ -26,7 +26,7 @@ sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, c
 }
 
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
-                           char stored[COMPACT_STORED]) {
+                           char stored[SFTI_STORED_NAME]) {
     uint64_t file = 0, shard = 0;
     if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
@@ -35,7 +35,7 @@ sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char *
     *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);
     if (!*name) return sfti_fail_memory(c->err, SFTI_DATASET_NAME);
     sfti_ds_shard_name(file, shard, c->uuid, *name);
-    (void)snprintf(stored, COMPACT_STORED, "%s%s%s", c->folder, *c->folder ? "/" : "", *name);
+    sfti_ds_stored_name(c->folder, *name, stored);
     return SFT_OK;
 }
 

@@ -37,12 +37,8 @@ static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_uint(w, "shadowed", shadowed);
 }
 
-static const char *info_mode(const sfti_ds_manifest *m) {
-    return !m->mode ? NULL : m->mode == SFT_DATASET_KV ? "kv" : "batch";
-}
-
 static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_cstr(w, "mode", info_mode(m));
+    sfti_json_put_cstr(w, "mode", sfti_ds_mode_name(m->mode));
     sfti_json_put_text(w, "generator", m->generator);
     sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
     sfti_json_put_uint(w, "version", m->version);

@@ -320,10 +320,8 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
 }
 
 static bool index_part(void *ctx, const sft_stored *object) {
-    static const char ending[] = ".parquet";
-    size_t len = strlen(object->name), end = sizeof ending - 1;
-    if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
-        strcmp(object->name + len - end, ending) != 0)
+    if (object->folder || object->name[0] == '_' || object->name[0] == '.' ||
+        !sfti_ds_ends(sft_span_cstr(object->name), ".parquet"))
         return true;
     return sfti_ds_listing_put(ctx, SFTI_DATASET_INDEX, object->name, 0);
 }

@@ -84,23 +84,19 @@ static bool value_fits(uint64_t in, uint64_t out, const sft_dtype_info *to, uint
 
 /* Whether any of a block of these 16 or 32 bits is an infinity or NaN; all it takes to know that
  * nothing was too large. */
-static bool any_16(const uint8_t *out, size_t count, unsigned exponent) {
+static bool any_special(const uint8_t *out, size_t count, size_t each, uint32_t exponent) {
     bool any = false;
-    for (size_t i = 0; i < count; i++) any |= (sfti_get_u16(out + 2 * i) & exponent) == exponent;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = each == 2 ? sfti_get_u16(out + 2 * i) : sfti_get_u32(out + 4 * i);
+        any |= (bits & exponent) == exponent;
+    }
     return any;
 }
 
-static bool any_32(const uint8_t *out, size_t count) {
-    bool any = false;
-    for (size_t i = 0; i < count; i++)
-        any |= (sfti_get_u32(out + 4 * i) & 0x7f800000) == 0x7f800000;
-    return any;
-}
-
-static bool block_needs_look(sft_dtype to, const uint8_t *out, size_t count) {
-    if (to == SFT_F16) return any_16(out, count, 0x7c00);
-    if (to == SFT_BF16) return any_16(out, count, 0x7f80);
-    return to != SFT_F32 || any_32(out, count);
+static bool block_needs_check(sft_dtype to, const uint8_t *out, size_t count) {
+    if (to == SFT_F16) return any_special(out, count, 2, 0x7c00);
+    if (to == SFT_BF16) return any_special(out, count, 2, 0x7f80);
+    return to != SFT_F32 || any_special(out, count, 4, 0x7f800000);
 }
 
 static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *to,
@@ -152,7 +148,7 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
     for (uint64_t at = 0; code == SFT_OK && at < count; at += CAST_BLOCK) {
         size_t block = count - at < CAST_BLOCK ? (size_t)(count - at) : CAST_BLOCK;
         const uint8_t *made = (const uint8_t *)out + at * out_bits / 8;
-        if (!block_needs_look(to, made, block)) continue;
+        if (!block_needs_check(to, made, block)) continue;
         *element = at;
         code = block_fits(from, (const uint8_t *)in + at * in_bits / 8, to, made, block, element,
                           err);

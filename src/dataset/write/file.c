@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define FILE_PIECE (UINT64_C(8) << 20) /* between two ticks */
-#define STORED_ROOM (SFTI_DATASET_NAME + 48)
 
 /* What pads. */
 static const char file_zeros[1 << 16];
@@ -17,14 +16,15 @@ static const char file_zeros[1 << 16];
 
 static sft_code file_names(shard_file *f, sft_error *err) {
     sft_shard_writer *w = f->w;
-    char *stored = sfti_arena_take(&w->arena, STORED_ROOM);
-    char *name = stored ? stored + 42 : NULL; /* "_job-", a uuid, "/" */
-    if (!stored) return sfti_fail_memory(err, STORED_ROOM);
+    char folder[SFTI_JOB_FOLDER] = "";
+    char *name = sfti_arena_take(&w->arena, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    char *stored = name + SFTI_DATASET_NAME;
+    if (sfti_can(w->storage, move)) sfti_ds_job_folder(w->job.uuid, folder);
     sfti_ds_shard_name(w->file, w->receipt_count, w->uuid, name);
-    (void)snprintf(stored, 42, "_job-%.36s", w->job.uuid);
-    stored[41] = '/';
+    sfti_ds_stored_name(folder, name, stored);
     f->receipt.name = sft_span_cstr(name);
-    f->receipt.stored = sft_span_cstr(sfti_can(w->storage, move) ? stored : name);
+    f->receipt.stored = sft_span_cstr(stored);
     f->receipt.partition = w->partition;
     f->receipt.shard = w->receipt_count;
     return SFT_OK;
@@ -40,7 +40,7 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
     sft_pair pairs[] = {
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
         { sft_span_cstr("mode"),
-          sft_span_cstr(f->w->columns.mode == SFT_DATASET_KV ? "kv" : "batch") },
+          sft_span_cstr(sfti_ds_mode_name(f->w->columns.mode)) },
         { sft_span_cstr("samples"), sft_span_cstr(samples) },
         { sft_span_cstr("valid_samples"), sft_span_cstr(valid) },
     };

@@ -56,7 +56,7 @@ static sft_code kv_key_fail(const sft_shard_writer *w, const kv_row *r, const ch
                             sft_error *err) {
     sft_span name = w->options->name_col;
     return sfti_fail(err, SFT_ROW_KEY, SFT_NO_OFFSET, "column \"%.*s\", row %llu: expected %s",
-                     (int)(name.len < 100 ? name.len : 100), name.data,
+                     SFTI_CLIP(name, 100),
                      (unsigned long long)r->row, what);
 }
 
@@ -189,7 +189,7 @@ static sft_code kv_twice(const sft_shard_writer *w, const kv_row *r, size_t befo
     uint64_t row = w->kv.first_row + before / w->columns.count;
     return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
                      "expected each tensor's name once, found \"%.*s\" in row %llu and row %llu",
-                     (int)(name.len < 200 ? name.len : 200), name.data, (unsigned long long)row,
+                     SFTI_CLIP(name, 200), (unsigned long long)row,
                      (unsigned long long)r->row);
 }
 

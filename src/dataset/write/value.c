@@ -11,7 +11,7 @@
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner) {
     return sfti_fail(err, code, SFT_NO_OFFSET, "column \"%.*s\", row %llu: %s",
-                     (int)(column.len < 100 ? column.len : 100), column.data,
+                     SFTI_CLIP(column, 100),
                      (unsigned long long)row, inner->message);
 }
 

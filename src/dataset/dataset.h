@@ -81,7 +81,7 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
 } sfti_ds_entry;
 
 /* Errors as sft_dataset_check_schema. All from the arena. */
-sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
+sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err);
 

@@ -69,7 +69,7 @@ sft_code sfti_ds_job_remove(const sft_storage *s, const char *folder, uint64_t *
     job_files f = { .folder = folder, .ours = { .arena = { .alloc = sfti_allocator(NULL) } } };
     bool left = false;
     sft_code code = sfti_ds_listing_fill(&f.ours, s, folder, job_each, &f, err);
-    for (const sfti_ds_listed *one = f.ours.first; one && code == SFT_OK; one = one->next)
+    for (const sfti_ds_listed *one = f.ours.first; one && !code; one = one->next)
         code = sfti_call(s, remove, one->name, false, err);
     sfti_arena_free(&f.ours.arena);
     if (kept) *kept = f.kept;

@@ -51,7 +51,7 @@ static sft_code option_flag(option_reader *r, bool *out) {
     static const char *const words[] = { "false", "true" };
     unsigned word;
     sft_code code = option_word(r, words, 2, "true or false", &word);
-    if (code == SFT_OK) *out = word == 1;
+    if (!code) *out = word == 1;
     return code;
 }
 
@@ -145,7 +145,7 @@ static sft_code option_tail(option_reader *r) {
     static const char *const words[] = { "write", "drop", "pad" };
     unsigned word;
     sft_code code = option_word(r, words, 3, "write, drop or pad", &word);
-    if (code == SFT_OK) r->out->tail = (sfti_tail)word;
+    if (!code) r->out->tail = (sfti_tail)word;
     return code;
 }
 
@@ -244,7 +244,7 @@ static sft_code overrides_take(option_reader *r, override_take_fn take, const ch
     if (code) return code;
     sfti_json_begin(&json, r->value.data, r->value.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return option_wrong(r, expected);
-    while (code == SFT_OK && sfti_json_next(&json) == SFTI_JSON_KEY) {
+    while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span column = sfti_json_string(&json, &r->out->arena);
         if (!column.data) return sfti_fail_memory(r->err, json.text.len);
         sfti_json_next(&json);
@@ -428,8 +428,8 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
     /* A name that nobody knows is told before one that is missing. */
     for (size_t i = 0; i < count; i++)
         if (option_find(pairs[i].key) == OPTION_COUNT) code = option_unknown(pairs[i].key, err);
-    if (code == SFT_OK) code = options_take(o, pairs, count, err);
-    if (code == SFT_OK) *out = o;
+    if (!code) code = options_take(o, pairs, count, err);
+    if (!code) *out = o;
     else sft_dataset_options_free(o);
     return code;
 }

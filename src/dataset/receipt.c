@@ -79,7 +79,7 @@ static sft_code receipt_columns(sfti_fields *r, void *out) {
         sfti_ds_entry entry;
         sfti_json_next(&r->json);
         sft_code code = sfti_fields_entry(r, &entry);
-        if (code == SFT_OK) code = sfti_fields_column(r, &entry, &all[i]);
+        if (!code) code = sfti_fields_column(r, &entry, &all[i]);
         if (code) return code;
     }
     receipt->columns = all;

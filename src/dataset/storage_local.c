@@ -152,7 +152,7 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     if (code) return code;
     int failed = local_make_folders(s, path);
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
-    if (code == SFT_OK) code = sft_sink_path(path, &options, out, err);
+    if (!code) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
     return code;
 }
@@ -160,7 +160,7 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
 /* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
  * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
  * the manifest. */
-static bool local_planted(const local_store *s, const char *name, const os_info *file) {
+static bool local_foreign_commit(const local_store *s, const char *name, const os_info *file) {
     os_info folder, manifest;
     uint64_t number;
     int fd = -1;
@@ -188,7 +188,7 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     if (code) return code;
     code = sfti_source_open(path, s->folder, &s->alloc, out, NULL, &info, err);
     if (code) goto done;
-    if (local_planted(s, name, &info))
+    if (local_foreign_commit(s, name, &info))
         code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                          "expected a commit of the dataset's owner, found another user's");
     else code = local_edit_check(s, path, err);
@@ -202,8 +202,8 @@ static sft_code local_rename(const local_store *s, const char *from, const char 
                              bool no_clobber, int *failed, sft_error *err) {
     char *old = NULL, *new = NULL;
     sft_code code = local_path(s, from, &old, err);
-    if (code == SFT_OK) code = local_path(s, to, &new, err);
-    *failed = code == SFT_OK ? os_rename(old, new, no_clobber) : 0;
+    if (!code) code = local_path(s, to, &new, err);
+    *failed = !code ? os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
     if (*failed) code = local_fail(err, SFT_IO_PUBLISH, *failed, "move the file into place");

@@ -290,7 +290,7 @@ static sft_code leaf_copy(const sfti_arrow_type *type, const struct ArrowArray *
             memcpy(to, leaf_base(type, array, begin), (size_t)(end - begin) * type->bytes);
         return SFT_OK;
     }
-    for (uint64_t i = begin; code == SFT_OK && i < end; i++, to += type->bytes) {
+    for (uint64_t i = begin; !code && i < end; i++, to += type->bytes) {
         if (type->dictionary) code = leaf_lookup(type, array, i, to, err);
         else leaf_one(type, array, i, to);
     }
@@ -319,7 +319,7 @@ static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *
     out->elements = end - begin;
     if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
         sft_code code = leaf_check(array, begin, end, err);
-        if (code == SFT_OK) out->bytes = leaf_base(type, array, begin);
+        if (!code) out->bytes = leaf_base(type, array, begin);
         return code;
     }
     out->bytes = NULL;
@@ -424,6 +424,6 @@ sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArra
         run.end = run.begin + out->rows * run.length;
         code = rows_inner(type, array, first, run, buffer, out, out->rows > 1 ? NULL : err);
         if (code) buffer->len = mark;
-        if (code == SFT_OK || out->rows == 1) return code;
+        if (!code || out->rows == 1) return code;
     }
 }

@@ -267,9 +267,9 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
         at = at->children[0];
     }
     sft_code code = leaf_read(at, out, err);
-    if (code == SFT_OK && out->leaf == SFTI_LEAF_BYTES && out->depth)
+    if (!code && out->leaf == SFTI_LEAF_BYTES && out->depth)
         return type_refused(at, "lists of text or bytes have no dtype", err);
-    if (code == SFT_OK && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
+    if (!code && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
         code = shape_read(schema, arena, out, err);
     return code;
 }

@@ -7,8 +7,8 @@
 
 /* ── Shards that are there ── */
 
-static bool listing_number(void *ctx, const sft_stored *object) {
-    commit_listing *l = ctx;
+static bool numbers_each(void *ctx, const sft_stored *object) {
+    commit_numbers *l = ctx;
     uint64_t file, shard;
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
         return true;
@@ -17,18 +17,18 @@ static bool listing_number(void *ctx, const sft_stored *object) {
     return true;
 }
 
-sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err) {
-    *out = (commit_listing){ 0, false };
-    return sfti_call(c->storage, list, "", listing_number, out, err);
+sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err) {
+    *out = (commit_numbers){ 0, false };
+    return sfti_call(c->storage, list, "", numbers_each, out, err);
 }
 
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err) {
-    commit_listing l;
-    sft_code code = sfti_commit_list(c, &l, err);
+    commit_numbers l;
+    sft_code code = sfti_commit_numbers(c, &l, err);
     for (size_t i = 0; base && i < base->shard_count; i++) {
         sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
-        (void)listing_number(&l, &one);
+        (void)numbers_each(&l, &one);
     }
     *first = l.first;
     return code;
@@ -179,8 +179,8 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
         code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
-    if (code == SFT_OK) code = adopt_columns(c, file, s->facts.name, err);
-    if (code == SFT_OK && forgotten) code = adopt_facts(c, file, &s->facts, err);
+    if (!code) code = adopt_columns(c, file, s->facts.name, err);
+    if (!code && forgotten) code = adopt_facts(c, file, &s->facts, err);
     s->facts.tensors = sft_file_count(file);
     s->known = true;
     sft_close(file);
@@ -214,19 +214,19 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
-    if (code == SFT_OK && l->count && !c->how.adopt_listing)
+    if (!code && l->count && !c->how.adopt_listing)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "the manifest does not name %zu of the shards that are there, first %s; "
                          "adopt=listing takes them in",
                          l->count, l->shards[0].facts.name);
-    for (size_t i = 0; code == SFT_OK && i < l->count; i++)
+    for (size_t i = 0; !code && i < l->count; i++)
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;
 }
 
 static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < c->base.shard_count; i++)
+    for (size_t i = 0; !code && i < c->base.shard_count; i++)
         if (!c->base.shards[i].known) code = adopt_shard(c, &c->base.shards[i], false, err);
     return code ? code : adopt_forgotten(c, l, err);
 }
@@ -315,11 +315,11 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
     if (append) code = list_forgotten(c, l, &samples, err);
-    if (append && code == SFT_OK) code = list_base(c, &samples, err);
-    if (append && code == SFT_OK && sfti_can(c->storage, move))
+    if (append && !code) code = list_base(c, &samples, err);
+    if (append && !code && sfti_can(c->storage, move))
         code = sfti_commit_first(c, &c->base, &first, err);
     if (first < c->job.first) first = c->job.first;
-    for (size_t i = 0; code == SFT_OK && i < count; i++)
+    for (size_t i = 0; !code && i < count; i++)
         code = list_receipt(c, receipts[i], first, &samples, err);
     return code ? code : list_sources(c, err);
 }
@@ -349,9 +349,9 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     size_t count = 0;
     forgotten_list l = { c, NULL, 0, 0, false };
     sft_code code = gather_receipts(c, &receipts, &count, err);
-    if (code == SFT_OK) code = gather_visible(c, receipts, count, err);
-    if (code == SFT_OK) code = gather_columns(c, receipts, count, err);
-    if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
+    if (!code) code = gather_visible(c, receipts, count, err);
+    if (!code) code = gather_columns(c, receipts, count, err);
+    if (!code && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
         code = adopt_base(c, &l, err);
     return code ? code : list_all(c, receipts, count, &l, err);
 }

@@ -33,11 +33,11 @@ static sft_code commit_exists(sft_error *err, const char *what) {
 /* Shards are there and no manifest: it was deleted, and with another one gc would remove them.
  * Where nothing is moved they may be those of a running job. */
 static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) {
-    commit_listing l;
+    commit_numbers l;
     *found = false;
     if (!sfti_can(c->storage, move)) return SFT_OK;
-    sft_code code = sfti_commit_list(c, &l, err);
-    *found = code == SFT_OK && l.any;
+    sft_code code = sfti_commit_numbers(c, &l, err);
+    *found = !code && l.any;
     return code;
 }
 
@@ -84,7 +84,7 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     for (int i = 0; i < ORPHAN_WAITS && waits && found && !code && !c->began_with; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = begin_manifest(c, base, err);
-        if (code == SFT_OK && !c->began_with) code = orphans_found(c, &found, err);
+        if (!code && !c->began_with) code = orphans_found(c, &found, err);
     }
     return code || c->began_with || !found ? code : orphans_fail(err);
 }
@@ -95,7 +95,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
         code = sfti_ds_job_parse(c->how.job, &c->job, err);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
-        if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND)
+        if (!code && c->how.how == SFT_COMMIT_APPEND)
             code = sfti_commit_first(c, base, &c->job.first, err);
     }
     if (code) return code;
@@ -108,22 +108,22 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
 /* Step 1. */
 static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sft_error *err) {
     sfti_ds_manifest base;
-    commit_listing listing;
+    commit_numbers listing;
     memset(&base, 0, sizeof base);
     sft_code code = SFT_OK;
-    if (schema) code = sfti_ds_columns_settle(c->options, schema, &c->arena, &c->columns, err);
-    if (code == SFT_OK) code = sfti_ds_guard_check(c->storage, c->options->single, err);
-    if (code == SFT_OK) code = begin_manifest(c, &base, err);
+    if (schema) code = sfti_ds_columns_resolve(c->options, schema, &c->arena, &c->columns, err);
+    if (!code) code = sfti_ds_guard_check(c->storage, c->options->single, err);
+    if (!code) code = begin_manifest(c, &base, err);
     if (code) return code;
     if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
         /* A job that goes on was checked when it began. */
         if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
-        code = sfti_commit_list(c, &listing, err);
-        if (code == SFT_OK && listing.any) code = commit_exists(err, "shards and no manifest");
+        code = sfti_commit_numbers(c, &listing, err);
+        if (!code && listing.any) code = commit_exists(err, "shards and no manifest");
     }
     if (c->how.how == SFT_COMMIT_APPEND) {
         if (!c->began_with) code = begin_orphans(c, &base, err);
-        if (code == SFT_OK && c->began_with)
+        if (!code && c->began_with)
             code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
     }
     return code ? code : begin_job(c, &base, err);
@@ -141,9 +141,9 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
                          "expected options and a place for the commit, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code == SFT_OK) code = commit_how_take(how, &own_how, err);
-    if (code == SFT_OK) code = sfti_take_open(own_how.open, &open, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = commit_how_take(how, &own_how, err);
+    if (!code) code = sfti_take_open(own_how.open, &open, err);
+    if (code) return code;
     sft_allocator own = options->alloc;
     sft_commit *c = sfti_take(&own, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
@@ -158,7 +158,7 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
     code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };
-    if (code == SFT_OK) *out = c;
+    if (!code) *out = c;
     else sft_commit_close(c);
     return code;
 }
@@ -194,7 +194,7 @@ static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_erro
 static sft_code commit_take(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     if (!r->name.data) return commit_dropped(c, r, err);
     sft_code code = commit_place(c, r, err);
-    if (code == SFT_OK) c->receipts[c->receipt_count++] = *r;
+    if (!code) c->receipts[c->receipt_count++] = *r;
     return code;
 }
 
@@ -211,7 +211,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
                                       &c->receipt_cap, sizeof *grown);
     if (!grown) return sfti_fail_memory(err, count * sizeof *grown);
     c->receipts = grown;
-    for (size_t i = 0; code == SFT_OK && i < count; i++) code = commit_take(c, &all[i], err);
+    for (size_t i = 0; !code && i < count; i++) code = commit_take(c, &all[i], err);
     return code;
 }
 
@@ -224,7 +224,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
-    c->has_base = code == SFT_OK;
+    c->has_base = !code;
     if (broken) memset(&c->base, 0, sizeof c->base);
     if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);
     if (c->how.how == SFT_COMMIT_NEW && c->has_base)
@@ -272,15 +272,15 @@ sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
                          "expected a commit that was not prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     prepare_reset(c);
     code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
-    if (code == SFT_OK) code = prepare_wait(c, err);
-    if (code == SFT_OK) code = sfti_commit_columns(c, err);
-    if (code == SFT_OK) code = sfti_commit_gather(c, err);
-    if (code == SFT_OK) code = sfti_commit_count(c, &own, err);
-    if (code == SFT_OK) code = sfti_commit_render(c, err);
-    if (code == SFT_OK) c->state = COMMIT_PREPARED;
+    if (!code) code = prepare_wait(c, err);
+    if (!code) code = sfti_commit_columns(c, err);
+    if (!code) code = sfti_commit_gather(c, err);
+    if (!code) code = sfti_commit_count(c, &own, err);
+    if (!code) code = sfti_commit_render(c, err);
+    if (!code) c->state = COMMIT_PREPARED;
     else sfti_ds_guard_drop(&c->swap);
     return code;
 }

@@ -60,10 +60,10 @@ struct sft_commit {
 };
 
 /* Shards in the folder, named by a manifest or not. */
-typedef struct commit_listing {
+typedef struct commit_numbers {
     uint64_t first; /* the highest number of a file, plus one */
     bool any;
-} commit_listing;
+} commit_numbers;
 
 /* agree.c */
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
@@ -74,7 +74,7 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
 /* Columns of the next manifest, from the base or the receipts. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
 /* check.c */
-sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err);
+sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err);
 /* Highest number of a file in the manifest or the folder, plus one. */
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err);

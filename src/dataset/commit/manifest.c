@@ -89,7 +89,7 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
                                        &n.merge, err);
-    if (code == SFT_OK) code = count_rows(&n);
+    if (!code) code = count_rows(&n);
     sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;
     if (!c->next.has_schema) c->next.entry_count = 0;
@@ -206,8 +206,8 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
-    if (code == SFT_OK) code = next_shards(c, err);
-    if (code == SFT_OK && !next_totals(c))
+    if (!code) code = next_shards(c, err);
+    if (!code && !next_totals(c))
         code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected totals within 64 bits, found more");
     if (code) return code;

@@ -49,7 +49,7 @@ static void publish_remove(const publication *p, const char *name, bool folder) 
 
 static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
-    if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
+    if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
     bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
@@ -90,7 +90,7 @@ static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
     (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
     sft_code code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
-    p->old_moved = code == SFT_OK;
+    p->old_moved = !code;
     return code;
 }
 
@@ -107,8 +107,8 @@ static sft_code index_move(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
     sfti_ds_stored_name(p->c->job_folder, p->index, from);
     sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
-    if (code == SFT_OK) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
-    p->new_moved = code == SFT_OK;
+    if (!code) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
+    p->new_moved = !code;
     return code;
 }
 
@@ -119,7 +119,7 @@ static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
     if (p->index && sfti_can(p->c->storage, move)) {
         code = sfti_call(p->c->storage, list, "", index_each, p, err);
         p->late = p->old_there && !p->old_is_folder && !committed;
-        if (code == SFT_OK && !p->late) code = index_move(p, err);
+        if (!code && !p->late) code = index_move(p, err);
     }
     return code ? code : publish_settle(p->c, err);
 }
@@ -160,7 +160,7 @@ static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
 
 /* An append that another commit came before can be prepared again: its shards go back to where
  * their receipts say. */
-static void publish_again(sft_commit *c) {
+static void publish_move_back(sft_commit *c) {
     sft_error ignored;
     size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
     for (size_t i = 0; i < count; i++) {
@@ -181,17 +181,17 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
                          "expected a commit that is prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = publish_text(c, index, err);
-    if (code == SFT_OK) code = publish_shards(c, &own, err);
-    if (code == SFT_OK) {
+    if (!code) code = publish_shards(c, &own, err);
+    if (!code) {
         publish_swap(c);
         code = sfti_ds_swap_run(&c->swap, &steps, &outcome, err);
     }
     publish_state(c, outcome);
     if (c->state == COMMIT_FAILED) index_restore(&p);
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
+    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_move_back(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }
@@ -231,12 +231,12 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
-    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_look(&c->swap, SFT_OK));
+    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_check(&c->swap, SFT_OK));
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
     /* A manifest that cannot be understood names our shards no more than an old one does. */
-    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;
     sfti_arena_free(&arena);

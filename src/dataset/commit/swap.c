@@ -74,9 +74,9 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
     sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &ignored)
                                       : SFT_DATASET_UNGUARDED;
     w->single = w->single || s->single_writer;
-    w->locked = code == SFT_OK;
+    w->locked = !code;
     w->guard = SFTI_GUARD_LOCK;
-    if (code == SFT_OK) {
+    if (!code) {
         code = guard_mixed(w, err);
         if (code) sfti_ds_guard_drop(w);
         return code;
@@ -106,27 +106,27 @@ static bool swap_is_old(const sfti_ds_swap *w, sft_span text) {
 }
 
 /* Another's manifest may have followed this one, unless the storage said that it was not put. */
-sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *w, sft_code failed) {
+sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
     sfti_ds_outcome outcome = SFTI_SWAP_UNKNOWN;
-    if (code == SFT_OK && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
+    if (!code && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
     else if (failed == SFT_DATASET_CHANGED) outcome = code ? outcome : SFTI_SWAP_FAILED;
     else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE) outcome = SFTI_SWAP_FAILED;
-    else if (code == SFT_OK && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
+    else if (!code && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
     sfti_arena_free(&arena);
     return outcome;
 }
 
-bool sfti_ds_swap_last(const sfti_ds_swap *w) {
+bool sfti_ds_swap_is_last(const sfti_ds_swap *w) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
     if (w->locked) return true;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
-    bool last = code == SFT_OK && strcmp(now.commit, w->commit) == 0;
+    bool last = !code && strcmp(now.commit, w->commit) == 0;
     sfti_arena_free(&arena);
     return last;
 }
@@ -145,7 +145,7 @@ static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
                               SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
     bool none = code == SFT_NOT_FOUND;
     sft_span text = { none ? NULL : bytes.data ? bytes.data : "", bytes.len };
-    bool same = (code == SFT_OK || none) && swap_is_old(w, text);
+    bool same = (!code || none) && swap_is_old(w, text);
     if (none) w->tag[0] = '\0';
     sft_buffer_free(&bytes);
     if (code && !none) return sfti_fail_as(err, code, &other);
@@ -157,7 +157,7 @@ static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
     sfti_ds_manifest now;
     sft_error other;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
-    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     bool same = known && swap_is_old(w, now.text);
     sfti_arena_free(&arena);
     if (!known && err) *err = other;
@@ -170,7 +170,7 @@ static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
     sfti_ds_manifest at;
     sft_error ignored;
     sft_code code = sfti_ds_commit_read(w->storage, file, &arena, &at, &ignored);
-    bool ours = code == SFT_OK && strcmp(at.commit, w->commit) == 0;
+    bool ours = !code && strcmp(at.commit, w->commit) == 0;
     sfti_arena_free(&arena);
     return ours;
 }
@@ -183,8 +183,8 @@ static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *
         sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, name, err);
     if (code) return code;
     code = sfti_call(w->storage, open, name, &source, err);
-    *followed = code == SFT_OK;
-    if (code == SFT_OK) sft_source_close(&source);
+    *followed = !code;
+    if (!code) sft_source_close(&source);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
@@ -197,7 +197,7 @@ static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sf
     sft_code code =
         sfti_ds_manifest_seek(w->storage, &arena, w->commit, &now, &seen, err);
     sfti_arena_free(&arena);
-    if (code == SFT_OK && !seen) code = swap_followed(w, &seen, err);
+    if (!code && !seen) code = swap_followed(w, &seen, err);
     *outcome = seen ? SFTI_SWAP_DONE : code ? SFTI_SWAP_UNKNOWN : SFTI_SWAP_FAILED;
     if (code || seen) return code;
     (void)sfti_call(w->storage, remove, w->file, false, &ignored);
@@ -215,12 +215,12 @@ static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
     char from[SFTI_STORED_NAME];
     sfti_ds_stored_name(w->folder, SFTI_DATASET_MANIFEST, from);
     sft_code code = sfti_ds_commit_file(w->old, w->old_version, &w->alloc, w->file, err);
-    if (code == SFT_OK) code = swap_settle(w, err);
-    if (code == SFT_OK) code = sfti_ds_put(s, from, w->text, err);
+    if (!code) code = swap_settle(w, err);
+    if (!code) code = sfti_ds_put(s, from, w->text, err);
     if (code) return code;
     code = sfti_call(s, move_new, from, w->file, err);
     if (code == SFT_DATASET_UNGUARDED) return code;
-    bool ours = code == SFT_OK || swap_file_ours(w, w->file);
+    bool ours = !code || swap_file_ours(w, w->file);
     if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
     code = swap_confirm(w, outcome, err);
     if (code || *outcome != SFTI_SWAP_DONE) return code;
@@ -253,7 +253,7 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     do {
         sfti_ds_manifest now;
         code = sfti_ds_put(w->storage, SFTI_DATASET_MANIFEST, put, err);
-        if (code == SFT_OK) code = sfti_ds_manifest_read(w->storage, &arena, &now, err);
+        if (!code) code = sfti_ds_manifest_read(w->storage, &arena, &now, err);
         if (code || !now.ahead) break;
         put = now.text;
     } while (true);
@@ -272,7 +272,7 @@ static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *e
     code = w->guard == SFTI_GUARD_PUT_IF
                ? sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
                : sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, err);
-    *outcome = code ? sfti_ds_swap_look(w, code) : SFTI_SWAP_DONE;
+    *outcome = code ? sfti_ds_swap_check(w, code) : SFTI_SWAP_DONE;
     return code;
 }
 
@@ -299,7 +299,7 @@ static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
     old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = w->old_version + 1 };
     if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
     sft_code code = sfti_ds_listing_fill(&o.files, w->storage, "", old_each, &o, err);
-    for (const sfti_ds_listed *one = o.files.first; one && code == SFT_OK; one = one->next)
+    for (const sfti_ds_listed *one = o.files.first; one && !code; one = one->next)
         if (o.newest_s - one->mtime_s > SFTI_COMMIT_FILE_S)
             code = sfti_call(w->storage, remove, one->name, false, err);
     sfti_arena_free(&o.files.arena);

@@ -60,8 +60,8 @@ typedef struct sfti_ds_steps {
 sft_code sfti_ds_swap_run(sfti_ds_swap *swap, const sfti_ds_steps *steps,
                           sfti_ds_outcome *outcome, sft_error *err);
 /* What is in force now. */
-sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *swap, sft_code failed);
+sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *swap, sft_code failed);
 /* Whether no other commit has followed: then an index that is there is not another's. */
-bool sfti_ds_swap_last(const sfti_ds_swap *swap);
+bool sfti_ds_swap_is_last(const sfti_ds_swap *swap);
 
 #endif

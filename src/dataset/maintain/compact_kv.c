@@ -46,7 +46,7 @@ static sft_code kv_find_shadowed(compaction *c) {
     }
     sft_code code =
         sfti_ds_merge_open(c->storage, sources, n, &c->alloc, NULL, &merge, c->err);
-    if (code == SFT_OK) code = shadowed_rows(c, merge);
+    if (!code) code = shadowed_rows(c, merge);
     sfti_ds_merge_close(merge);
     return code;
 }
@@ -68,7 +68,7 @@ static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end
     *end = i + 1;
     if (bytes >= target) return SFT_OK;
     sft_code code = compact_header(c, i, &header);
-    for (; code == SFT_OK && *end < sft_dataset_shard_count(c->dataset); ++*end) {
+    for (; !code && *end < sft_dataset_shard_count(c->dataset); ++*end) {
         uint64_t next = sft_dataset_shard_at(c->dataset, *end)->bytes;
         if (next >= target || next > target - bytes) break;
         code = compact_header(c, *end, &more);
@@ -143,7 +143,7 @@ static sft_code open_order(compaction *c, const compact_group *g, compact_open *
     if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
     o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < o->files_count; i++)
+    for (size_t i = 0; !code && i < o->files_count; i++)
         code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
                                       &c->shadowed[g->first + i]);
     return code ? code : sfti_compact_order_end(&o->order);
@@ -190,12 +190,12 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
     group_samples(c, g, &samples);
     sft_code code =
         sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
-    if (code == SFT_OK) code = open_group(c, g, &o, &arena);
+    if (!code) code = open_group(c, g, &o, &arena);
     sft_span order = { o.order.text.data, o.order.text.len };
-    if (code == SFT_OK && o.part_count)
+    if (!code && o.part_count)
         code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, order, stored,
                                  &sum);
-    if (code == SFT_OK && o.part_count)
+    if (!code && o.part_count)
         code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
     for (size_t i = g->first; i < g->end; i++) c->dropped += c->shadowed[i].count;
     close_group(&o);

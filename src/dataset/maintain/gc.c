@@ -97,7 +97,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     g->full = !item;
     if (!item) return false;
     bool kept = part && g->now_s < g->m.keep_until;
-    /* A folder is as old as what is in it; see gc_look_folder. */
+    /* A folder is as old as what is in it; see gc_check_folder. */
     bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
                                 : gc_young_file(g, object);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part, kept || young,
@@ -125,7 +125,7 @@ static bool gc_folder_each(void *ctx, const sft_stored *object) {
 }
 
 /* A job that still writes has young files. */
-static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) {
+static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err) {
     gc_folder f = { g, item->name, 0, 0, 0, false, false };
     sft_code code = sfti_call(g->storage, list, item->name, gc_folder_each, &f, err);
     item->bytes = f.over ? UINT64_MAX : f.bytes;
@@ -141,8 +141,8 @@ static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) 
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
-    g->has_manifest = code == SFT_OK;
-    if (code == SFT_OK || code == SFT_MANIFEST_MISSING) return SFT_OK;
+    g->has_manifest = !code;
+    if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
     return code;
 }
@@ -152,19 +152,19 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
     g->last = &g->first;
     memset(&g->m, 0, sizeof g->m);
     sft_code code = gc_manifest(g, err);
-    if (code == SFT_OK) code = sfti_call(g->storage, list, "", gc_each, g, err);
-    if (code == SFT_OK && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
+    if (!code) code = sfti_call(g->storage, list, "", gc_each, g, err);
+    if (!code && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
     return code;
 }
 
 /* Steps a to c. */
-static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
+static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     const sft_storage *s = g->storage;
     sft_error what;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
     code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
-    g->locked = code == SFT_OK;
+    g->locked = !code;
     g->unlockable = !g->locked;
     if (code && code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &what);
     code = gc_list(g, err);
@@ -177,11 +177,11 @@ static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft
     item->skipped = item->part && (sfti_ds_manifest_names(&g->m, item->name) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
     if (item->skipped) return SFT_OK;
-    if (item->folder) code = gc_look_folder(g, item, err);
+    if (item->folder) code = gc_check_folder(g, item, err);
     if (code || !remove || item->young) return code;
     if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
     else code = sfti_call(g->storage, remove, item->name, false, err);
-    item->removed = code == SFT_OK;
+    item->removed = !code;
     return code;
 }
 
@@ -214,10 +214,10 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code == SFT_OK) code = gc_look(&g, remove, err);
-    for (gc_item *item = g.first; code == SFT_OK && item; item = item->next)
+    if (!code) code = gc_find(&g, remove, err);
+    for (gc_item *item = g.first; !code && item; item = item->next)
         code = gc_item_remove(&g, item, remove, err);
-    if (code == SFT_OK) code = gc_result(&g, path, tree, err);
+    if (!code) code = gc_result(&g, path, tree, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;
@@ -227,7 +227,7 @@ sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool 
                              const char *path, sft_sink *sink, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_dataset_gc_tree(storage, grace_s, remove, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

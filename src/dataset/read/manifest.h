@@ -88,7 +88,7 @@ typedef struct sfti_ds_index {
 } sfti_ds_index;
 
 /* Of a Parquet file, by its footer. SFT_DATASET_SHARD when it is none. Texts from the arena. */
-sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+sft_code sfti_ds_index_read(const sft_storage *storage, const char *name, sfti_arena *arena,
                             sfti_ds_index *out, sft_error *err);
 
 #endif

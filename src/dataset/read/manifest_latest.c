@@ -52,7 +52,7 @@ static sft_code latest_read(const sft_storage *storage, const char *name, sfti_a
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
-    if (code == SFT_OK) code = sfti_ds_manifest_parse(text, arena, out, err);
+    if (!code) code = sfti_ds_manifest_parse(text, arena, out, err);
     return code;
 }
 
@@ -104,13 +104,13 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
     sft_code code = sfti_can(storage, move)
                         ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
                         : latest_object(storage, arena, out, &first);
-    bool known = code == SFT_OK || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
+    bool known = !code || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
     if (code == SFT_MANIFEST_TYPE) { /* only the bytes count */
         sft_span text = out->text;
         memset(out, 0, sizeof *out);
         out->text = text;
     }
-    *seen = code == SFT_OK && latest_is(out, commit);
+    *seen = !code && latest_is(out, commit);
     if (known && sfti_can(storage, move_new)) {
         sft_code more = latest_follow(storage, arena, commit, out, &found, seen, err);
         if (more || found) return more;

@@ -103,7 +103,7 @@ static sft_code manifest_entries(sfti_fields *r, sfti_ds_manifest *m,
         if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
         sft_code code = sfti_fields_entry(r, &e);
         e.key = key;
-        if (code == SFT_OK) code = put(r, m, &e);
+        if (!code) code = put(r, m, &e);
         if (code) return code;
     }
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
@@ -125,7 +125,7 @@ static sft_code manifest_format(sfti_fields *r, void *out) {
     sft_span text;
     sft_code code = sfti_fields_text(r, false, &text);
     (void)out;
-    if (code == SFT_OK && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
+    if (!code && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
         return sfti_fields_wrong(r, "format_version 1.0");
     return code;
 }
@@ -223,7 +223,7 @@ sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards,
 static sft_code manifest_order(const sfti_fields *r, sfti_ds_manifest *m) {
     if (m->shard_count > UINT32_MAX / 2) return sfti_fields_wrong(r, "fewer shards");
     sft_code code = sfti_ds_manifest_sort(m, m->shards, m->shard_count, r->arena, r->err);
-    for (size_t i = 1; code == SFT_OK && i < m->shard_count; i++)
+    for (size_t i = 1; !code && i < m->shard_count; i++)
         if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "expected each shard once, found %s again", m->shards[i].facts.name);

@@ -40,8 +40,8 @@ static sft_code truncate_block(sft_dtype from, const void *in, sft_dtype to, uin
         return SFT_OK;
     }
     code = sft_cast(from, in, SFT_F64, wide, count, NULL, element, err);
-    if (code == SFT_OK) code = sft_cast(SFT_F64, wide, SFT_F32, f32, count, NULL, element, err);
-    if (code == SFT_OK) truncate_all(f32, to, out, count);
+    if (!code) code = sft_cast(SFT_F64, wide, SFT_F32, f32, count, NULL, element, err);
+    if (!code) truncate_all(f32, to, out, count);
     return code;
 }
 
@@ -121,8 +121,8 @@ static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const v
     const sft_dtype_info *info = sft_dtype_describe(to);
     uint64_t below = fits_below(to);
     sft_code code = sft_cast(from, in, SFT_F64, was, count, NULL, NULL, err);
-    if (code == SFT_OK) code = sft_cast(to, out, SFT_F64, is, count, NULL, NULL, err);
-    for (size_t i = 0; code == SFT_OK && i < count; i++) {
+    if (!code) code = sft_cast(to, out, SFT_F64, is, count, NULL, NULL, err);
+    for (size_t i = 0; !code && i < count; i++) {
         uint64_t bits = sfti_get_u64(was + 8 * i);
         if (value_fits(bits, sfti_get_u64(is + 8 * i), info, below)) continue;
         *element += i;
@@ -145,7 +145,7 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
     bool halves = truncate && from != to && (to == SFT_F16 || to == SFT_BF16);
     sft_code code = cast_plain(from, in, to, out, count, halves, element, err);
     if (halves || !cast_may_lose(from, to)) return code;
-    for (uint64_t at = 0; code == SFT_OK && at < count; at += CAST_BLOCK) {
+    for (uint64_t at = 0; !code && at < count; at += CAST_BLOCK) {
         size_t block = count - at < CAST_BLOCK ? (size_t)(count - at) : CAST_BLOCK;
         const uint8_t *made = (const uint8_t *)out + at * out_bits / 8;
         if (!block_needs_check(to, made, block)) continue;

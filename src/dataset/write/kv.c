@@ -107,7 +107,7 @@ static sft_code kv_read(sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *e
     r->row = w->rows + i;
     r->text = r->data = 0;
     sft_code code = kv_read_key(w, r, i, err);
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++)
+    for (size_t k = 0; !code && k < w->columns.count; k++)
         code = kv_read_value(w, r, k, i, err);
     return code;
 }
@@ -183,7 +183,7 @@ static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     if (--held->live == 0 && held != but) sfti_shard_release_one(held);
 }
 
-static sft_code kv_twice(const sft_shard_writer *w, const kv_row *r, size_t before,
+static sft_code kv_duplicate(const sft_shard_writer *w, const kv_row *r, size_t before,
                          sft_error *err) {
     sft_span name = w->kv.entries[before].spec.name;
     uint64_t row = w->kv.first_row + before / w->columns.count;
@@ -207,7 +207,7 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     kv->entries[n] = (kv_entry){ { name, dtype, v->rank, kv->shapes[k] }, v->piece,
                                  r->held, v->bytes, v->from, false };
     uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
-    if (before != n && !w->options->last_win) return kv_twice(w, r, before, err);
+    if (before != n && !w->options->last_win) return kv_duplicate(w, r, before, err);
     if (before != n) {
         kv_kill(w, before, r->held);
         sfti_names_replace(&kv->names, name, (uint32_t)n);
@@ -218,7 +218,7 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     return SFT_OK;
 }
 
-static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
+static sft_code kv_reserve(sft_shard_writer *w, sft_error *err) {
     shard_kv *kv = &w->kv;
     size_t more = w->columns.count, each = sizeof *kv->entries;
     kv_entry *entries = NULL;
@@ -234,14 +234,14 @@ static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
 
 static sft_code kv_add(sft_shard_writer *w, const kv_row *r, sft_error *err) {
     shard_kv *kv = &w->kv;
-    sft_code code = kv_room(w, err);
+    sft_code code = kv_reserve(w, err);
     if (code) return code;
     if (kv->count == 0) kv->first_row = r->row;
     kv->samples++;
     kv->data += r->data;
     kv->text += r->text;
     kv->weight += r->data + r->text;
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) code = kv_put(w, r, k, err);
+    for (size_t k = 0; !code && k < w->columns.count; k++) code = kv_put(w, r, k, err);
     return code;
 }
 
@@ -300,7 +300,7 @@ static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uin
     sft_code code = sfti_shard_file_begin(w, specs, n, kv->samples, kv->samples, job, &file, err);
     if (code) return code;
     for (size_t i = 0; i < n; i++) order[sft_plan_position(file.plan, i)] = living[i];
-    for (size_t i = 0; code == SFT_OK && i < n; i++) code = kv_put_file(&file, i, order[i], err);
+    for (size_t i = 0; !code && i < n; i++) code = kv_put_file(&file, i, order[i], err);
     if (code) {
         sfti_shard_file_abandon(&file);
         return code;
@@ -353,9 +353,9 @@ static bool kv_may_end(const sft_shard_writer *w) {
 static sft_code kv_take(sft_shard_writer *w, kv_row *r, uint64_t i, const sft_job *job,
                         sft_error *err) {
     sft_code code = kv_read(w, r, i, err);
-    if (code == SFT_OK && kv_must_end(&w->kv, r, w->columns.count))
+    if (!code && kv_must_end(&w->kv, r, w->columns.count))
         code = kv_write(w, r->held, job, err);
-    if (code == SFT_OK) code = kv_add(w, r, err);
+    if (!code) code = kv_add(w, r, err);
     if (code || !kv_may_end(w)) return code;
     code = kv_write(w, r->held, job, err);
     r->held->loose.len = 0;

@@ -57,14 +57,14 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
                          "expected a struct array of the schema's %llu columns, found another",
                          (unsigned long long)w->children);
     sft_code code = check_nulls(w, batch, err);
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) {
+    for (size_t k = 0; !code && k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
         const struct ArrowArray *child = batch->children[c->asked->child];
         if (c->asked->form == SFTI_FORM_TENSOR)
             code = sfti_arrow_tensor_check(&c->tensor, child, err);
         else code = sfti_arrow_check(&c->type, child, err);
     }
-    if (code == SFT_OK && w->columns.mode == SFT_DATASET_KV)
+    if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_arrow_check(&w->kv.key, batch->children[w->columns.name_child], err);
     return code;
 }

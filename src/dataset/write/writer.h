@@ -124,7 +124,7 @@ struct sft_shard_writer {
     const char *pending; /* a file that may be there and has no receipt */
     sfti_finish_queue unfinished; /* files with a receipt that may not be there yet */
     sft_buffer scratch; /* of a tensor's shape */
-    char *cast_room; /* of both sides of a cast; NULL until needed */
+    char *cast_buffer; /* of both sides of a cast; NULL until needed */
     uint64_t done, ticked;
 };
 
@@ -155,7 +155,7 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
 /* ── file.c ── */
 
 #define SHARD_CAST_CHUNK 16384 /* elements; a multiple of 8, so that any dtype ends with a byte */
-#define SHARD_CAST_ROOM ((size_t)2 * 8 * SHARD_CAST_CHUNK)
+#define SHARD_CAST_BYTES ((size_t)2 * 8 * SHARD_CAST_CHUNK)
 
 typedef struct shard_file {
     sft_shard_writer *w;

@@ -175,38 +175,38 @@ static void footer_step(footer_walk *w) {
 
 /* ── The file ── */
 
-static sft_code look_fail(sft_error *err, const char *found) {
+static sft_code footer_fail(sft_error *err, const char *found) {
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected a Parquet file, found %s",
                      found);
 }
 
-static sft_code look_footer(const sft_source *source, sfti_arena *arena, sft_span *out,
+static sft_code footer_read(const sft_source *source, sfti_arena *arena, sft_span *out,
                             sft_error *err) {
     uint8_t tail[8];
-    if (source->size < 12) return look_fail(err, "too few bytes");
+    if (source->size < 12) return footer_fail(err, "too few bytes");
     sft_code code = sfti_source_all(source, source->size - 8, tail, 8, err);
     if (code) return code;
     uint32_t len = sfti_get_u32(tail);
-    if (memcmp(tail + 4, "PAR1", 4) != 0) return look_fail(err, "another end");
-    if (len > source->size - 12 || len > FOOTER_MOST) return look_fail(err, "a footer too long");
+    if (memcmp(tail + 4, "PAR1", 4) != 0) return footer_fail(err, "another end");
+    if (len > source->size - 12 || len > FOOTER_MOST) return footer_fail(err, "a footer too long");
     char *buffer = sfti_arena_take(arena, len);
     if (!buffer) return sfti_fail_memory(err, len);
     *out = (sft_span){ buffer, len };
     return sfti_source_all(source, source->size - 8 - len, buffer, len, err);
 }
 
-sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+sft_code sfti_ds_index_read(const sft_storage *storage, const char *name, sfti_arena *arena,
                             sfti_ds_index *out, sft_error *err) {
     sft_source source;
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     sft_code code = sfti_call(storage, open, name, &source, err);
     if (code) return code;
-    code = look_footer(&source, arena, &text, err);
+    code = footer_read(&source, arena, &text, err);
     sft_source_close(&source);
     if (code) return code;
     footer_walk w = { .at = (const uint8_t *)text.data, .out = out, .depth = 1 };
     w.end = w.at + text.len;
     while (w.depth && !w.broken) footer_step(&w);
-    return w.broken || !out->has_rows ? look_fail(err, "a footer that cannot be read") : SFT_OK;
+    return w.broken || !out->has_rows ? footer_fail(err, "a footer that cannot be read") : SFT_OK;
 }

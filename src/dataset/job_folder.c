@@ -7,7 +7,7 @@
 
 /* ── Whose a file is ── */
 
-/* What src/bytes/sink_path.c names a file until it is whole: ".<name>.sft-<letters>". */
+/* src/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
 static sft_span job_temporary(sft_span name) {
     static const char mark[] = ".sft-";
     if (name.len < 2 || name.data[0] != '.') return name;
@@ -25,7 +25,7 @@ static bool job_named(sft_span name) {
     return sfti_ds_shard_parse(name, &file, &shard);
 }
 
-/* An index that Spark wrote, and the commit moved here: its parts, their checksums and marks. */
+/* Files of an index that Spark wrote and a commit moved here: parts, checksums and markers. */
 static bool job_sparks(sft_span name) {
     return sfti_ds_ends(name, ".parquet") || sfti_ds_ends(name, ".crc") ||
            (name.len && name.data[0] == '_');

@@ -48,7 +48,7 @@ static bool name_starts(sft_span *text, const char *with) {
     return true;
 }
 
-/* Digits, and a dash behind them. */
+/* Digits and a dash. */
 static bool name_digits(sft_span *text, size_t least, uint64_t *out) {
     return sfti_ds_digits(text, least, out) && name_starts(text, "-");
 }

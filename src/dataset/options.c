@@ -39,7 +39,7 @@ static bool option_is(sft_span text, const char *word) {
     return true;
 }
 
-/* Which of the words it is. */
+/* The index of the value among the words. */
 static sft_code option_word(option_reader *r, const char *const *words, unsigned count,
                             const char *expected, unsigned *out) {
     for (*out = 0; *out < count; ++*out)
@@ -79,7 +79,7 @@ static sft_code option_separator(option_reader *r) {
     return SFT_OK;
 }
 
-/* Names in a JSON list. names: has room for one more than there are commas. */
+/* Names in a JSON list. `names` has one more element than the value has commas. */
 static sft_code columns_listed(option_reader *r, sft_span *names, size_t *count) {
     sfti_json json;
     sfti_json_begin(&json, r->value.data, r->value.len);
@@ -336,7 +336,7 @@ static size_t option_find(sft_span name) {
     return i;
 }
 
-/* Edits (insert, remove, replace) from one word to the other, case aside. */
+/* The edit distance (insert, remove, replace) between two words, ignoring case. */
 static size_t option_distance(sft_span a, const char *word) {
     size_t row[NAME_MOST + 1];
     size_t len = strlen(word);
@@ -383,7 +383,7 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
         if (!r.value.data) return sfti_fail_memory(err, r.value.len);
         if (sfti_utf8_check(r.value.data, r.value.len) != r.value.len)
             return option_wrong(&r, "UTF-8");
-        /* Another mode's option is not looked at: the connector's calls give them freely. */
+        /* Options of the other mode are ignored: calls written for the connector contain them. */
         if (o->mode && !(option_table[at].shown.modes & 1u << o->mode)) continue;
         sft_code code = option_table[at].take(&r);
         if (code) return code;
@@ -425,7 +425,7 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
     o->separator = sft_span_cstr("__");
     o->shard_bytes = 300 * MIB;
     sft_code code = options_mode(o, pairs, count, err);
-    /* A name that nobody knows is told before one that is missing. */
+    /* An unknown name is reported before a missing one. */
     for (size_t i = 0; i < count; i++)
         if (option_find(pairs[i].key) == OPTION_COUNT) code = option_unknown(pairs[i].key, err);
     if (!code) code = options_take(o, pairs, count, err);

@@ -15,7 +15,7 @@ static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_close(w, '}');
 }
 
-/* A memory sink empties its buffer; this one goes on where it ends. */
+/* A memory sink empties its buffer; this one appends. */
 static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
     return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
 }
@@ -112,7 +112,7 @@ static const sfti_field receipt_rows[] = {
     { "columns", SFTI_FIELD_TAKEN, 0, false, receipt_columns },
 };
 
-/* The names that a shard writer gives, and no others. */
+/* Accepts only the names that a shard writer makes. */
 static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
     char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
     uint64_t file, shard;

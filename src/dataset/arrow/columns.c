@@ -64,7 +64,7 @@ static sft_code resolve_names(column_resolver *s) {
     return SFT_OK;
 }
 
-/* Number of the column; s->n when there is none. */
+/* Index of the column, or s->n. */
 static size_t resolve_find(const column_resolver *s, sft_span name) {
     size_t low = 0, high = s->n;
     while (low < high) {
@@ -141,7 +141,7 @@ static bool resolve_product(const uint64_t *shape, uint32_t rank, uint64_t *out)
     return sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL) == SFT_OK;
 }
 
-/* The shape that the type alone tells, where it does. */
+/* The shape that the type alone determines, if it does. */
 static sft_code resolve_own_shape(const column_resolver *s, const sfti_arrow_type *type,
                                  sfti_ds_column *c) {
     if (type->has_shape) {
@@ -162,7 +162,7 @@ static sft_code resolve_own_shape(const column_resolver *s, const sfti_arrow_typ
     return SFT_OK;
 }
 
-/* A asked for shape holds as many elements as the type's own; of TENSOR it is what each row has. */
+/* A requested shape has as many elements as the type's own; rows of TENSOR must have it. */
 static sft_code resolve_override_shape(const column_resolver *s, const sfti_ds_override *override,
                                   sfti_ds_column *c) {
     uint64_t want, have;

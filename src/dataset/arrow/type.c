@@ -87,7 +87,7 @@ static bool list_read(const char *format, sfti_arrow_list *out) {
 
 /* ── Types for people ── */
 
-/* Formats that are not taken; those with parameters by how they begin. */
+/* Formats without a dtype; those with parameters match by prefix. */
 static const struct format_other {
     const char *format, *text;
     bool parameters;
@@ -143,7 +143,7 @@ static bool text_inside(const struct ArrowSchema *at, sfti_arrow_list *list) {
            at->children && at->children[0];
 }
 
-/* Lists and what they hold; a struct without its fields. Returns the innermost type. */
+/* Lists and their element type, a struct without its fields. Returns the innermost type. */
 static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
     sfti_arrow_list list[SFT_MAX_RANK];
     uint32_t depth = 0;
@@ -189,7 +189,7 @@ static bool shape_dims(sfti_json *json, uint64_t *dims, uint32_t *rank) {
     return json->type == SFTI_JSON_ARRAY_END;
 }
 
-/* A permutation other than none changes how elements lie; it is refused. */
+/* A permutation changes the order of elements in memory: only the identity is accepted. */
 static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
     sfti_json json;
     bool found = false;

@@ -80,7 +80,7 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
     return found;
 }
 
-/* In batch mode the keys are the columns, with a dimension before for the samples. */
+/* In batch mode the keys are the columns, with the samples as first dimension. */
 static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
                             sft_error *err) {
     if (is->has_dtype && !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(is))))

@@ -47,7 +47,7 @@ static bool receipt_same_place(const sfti_ds_receipt *a, const sfti_ds_receipt *
     return a->partition == b->partition && a->shard == b->shard;
 }
 
-/* The same receipt twice counts once; two attempts of one partition cannot both be right. */
+/* The same receipt twice counts once; two attempts of one partition are an error. */
 static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, size_t *count,
                                 sft_error *err) {
     size_t n = c->receipt_count;
@@ -114,7 +114,7 @@ static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
     return sft_file_count(file) / (columns ? columns : 1);
 }
 
-/* What its tensors are goes into the columns of the next manifest. */
+/* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
 static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
                               sft_error *err) {
     bool batch = c->options->mode == SFT_DATASET_BATCH;
@@ -139,8 +139,8 @@ static bool adopted_number(const sft_file *file, const char *key, uint64_t *out)
     return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_number(text, out);
 }
 
-/* Shards of ours, which the connector's append left out, may be those of a commit under way, unless
- * that has its own in a folder of its job until it has the lock. */
+/* A shard that we wrote and no manifest names may belong to a commit in progress. It cannot where
+ * every commit keeps its shards in its job's folder until it holds the lock. */
 static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
     if (c->swap.single) return SFT_OK;
     if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
@@ -152,7 +152,7 @@ static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *
     return code;
 }
 
-/* What no manifest tells of a shard. */
+/* The facts of a shard that no manifest names. */
 static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_dataset_shard *facts,
                             sft_error *err) {
     sft_span mark;
@@ -210,7 +210,7 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
     return !l->failed;
 }
 
-/* Shards that a connector's append left out of its manifest. */
+/* Shards that a connector's append did not add to its manifest. */
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
@@ -260,7 +260,7 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     return SFT_OK;
 }
 
-/* Shards that an append left out were there before those it named. */
+/* Shards that an append did not name are older than those it named. */
 static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
                                sft_error *err) {
     const uint32_t *order = sfti_arena_sorted(&c->work, l->count, sfti_ds_by_name, l->shards);
@@ -273,8 +273,8 @@ static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t 
     return SFT_OK;
 }
 
-/* The name of a shard in the dataset: that of its receipt, with the file's number counted from
- * `first`, for another append may have come between. */
+/* The final name of a shard: that of its receipt, with file numbers from `first` on, because
+ * another append may have been committed since the job began. */
 static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t first) {
     if (first == c->job.first) return r->name.data;
     char *name = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
@@ -324,7 +324,7 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
     return code ? code : list_sources(c, err);
 }
 
-/* All tasks have the columns of the first, and those of the dataset that is there. */
+/* All tasks must have the columns of the first, and those of the existing dataset. */
 static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                                sft_error *err) {
     bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;

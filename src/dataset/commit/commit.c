@@ -30,8 +30,8 @@ static sft_code commit_exists(sft_error *err, const char *what) {
     return code;
 }
 
-/* Shards are there and no manifest: it was deleted, and with another one gc would remove them.
- * Where nothing is moved they may be those of a running job. */
+/* Shards without a manifest: it was deleted, and once there is another gc would remove them. Where
+ * names cannot be moved they may be those of a running job. */
 static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) {
     commit_numbers l;
     *found = false;
@@ -50,8 +50,8 @@ static sft_code orphans_fail(sft_error *err) {
     return code;
 }
 
-/* Without a lock an append may be between moving its shards and replacing the manifest: wait for
- * it to publish, or to move them back. */
+/* Without a lock another append may be between moving its shards and replacing the manifest: wait
+ * until it publishes or moves them back. */
 #define ORPHAN_WAITS 100
 #define ORPHAN_PAUSE_MS 20
 
@@ -61,7 +61,7 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     sft_error other;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
-    /* What cannot be understood can be overwritten all the same. */
+    /* A manifest that cannot be parsed can still be overwritten. */
     bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
     if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
@@ -75,7 +75,7 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     bool found = false;
     sft_code code = orphans_found(c, &found, err);
     if (code || !found) return code;
-    /* Who holds the guard has published, or moved its shards back, when we get it. */
+    /* Once we get the guard its former holder has published or moved its shards back. */
     code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (code) return code;
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER;
@@ -116,7 +116,7 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     if (!code) code = begin_manifest(c, &base, err);
     if (code) return code;
     if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
-        /* A job that goes on was checked when it began. */
+        /* A job that is resumed was checked when it began. */
         if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
         code = sfti_commit_numbers(c, &listing, err);
         if (!code && listing.any) code = commit_exists(err, "shards and no manifest");
@@ -217,7 +217,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* ── Preparing ── */
 
-/* The manifest that is there now, and whether the commit may go on over it. */
+/* Reads the manifest that is in force now and checks that the commit may replace it. */
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other;
     bool orphans = false;
@@ -242,7 +242,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
-/* As prepare_manifest, and again while another append may be about to publish. */
+/* Retries prepare_manifest while another append may be about to publish. */
 static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = prepare_manifest(c, &what);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define BATCH_ROWS 65536
-#define BATCH_BYTES (UINT64_C(1) << 26) /* of keys: a batch ends before 32-bit offsets do */
+#define BATCH_BYTES (UINT64_C(1) << 26) /* of keys: a batch ends before its 32-bit offsets
+                                           overflow */
 #define FIELDS_MAX 7
 #define BUFFERS_MOST 3
 
@@ -31,7 +32,7 @@ typedef struct index_schema {
     struct ArrowSchema *field[FIELDS_MAX], *elements[1];
 } index_schema;
 
-/* Children lie in their parent's block and are released with it. */
+/* Children are part of their parent's block and are freed with it. */
 static void schema_child_release(struct ArrowSchema *schema) { schema->release = NULL; }
 
 static void schema_release(struct ArrowSchema *schema) {

@@ -11,7 +11,7 @@
 typedef struct commit_counter {
     sft_commit *c;
     sfti_ds_merge *merge;
-    size_t base_count; /* shards that were there before come first */
+    size_t base_count; /* shards of the existing dataset, which come first */
     size_t keys, cap;
     sft_error *err;
 } commit_counter;
@@ -31,7 +31,7 @@ static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
 
 static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
     sft_commit *c = n->c;
-    /* What an earlier commit let pass is no fault of this one. */
+    /* Duplicates that an earlier commit accepted are not this one's. */
     bool accepted = c->options->last_win || row->winner < n->base_count;
     if (!accepted) return count_duplicate(n, row);
     c->shards[row->source].shard.facts.shadowed++;
@@ -163,14 +163,14 @@ static bool next_totals(sft_commit *c) {
             return false;
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
-    /* Only rows that win count. */
+    /* Rows that a later shard replaces do not count. */
     uint64_t hidden = shadowed / columns;
     m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
     m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
     return true;
 }
 
-/* Until when gc leaves what this commit or one before it replaced. */
+/* The time until which gc keeps what this commit or an earlier one replaced. */
 static uint64_t next_keep(const sft_commit *c) {
     uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
     uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;

@@ -29,7 +29,7 @@ typedef struct publication {
     const char *index; /* name of the new index in the job's folder, or NULL */
     sft_warn_fn warn;
     void *warn_ctx;
-    bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool old_there, old_is_folder; /* the old index; Spark's is a folder */
     bool late;                     /* the new one replaces it in step 5 */
     bool old_moved;                /* to old_name */
     bool new_moved;                /* the new one is in its place */
@@ -85,7 +85,7 @@ static bool index_each(void *ctx, const sft_stored *object) {
     return false;
 }
 
-/* A folder gets a name of its own beside the job's: it cannot be in it. */
+/* A folder gets a name of its own next to the job's folder, which may hold files only. */
 static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
     (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
@@ -94,7 +94,7 @@ static sft_code index_move_old(publication *p, sft_error *err) {
     return code;
 }
 
-/* After a failure before the commit point, as far as that works. */
+/* After a failure before the commit point; errors are ignored. */
 static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
@@ -132,7 +132,7 @@ static void publish_after(void *ctx) {
     publish_clean(p);
 }
 
-/* What the outcome of a step makes of the commit. */
+/* The commit's state after an outcome. */
 static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
     c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
                : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
@@ -151,15 +151,15 @@ static void publish_swap(sft_commit *c) {
         if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
 }
 
-/* Without an index the manifest says so. */
+/* A manifest without an index says so. */
 static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     if (index || !c->next.index.data) return SFT_OK;
     c->next.index = (sft_span){ NULL, 0 };
     return sfti_commit_render_text(c, err);
 }
 
-/* An append that another commit came before can be prepared again: its shards go back to where
- * their receipts say. */
+/* An append that lost to another commit can be prepared again: its shards go back to where their
+ * receipts say they are. */
 static void publish_move_back(sft_commit *c) {
     sft_error ignored;
     size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
@@ -205,7 +205,8 @@ static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
     if (err) *err = *what;
 }
 
-/* Of a shard: under its last name it may have been moved already. */
+/* Removes shards under the names of their receipts and under their final names: they may have been
+ * moved already. */
 static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_error *err) {
     sft_code code = SFT_OK;
     sft_error what;
@@ -235,7 +236,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
-    /* A manifest that cannot be understood names our shards no more than an old one does. */
+    /* A manifest that cannot be parsed does not name our shards any more than an old one does. */
     bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;

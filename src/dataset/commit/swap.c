@@ -58,7 +58,7 @@ static bool guard_numbered(void *ctx, const sft_stored *object) {
     return !*found;
 }
 
-/* With a lock: whether others here do without it. */
+/* With a lock: whether other writers of this dataset use commit files. */
 static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
     const sft_storage *s = w->storage;
     bool found = false;
@@ -105,7 +105,8 @@ static bool swap_is_old(const sfti_ds_swap *w, sft_span text) {
     return !text.data == !w->old.data && sft_span_equal(text, w->old);
 }
 
-/* Another's manifest may have followed this one, unless the storage said that it was not put. */
+/* Another commit may have replaced this one's manifest already, unless the storage reported that it
+ * was not put. */
 sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
@@ -164,7 +165,7 @@ static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
     return !known ? code : same ? SFT_OK : swap_changed(err);
 }
 
-/* Whether a file of the chain is this commit's. */
+/* Whether a commit file is this commit's. */
 static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest at;
@@ -175,7 +176,8 @@ static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
     return ours;
 }
 
-/* Whether another commit follows this one: only who found it in force makes such a file. */
+/* Whether another commit follows this one: only a writer that found it in force makes such a
+ * file. */
 static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *err) {
     char name[SFTI_COMMIT_FILE_NAME];
     sft_source source;
@@ -245,7 +247,7 @@ sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
 
 /* ── The put ── */
 
-/* Step 5: what was put is followed by nothing that was there when it was. */
+/* Step 5: repeats until no commit file followed the manifest when it was put. */
 static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     sft_span put = w->text;
     sfti_arena arena = { .alloc = w->alloc };
@@ -281,7 +283,7 @@ static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *e
 typedef struct old_commits {
     sfti_ds_listing files;
     uint64_t version;
-    int64_t newest_s; /* of all: now, by the clock of the file system */
+    int64_t newest_s; /* of all commit files: the file system's current time */
 } old_commits;
 
 static bool old_each(void *ctx, const sft_stored *object) {
@@ -329,8 +331,8 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_o
     if (!committed) *outcome = put;
     if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
     swap_warn(steps, code, &what);
-    /* What was replaced stays after a put that failed: for those who still read
-     * SFTI_DATASET_MANIFEST, or because a power cut may bring the old manifest back. */
+    /* After a failed put what was replaced stays: readers may still see the old
+     * SFTI_DATASET_MANIFEST, or a power failure may bring it back. */
     if (code) return SFT_OK;
     steps->after(steps->ctx);
     swap_warn(steps, swap_clean(w, &what), &what);

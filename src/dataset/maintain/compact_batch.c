@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BATCH_OPEN 64 /* shards that are open at once */
+#define BATCH_OPEN 64 /* shards open at the same time */
 #define WHY_LEN 200
 
 /* ── What is to be done ── */
@@ -27,7 +27,7 @@ static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
     return true;
 }
 
-/* Whether rows of different shards can lie in one tensor; c->why if not. */
+/* Whether rows of different shards can be in one tensor; c->why if not. */
 static sft_code rebatch_layout(compaction *c, uint64_t target) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { NULL, 0 };
@@ -46,7 +46,7 @@ static sft_code rebatch_layout(compaction *c, uint64_t target) {
     return SFT_OK;
 }
 
-/* Rows that a shard lacks to a batch. */
+/* Rows that a shard is short of a full batch. */
 static uint64_t rebatch_missing(const compaction *c, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size;
@@ -58,8 +58,8 @@ static bool rebatch_small(const compaction *c, size_t i, uint64_t target) {
     return s->bytes < target && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
 }
 
-/* Of a run of small shards [i, end): the rows that they lack, a batch of which is a shard less. The
- * group is the shortest with as many shards less as can be. */
+/* Small shards [i, end): each full batch of missing rows saves a shard. The group is the shortest
+ * that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
     compact_group g = { i, i, 0 };
@@ -102,8 +102,8 @@ typedef struct rebatch_rows {
     const compact_group *g;
     const sfti_ds_column *columns;
     size_t column_count;
-    uint64_t *starts;  /* of each shard: rows before it; one more: all rows */
-    uint64_t *offsets; /* of each shard and column: where its tensor lies */
+    uint64_t *starts;  /* rows before each shard; last: all rows */
+    uint64_t *offsets; /* of the tensor of each shard and column */
     struct rebatch_file {
         bool open;
         size_t shard;
@@ -174,7 +174,7 @@ static sft_code rebatch_open(rebatch_rows *b, sfti_arena *arena) {
     return SFT_OK;
 }
 
-/* The shard that holds a row: the last that starts at or before it and is not empty. */
+/* The shard that holds a row: the last non-empty one that starts at or before it. */
 static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
     size_t low = 0, high = b->g->end - b->g->first;
     while (low + 1 < high) {
@@ -185,7 +185,7 @@ static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
     return low;
 }
 
-/* Shards are read once, from the first on, by each column: a slot each is enough. */
+/* Each column reads the shards once, in order: one slot a shard suffices. */
 static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_error *err) {
     size_t slot = n % BATCH_OPEN;
     struct rebatch_file *f = &b->files[slot];
@@ -199,7 +199,7 @@ static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_er
     return code;
 }
 
-/* As many bytes as lie in one shard; past the last row there are zeros. */
+/* As many bytes as one shard has; zeros past the last row. */
 static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *into, size_t len,
                             size_t *got, sft_error *err) {
     rebatch_rows *b = col->rows;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Of a group: a file has at most 100 MB, with the order of the rows. */
+/* Of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
 #define COMPACT_HEADER (UINT64_C(88) << 20)
 
 /* ── Which shards are rewritten ── */
@@ -61,8 +61,8 @@ static sft_code compact_header(compaction *c, size_t i, uint64_t *bytes) {
     return code;
 }
 
-/* End of the group that begins with shard i: small neighbours go together as long as they stay
- * within the target, so that the order of rows is kept. */
+/* End of the group that begins with shard i: small neighbours are merged while they stay within the
+ * target. Only neighbours, so that rows keep their order. */
 static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end) {
     uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes, header = 0, more = 0;
     *end = i + 1;

@@ -50,7 +50,7 @@ static bool rows_number(sft_span text, uint32_t *out) {
     return text.len != 0;
 }
 
-/* Of a shard that was put together itself: the numbers of its rows, sorted by name. */
+/* Numbers of the rows, sorted by name, of a shard that a compaction wrote. */
 static bool rows_numbers(compact_order *o, uint32_t first, sft_span text) {
     uint32_t n = o->count - first, number, top = 0;
     size_t width = n ? text.len / n : 0;
@@ -69,7 +69,7 @@ static void rows_drop(compact_order *o, uint32_t first,
                        bool (*shadowed)(const void *ctx, sft_span key), const void *ctx) {
     uint32_t kept = first;
     for (uint32_t i = first; i < o->count; i++) {
-        sft_span name = o->rows[i].name; /* the key goes on behind it */
+        sft_span name = o->rows[i].name; /* the key continues after it */
         if (!shadowed(ctx, (sft_span){ name.data, name.len + o->suffix.len }))
             o->rows[kept++] = o->rows[i];
     }

@@ -23,13 +23,13 @@
  * c. without a lock, reads the manifest again: what it names by now stays;
  * d. removes one thing after another. A crash leaves some garbage for the next time. */
 
-/* A shard, folder or commit file that no manifest names. */
+/* A shard, folder, temporary or commit file that no manifest names. */
 typedef struct gc_item {
     struct gc_item *next;
     uint64_t bytes;
-    uint64_t kept; /* others' files in a job's folder */
+    uint64_t kept; /* files in a job's folder that are not ours */
     bool folder, part, young, timeless;
-    bool skipped, removed; /* skipped: it is not ours, or named by now */
+    bool skipped, removed; /* skipped: not ours, or named by now */
     char name[];
 } gc_item;
 
@@ -50,28 +50,28 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     sft_file *file = NULL;
     sft_error ignored;
     sft_span mark;
-    options.header_only = true; /* one that was cut short is ours, too */
+    options.header_only = true; /* a truncated shard counts, too */
     if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
     bool ours = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
     sft_close(file);
     return ours;
 }
 
-/* What has no time may have been written now; without a grace nothing is young. */
+/* A file without a time may have been written just now; without a grace period nothing is young. */
 static bool gc_young(const gc_work *g, int64_t time_s) {
     if (!g->grace_s) return false;
     if (time_s <= 0 || g->now_s < (uint64_t)time_s) return true;
     return g->now_s - (uint64_t)time_s < g->grace_s;
 }
 
-/* Of a file in the dataset's folder. Without a lock a commit may have moved it there and not come
- * to its point yet: it is as old as its name. */
+/* Of a file in the dataset's folder. Without a lock it may belong to a commit that has moved it and
+ * not yet published: its age is that of its name. */
 static bool gc_young_file(const gc_work *g, const sft_stored *object) {
     bool moved = sfti_can(g->storage, move) && g->unlockable && object->changed_s > object->mtime_s;
     return gc_young(g, moved ? object->changed_s : object->mtime_s);
 }
 
-/* Commit files that SFTI_DATASET_MANIFEST has overtaken. */
+/* Whether SFTI_DATASET_MANIFEST has overtaken a commit file. */
 static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span name) {
     uint64_t number;
     return !object->folder && g->has_manifest && g->m.ahead == 0 &&
@@ -80,14 +80,14 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
            g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
 }
 
-/* Names first: files are opened when the listing is over. */
+/* Collects names only; files are opened after the listing. */
 static bool gc_each(void *ctx, const sft_stored *object) {
     gc_work *g = ctx;
     uint64_t file, shard;
     size_t len = strlen(object->name);
     sft_span name = { object->name, len };
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
-    /* Without a manifest, which may have been deleted, no shard is known to be garbage. */
+    /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
     bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
                         : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
@@ -97,7 +97,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     g->full = !item;
     if (!item) return false;
     bool kept = part && g->now_s < g->m.keep_until;
-    /* A folder is as old as what is in it; see gc_check_folder. */
+    /* A folder is as old as its contents: see gc_check_folder. */
     bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
                                 : gc_young_file(g, object);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part, kept || young,
@@ -124,7 +124,7 @@ static bool gc_folder_each(void *ctx, const sft_stored *object) {
     return true;
 }
 
-/* A job that still writes has young files. */
+/* A running job has young files. */
 static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err) {
     gc_folder f = { g, item->name, 0, 0, 0, false, false };
     sft_code code = sfti_call(g->storage, list, item->name, gc_folder_each, &f, err);
@@ -137,7 +137,7 @@ static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err)
 
 /* ── Finding and removing ── */
 
-/* Where a manifest is but cannot be understood nothing can be told to be garbage. */
+/* With a manifest that cannot be parsed nothing counts as garbage. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
@@ -171,7 +171,7 @@ static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     return code || g->locked ? code : gc_manifest(g, err);
 }
 
-/* Step d, for one of them. */
+/* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
     item->skipped = item->part && (sfti_ds_manifest_names(&g->m, item->name) ||

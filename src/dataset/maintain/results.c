@@ -114,7 +114,7 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_m
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
         code = ls_shard(&w, dataset, i, &filter, &what);
     sfti_json_close(&w, ']');
-    /* What was told of the shards before it cannot be taken back. */
+    /* Earlier shards are written already: the error comes last. */
     sfti_json_put_bool(&w, "ok", !code);
     if (code) sfti_result_error(&w, "error", &what);
     sft_code written = sfti_result_end(&w);

@@ -36,8 +36,8 @@ typedef struct verification {
     uint64_t done, total; /* bytes */
     uint64_t samples, valid, shadowed, digests, tensors;
     bool opened_all;
-    bool index, index_folder; /* what has that name is there; Spark wrote it */
-    sft_code code; /* what ends the work: memory, cancelling */
+    bool index, index_folder; /* an index exists; as a folder: Spark's */
+    sft_code code; /* ends the work: out of memory, cancelled */
     sft_error *err;
 } verification;
 
@@ -48,7 +48,7 @@ static void verify_put(verification *v, verify_list *to, const char *shard,
     const char *message = what->message;
     size_t len = strlen(shard);
     if (to->count++ >= VERIFY_MOST || v->code) return;
-    /* The shard has a member of its own. */
+    /* The shard is a member of its own. */
     if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
     verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
@@ -137,7 +137,7 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     }
 }
 
-/* In batch mode each tensor is a column, with one sample a row. */
+/* In batch mode each tensor is a column with a row a sample. */
 static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     if (v->m->column_count)
         verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
@@ -269,8 +269,8 @@ static void verify_listing(verification *v) {
 
 /* ── The index ── */
 
-/* What readers pass over does no harm: a commit that was killed can leave an index of its own, an
- * overwrite of the connector's leaves the old one. */
+/* An index that readers ignore does no harm: a killed commit may leave its own, a connector's
+ * overwrite leaves the old one. */
 static void index_note(verification *v, const sft_error *what) {
     verify_put(v, &v->orphans, SFTI_DATASET_INDEX, what);
 }
@@ -299,7 +299,7 @@ static bool index_names_shard(verification *v, sft_span name) {
     return sfti_ds_manifest_names(v->m, copy);
 }
 
-/* Of one file; false when there is nothing more to say. */
+/* Checks one file; false when it needs no further check. */
 static bool index_file(verification *v, const char *name, uint64_t *rows) {
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_index index;
@@ -338,7 +338,7 @@ static bool index_folder(verification *v, uint64_t *rows) {
     return good && !v->code;
 }
 
-/* A connector's manifest does not tell whether there is one. */
+/* A connector's manifest does not say whether there is one. */
 static void verify_index(verification *v) {
     uint64_t rows = 0;
     if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
@@ -401,7 +401,7 @@ static sft_code verify_result(const verification *v, const char *path, sft_tree 
     return sfti_result_end(&w);
 }
 
-/* A manifest that is not right is a finding; one that cannot be got at is an error. */
+/* An invalid manifest is a finding; one that cannot be read is an error. */
 static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);

@@ -32,7 +32,7 @@ static bool orphan_each(void *ctx, const sft_stored *object) {
     return true;
 }
 
-/* A connector's append leaves shards out of its manifest. */
+/* Warns of shards that a connector's append did not add to its manifest. */
 static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *warn_ctx,
                             sft_error *err) {
     orphan_shards l = { d, 0, { 0 } };
@@ -112,7 +112,7 @@ const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t
 
 /* ── Shards ── */
 
-/* Why a shard is not what the manifest tells: perhaps the dataset is another one by now. */
+/* A shard is not as the manifest says: perhaps the dataset was replaced. */
 static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, uint64_t found,
                             sft_error *err) {
     sfti_arena arena = { .alloc = d->alloc };

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only
- * what tells whose index it is is taken from it; no data is read. */
+/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only the
+ * facts of sfti_ds_index are taken from it; no data is read. */
 
 #define FOOTER_MOST (UINT32_C(64) << 20)
 #define FOOTER_DEPTH 16
@@ -31,7 +31,7 @@ typedef enum footer_type {
 /* A struct, or a list whose elements are all of one type. */
 typedef struct footer_level {
     bool list;
-    int32_t field;  /* of the struct: the one at hand; 0 in a list */
+    int32_t field;  /* the current one of a struct; 0 in a list */
     unsigned type;  /* of the list's elements */
     uint64_t left;  /* of them */
 } footer_level;
@@ -41,7 +41,7 @@ typedef struct footer_walk {
     footer_level level[FOOTER_DEPTH];
     int depth; /* levels that are open */
     bool broken;
-    sft_span key, column; /* read last: of a pair, of a column chunk's path */
+    sft_span key, column; /* the last one of a pair, of a column chunk's path */
     sfti_ds_index *out;
 } footer_walk;
 
@@ -79,7 +79,7 @@ static sft_span footer_bytes(footer_walk *w, uint64_t len) {
 
 /* ── What is taken ── */
 
-/* Whether these are the fields on the way to the value at hand; 0 is a list's element. */
+/* Whether these fields lead to the current value; 0 is a list's element. */
 static bool footer_is(const footer_walk *w, const int32_t *fields, int count) {
     if (w->depth != count) return false;
     for (int i = 0; i < count; i++)
@@ -96,7 +96,7 @@ static void footer_column_name(footer_walk *w, sft_span name) {
         if (sft_span_equal(name, sft_span_cstr(names[i]))) w->out->columns |= 1u << i;
 }
 
-/* Of the names of files, least and greatest of all row groups. */
+/* The least and greatest file_name of all row groups. */
 static void footer_bound(footer_walk *w, sft_span text, bool greatest) {
     sft_span *bound = greatest ? &w->out->last : &w->out->first;
     if (!sft_span_equal(w->column, sft_span_cstr("file_name"))) return;
@@ -139,7 +139,7 @@ static void footer_list(footer_walk *w) {
 static void footer_value(footer_walk *w, unsigned type) {
     switch (type) {
     case FOOTER_TRUE:
-    case FOOTER_FALSE: /* a field's type says it, a list's element is a byte */
+    case FOOTER_FALSE: /* the type is a field's value; a list's element has a byte */
         if (w->level[w->depth - 1].list) (void)footer_byte(w);
         break;
     case FOOTER_BYTE: (void)footer_byte(w); break;

@@ -56,8 +56,8 @@ static sft_code latest_read(const sft_storage *storage, const char *name, sfti_a
     return code;
 }
 
-/* An object store tells the size of an object and its bytes in two requests, between which another
- * commit may put a manifest of another size. What is damaged is the same when it is read again. */
+/* An object store needs two requests for an object's size and bytes, between which another commit
+ * may put a manifest of another size. A damaged manifest is the same when read again. */
 static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
                               sfti_ds_manifest *out, sft_error *err) {
     sft_span last = { NULL, 0 };
@@ -77,7 +77,7 @@ static bool latest_is(const sfti_ds_manifest *m, const char *commit) {
     return commit && strcmp(m->commit, commit) == 0;
 }
 
-/* The chain of commit files behind a manifest, to its end. */
+/* Follows the chain of commit files after a manifest to its end. */
 static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, const char *commit,
                               sfti_ds_manifest *out, bool *found, bool *seen, sft_error *err) {
     for (*found = false, *seen = latest_is(out, commit);; *seen |= latest_is(out, commit)) {

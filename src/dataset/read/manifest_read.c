@@ -7,7 +7,7 @@
 #include <string.h>
 
 
-/* Capacities of the arrays that are read, and their sfti_fields' ctx. */
+/* Capacities of the arrays: the ctx of sfti_fields. */
 typedef struct manifest_caps {
     size_t shards, entries, columns;
 } manifest_caps;
@@ -230,7 +230,7 @@ static sft_code manifest_order(const sfti_fields *r, sfti_ds_manifest *m) {
     return code;
 }
 
-/* Sums of all shards, which whoever has a manifest may compute again unchecked. */
+/* Sums over all shards. Once they are checked here other code adds without checks. */
 typedef struct manifest_sums {
     uint64_t samples, bytes, tensors, shadowed;
 } manifest_sums;
@@ -244,7 +244,7 @@ static bool manifest_sum(manifest_sums *sums, const sft_dataset_shard *s) {
            sfti_add(s->first_sample, s->samples, &end);
 }
 
-/* A connector's shards have no first_sample: theirs are in the order of names. */
+/* A connector's shards have no first_sample: their samples are in the order of names. */
 static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
     manifest_sums sums = { 0, 0, 0, 0 };
     for (size_t i = 0; i < m->shard_count; i++) {

@@ -9,21 +9,21 @@
 #include <string.h>
 
 #define WINDOW (UINT64_C(1) << 16)
-#define RUNS_MOST 64 /* stretches of ascending keys in one shard; beyond, it stays in memory */
+#define RUNS_MOST 64 /* runs of ascending keys in a shard; with more it is held in memory */
 
-/* A stretch of a header whose keys ascend, read piece by piece; or a whole file in memory,
- * taken in order of its names. The source is opened for each piece, so that thousands of
- * shards need no descriptors. */
+/* A run of a header's entries with ascending keys, read window by window; or a file in memory, in
+ * the order of names. The source is opened for each window, so that thousands of shards need no
+ * descriptors. */
 typedef struct merge_run {
     uint32_t source;
-    uint64_t at, end; /* next byte of the file to read; where the stretch ends */
-    uint64_t data;    /* where the file's tensors begin */
+    uint64_t at, end; /* next byte of the file to read; end of the run */
+    uint64_t data;    /* offset of the file's tensors */
     char *window;
-    size_t cap, used, done; /* bytes in the window, and how many are behind us */
+    size_t cap, used, done; /* used, done: bytes in the window, and consumed */
     sft_file *file;          /* in memory */
     uint32_t *order;
     size_t next, count;
-    sft_buffer key; /* decoded, where it is spelled with escapes */
+    sft_buffer key; /* decoded, if it has escapes */
     uint64_t shape[SFT_MAX_RANK];
     sfti_ds_row row;
 } merge_run;
@@ -37,7 +37,7 @@ struct sfti_ds_merge {
     size_t run_count, run_cap;
     uint32_t *heap;
     size_t heap_count;
-    uint32_t *group; /* runs whose rows have the key that is being told */
+    uint32_t *group; /* runs whose rows have the current key */
     size_t group_count, group_next;
     const sft_job *job;
     uint64_t read; /* bytes of headers */
@@ -103,7 +103,7 @@ static const char *merge_gap(const char *at, const char *end) {
     return at;
 }
 
-/* "key":{…} in the window. NULL when it does not end there. *key as it is spelled. */
+/* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
 static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
     const char *end = run->window + run->used;
     sfti_lex lex = { 0 };
@@ -154,7 +154,7 @@ static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_er
     return code;
 }
 
-/* More of the stretch behind what is left of the window. */
+/* Reads more of the run after what is left of the window. */
 static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
     sft_code code = merge_make_room(m, run, err);
     if (code) return code;
@@ -229,7 +229,7 @@ static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
     return run;
 }
 
-/* A stretch from one byte of the file to another. */
+/* A run from one byte of the file to another. */
 static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint64_t begin,
                          uint64_t end, sft_error *err) {
     merge_run *run = run_new(m, source, data);
@@ -263,8 +263,7 @@ typedef struct merge_layout {
     bool streams;
 } merge_layout;
 
-/* One key of the header that is a tensor's: the i-th by the order of bytes, or the shard does
- * not stream. */
+/* A tensor's key in the header: the i-th tensor in file order, or the shard does not stream. */
 static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
                      merge_layout *look) {
     const sft_tensor *t = sft_file_tensor(file, i);
@@ -279,8 +278,8 @@ static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sf
     *last = t->name;
 }
 
-/* Where keys stop to ascend. Only what we wrote is spelled so that it can be read in pieces:
- * metadata first, then the entries, each in the order of its bytes. */
+/* Finds the runs of ascending keys. Only our own headers can be read in windows: metadata first,
+ * then the entries in the order of their data. */
 static void layout_runs(const sft_file *file, merge_layout *look) {
     sft_span text = sft_file_header(file), last = { NULL, 0 }, mark;
     sfti_json json;

@@ -77,7 +77,7 @@ static sft_code batch_specs(sft_shard_writer *w, uint64_t samples, sft_spec *spe
     return SFT_OK;
 }
 
-/* The place of the message about the cast's own block is not that of the row. */
+/* Replaces the element of the cast's block by that of the row. */
 static sft_code batch_value_fail(const sft_shard_writer *w, const shard_column *c,
                                  uint64_t element, sft_error *inner, sft_error *err) {
     uint64_t row = w->file_row + element / c->row_elements;
@@ -124,7 +124,7 @@ static sft_code batch_tensors(shard_file *file, const uint32_t *at, sft_error *e
     return SFT_OK;
 }
 
-/* Columns as they are in this file, for its receipt. */
+/* The columns of this file, for its receipt. */
 static void batch_columns(const sft_shard_writer *w, sfti_ds_column *told) {
     for (size_t k = 0; k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];

@@ -204,7 +204,7 @@ static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *colu
     return true;
 }
 
-/* Room for the receipt, before the file is there. */
+/* Reserves the receipt before the file is published. */
 static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
                              sfti_ds_receipt *r, sft_error *err) {
     sfti_ds_receipt *all = sfti_grow(&w->alloc, w->receipts, w->receipt_count, 1,

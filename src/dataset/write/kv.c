@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define KV_FRAME 300 /* of a header: braces, __metadata__, padding; more than they take */
+#define KV_FRAME 300 /* upper bound of a header's braces, __metadata__ and padding */
 
-/* A row that is looked at: its key and the bytes its tensors will take. */
+/* A row that was read: its key and the bytes that its tensors take. */
 typedef struct kv_row {
     shard_held *held;
     sft_span key;
@@ -26,7 +26,8 @@ static uint64_t kv_digits(uint64_t value) {
     return count;
 }
 
-/* An entry's text but for the digits of its two offsets; name: as it is spelled, with quotes. */
+/* Bytes of an entry, without the digits of its offsets. name: bytes of the spelled name, with
+ * quotes. */
 static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *shape,
                               uint32_t rank) {
     uint64_t text = name + sizeof ":{\"dtype\":\"\",\"shape\":[],\"data_offsets\":[,]}," - 1 +
@@ -35,13 +36,13 @@ static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *sh
     return text;
 }
 
-/* Of key, separator and column; each is counted with quotes of its own. */
+/* Of key, separator and column. sfti_spell counts quotes for each. */
 static uint64_t kv_name_text(const sft_shard_writer *w, sft_span key, size_t k) {
     return sfti_spell(key, NULL) + sfti_spell(w->options->separator, NULL) +
            sfti_spell(w->column[k].asked->name, NULL) - 4;
 }
 
-/* No less than the header's bytes with these tensors. */
+/* An upper bound of the header's bytes. */
 static uint64_t kv_header(uint64_t text, uint64_t tensors, uint64_t data) {
     return KV_FRAME + text + 2 * tensors * kv_digits(data);
 }
@@ -119,7 +120,7 @@ static sft_span kv_name_of(const void *ctx, uint32_t entry) {
     return kv->entries[entry].spec.name;
 }
 
-/* A table twice as large, with the names that live. */
+/* Doubles the table of names, without dead entries. */
 static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena arena = { .alloc = *alloc };
     sfti_names names;
@@ -290,7 +291,7 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
     return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
-/* specs: of what lives; order: by place in the file, numbers of entries. */
+/* specs: of live entries. order: indices of entries in file order. */
 static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uint32_t *living,
                            uint32_t *order, sfti_ds_column *columns, const sft_job *job,
                            sft_error *err) {
@@ -336,13 +337,13 @@ static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *jo
 
 /* ── Rows ── */
 
-/* With this row the header would pass what readers take. */
+/* Whether this row would make the header longer than readers accept. */
 static bool kv_must_end(const shard_kv *kv, const kv_row *r, size_t columns) {
     return kv->count && kv_header(kv->text + r->text, kv->tensors + columns,
                                   kv->data + r->data) > SFT_MAX_HEADER_BYTES;
 }
 
-/* The target is reached; or, where rows often replace rows, so much memory is held. */
+/* Whether the target is reached, or twice as much memory is held by replaced rows. */
 static bool kv_may_end(const sft_shard_writer *w) {
     const shard_kv *kv = &w->kv;
     uint64_t target = w->options->shard_bytes;

@@ -48,8 +48,8 @@ typedef struct hash_sink {
     char buffer[SINK_BUFFER];
 } hash_sink;
 
-/* Piece by piece, so that what is hashed is still at hand when it is written: a second thread
- * that hashes beside is slower. */
+/* In pieces, so that hashed bytes are still in the processor's cache when written; hashing in a
+ * second thread is slower. */
 static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t at = 0; !code && at < len;) {
@@ -72,7 +72,7 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
                            sft_error *err) {
     hash_sink *s = ctx;
     sft_code code = SFT_OK;
-    (void)offset; /* the next byte: it cannot seek */
+    (void)offset; /* always the next byte: the sink cannot seek */
     if (len > SINK_BUFFER - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
     if (code) return code;
     if (len >= SINK_LARGE) return hash_forward(s, bytes, len, err);

@@ -79,7 +79,7 @@ static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *ask
     return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
 }
 
-/* Lists become the shape that is asked for, or that their type tells. */
+/* Gives lists the requested shape, or that of their type. */
 static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *err) {
     if (!c->asked->has_shape) return SFT_OK;
     if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
@@ -95,7 +95,7 @@ static sft_code value_array(const shard_column *c, const struct ArrowArray *arra
     v->from = c->asked->from;
     v->rows = v->buffer.rows;
     v->elements = v->buffer.elements / v->rows;
-    v->len = v->buffer.elements * c->type.bytes; /* they are in memory: it fits */
+    v->len = v->buffer.elements * c->type.bytes; /* they are in memory: no overflow */
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
     return value_reshape(c, v, err);

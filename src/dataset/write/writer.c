@@ -80,7 +80,7 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->kv.arena.alloc = own;
     w->kv.names_arena.alloc = own;
     w->scratch.alloc = own;
-    /* An object store's file costs memory until it is finished. */
+    /* An object store's sink holds memory until it is finished. */
     w->unfinished.most = sfti_can(storage, move) ? SFTI_UNFINISHED : 0;
     w->partition = partition;
     w->held_end = &w->held;

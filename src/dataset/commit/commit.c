@@ -9,17 +9,18 @@
 
 #define LOCK_WAIT_MS 60000
 
-/* A commit:
+/* A commit, with the state that a crash leaves:
  *
  * 1. Begin, before any task: read the manifest, check that the options fit it. Nothing is written.
- * 2. Tasks write their shards into the folder "_job-<uuid>" (where the storage cannot move, beside
- *    the others). A crash leaves files that no manifest names: gc removes them.
- * 3. Prepare: take the guard that keeps other commits out, read the manifest again, open every
- *    shard, merge their headers, render the new manifest. Still nothing that readers see.
- * 4. Publish (publish.c): move the shards beside the others, the index into its place, replace the
- *    manifest. That replacement is the commit point: before it readers see the old dataset, after
- *    it the new one, never a mixture.
- * 5. Remove what was replaced. Failures are only warnings; what is left is gc's. */
+ * 2. Tasks write their shards into the folder "_job-<uuid>" (where names cannot be moved, next to
+ *    the other shards). A crash leaves files that no manifest names: gc removes them.
+ * 3. Add: collect the tasks' receipts. Nothing is written.
+ * 4. Prepare: take the guard that keeps other commits out, read the manifest again, open every
+ *    shard, merge their headers, render the new manifest. Nothing is written that readers see.
+ * 5. Publish (publish.c): move the shards next to the others, the index into its place, replace
+ *    the manifest. That replacement is the commit point: before it readers see the old dataset,
+ *    after it the new one, never a mixture.
+ * 6. Remove what was replaced. Failures are only warnings; gc removes what is left. */
 
 /* ── Shards without a manifest ── */
 
@@ -198,6 +199,7 @@ static sft_code commit_take(sft_commit *c, const sfti_ds_receipt *r, sft_error *
     return code;
 }
 
+/* Step 3. */
 sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     sfti_ds_receipt *all = NULL;
     size_t count = 0;
@@ -265,7 +267,7 @@ static void prepare_reset(sft_commit *c) {
     memset(&c->next, 0, sizeof c->next);
 }
 
-/* Step 3. */
+/* Step 4. */
 sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,

@@ -8,21 +8,21 @@
 
 /* Publishing, with the state that a crash leaves:
  *
- * 1. Move each shard from the job's folder beside the others. A crash leaves the old dataset; the
- *    moved shards are named by no manifest, and gc removes them.
- * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
+ * 1. Move each shard from the job's folder next to the others. A crash leaves the old dataset; no
+ *    manifest names the moved shards, and gc removes them.
+ * 2. Claim: read the manifest again and fail if another commit has replaced it. With numbered
  *    commit files this is the commit point already (swap.c).
- * 3. Move the new index into its place and sync the folder. If an old one is there: over a folder,
- *    which Spark wrote, no file can be moved, so that is renamed first; a file stays, as the old
- *    dataset's, until step 5. A crash leaves the old manifest beside a new index or none; readers
- *    pass over an index of another commit.
+ * 3. Move the new index into its place and sync the folder. No file can be moved over a folder, as
+ *    which Spark writes an index: that is renamed first. An old index that is a file stays until
+ *    step 5, because it is the old dataset's. A crash leaves the old manifest with a new index or
+ *    none; readers ignore the index of another commit.
  * 4. Replace the manifest: the commit point. A failure here may have happened after the
- *    replacement, so the manifest is read once more to see what is in force.
+ *    replacement, so the manifest is read once more to see which one is in force.
  * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
  *    job's folder. A crash leaves some of them to gc; failures are only warnings.
  *
- * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
- * its shards back, too, so that it can be prepared again. */
+ * A failure in 1 to 4 moves the old index back. An append that lost to another commit also moves
+ * its shards back, so that it can be prepared again. */
 
 typedef struct publication {
     sft_commit *c;

@@ -4,33 +4,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One manifest in place of another, on condition that it is still the one that was read.
+/* Replacing a manifest if it is still the one that was read, and what a crash leaves.
  *
- * LOCK: 1. take the lock. 2. Read the manifest, prepare. 3. Read it again (not all who write may
- * take the lock): other bytes, and the commit is refused. 4. Replace it. 5. Let go.
+ * LOCK:
+ * 1. Take the lock, read the manifest, prepare the new one.
+ * 2. Read it again, because not every writer may use the lock: a different one fails the commit.
+ * 3. Replace it, atomically: the commit point. A crash leaves the one or the other.
+ * 4. Release the lock; a crash does so, too.
  *
- * PUT_IF: 1. read, prepare. 2. Fetch the manifest and its tag: other bytes, and the commit is
- * refused. 3. Put on condition of the tag.
+ * PUT_IF:
+ * 1. Read the manifest, prepare the new one.
+ * 2. Fetch the manifest and its tag: a different manifest fails the commit.
+ * 3. Put the new one on condition of the tag: the commit point.
  *
  * NUMBER, where a file system has no locks:
  * 1. Read the manifest in force M (manifest_latest.c: SFTI_DATASET_MANIFEST and the commit files
  *    that follow it); prepare; move shards into place, sync the folder.
  * 2. Write the new manifest, complete and synced, into the job's folder. A crash here or before
  *    leaves M, and the job's folder to gc.
- * 3. Rename it to the commit file whose name M's version and digest make, never replacing. This is
- *    the commit point: of all who read M one succeeds, and from now on every reader finds the new
- *    manifest. Who finds the name taken has lost, and waits for nobody: there is no stale file to
- *    wait for, since the file is the commit and not a promise of one.
- * 4. Follow the chain again. If it does not hold this commit, M was out of date and its successor
- *    already removed (see 6): remove the file, the commit has lost.
+ * 3. Rename it, never replacing, to the commit file whose name M's version and digest determine:
+ *    the commit point. Of all writers that read M one succeeds, and from now on every reader finds
+ *    the new manifest. A writer that finds the name taken has lost and need not wait: no such file
+ *    can be stale, because the file is the commit and not a claim to one.
+ * 4. Follow the chain again. If it does not contain this commit, M was out of date and its
+ *    successor already removed (see 6): remove the file, the commit has lost.
  * 5. Replace SFTI_DATASET_MANIFEST, and again while a commit file follows what was put: a slow
- *    writer cannot leave an older manifest behind a newer one. A crash before 5 leaves it behind;
- *    the next commit, whoever makes it, brings it up to date; readers do not depend on it.
+ *    writer cannot leave an older manifest in the place of a newer one. A crash before 5 leaves an
+ *    old SFTI_DATASET_MANIFEST; the next commit updates it, and readers do not depend on it.
  * 6. Remove commit files of earlier versions that are an hour older than this one by the file
- *    system's own clock. The bound: a writer that stood still for more than an hour between 3 and 5
- *    and was killed between replacing and looking again in 5 leaves an older manifest in force.
+ *    system's own clock. The limit of this scheme: a writer that stops for more than an hour
+ *    between 3 and 5, and is killed between replacing and reading again in 5, leaves an older
+ *    manifest in force.
  *
- * Commit files in the folder are used by all, also by those who have the lock. */
+ * With commit files in the folder every writer uses them, also those that have the lock. */
 
 /* ── What there is ── */
 

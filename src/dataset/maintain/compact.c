@@ -10,14 +10,14 @@
 
 #define COMPACT_WAIT_MS 60000
 
-/* A compaction is a commit:
+/* A compaction is a commit, with the state that a crash leaves:
  *
- * 1. Plan: which groups of neighbouring shards become one. Nothing is written.
- * 2. Write the new shards into the folder "_job-<uuid>" (where the storage cannot move, under
- *    their own names). A crash from here on leaves files that no manifest names: gc removes them.
- * 3. Take the guard, move the new shards beside the old ones.
- * 4. Replace the manifest, if it is still the one that was read (commit/swap.c). This is the
- *    commit point: readers see the old shards before, the new ones after.
+ * 1. Plan which groups of neighbouring shards become one. Nothing is written.
+ * 2. Write the new shards into the folder "_job-<uuid>" (where names cannot be moved, under their
+ *    final names). From here on a crash leaves files that no manifest names: gc removes them.
+ * 3. Take the guard, move the new shards next to the old ones.
+ * 4. Replace the manifest, if it is still the one that was read (commit/swap.c): the commit point.
+ *    Readers see the old shards before it, the new ones after it.
  * 5. Remove the old shards, the old index and the folder. A crash leaves some of them to gc; what
  *    cannot be removed is only a warning. */
 

@@ -7,21 +7,20 @@
 
 #define GC_WAIT_MS 10000
 
-/* How a shard or folder comes to be garbage, and why nothing else is removed:
+/* How shards and folders become garbage:
  *
- * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash here leaves the
- *    folder, which nothing names.
- * 2. A commit moves them beside the others. A crash here leaves shards that no manifest names.
- * 3. The manifest is replaced. A crash after that leaves what it replaced, and the folder.
+ * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash leaves the folder.
+ * 2. A commit moves them next to the others. A crash leaves shards that no manifest names.
+ * 3. The manifest is replaced. A crash leaves what it replaced, and the folder.
  *
- * So what no manifest names is garbage once its writer is dead, which only its age tells: a
- * running job is between 1 and 3. Removing therefore
+ * So what no manifest names is garbage once its writer is dead. A running job is between 1 and 3,
+ * and only its files' age tells it from a dead one. Removing therefore
  *
- * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock: goes by the
- *    later of both times of a shard, which moving it sets);
+ * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock, the age of a
+ *    shard is that of its content or of its name, whichever is newer: moving sets the latter);
  * b. reads the manifest, then lists the folder;
  * c. without a lock, reads the manifest again: what it names by now stays;
- * d. removes one thing after another. A crash leaves some garbage for the next time. */
+ * d. removes one item after another. A crash leaves some garbage to the next run. */
 
 /* A shard, folder, temporary or commit file that no manifest names. */
 typedef struct gc_item {

@@ -12,10 +12,10 @@
 
 /* ── Commit files ──
  *
- * Where a file system has no locks, each manifest has at most one successor, since the name of the
- * file that makes a commit is made of its predecessor's version and digest, and such a file is
- * created exclusively, complete. manifest_swap.c has the steps. SFTI_DATASET_MANIFEST may be
- * behind, by a writer that was killed or is slow: readers follow the files. */
+ * Where a file system has no locks, each manifest has at most one successor: the name of a commit
+ * file is made from its predecessor's version and digest, and the file is created exclusively and
+ * complete (the steps are in commit/swap.c). SFTI_DATASET_MANIFEST may be behind, if a writer was
+ * killed or is slow: readers follow the files. */
 
 static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char out[65],
                               sft_error *err) {

@@ -66,7 +66,7 @@ static sft_code publish(sft_commit *c, const char *index) {
 }
 
 /* A KV dataset of these names, one shard each part; '|' separates parts. */
-static void make_kv(const sft_dataset_options *o, sft_commit_how how, const char *parts,
+static void make_kv(const sft_dataset_options *o, sft_commit_mode how, const char *parts,
                     char fill) {
     sft_commit *c = ds_begin(o, how);
     char one[400];

@@ -181,7 +181,7 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
     if (!code) code = adopt_columns(c, file, s->facts.name, err);
     if (!code && forgotten) code = adopt_facts(c, file, &s->facts, err);
-    s->facts.tensors = sft_file_count(file);
+    s->facts.tensors = sft_file_tensor_count(file);
     s->known = true;
     sft_close(file);
     return code;

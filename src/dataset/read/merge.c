@@ -266,7 +266,7 @@ typedef struct merge_layout {
 /* A tensor's key in the header: the i-th tensor in file order, or the shard does not stream. */
 static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
                      merge_layout *look) {
-    const sft_tensor *t = sft_file_tensor(file, i);
+    const sft_tensor *t = sft_file_tensor_at(file, i);
     if (!t || (!json->escaped && !sft_span_equal(json->text, t->name))) {
         look->streams = false;
         return;

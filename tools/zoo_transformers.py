@@ -7,6 +7,7 @@ from transformers.modeling_utils import _get_tied_weight_keys
 from transformers.models.auto import configuration_auto, modeling_auto
 
 from zoo_common import as_json, entry
+from zoo_configs import ARGUMENTS, PUBLISHED
 
 MODULES = (transformers, torch)
 
@@ -26,10 +27,28 @@ def jobs():
             for name in classes if isinstance(classes, (tuple, list)) else (classes,):
                 tasks.setdefault(name, {}).setdefault(config_class(name, model_type),
                                                       set()).add(task)
+    for name in unlisted(tasks):
+        tasks[name] = {getattr(transformers, name).config_class: {"unlisted"}}
     for name, configs in sorted(tasks.items()):
         for config, its in configs.items():
             title = name if len(configs) == 1 else "%s@%s" % (name, config.model_type)
-            yield make, title, config.model_type, its, (name, config)
+            yield make, title, config.model_type, its, (name, config, {})
+    for (name, title), arguments in PUBLISHED.items():
+        (config, its), = tasks[name].items()
+        yield make, "%s@%s" % (name, title), config.model_type, its, (name, config, arguments)
+
+
+def unlisted(listed):
+    """Classes that no table has: towers with a projection, parts of larger models."""
+    for name in sorted(dir(transformers)):
+        try:
+            cls = getattr(transformers, name)
+            is_model = issubclass(cls, transformers.PreTrainedModel) and cls.config_class
+        except (AttributeError, ImportError, TypeError):
+            continue
+        # A base class without a model of its own has neither.
+        if is_model and name not in listed and not name.endswith("PreTrainedModel"):
+            yield name
 
 
 def config_class(name, model_type):
@@ -42,7 +61,7 @@ def config_class(name, model_type):
     return mapped if own is None or issubclass(mapped, own) else own
 
 
-def config_of(cls):
+def config_of(cls, arguments):
     configs, model_type = configuration_auto.CONFIG_MAPPING, cls.model_type
     if model_type in ("vision-encoder-decoder", "speech-encoder-decoder", "encoder-decoder"):
         encoder = {"vision-encoder-decoder": "vit", "speech-encoder-decoder": "wav2vec2",
@@ -51,7 +70,11 @@ def config_of(cls):
         return configs[model_type].from_encoder_decoder_configs(configs[encoder](), decoder)
     if model_type in ("vision-text-dual-encoder",):
         return configs[model_type].from_vision_text_configs(configs["vit"](), configs["bert"]())
-    return cls()
+    config = cls(**arguments)
+    for name, value in ARGUMENTS.get(model_type, {}).items():
+        owner, _, attribute = name.rpartition(".")
+        setattr(getattr(config, owner) if owner else config, attribute, value)
+    return config
 
 
 def instance(build):
@@ -92,9 +115,9 @@ def declaration(config, name):
     return {"config.json": as_json(kept)}
 
 
-def make(title, identity, tasks, name, its_config):
+def make(title, identity, tasks, name, its_config, arguments):
     cls = getattr(transformers, name)
-    config = config_of(its_config)
+    config = config_of(its_config, arguments)
     model = instance(lambda: cls(config))
     return entry(title, identity, tasks, saved(model), texts=declaration(model.config, name),
                  metadata={"format": "pt"})

@@ -37,7 +37,9 @@ def classes():
     while left:
         for cls in left.pop().__subclasses__():
             left.append(cls)
-            if cls.__module__.startswith("diffusers.") and cls.__name__ != "LegacyModelMixin":
+            # What holds several models is saved as these.
+            if cls.__module__.startswith("diffusers.") and "Multi" not in cls.__name__ \
+                    and cls.__name__ != "LegacyModelMixin":
                 found[cls.__name__] = cls
     return found
 

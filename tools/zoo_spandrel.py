@@ -14,7 +14,11 @@ from zoo_common import entry
 # What the constructors have no default for.
 RGB = {"num_in_ch": 3, "num_out_ch": 3}
 ARGUMENTS = {"MMRRDBNet_test": RGB, "SPAN": RGB, "SAFMN": {"dim": 36}, "SAFMN_BCIE": {"dim": 36},
-             "UnetUpsampler": {"dim": 64, "image_size": 256, "input_image_size": 64}}
+             "UnetUpsampler": {"dim": 64, "image_size": 256, "input_image_size": 64,
+                               "style_network": {"dim_in": 128, "dim_out": 512, "depth": 4}},
+             # Their default windows do not fit their default images.
+             "SwinIR": {"window_size": 8}, "Swin2SR": {"window_size": 8},
+             "SRFormer": {"img_size": 64, "window_size": 16}}
 
 
 def jobs():

@@ -48,7 +48,7 @@ def answers(folder):
 
 
 def score(library, keep=None, chosen=None):
-    """{True: tally with config.json, False: tally of the tensors alone}."""
+    """{True: tally with config.json, where the library writes one; False: of the tensors alone}."""
     _, entries, _ = read.read(library)
     judge, tallies = Judge(entries), {}
     work = keep and os.path.join(keep, library) or tempfile.mkdtemp(prefix="zoo-")
@@ -57,7 +57,7 @@ def score(library, keep=None, chosen=None):
         # Folders are numbered: a name would be a hint.
         for number, entry in enumerate(entries):
             read.write_folder(os.path.join(work, "%04d" % number), entry)
-        for declared in (True, False):
+        for declared in (True, False) if any(e.texts for e in entries) else (False,):
             found = answers(work)
             tallies[declared] = tally = Tally()
             for number, entry in enumerate(entries):

@@ -2,13 +2,8 @@
 #include "base/job.h"
 #include "edit/edit.h"
 
-uint64_t sfti_edit_block(const sft_edit *edit) {
-    uint64_t block = edit->info.block;
-    return block < 4096 || (block & (block - 1)) != 0 ? 4096 : block;
-}
-
 bool sfti_edit_inserts(const sft_edit *edit) {
-    uint64_t from = edit->options.min_insert_bytes ? edit->options.min_insert_bytes : SFTI_EDIT_INSERT_FROM;
+    uint64_t asked = edit->options.min_insert_bytes, from = asked ? asked : SFTI_EDIT_INSERT_FROM;
     return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
            edit->patch_count == 0;
 }

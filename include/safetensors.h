@@ -226,6 +226,79 @@ typedef enum sft_code {
     SFT_CANCELLED = 700
 } sft_code;
 
+/* What to try next, as a number that never moves: a program words it in terms of its own options.
+ * @since 0.1 */
+typedef enum sft_hint {
+    SFT_HINT_NONE = 0,
+    SFT_HINT_DOWNLOAD_AGAIN = 1,
+    SFT_HINT_BROKEN_WRITER = 2,
+    SFT_HINT_REPAIR = 3,
+    SFT_HINT_REPAIR_PADDING = 4,
+    SFT_HINT_LEVEL_COMPAT = 5,
+    SFT_HINT_LEVEL_STRICT = 6,
+    SFT_HINT_LEGACY = 7,
+    SFT_HINT_HEADER_LIMIT = 8,
+    SFT_HINT_NEWER_VERSION = 9,
+    SFT_HINT_DO_NOT_TRUST = 10,
+    SFT_HINT_DOWNLOAD_SHARD = 11,
+    SFT_HINT_VERSIONS_DIFFER = 12,
+    SFT_HINT_READ_AS_TEXT = 13,
+    SFT_HINT_GIT_LFS = 14,
+    SFT_HINT_XET = 15,
+    SFT_HINT_WEB_PAGE = 16,
+    SFT_HINT_UNPACK = 17,
+    SFT_HINT_CONVERT_CHECKPOINT = 18,
+    SFT_HINT_PICKLE = 19,
+    SFT_HINT_USE_GGUF = 20,
+    SFT_HINT_USE_HDF5 = 21,
+    SFT_HINT_GUNZIP = 22,
+    SFT_HINT_UNZSTD = 23,
+    SFT_HINT_USE_NUMPY = 24,
+    SFT_HINT_NAME_INDEX = 25,
+    SFT_HINT_BUILD_64_BIT = 26,
+    SFT_HINT_READ_NOT_MAP = 27,
+    SFT_HINT_FILE_CHANGES = 28,
+    SFT_HINT_OPEN_FILES = 29,
+    SFT_HINT_LINK_LEAVES = 30,
+    SFT_HINT_LINK_NAMED = 31,
+    SFT_HINT_LIST_TENSORS = 32,
+    SFT_HINT_BORROW_OR_COPY = 33,
+    SFT_HINT_SLICE_EXAMPLE = 34,
+    SFT_HINT_SLICE_BYTES = 35,
+    SFT_HINT_CHOOSE_TENSORS = 36,
+    SFT_HINT_SATURATE = 37,
+    SFT_HINT_REPLACE = 38,
+    SFT_HINT_NEW_FOLDER = 39,
+    SFT_HINT_FOLLOW_LINK = 40,
+    SFT_HINT_HUB_CACHE = 41,
+    SFT_HINT_HARD_LINKS = 42,
+    SFT_HINT_OBJECT_STORE = 43,
+    SFT_HINT_TRY_LATER = 44,
+    SFT_HINT_RECOVER = 45,
+    SFT_HINT_RECOVER_COPY = 46,
+    SFT_HINT_RECOVER_OR_REMOVE = 47,
+    SFT_HINT_RECOVER_UNLOCKED = 48,
+    SFT_HINT_RECOVER_HOLE = 49,
+    SFT_HINT_JOURNAL_REMOVE = 50,
+    SFT_HINT_JOURNAL_OWNER = 51,
+    SFT_HINT_CACHE_OTHER_FILE = 52,
+    SFT_HINT_CACHE_OWNER = 53,
+    SFT_HINT_CACHE_MODE = 54,
+    SFT_HINT_CACHE_KEPT = 55,
+    SFT_HINT_NO_MANIFEST = 56,
+    SFT_HINT_VERIFY_DATASET = 57,
+    SFT_HINT_LAST_WINS = 58,
+    SFT_HINT_DATASET_EXISTS = 59,
+    SFT_HINT_OVERWRITE_DATASET = 60,
+    SFT_HINT_DATASET_BEGIN = 61,
+    SFT_HINT_DATASET_LINKS = 62,
+    SFT_HINT_ADOPT = 63,
+    SFT_HINT_SINGLE_WRITER = 64,
+    SFT_HINT_BEGIN_AGAIN = 65,
+
+    SFT_HINT_PROGRAM = 0x10000 /* from here on a program's own numbers; the library sets none */
+} sft_hint;
+
 #define SFT_NO_OFFSET UINT64_MAX
 #define SFT_NO_TENSOR UINT32_MAX
 
@@ -240,13 +313,13 @@ typedef struct sft_error {
     uint32_t tensor_len; /* bytes in tensor[], or SFT_NO_TENSOR */
     char tensor[256];    /* first bytes of the name, whole characters, not escaped */
     char message[512];
-    const char *hint; /* static sentence: what to try next; or NULL */
-    uint64_t needed;  /* of a file cut short: the bytes it should have; else 0 */
+    sft_hint hint;   /* what to try next, or SFT_HINT_NONE */
+    uint64_t needed; /* of a file cut short: the bytes it should have; else 0 */
     uint64_t reserved[3];
 } sft_error;
 
 #define SFT_ERROR_INIT \
-    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, NULL, 0, { 0 } }
+    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, SFT_HINT_NONE, 0, { 0 } }
 
 /* Acceptance, least to most demanding. COMPAT is the official package's verdict on
  * every input. DEFAULT also refuses duplicate tensor names and metadata keys,
@@ -261,13 +334,12 @@ typedef enum sft_level {
 /* One row of the error table. @since 0.1 */
 typedef struct sft_code_info {
     sft_code code;
-    const char *name;      /* "data_truncated": JSON and docs */
-    const char *sentence;  /* what it means, no full stop */
+    const char *name;     /* "data_truncated": JSON and docs */
+    const char *sentence; /* what it means, no full stop */
     sft_class cls;
-    const char *exception; /* Python exception class */
-    const char *rule;      /* rule of docs/format.md, "R12", or NULL */
-    sft_level level;       /* for rules: refused from this level on */
-    const char *hint;      /* what to try next, or NULL */
+    const char *rule;     /* rule of docs/format.md, "R12", or NULL */
+    sft_level level;      /* for rules: refused from this level on */
+    sft_hint hint;        /* of its errors, where they have no other */
 } sft_code_info;
 
 /* Row of a code; never NULL (an unknown number gives a row named "unknown").
@@ -276,6 +348,16 @@ SFT_API const sft_code_info *sft_code_describe(sft_code code);
 
 /* Row by position, for tables and tests; NULL past the last. @since 0.1 */
 SFT_API const sft_code_info *sft_code_at(size_t i);
+
+/* What a hint says, without a full stop: in the program's words (sft_on_hint), or in the
+ * library's, which name no option. NULL for SFT_HINT_NONE and for numbers that neither knows.
+ * Static. @since 0.1 */
+SFT_API const char *sft_hint_text(sft_hint hint);
+
+/* The program's words for hints, also in the JSON that the library writes: a static sentence, or
+ * NULL for the library's own. One for the process, set before other threads use the library;
+ * NULL: none. @since 0.1 */
+SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
 
 /* Fill an error from a callback (source, sink, tick): code and a plain sentence.
  * text is cut to fit and control characters are escaped. Returns code.

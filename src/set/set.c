@@ -58,11 +58,10 @@ static void set_prefix(sft_error *error, const char *name) {
 static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
     if (indexed && error->code == SFT_NOT_FOUND) {
         error->code = SFT_INDEX_SHARD_MISSING;
-        error->hint = sft_code_describe(SFT_INDEX_SHARD_MISSING)->hint;
+        error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
     if (error->os_errno == EMFILE)
-        error->hint = "each shard keeps a file open: raise the limit (ulimit -n) above the "
-                      "number of shards";
+        error->hint = SFT_HINT_OPEN_FILES;
     set_prefix(error, path);
 }
 

@@ -210,7 +210,7 @@ static const char *judge_file(const fault_scene *scene, const fault_seen *seen) 
         options.open = &open;
         open.alloc = &fault_alloc;
         if (!done && scene->way < MEND && !is_file(old, sizeof old) && !is_file(fresh, fresh_len) &&
-            (!seen->err.hint || !strstr(seen->err.hint, "recover")))
+            seen->err.hint != SFT_HINT_RECOVER)
             return "the file is torn, and nobody says how to mend it";
         if (sft_edit_recover(TARGET, &options, NULL, NULL)) return "cannot be mended";
     }

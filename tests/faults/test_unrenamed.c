@@ -64,7 +64,7 @@ static void test_refused(void **state) {
         assert_int_equal(write_target(false, !old_file, &err), SFT_IO_PUBLISH);
         assert_int_equal(err.os_errno, unrenamed[i / 4]);
         assert_non_null(strstr(err.message, "lets a file take another's name"));
-        assert_non_null(strstr(err.hint, "--in-place-unsafe"));
+        assert_int_equal(err.hint, SFT_HINT_OBJECT_STORE);
         assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
         if (old_file) assert_true(target_is("old"));
         assert_int_equal(os_fake_open_fds(), 0);

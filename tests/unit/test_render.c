@@ -240,11 +240,12 @@ static void errors_in_full(void **state) {
     error.tensor_len = 8;
     memcpy(error.tensor, "a.weight", 8);
     strcpy(error.message, "expected 5, found \\x1b");
-    error.hint = "try again";
+    error.hint = SFT_HINT_TRY_LATER;
     assert_json(sft_error_json(&error, "p", sink_begin(), NULL),
                 "{\"path\":\"p\",\"ok\":false,\"error\":{"
                 "\"code\":\"data_truncated\",\"offset\":1234,\"tensor\":\"a.weight\","
-                "\"message\":\"expected 5, found \\\\x1b\",\"hint\":\"try again\"}}");
+                "\"message\":\"expected 5, found \\\\x1b\","
+                "\"hint\":\"try again when it is done\"}}");
 }
 
 static void errors_with_nothing_known(void **state) {

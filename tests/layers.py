@@ -29,7 +29,7 @@ RULES = {
     "src/info": USERS,
     "src/hash": (USERS[0] | {"bytes/source.h"}, None),
     "src/convert": USERS,
-    "src/dataset": USERS,
+    "src/dataset": (USERS[0] | {"bytes/source.h"}, None),
     "cli/support": ({"support/", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "support/", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "support/", "base/", "os/"} | PUBLIC, None),

@@ -351,7 +351,7 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     sft_code code = gather_receipts(c, &receipts, &count, err);
     if (!code) code = gather_visible(c, receipts, count, err);
     if (!code) code = gather_columns(c, receipts, count, err);
-    if (!code && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
+    if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
         code = adopt_base(c, &l, err);
     return code ? code : list_all(c, receipts, count, &l, err);
 }

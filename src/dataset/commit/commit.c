@@ -63,7 +63,7 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* A manifest that cannot be parsed can still be overwritten. */
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
     if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
     c->began_version = broken ? 0 : base->version;
@@ -96,7 +96,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
         code = sfti_ds_job_parse(c->how.job, &c->job, err);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
-        if (!code && c->how.how == SFT_COMMIT_APPEND)
+        if (!code && c->how.mode == SFT_COMMIT_APPEND)
             code = sfti_commit_first(c, base, &c->job.first, err);
     }
     if (code) return code;
@@ -116,7 +116,7 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     if (!code) code = sfti_ds_guard_check(c->storage, c->options->single, err);
     if (!code) code = begin_manifest(c, &base, err);
     if (code) return code;
-    if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
+    if (c->how.mode == SFT_COMMIT_NEW && !c->how.job.len) {
         /* A job that is resumed was checked when it began. */
         if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
         code = sfti_commit_numbers(c, &listing, err);
@@ -225,7 +225,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     bool orphans = false;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
     c->has_base = !code;
     if (broken) memset(&c->base, 0, sizeof c->base);
     if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);

@@ -191,7 +191,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     publish_state(c, outcome);
     if (c->state == COMMIT_FAILED) index_restore(&p);
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_move_back(c);
+    if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }

@@ -9,7 +9,7 @@
   src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both
   messages            one condition, one text: those of one code do not differ in small words only
-  tests/README.md     names every suite of tests/run.py
+  tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
 import fnmatch
 import glob
@@ -366,6 +366,14 @@ def check_suites():
     named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
     for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
         demand(suite in named, "tests/README.md does not name the suite " + suite)
+    for cell in re.findall(r"\| `([^`|]+)` \|$", read("tests", "README.md"), re.M):
+        for path in re.findall(r"\b(?:tests|tools|fuzz|examples)/[\w./-]+", cell):
+            if not cell.startswith("build/") or not path.startswith("tests/unit/"):
+                found = os.path.exists(os.path.join(ROOT, path))
+                demand(found or "build/" + path in cell, "tests/README.md: no file " + path)
+        program = os.path.join(ROOT, cell.split()[0])
+        demand(cell.startswith("build/") or os.access(program, os.X_OK),
+               "tests/README.md: %s cannot be run" % cell)
 
 
 def main():

@@ -34,8 +34,8 @@ static uint64_t run_map(void *ctx) {
 static uint64_t run_view(void *ctx) {
     byte_case *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
         const void *at;
         if (sft_view(r->file, t, &at, NULL)) bench_die("view", "failed");
         sum += bench_sum(at, tensor_len(t));
@@ -46,8 +46,8 @@ static uint64_t run_view(void *ctx) {
 static uint64_t run_pread(void *ctx) {
     byte_case *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
         size_t len = tensor_len(t);
         for (size_t at = 0; at < len;) {
             ssize_t got = pread(r->fd, r->buffer + at, len - at, (off_t)(t->offset + at));
@@ -62,8 +62,8 @@ static uint64_t run_pread(void *ctx) {
 static uint64_t run_read(void *ctx) {
     byte_case *r = ctx;
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        const sft_tensor *t = sft_file_tensor(r->file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(r->file, i);
         if (sft_read_into(r->file, t, r->buffer, tensor_len(t), NULL)) bench_die("read", "failed");
         sum += bench_sum(r->buffer, tensor_len(t));
     }
@@ -72,7 +72,7 @@ static uint64_t run_read(void *ctx) {
 
 static uint64_t run_slice(void *ctx) {
     byte_case *r = ctx;
-    const sft_tensor *t = sft_file_tensor(r->file, 0);
+    const sft_tensor *t = sft_file_tensor_at(r->file, 0);
     sft_slice slice;
     uint64_t len = 0;
     if (sft_slice_parse(t->shape, t->rank, r->slice, &slice, NULL) ||
@@ -102,8 +102,8 @@ static void prepare(byte_case *r, const char *path, sft_mode mode) {
     r->map = mmap(NULL, r->map_len, PROT_READ, MAP_SHARED, r->fd, 0);
     if (r->fd < 0 || r->map == MAP_FAILED) bench_die(path, "cannot map");
     size_t most = 1;
-    for (size_t i = 0; i < sft_file_count(r->file); i++) {
-        size_t len = tensor_len(sft_file_tensor(r->file, i));
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++) {
+        size_t len = tensor_len(sft_file_tensor_at(r->file, i));
         if (len > most) most = len;
     }
     r->buffer = malloc(most);

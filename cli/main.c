@@ -7,15 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* In the order of the help. */
-static const cli_command *const all_commands[] = {
-    &cli_info_command,      &cli_ls_command,     &cli_find_command,    &cli_check_command,
-    &cli_cat_command,       &cli_hash_command,   &cli_dup_command,     &cli_diff_command,
-    &cli_convert_command,   &cli_split_command,  &cli_merge_command,   &cli_select_command,
-    &cli_meta_command,      &cli_rename_command, &cli_add_command,     &cli_put_command,
-    &cli_rm_tensor_command, &cli_repair_command, &cli_dataset_command, &cli_help_command,
-    NULL,
-};
+#define CLI_ROW(name) &cli_##name##_command,
+static const cli_command *const all_commands[] = { CLI_COMMANDS(CLI_ROW) NULL };
 
 /* ── One command ── */
 

@@ -46,8 +46,8 @@ static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const char *bracket = memchr(text.data, '[', text.len);
     sft_span name = { text.data, bracket ? (size_t)(bracket - text.data) : text.len };
     cli_guess guess = cli_guess_begin(name);
-    for (size_t i = 0; i < sft_set_count(set) && i < NEAR_TENSORS; i++)
-        cli_guess_try(&guess, sft_set_tensor(set, i)->name);
+    for (size_t i = 0; i < sft_set_tensor_count(set) && i < NEAR_TENSORS; i++)
+        cli_guess_try(&guess, sft_set_tensor_at(set, i)->name);
     const char *near = cli_guess_text(&guess, "\"", "\"");
     sft_code code = sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
                                      "expected a tensor of this name, found none%s", near);
@@ -235,7 +235,7 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     size_t shard = 0;
     s.tensor = find_tensor(set, sft_span_cstr(what), &shard, &rest);
     if (!s.tensor) return no_tensor(set, sft_span_cstr(what), err);
-    s.file = sft_set_shard(set, shard);
+    s.file = sft_set_shard_at(set, shard);
     sft_code code = select_slice(&s, rest, err);
     if (code && err) err->offset = SFT_NO_OFFSET;
     return code ? code : show_selection(&s, path, err);

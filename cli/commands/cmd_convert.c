@@ -89,7 +89,7 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     const sft_set *set = run->parts.sets[0];
     cli_out *err = &run->c->err;
     size_t count = 0, first = 0;
-    for (size_t i = sft_set_count(set); i-- > 0;) {
+    for (size_t i = sft_set_tensor_count(set); i-- > 0;) {
         if (!is_special(run, i, overruled)) continue;
         first = i;
         count++;
@@ -99,7 +99,7 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_text(err, "safetensors: ");
     cli_path(err, run->input,
              ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
-    cli_quoted(err, sft_set_tensor(set, first)->name);
+    cli_quoted(err, sft_set_tensor_at(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
                                             : "not converted; --force converts them");
     cli_flush(err);
@@ -126,7 +126,7 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
     if (!files) return sfti_fail_memory(err, shards * sizeof *files);
     memset(files, 0, shards * sizeof *files);
-    for (size_t i = 0; i < sft_set_count(set); i++) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
         cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
         file->tensors++;
         file->bytes += sft_conversion_bytes(run->conversion, i);
@@ -170,7 +170,7 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
     sft_code code = SFT_OK;
     if (!times) return sfti_fail_memory(err, shards * sizeof *times);
     for (size_t i = 0; !code && i < shards; i++)
-        if (sft_file_count(sft_set_shard(set, i)) > 0)
+        if (sft_file_tensor_count(sft_set_shard_at(set, i)) > 0)
             code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
     if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
     *out = times;
@@ -217,7 +217,7 @@ static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
     cli_parts *p = &run->parts;
     memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
     for (size_t i = 0; i < p->count; i++) {
-        p->parts[i] = sft_part_of(sft_set_tensor(set, i), NULL); /* the conversion has it */
+        p->parts[i] = sft_part_of(sft_set_tensor_at(set, i), NULL); /* the conversion has it */
         p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
         if (!is_cast(run, i)) continue;
         p->parts[i].spec.dtype = run->to;
@@ -225,7 +225,7 @@ static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
         how->cast++;
     }
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard(set, s));
+        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard_at(set, s));
 }
 
 static sft_code convert_set_in_place(convert_run *run, sft_error *err) {

@@ -94,13 +94,15 @@ static void print_pair(cli_out *out, sft_diff_pair pair) {
 }
 
 static void print_diff(cli *c, const sft_diff *diff) {
-    for (size_t i = 0; i < sft_diff_count(diff); i++) print_tensor(c, sft_diff_at(diff, i));
+    for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
+        print_tensor(c, sft_diff_tensor_at(diff, i));
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
         print_pair(&c->out, sft_diff_pair_at(diff, i));
-    if (sft_diff_close(diff) > 0 && c->set.verbose) {
+    if (sft_diff_within_tolerance_count(diff) > 0 && c->set.verbose) {
         cli_printf(&c->out, "%" PRIu64 " tensors are equal within the tolerance, max abs %.6g, "
                             "max rel %.6g\n",
-                   sft_diff_close(diff), sft_diff_max_abs(diff), sft_diff_max_rel(diff));
+                   sft_diff_within_tolerance_count(diff), sft_diff_max_abs(diff),
+                   sft_diff_max_rel(diff));
     }
 }
 

@@ -24,7 +24,7 @@ typedef struct find_hit {
 typedef struct find_digest {
     struct find_digest *next;
     sft_hash_algo algo;
-    char value[SFT_HASH_ROOM];
+    char value[SFT_HASH_TEXT_SIZE];
     sft_span source;
 } find_digest;
 

@@ -35,7 +35,7 @@ static bool is_wanted(void *ctx, const sft_tensor *tensor) {
 
 static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
     const listing *l = ctx;
-    const sft_tensor *x = sft_set_tensor(l->set, a), *y = sft_set_tensor(l->set, b);
+    const sft_tensor *x = sft_set_tensor_at(l->set, a), *y = sft_set_tensor_at(l->set, b);
     uint64_t size_x = x->end - x->begin, size_y = y->end - y->begin;
     if (l->key == CLI_SORT_NAME) return sfti_natural_compare(x->name, y->name);
     if (l->key != CLI_SORT_SIZE) return cli_dotted_compare(x->name, y->name);
@@ -44,14 +44,14 @@ static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 static sft_code gather(listing *l, sft_error *err) {
-    l->total = sft_set_count(l->set);
+    l->total = sft_set_tensor_count(l->set);
     if (l->total >= UINT32_MAX || !l->total) return SFT_OK;
     uint64_t bytes = (uint64_t)l->total * 2 * sizeof *l->order;
     l->order = sfti_take(&l->c->alloc, (size_t)bytes);
     if (!l->order) return sfti_fail_memory(err, bytes);
     for (size_t i = 0; i < l->total; i++) {
         size_t at = l->count;
-        if (is_wanted(l, sft_set_tensor(l->set, i))) l->order[at] = (uint32_t)i;
+        if (is_wanted(l, sft_set_tensor_at(l->set, i))) l->order[at] = (uint32_t)i;
     }
     if (l->key != CLI_SORT_OFFSET) {
         sfti_sort(l->order, l->order + l->total, l->count, compare_tensors, l);
@@ -60,7 +60,7 @@ static sft_code gather(listing *l, sft_error *err) {
 }
 
 static const sft_tensor *listed(const listing *l, size_t i) {
-    return sft_set_tensor(l->set, l->order[i]);
+    return sft_set_tensor_at(l->set, l->order[i]);
 }
 
 static const char *shard_path(const listing *l, size_t i) {

@@ -91,7 +91,7 @@ static void meta_get(cli *c, char **operands, size_t count) {
     cli_input input = { CLI_FILE, operands[0], NULL };
     (void)count;
     sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
-    if (sft_index_is_path(input.path)) input.kind = CLI_INDEX;
+    if (sft_path_is_index(input.path)) input.kind = CLI_INDEX;
     if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
     if (!code) code = meta_read(c, &input, &pairs, &err);
     if (code) {
@@ -180,7 +180,7 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
 
 static sft_code say_change(cli *c, const char *path, const meta_change *change,
                            const sft_edit_report *report, sft_error *err) {
-    char sha256[SFT_HASH_ROOM] = "";
+    char sha256[SFT_HASH_TEXT_SIZE] = "";
     bool changed = report->method != SFT_EDIT_NONE || c->set.output;
     if (change->is_scrub && !c->set.dry_run) {
         sft_code code = meta_sha256(c, c->set.output ? c->set.output : path, sha256, err);
@@ -261,7 +261,7 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     if (code) return code;
     changes.metadata = change->pairs;
     changes.metadata_count = change->count;
-    changes.only_look = c->set.dry_run != 0;
+    changes.dry_run = c->set.dry_run != 0;
     code = cli_edit_index(c, path, &changes, &changed, err);
     if (code) return code;
     cli_edit_result result = { .path = path, .changed = changed };
@@ -390,7 +390,7 @@ static void recover_operand(cli *c, const char *operand) {
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
     if (!code)
-        code = sft_index_is_path(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+        code = sft_path_is_index(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
                                        : recover_one(c, path, NULL, &err);
     if (code) cli_edit_fail(c, path, &err);
     sfti_arena_free(&arena);

@@ -85,7 +85,7 @@ static void run_put(cli *c, char **operands, size_t count) {
     const char *file = operands[0];
     (void)count;
     sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
-    if (!code && sft_index_is_path(file))
+    if (!code && sft_path_is_index(file))
         code = find_file(c, file, operands[1], &set, &file, &err);
     if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
     if (!code) code = put_file(c, file, operands[1], &err);

@@ -220,13 +220,13 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
 /* All names of a model, which is a set or one file, that change. */
 static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
-    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
     r->count = 0;
     r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
     if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
     for (size_t i = 0; i < count; i++) {
         sft_pair *pair = &r->names[r->count];
-        pair->key = (set ? sft_set_tensor(set, i) : sft_file_tensor(file, i))->name;
+        pair->key = (set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i))->name;
         sft_code code = new_name(r, pair->key, &pair->value, err);
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);

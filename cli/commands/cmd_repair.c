@@ -26,7 +26,7 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     repaired r = { input, repair };
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_repaired_file(out->path, repair);
-    bool none = sft_repair_count(repair) == 0;
+    bool none = sft_repair_fix_count(repair) == 0;
     if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
         cli_path(&c->out, input, ": nothing to repair\n");
     }
@@ -44,7 +44,7 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
                                sft_error *err) {
     cli_progress progress;
     sft_sink sink;
-    if (c->set.dry_run || (out->in_place && sft_repair_count(repair) == 0)) return SFT_OK;
+    if (c->set.dry_run || (out->in_place && sft_repair_fix_count(repair) == 0)) return SFT_OK;
     sft_code code = cli_output_sink(out, &sink, err);
     if (code) return code;
     sft_job job = cli_progress_begin(&progress, c, out->path);

@@ -95,7 +95,7 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
     size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
     bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
     if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
-    for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
+    for (size_t s = 0; s < shards; s++) left[s] = sft_file_tensor_count(sft_set_shard_at(set, s));
     for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
     for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
     cli_rewrite how = CLI_REWRITE_INIT;

@@ -240,13 +240,13 @@ static void ls_tensor(cli *c, const char *shard, const sft_tensor *t, size_t wid
 
 void dataset_print_shard(cli *c, const char *name, const sft_file *file) {
     size_t width = 0;
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         size_t used = ls_wants(c, t) ? cli_escaped_width(t->name) : 0;
         if (used > width) width = used < 72 ? used : 72;
     }
-    for (size_t i = 0; i < sft_file_count(file) && !cli_is_over(c); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file) && !cli_is_over(c); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         if (!ls_wants(c, t)) continue;
         ls_tensor(c, name, t, width);
         c->matched++;

@@ -54,7 +54,7 @@ static sft_code model_memory(sft_error *err) { return sfti_fail_memory(err, size
 
 bool cli_repairs_set(const char *operand) {
     os_info info;
-    return sft_index_is_path(operand)
+    return sft_path_is_index(operand)
            || (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR);
 }
 
@@ -88,7 +88,7 @@ static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     m->names = sfti_arena_array(m->arena, m->count, sizeof *m->names);
     bool fine = m->folder && m->names;
     for (size_t i = 0; fine && i < m->count; i++) {
-        const char *name = sft_index_shard(read, i);
+        const char *name = sft_index_shard_at(read, i);
         m->names[i] = keep_text(m, name, strlen(name));
         fine = m->names[i] != NULL;
     }
@@ -167,7 +167,7 @@ static sft_code take_operand(repair_model *m, const char *operand, sft_error *er
     sft_set_options options = cli_set_options(m->c);
     cli_inputs inputs;
     memset(&inputs, 0, sizeof inputs);
-    if (sft_index_is_path(operand)) return take_index(m, operand, err);
+    if (sft_path_is_index(operand)) return take_index(m, operand, err);
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &inputs, err);
     if (!code && inputs.count == 1 && inputs.items[0]->kind == CLI_INDEX) {
         const char *path = inputs.items[0]->path, *index = keep_text(m, path, strlen(path));
@@ -218,7 +218,7 @@ static sft_code list_files(repair_model *m, sft_error *err) {
     m->tensors.rows = rows;
     for (size_t i = 0; i < m->count; i++) {
         for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
-            sft_spec spec = sft_repair_tensor(m->repairs[i], t);
+            sft_spec spec = sft_repair_tensor_at(m->repairs[i], t);
             rows[at++] = (repair_row){ spec.name, (uint32_t)i };
             m->bytes += cli_spec_bytes(&spec);
         }
@@ -384,7 +384,7 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     code = sft_repair_write(m->repairs[i], sink, job, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
     for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
-        sft_spec spec = sft_repair_tensor(m->repairs[i], t);
+        sft_spec spec = sft_repair_tensor_at(m->repairs[i], t);
         progress->before += cli_spec_bytes(&spec);
     }
     return code;

@@ -130,7 +130,7 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
 /* ── Indexes ── */
 
 bool cli_edits_index(const cli *c, const char *path) {
-    return sft_index_is_path(path) && !c->set.each_shard;
+    return sft_path_is_index(path) && !c->set.each_shard;
 }
 
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
@@ -192,7 +192,7 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
 
 void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
-    bool shards = sft_index_is_path(path) && c->set.each_shard;
+    bool shards = sft_path_is_index(path) && c->set.each_shard;
     sft_code code;
     if (shards && c->set.output)
         code = cli_usage_error(&err, "expected --each-shard without -o, found both");

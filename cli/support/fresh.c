@@ -171,14 +171,14 @@ static sft_code index_names_shard(cli_fresh *f, const char *path, const char *sh
     sft_code code = sft_index_open(path, &options, &names, err);
     if (code) return code;
     for (size_t i = 0; i < sft_index_shard_count(names); i++)
-        *named = *named || strcmp(sft_index_shard(names, i), shard) == 0;
+        *named = *named || strcmp(sft_index_shard_at(names, i), shard) == 0;
     sft_index_close(names);
     return SFT_OK;
 }
 
 static int look_at_index(void *ctx, const char *name, os_kind kind) {
     name_search *n = ctx;
-    if (!sft_index_is_path(name) || kind == OS_DIR) return 0;
+    if (!sft_path_is_index(name) || kind == OS_DIR) return 0;
     char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
     n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
                    : sfti_fail_memory(n->err, strlen(name));

@@ -99,7 +99,7 @@ static sft_code take_index_metadata(set_output *o, sft_error *err) {
     sft_span text = sft_set_index_metadata(set);
     sft_span parameters = { "total_parameters", 16 };
     o->options.index_metadata = text;
-    if (o->parts->count == sft_set_count(set) || text.len == 0) return SFT_OK;
+    if (o->parts->count == sft_set_tensor_count(set) || text.len == 0) return SFT_OK;
     sft_sink sink = sft_sink_memory(&o->kept);
     sfti_json_writer w;
     cli_raw member;

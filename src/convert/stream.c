@@ -175,8 +175,8 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     if (now->tensor && offset >= now->begin && offset - now->begin < now->bytes) return;
     size_t i = row_at(c, offset);
     pool_wait(&c->pool);
-    now->tensor = sft_set_tensor(c->set, i);
-    now->file = sft_set_shard(c->set, sft_set_tensor_shard(c->set, i));
+    now->tensor = sft_set_tensor_at(c->set, i);
+    now->file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
     now->begin = c->rows[i].begin;
     const sft_tensor *tensor = now->tensor;
     if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))

@@ -8,7 +8,7 @@
 /* ── Applying ── */
 
 static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
-    uint64_t most = edit->options.place_most ? edit->options.place_most : SFTI_EDIT_PLACE_MOST;
+    uint64_t asked = edit->options.max_place_bytes, most = asked ? asked : SFTI_EDIT_PLACE_MOST;
     if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
     return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
 }

@@ -61,7 +61,8 @@ static inline uint64_t sfti_edit_block(const sft_edit *edit) {
 
 /* Whether blocks may be inserted before the header. */
 static inline bool sfti_edit_inserts(const sft_edit *edit) {
-    uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
+    uint64_t from = edit->options.min_insert_bytes;
+    if (from == 0) from = SFTI_EDIT_INSERT_FROM;
     return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
            edit->patch_count == 0;
 }

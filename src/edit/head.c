@@ -152,7 +152,7 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     if (code != SFT_OK) return code;
     h->end = (size_t)(json.at - json.begin);
     if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
-    return head_new_metadata(h, open, sft_file_count(h->edit->file) == 0, err);
+    return head_new_metadata(h, open, sft_file_tensor_count(h->edit->file) == 0, err);
 }
 
 /* ── Its place ── */

@@ -164,7 +164,7 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->source = source;
     file->level = how->limits.level;
     sft_code code = file_read_header(file, in_place, how, err);
-    if (code == SFT_OK && info && how->options.listed_at && os_info_fd(fd, info))
+    if (code == SFT_OK && info && how->options.listed_s && os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
     if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
     if (code == SFT_OK) *out = file;
@@ -187,8 +187,8 @@ static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_
 static bool file_is_quiet(const os_info *info, const sfti_open *how) {
     const uint64_t day = 86400;
     int64_t seconds = info->mtime_ns / 1000000000;
-    if (how->options.listed_at <= day || seconds < 0) return false;
-    return (uint64_t)seconds < how->options.listed_at - day;
+    if (how->options.listed_s <= day || seconds < 0) return false;
+    return (uint64_t)seconds < how->options.listed_s - day;
 }
 
 /* Whether what was opened, or failed to, is in the middle of an edit. */
@@ -248,7 +248,7 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
 static sft_code source_usable(const sft_source *source, const sfti_open *how, sft_error *err) {
     if (!sfti_source_usable(source))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read_at, found NULL");
+                         "expected a source with read, found NULL");
     if (how->options.mode == SFT_READ || how->options.mode == SFT_AUTO) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected mode SFT_READ or SFT_AUTO for a source, found %u",
@@ -279,11 +279,11 @@ void sft_close(sft_file *file) {
 
 /* ── Facts ───────────────────────────────────────────────────────────────── */
 
-size_t sft_file_count(const sft_file *file) {
+size_t sft_file_tensor_count(const sft_file *file) {
     return file->model.tensors.count;
 }
 
-const sft_tensor *sft_file_tensor(const sft_file *file, size_t i) {
+const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i) {
     return i < file->model.tensors.count ? sfti_model_tensor(&file->model, i) : NULL;
 }
 

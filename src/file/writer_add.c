@@ -40,7 +40,7 @@ static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t co
     options.keep_order = true;
     options.align = a->options.align;
     options.max_header_bytes = a->cap;
-    options.header_room = a->cap;
+    options.min_header_bytes = a->cap;
     options.alloc = &a->arena.alloc;
     return sft_plan_new(specs, count, a->options.metadata, a->options.metadata_count, &options,
                         out, err);
@@ -51,7 +51,7 @@ static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t co
 static sft_code added_begin(sfti_added *a, sft_error *err) {
     sft_plan *plan = NULL;
     uint64_t align = a->options.align ? a->options.align : 8, start = 0;
-    uint64_t cap = a->options.header_room ? a->options.header_room : ADDED_HEADER;
+    uint64_t cap = a->options.header_bytes ? a->options.header_bytes : ADDED_HEADER;
     if (cap > SFT_MAX_HEADER_BYTES || align > SFT_MAX_HEADER_BYTES || (align & (align - 1)) != 0)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a header of at most %llu bytes and an alignment that is a power "
@@ -157,7 +157,7 @@ static sft_code check_added(const sfti_added *a, const sft_spec *spec, uint64_t 
     options.alloc = &a->arena.alloc;
     sft_code code = sft_plan_new(spec, 1, NULL, 0, &options, &plan, err);
     if (code != SFT_OK) return code;
-    *bytes = sft_plan_tensor(plan, 0)->end;
+    *bytes = sft_plan_tensor_at(plan, 0)->end;
     sft_plan_free(plan);
     if (sfti_names_find(&a->names, spec->name) == SFTI_NO_NAME) return SFT_OK;
     return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, spec->name,

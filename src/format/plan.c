@@ -336,7 +336,7 @@ static sft_code measure_head(const planner *p, uint64_t *text, uint64_t *padded,
     head_object(&count, p);
     *text = count.len;
     bool fits = sfti_add(count.len, o->spare, &start);
-    if (start < o->header_room) start = o->header_room;
+    if (start < o->min_header_bytes) start = o->min_header_bytes;
     fits = fits && start <= SFTI_MOST_HEADER;
     if (!fits) start = SFTI_MOST_HEADER;
     (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */
@@ -457,11 +457,11 @@ sft_span sft_plan_head(const sft_plan *plan) {
     return head;
 }
 
-size_t sft_plan_count(const sft_plan *plan) {
+size_t sft_plan_tensor_count(const sft_plan *plan) {
     return plan->count;
 }
 
-const sft_tensor *sft_plan_tensor(const sft_plan *plan, size_t i) {
+const sft_tensor *sft_plan_tensor_at(const sft_plan *plan, size_t i) {
     return i < plan->count ? &plan->tensors[i] : NULL;
 }
 

@@ -353,7 +353,7 @@ static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cac
 static bool batch_may_wait(const batch *b) {
     os_info info;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_index_is_path(b->asks[i].path)
+        if (!sft_path_is_index(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
             return true;
     return false;
@@ -421,7 +421,7 @@ static void batch_count_bytes(batch *b) {
     os_info info;
     if (!b->job.tick) return;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_index_is_path(b->asks[i].path)
+        if (!sft_path_is_index(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind == OS_FILE)
             b->total += info.size;
 }
@@ -463,7 +463,7 @@ static sft_code batch_check(const sft_hash_request *asks, size_t count, size_t *
     for (size_t i = 0; i < count; i++) {
         if (!asks[i].path) return batch_bad_call(err, "a path that is NULL");
         if (asks[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
-        *files += sft_index_is_path(asks[i].path) ? BATCH_THREADS : 1;
+        *files += sft_path_is_index(asks[i].path) ? BATCH_THREADS : 1;
     }
     return SFT_OK;
 }

@@ -358,7 +358,7 @@ size_t sft_index_shard_count(const sft_index *index) {
     return index->index.shard_count;
 }
 
-const char *sft_index_shard(const sft_index *index, size_t i) {
+const char *sft_index_shard_at(const sft_index *index, size_t i) {
     return i < index->index.shard_count ? index->index.shards[i].data : NULL;
 }
 

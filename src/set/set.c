@@ -133,7 +133,7 @@ static sft_span set_name_at(const void *ctx, uint32_t entry) {
 static sft_code set_join_names(sft_set *set, sft_error *err) {
     uint64_t count = 0, bytes;
     uint32_t at = 0;
-    for (size_t i = 0; i < set->shard_count; i++) count += sft_file_count(set->files[i]);
+    for (size_t i = 0; i < set->shard_count; i++) count += sft_file_tensor_count(set->files[i]);
     set->count = (size_t)count;
     if (set->shard_count == 1) return SFT_OK;
     if (count >= SFTI_NO_NAME)
@@ -147,8 +147,8 @@ static sft_code set_join_names(sft_set *set, sft_error *err) {
     sft_code code =
         sfti_set_names(&set->names, set->count, set_name_at, set, &set->arena, err);
     for (size_t s = 0; !code && s < set->shard_count; s++) {
-        for (size_t i = 0; !code && i < sft_file_count(set->files[s]); i++, at++) {
-            const sft_tensor *tensor = sft_file_tensor(set->files[s], i);
+        for (size_t i = 0; !code && i < sft_file_tensor_count(set->files[s]); i++, at++) {
+            const sft_tensor *tensor = sft_file_tensor_at(set->files[s], i);
             set->tensors[at] = tensor;
             set->shard_of[at] = (uint32_t)s;
             uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
@@ -211,7 +211,7 @@ done:
     return code;
 }
 
-bool sft_index_is_path(const char *path) {
+bool sft_path_is_index(const char *path) {
     static const char middle[] = ".safetensors.index", end[] = ".json";
     if (!path) return false;
     const char *at = strstr(path + sfti_folder_len(path), middle);
@@ -287,7 +287,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
 
-    if (sft_index_is_path(path)) {
+    if (sft_path_is_index(path)) {
         code = sfti_index_load(path, &all, &index, err);
         if (!code) code = set_from_index(path, &index, &all, out, err);
         sfti_index_release(&index);
@@ -334,7 +334,7 @@ void sft_set_close(sft_set *set) {
 
 size_t sft_set_shard_count(const sft_set *set) { return set->shard_count; }
 
-const sft_file *sft_set_shard(const sft_set *set, size_t i) {
+const sft_file *sft_set_shard_at(const sft_set *set, size_t i) {
     return i < set->shard_count ? set->files[i] : NULL;
 }
 
@@ -346,11 +346,11 @@ const char *sft_set_index_path(const sft_set *set) { return set->index_path; }
 
 sft_span sft_set_index_metadata(const sft_set *set) { return set->index_metadata; }
 
-size_t sft_set_count(const sft_set *set) { return set->count; }
+size_t sft_set_tensor_count(const sft_set *set) { return set->count; }
 
-const sft_tensor *sft_set_tensor(const sft_set *set, size_t i) {
+const sft_tensor *sft_set_tensor_at(const sft_set *set, size_t i) {
     if (i >= set->count) return NULL;
-    return set->tensors ? set->tensors[i] : sft_file_tensor(set->files[0], i);
+    return set->tensors ? set->tensors[i] : sft_file_tensor_at(set->files[0], i);
 }
 
 size_t sft_set_tensor_shard(const sft_set *set, size_t i) {

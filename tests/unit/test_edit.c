@@ -395,7 +395,7 @@ static void test_grow(void **state) {
     options.spare = 100000;
     (void)grow(&options);
     options.safe = true;
-    options.insert_from = 1;
+    options.min_insert_bytes = 1;
     method = grow(&options);
     assert_true(method == SFT_EDIT_COPY || method == SFT_EDIT_REFLINK);
     options.safe = false;
@@ -411,7 +411,7 @@ static void test_grow_open(void **state) {
     put_file(BIG, 100000);
     int fd = open(temp_path(FILE_NAME), O_RDONLY);
     assert_true(fd >= 0);
-    options.insert_from = 1;
+    options.min_insert_bytes = 1;
     sft_edit *edit = open_edit(&options);
     sft_edit_report report;
     set(edit, LONG_KEY, "v");
@@ -580,7 +580,7 @@ static void expect_verdict(sft_code wanted) {
     sft_close(file);
     if (wanted != SFT_OK) assert_non_null(strstr(err.hint, "recover"));
     assert_int_equal(sft_edit_check(temp_path(FILE_NAME), NULL, &err), wanted);
-    assert_int_equal(sft_scan_path(temp_path(FILE_NAME), NULL, &scan, &err), SFT_OK);
+    assert_int_equal(sft_scan_open(temp_path(FILE_NAME), NULL, &scan, &err), SFT_OK);
     const sft_error *verdict = sft_scan_error(scan);
     assert_int_equal(verdict ? verdict->code : SFT_OK, wanted);
     sft_scan_close(scan);

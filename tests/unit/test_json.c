@@ -491,7 +491,7 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
 }
 
 static const sft_sink_vtable count_vtable = { .size = sizeof(sft_sink_vtable),
-                                              .write_at = count_write };
+                                              .write = count_write };
 
 static void write_long(sfti_json_writer *w) {
     static const char text[1000] = { 'x' };

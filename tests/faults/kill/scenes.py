@@ -123,7 +123,7 @@ SCENES = [
 # ── What there is ──
 
 def plain(text):
-    """Without what is random in the names of fresh shards."""
+    """The name without the random digits of a rewritten shard."""
     return FRESH.sub(b"-fresh000.safetensors", text)
 
 

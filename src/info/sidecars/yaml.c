@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include "base/json_lex.h"
 #include "base/number.h"

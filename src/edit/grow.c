@@ -2,12 +2,6 @@
 #include "base/job.h"
 #include "edit/edit.h"
 
-bool sfti_edit_inserts(const sft_edit *edit) {
-    uint64_t asked = edit->options.min_insert_bytes, from = asked ? asked : SFTI_EDIT_INSERT_FROM;
-    return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
-           edit->patch_count == 0;
-}
-
 /* ── A new file ── */
 
 /* Where the first whole block of the data begins; the file's end if there is none. */

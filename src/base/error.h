@@ -43,7 +43,7 @@ void sfti_error_tensor(sft_error *err, sft_span tensor);
 void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
 
 /* Escape for human eyes: what sfti_utf8_unsafe tells of and bytes that are not UTF-8 become
- * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most room bytes, whole
+ * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most cap bytes, whole
  * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
 size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used);
 

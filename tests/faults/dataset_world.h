@@ -115,7 +115,7 @@ static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t 
 
 typedef struct world_commit {
     const char *mode; /* of duplicates: "fail", "lastWin" */
-    sft_commit_how how;
+    sft_commit_mode how;
     const char *letters; /* of the shards, '|' between */
     bool index, adopt;
 } world_commit;
@@ -179,14 +179,14 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     sft_dataset_options *options = NULL;
     sft_storage s = { .ctx = NULL };
     sft_commit *c = NULL;
-    how.how = w->how;
+    how.mode = w->how;
     how.adopt_listing = w->adopt;
     how.lock_wait_ms = 1;
     how.open = &open;
     open.alloc = &fault_alloc;
     sft_code code = sft_dataset_options_new(pairs, 3, &fault_alloc, &options, err);
     if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
-    if (!code) code = sft_commit_begin(options, &s, NULL, &how, &c, err);
+    if (!code) code = sft_commit_open(options, &s, NULL, &how, &c, err);
     if (!code) code = world_tasks(c, &s, w->letters, err);
     if (!code) code = sft_commit_prepare(c, NULL, err);
     bool index = !code && sft_commit_indexed(c);
@@ -219,8 +219,8 @@ static inline const char *world_letters(const char **why) {
     for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
         sft_file *file = NULL;
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
-        for (size_t k = 0; !code && k < sft_file_count(file); k++) {
-            char letter = sft_file_tensor(file, k)->name.data[0];
+        for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++) {
+            char letter = sft_file_tensor_at(file, k)->name.data[0];
             char *before = memchr(letters, letter, used);
             if (before) memmove(before, before + 1, used-- - (size_t)(before - letters) - 1);
             letters[used++] = letter;

@@ -147,9 +147,9 @@ static void full_disk(void **state) {
             sft_error err = SFT_ERROR_INIT;
             const char *why;
             set_scene(&scenes[i]);
-            os_fake_disk_room(cap);
+            os_fake_disk_space(cap);
             sft_code code = world_run(&scenes[i].run, &err);
-            os_fake_disk_room(SIZE_MAX);
+            os_fake_disk_space(SIZE_MAX);
             done = code == SFT_OK;
             if (code) assert_int_equal(err.os_errno, ENOSPC);
             assert_string_equal(world_letters(&why), done ? scenes[i].fresh : scenes[i].old);

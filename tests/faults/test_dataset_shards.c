@@ -99,12 +99,12 @@ static sft_code write_all(const fault_scene *scene, const sft_dataset_options *o
     sft_code code = sft_dataset_check_schema(options, scene->mode == BIG ? large_type()
                                                                          : rows_type(), NULL, err);
     if (code == SFT_OK)
-        code = sft_shard_writer_open(options, storage, sft_span_cstr(JOB_TEXT), 2,
-                                     scene->mode == BIG ? large_type() : rows_type(),
-                                     &fault_alloc, &writer, err);
+        code = sft_shard_writer_begin(options, storage, sft_span_cstr(JOB_TEXT), 2,
+                                      scene->mode == BIG ? large_type() : rows_type(),
+                                      &fault_alloc, &writer, err);
     if (code) return code;
     code = give_all(scene, writer, &job, err);
-    if (code == SFT_OK) return sft_shard_writer_close(writer, receipts, &job, err);
+    if (code == SFT_OK) return sft_shard_writer_finish(writer, receipts, &job, err);
     sft_shard_writer_abandon(writer);
     return code;
 }

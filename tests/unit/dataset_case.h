@@ -230,12 +230,12 @@ static inline void ds_batch(sft_commit *commit, uint64_t partition, uint64_t sha
 
 /* ── Commits ── */
 
-static inline sft_commit *ds_begin(const sft_dataset_options *options, sft_commit_how how) {
+static inline sft_commit *ds_begin(const sft_dataset_options *options, sft_commit_mode how) {
     sft_commit_options o = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *commit = NULL;
     sft_error err = SFT_ERROR_INIT;
-    o.how = how;
-    if (sft_commit_begin(options, &ds_storage, NULL, &o, &commit, &err))
+    o.mode = how;
+    if (sft_commit_open(options, &ds_storage, NULL, &o, &commit, &err))
         fail_msg("%s", err.message);
     return commit;
 }

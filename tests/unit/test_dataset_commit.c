@@ -66,7 +66,7 @@ static sft_code publish(sft_commit *c, const char *index) {
 }
 
 /* A KV dataset of these names, one shard each part; '|' separates parts. */
-static void make_kv(const sft_dataset_options *o, sft_commit_how how, const char *parts,
+static void make_kv(const sft_dataset_options *o, sft_commit_mode how, const char *parts,
                     char fill) {
     sft_commit *c = ds_begin(o, how);
     char one[400];
@@ -148,22 +148,22 @@ static void there_already(void **state) {
     sft_commit *c;
     (void)state;
     ds_end(ds_begin(o, SFT_COMMIT_NEW));
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
     assert_string_equal(err.message,
                         "expected a folder without a dataset, found dataset_manifest.json");
     assert_null(c);
     /* Shards without a manifest are not overwritten silently. */
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
     temp_write("part-00000-0000-01234567-89ab-4def-8123-456789abcdef.safetensors", "x", 1);
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
-    how.how = SFT_COMMIT_APPEND;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err),
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
+    how.mode = SFT_COMMIT_APPEND;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err),
                      SFT_MANIFEST_MISSING);
-    how.how = SFT_COMMIT_OVERWRITE;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    how.mode = SFT_COMMIT_OVERWRITE;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     sft_commit_close(c);
     how.size--;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
     sft_dataset_options_free(o);
 }
 
@@ -211,8 +211,8 @@ static void append(void **state) {
 static void begin_disagrees(const sft_dataset_options *o, const char *message) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    how.how = SFT_COMMIT_APPEND;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err),
+    how.mode = SFT_COMMIT_APPEND;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err),
                      SFT_DATASET_DISAGREES);
     assert_string_equal(err.message, message);
 }
@@ -604,7 +604,7 @@ static void carried(void **state) {
     ds_kv(first, 0, 0, "a");
     (void)snprintf(job, sizeof job, "%s", sft_commit_job(first).data);
     how.job = sft_span_cstr(job);
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     assert_string_equal(sft_commit_job(c).data, job);
     assert_string_equal(sft_commit_job_folder(c), sft_commit_job_folder(first));
     ds_kv(c, 1, 0, "b");
@@ -613,7 +613,7 @@ static void carried(void **state) {
     dataset_is(1, 1, 1);
     text_has("\"commit\":\"", true);
     how.job = sft_span_cstr("none");
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
     sft_dataset_options_free(o);
 }
 
@@ -742,7 +742,7 @@ static sft_code failing_move(void *ctx, const char *from, const char *to, sft_er
 }
 
 static sft_code failing_settle(void *ctx, const char *folder, sft_error *e) {
-    return fails_now("settle") ? it_failed(e) : ds_storage.vtable->settle(ctx, folder, e);
+    return fails_now("settle") ? it_failed(e) : ds_storage.vtable->sync_folder(ctx, folder, e);
 }
 
 static sft_code failing_remove(void *ctx, const char *name, bool folder, sft_error *e) {
@@ -755,17 +755,17 @@ static sft_storage failing_storage(void) {
     storage_own(&s)->create = failing_create;
     storage_own(&s)->open = failing_open;
     storage_own(&s)->move = failing_move;
-    storage_own(&s)->settle = failing_settle;
+    storage_own(&s)->sync_folder = failing_settle;
     storage_own(&s)->remove = failing_remove;
     return s;
 }
 
 static sft_commit *begin_on(const sft_dataset_options *o, const sft_storage *storage,
-                            sft_commit_how how) {
+                            sft_commit_mode how) {
     sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    options.how = how;
-    if (sft_commit_begin(o, storage, NULL, &options, &c, &err)) fail_msg("%s", err.message);
+    options.mode = how;
+    if (sft_commit_open(o, storage, NULL, &options, &c, &err)) fail_msg("%s", err.message);
     return c;
 }
 
@@ -953,7 +953,7 @@ static void unsure(void **state) {
 static sft_storage bare_storage(void) {
     sft_storage s = ds_storage;
     storage_own(&s)->move = NULL;
-    storage_own(&s)->settle = NULL;
+    storage_own(&s)->sync_folder = NULL;
     storage_own(&s)->lock = NULL;
     storage_own(&s)->unlock = NULL;
     storage_own(&s)->move_new = NULL;
@@ -968,7 +968,7 @@ static void unguarded(void **state) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c = NULL;
     (void)state;
-    assert_int_equal(sft_commit_begin(o, &s, NULL, &how, &c, &err), SFT_DATASET_UNGUARDED);
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_DATASET_UNGUARDED);
     assert_non_null(strstr(err.message, "expected a storage with locks or conditional writes"));
     assert_non_null(strstr(err.hint, "single_writer=true"));
     assert_null(c);
@@ -1124,10 +1124,10 @@ static void busy(void **state) {
     sft_commit *a = ds_begin(o, SFT_COMMIT_APPEND), *b;
     (void)state;
     assert_int_equal(prepare(a), SFT_OK);
-    how.how = SFT_COMMIT_APPEND;
+    how.mode = SFT_COMMIT_APPEND;
     how.lock_wait_ms = 50;
     assert_int_equal(sft_storage_local(temp_dir, true, NULL, &other, &err), SFT_OK);
-    assert_int_equal(sft_commit_begin(o, &other, NULL, &how, &b, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(o, &other, NULL, &how, &b, &err), SFT_OK);
     assert_int_equal(prepare(b), SFT_DATASET_BUSY);
     sft_commit_close(a); /* lets go */
     assert_int_equal(prepare(b), SFT_OK);
@@ -1149,9 +1149,9 @@ static void append_some(int who) {
         sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
         sft_commit *c;
         char name[32];
-        how.how = SFT_COMMIT_APPEND;
+        how.mode = SFT_COMMIT_APPEND;
         (void)snprintf(name, sizeof name, "k%d_%d", who, i);
-        if (sft_commit_begin(o, &own, NULL, &how, &c, &e)) fail_msg("%s", e.message);
+        if (sft_commit_open(o, &own, NULL, &how, &c, &e)) fail_msg("%s", e.message);
         ds_kv_on(c, &own, 0, 0, name, 1);
         if (sft_commit_prepare(c, NULL, &e) || sft_commit_publish(c, NULL, NULL, NULL, NULL, &e))
             fail_msg("%s", e.message);
@@ -1267,9 +1267,9 @@ static void append_is(const sft_dataset_options *o, bool batch, bool listing, sf
                       const char *message) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    how.how = SFT_COMMIT_APPEND;
+    how.mode = SFT_COMMIT_APPEND;
     how.adopt_listing = listing;
-    if (sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err)) fail_msg("%s", err.message);
+    if (sft_commit_open(o, &ds_storage, NULL, &how, &c, &err)) fail_msg("%s", err.message);
     if (batch) ds_batch(c, 0, 0, 4, 4);
     else ds_kv(c, 0, 0, "new");
     sft_code code = prepare(c);
@@ -1336,9 +1336,9 @@ static void adopt_ours(void **state) {
     storage_own(&ds_storage)->move = NULL;
     append_is(o, true, true, SFT_DATASET_UNGUARDED, "may belong to a commit in progress");
     assert_non_null(strstr(err.hint, "single_writer=true"));
-    how.how = SFT_COMMIT_APPEND;
+    how.mode = SFT_COMMIT_APPEND;
     how.adopt_listing = true;
-    assert_int_equal(sft_commit_begin(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     assert_int_equal(prepare(c), SFT_OK);
     assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
     sft_commit_close(c);

@@ -46,7 +46,7 @@ static void order_is(size_t i, const char *text) {
     sft_dataset_close(d);
 }
 
-static void put_kv(const char *const *names, size_t count, sft_commit_how how) {
+static void put_kv(const char *const *names, size_t count, sft_commit_mode how) {
     sft_dataset_options *o = ds_options("name_col=id", "duplicatesStrategy=lastWin", NULL);
     sft_commit *c = ds_begin(o, how);
     for (size_t i = 0; i < count; i++)

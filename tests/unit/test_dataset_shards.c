@@ -568,11 +568,11 @@ static void test_finish_fails_later(void **unused) {
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 7));
     assert_int_equal(give(pair_rows(0, 7), NULL), SFT_IO_SYNC);
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     sft_dataset_options_free(options);
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 5));
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     writer = NULL;
     assert_int_equal(stored_count(), 0);
     storage.vtable = was;
@@ -583,17 +583,17 @@ static void test_arguments(void **unused) {
     struct ArrowArray gone = { .release = NULL };
     (void)unused;
     assert_int_equal(sft_dataset_options_new(&pair, 1, NULL, &options, &err), SFT_OK);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
-                                           NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
+                                            NULL, &writer, &err), SFT_BAD_ARGUMENT);
     assert_null(writer);
-    assert_int_equal(sft_shard_writer_open(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_OK);
+    assert_int_equal(sft_shard_writer_begin(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_OK);
     assert_int_equal(sft_shard_writer_append(writer, &gone, NULL, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_shard_writer_append(writer, NULL, NULL, &err), SFT_BAD_ARGUMENT);
 }

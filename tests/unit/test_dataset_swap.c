@@ -27,11 +27,11 @@ static sft_storage lockless(const sft_storage *over) {
     return s;
 }
 
-static sft_commit *begin(const sft_dataset_options *o, const sft_storage *s, sft_commit_how how) {
+static sft_commit *begin(const sft_dataset_options *o, const sft_storage *s, sft_commit_mode how) {
     sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c = NULL;
-    options.how = how;
-    if (sft_commit_begin(o, s, NULL, &options, &c, &err)) fail_msg("%s", err.message);
+    options.mode = how;
+    if (sft_commit_open(o, s, NULL, &options, &c, &err)) fail_msg("%s", err.message);
     return c;
 }
 
@@ -396,9 +396,9 @@ static void writer_run(int who, int tell) {
         sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
         sft_commit *c;
         char name[16] = { 0 };
-        how.how = SFT_COMMIT_APPEND;
+        how.mode = SFT_COMMIT_APPEND;
         (void)snprintf(name, sizeof name, "k%d_%d", who, i);
-        if (sft_commit_begin(o, &s, NULL, &how, &c, &err)) _exit(2);
+        if (sft_commit_open(o, &s, NULL, &how, &c, &err)) _exit(2);
         ds_kv_on(c, &s, 0, 0, name, 1);
         sft_code code = publish(c);
         while (code == SFT_DATASET_CHANGED) code = publish(c);

@@ -1,4 +1,4 @@
-/* The module: its state, and what every other file adds to it. */
+/* Initialises the module: its state, and what each file adds to it. */
 #include "core.h"
 
 static const char *kind_name(sft_kind kind) {
@@ -40,8 +40,8 @@ static int add(PyObject *module, const char *name, PyObject *value) {
     return rc;
 }
 
-/* The state of a module of a sub-interpreter could be kept apart; numpy and torch, and the
- * way tensors are given back from threads that Python does not know, could not. */
+/* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
+ * releasing tensors from threads unknown to Python. */
 static int refuse_subinterpreters(void) {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     if (interpreter && PyInterpreterState_GetID(interpreter) == 0) return 0;
@@ -71,16 +71,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     if (!state) return 0;
     Py_VISIT(state->error);
     Py_VISIT(state->missing);
-    Py_VISIT(state->file_type);
-    Py_VISIT(state->tensor_type);
-    Py_VISIT(state->memory_type);
-    Py_VISIT(state->writer_type);
-    Py_VISIT(state->stream_type);
-    Py_VISIT(state->options_type);
-    Py_VISIT(state->storage_type);
-    Py_VISIT(state->shard_type);
-    Py_VISIT(state->commit_type);
-    Py_VISIT(state->dataset_type);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_VISIT(state->types[i]);
     return 0;
 }
 
@@ -89,16 +80,7 @@ static int core_clear(PyObject *module) {
     if (!state) return 0;
     Py_CLEAR(state->error);
     Py_CLEAR(state->missing);
-    Py_CLEAR(state->file_type);
-    Py_CLEAR(state->tensor_type);
-    Py_CLEAR(state->memory_type);
-    Py_CLEAR(state->writer_type);
-    Py_CLEAR(state->stream_type);
-    Py_CLEAR(state->options_type);
-    Py_CLEAR(state->storage_type);
-    Py_CLEAR(state->shard_type);
-    Py_CLEAR(state->commit_type);
-    Py_CLEAR(state->dataset_type);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_CLEAR(state->types[i]);
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);
     pysft_torch_clear(state);
@@ -117,7 +99,7 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
 
 static PyMethodDef core_methods[] = {
     { "build_info", build_info, METH_NOARGS,
-      "build_info($module, /)\n--\n\nHow the library was built, one fact a line." },
+      "build_info($module, /)\n--\n\nHow the library was built, one fact per line." },
     { NULL, NULL, 0, NULL },
 };
 

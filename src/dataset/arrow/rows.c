@@ -303,7 +303,7 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     sft_code code = leaf_check(array, begin, end, err);
     if (code) return code;
     if (!sfti_mul(end - begin, type->bytes, &bytes) || !sfti_fits_size(bytes) ||
-        !sfti_buffer_room(buffer, (size_t)bytes))
+        !sfti_buffer_reserve(buffer, (size_t)bytes))
         return sfti_fail_memory(err, (end - begin) * type->bytes);
     char *to = buffer->data + buffer->len;
     code = leaf_copy(type, array, begin, end, to, err);

@@ -127,7 +127,7 @@ static void text_put(text_run *t, const char *text) {
 }
 
 static void text_number(text_run *t, uint64_t value) {
-    char digits[SFTI_UINT_ROOM + 1];
+    char digits[SFTI_UINT_SIZE + 1];
     digits[sfti_uint_text(value, 0, digits)] = '\0';
     text_put(t, digits);
 }

@@ -137,7 +137,7 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     const sfti_ds_column *from = c->columns.column;
     size_t count = c->columns.count;
-    if (c->how.how == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
+    if (c->how.mode == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
         from = c->base.columns, count = c->base.column_count;
     else if (c->receipt_count)
         from = c->receipts[0].columns, count = c->receipts[0].column_count;

@@ -106,20 +106,20 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
 /* ── A connector's shards ── */
 
 static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
-    const sft_tensor *t = sft_file_tensor(file, 0);
+    const sft_tensor *t = sft_file_tensor_at(file, 0);
     if (!t) return 0;
     if (c->options->mode == SFT_DATASET_BATCH) return t->rank ? t->shape[0] : 0;
     size_t columns = c->columns.count;
     if (!columns && c->receipt_count) columns = c->receipts[0].column_count;
-    return sft_file_count(file) / (columns ? columns : 1);
+    return sft_file_tensor_count(file) / (columns ? columns : 1);
 }
 
 /* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
 static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
                               sft_error *err) {
     bool batch = c->options->mode == SFT_DATASET_BATCH;
-    for (size_t i = 0; c->next.column_count && i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; c->next.column_count && i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         sfti_ds_column *column =
             sfti_commit_column(c, c->next.columns, c->next.column_count, t->name);
         if (!column || (batch && t->rank == 0))
@@ -181,7 +181,7 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
     if (!code) code = adopt_columns(c, file, s->facts.name, err);
     if (!code && forgotten) code = adopt_facts(c, file, &s->facts, err);
-    s->facts.tensors = sft_file_count(file);
+    s->facts.tensors = sft_file_tensor_count(file);
     s->known = true;
     sft_close(file);
     return code;
@@ -308,7 +308,7 @@ static sft_code list_sources(sft_commit *c, sft_error *err) {
 
 static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                          const forgotten_list *l, sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     uint64_t samples = 0, first = c->job.first;
     size_t most = count + (append ? c->base.shard_count + l->count : 0);
     sft_code code = SFT_OK;
@@ -327,7 +327,7 @@ static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t
 /* All tasks must have the columns of the first, and those of the existing dataset. */
 static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                                sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     for (size_t i = 0; i < count; i++) {
         const sfti_ds_receipt *r = receipts[i];
         bool same = r->column_count == receipts[0]->column_count;
@@ -351,7 +351,7 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     sft_code code = gather_receipts(c, &receipts, &count, err);
     if (!code) code = gather_visible(c, receipts, count, err);
     if (!code) code = gather_columns(c, receipts, count, err);
-    if (!code && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
+    if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
         code = adopt_base(c, &l, err);
     return code ? code : list_all(c, receipts, count, &l, err);
 }

@@ -63,7 +63,7 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* A manifest that cannot be parsed can still be overwritten. */
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
     if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
     c->began_version = broken ? 0 : base->version;
@@ -96,7 +96,7 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
         code = sfti_ds_job_parse(c->how.job, &c->job, err);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
-        if (!code && c->how.how == SFT_COMMIT_APPEND)
+        if (!code && c->how.mode == SFT_COMMIT_APPEND)
             code = sfti_commit_first(c, base, &c->job.first, err);
     }
     if (code) return code;
@@ -116,13 +116,13 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     if (!code) code = sfti_ds_guard_check(c->storage, c->options->single, err);
     if (!code) code = begin_manifest(c, &base, err);
     if (code) return code;
-    if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
+    if (c->how.mode == SFT_COMMIT_NEW && !c->how.job.len) {
         /* A job that is resumed was checked when it began. */
         if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
         code = sfti_commit_numbers(c, &listing, err);
         if (!code && listing.any) code = commit_exists(err, "shards and no manifest");
     }
-    if (c->how.how == SFT_COMMIT_APPEND) {
+    if (c->how.mode == SFT_COMMIT_APPEND) {
         if (!c->began_with) code = begin_orphans(c, &base, err);
         if (!code && c->began_with)
             code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
@@ -132,9 +132,9 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
 
 static SFTI_OPTIONS_TAKE(commit_how_take, sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open)
 
-sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage *storage,
-                          const struct ArrowSchema *schema, const sft_commit_options *how,
-                          sft_commit **out, sft_error *err) {
+sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *storage,
+                         const struct ArrowSchema *schema, const sft_commit_options *how,
+                         sft_commit **out, sft_error *err) {
     sft_commit_options own_how;
     sft_open_options open;
     if (!options || !out)
@@ -225,15 +225,15 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     bool orphans = false;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
     c->has_base = !code;
     if (broken) memset(&c->base, 0, sizeof c->base);
     if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);
-    if (c->how.how == SFT_COMMIT_NEW && c->has_base)
+    if (c->how.mode == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
-    if (c->how.how == SFT_COMMIT_APPEND && c->has_base)
+    if (c->how.mode == SFT_COMMIT_APPEND && c->has_base)
         return sfti_commit_agree(c, &c->base, c->columns.column, c->columns.count, err);
-    if (c->how.how == SFT_COMMIT_APPEND) {
+    if (c->how.mode == SFT_COMMIT_APPEND) {
         code = orphans_found(c, &orphans, err);
         return code || !orphans ? code : orphans_fail(err);
     }
@@ -248,7 +248,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
 static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = prepare_manifest(c, &what);
-    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.how == SFT_COMMIT_APPEND;
+    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.mode == SFT_COMMIT_APPEND;
     for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = prepare_manifest(c, &what);

@@ -98,7 +98,7 @@ static index_batch *batch_new(const sft_allocator *alloc) {
     for (size_t i = 0; i < FIELDS_MAX; i++) {
         b->data[i].alloc = b->offsets[i].alloc = *alloc;
         good = good && sfti_buffer_put(&b->offsets[i], &zero, sizeof zero) &&
-               sfti_buffer_room(&b->data[i], 1);
+               sfti_buffer_reserve(&b->data[i], 1);
     }
     if (good) return b;
     batch_free(b);

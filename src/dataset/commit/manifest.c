@@ -84,7 +84,7 @@ static sft_code count_rows(commit_counter *n) {
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     commit_counter n = { c, NULL, 0, 0, 0, err };
     while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
-    c->indexed = c->options->index || (c->how.how == SFT_COMMIT_APPEND && c->base.index.data);
+    c->indexed = c->options->index || (c->how.mode == SFT_COMMIT_APPEND && c->base.index.data);
     for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
@@ -147,7 +147,7 @@ static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
     uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
     if (!sfti_add(c->base.version, 1, &m->version)) return false;
-    m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
+    m->dropped = c->how.mode == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
@@ -173,7 +173,7 @@ static bool next_totals(sft_commit *c) {
 /* The time until which gc keeps what this commit or an earlier one replaced. */
 static uint64_t next_keep(const sft_commit *c) {
     uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
-    uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
+    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
     return keep > until ? keep : until;
 }

@@ -51,7 +51,7 @@ static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
-    bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
+    bool replaced = c->how.mode == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
     if (p->old_moved) publish_remove(p, p->old_name, true);
@@ -61,7 +61,7 @@ static void publish_clean(const publication *p) {
 /* ── Steps 1 and 3 ── */
 
 static sft_code publish_settle(const sft_commit *c, sft_error *err) {
-    return sfti_can(c->storage, settle) ? sfti_call(c->storage, settle, "", err) : SFT_OK;
+    return sfti_can(c->storage, sync_folder) ? sfti_call(c->storage, sync_folder, "", err) : SFT_OK;
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -191,7 +191,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     publish_state(c, outcome);
     if (c->state == COMMIT_FAILED) index_restore(&p);
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_move_back(c);
+    if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }

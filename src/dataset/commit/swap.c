@@ -213,8 +213,8 @@ static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sf
 }
 
 static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
-    if (!sfti_can(w->storage, settle)) return SFT_OK;
-    return sfti_call(w->storage, settle, "", err);
+    if (!sfti_can(w->storage, sync_folder)) return SFT_OK;
+    return sfti_call(w->storage, sync_folder, "", err);
 }
 
 /* Steps 2 to 4. */

@@ -95,7 +95,7 @@ static sft_code compact_move(compaction *c) {
         sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
-    return sfti_can(s, settle) ? sfti_call(s, settle, "", c->err) : SFT_OK;
+    return sfti_can(s, sync_folder) ? sfti_call(s, sync_folder, "", c->err) : SFT_OK;
 }
 
 static void compact_drop(const compaction *c, const char *name, bool folder) {

@@ -144,7 +144,7 @@ static sft_code rebatch_check(rebatch_rows *b, size_t n) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     sft_code code = sft_dataset_shard_open(c->dataset, i, NULL, &file, c->err);
     if (code) return code;
-    if (sft_file_count(file) != b->column_count)
+    if (sft_file_tensor_count(file) != b->column_count)
         code = rebatch_shard_wrong(b, i, b->columns[0].name, c->err);
     for (size_t k = 0; k < b->column_count && !code; k++) {
         const sft_tensor *t = sft_file_find(file, b->columns[k].name);

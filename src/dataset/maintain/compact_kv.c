@@ -119,12 +119,12 @@ static bool shadowed_has(const void *ctx, sft_span key) {
 static sft_code open_parts(compaction *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
     size_t most = 0;
-    for (size_t i = 0; i < o->files_count; i++) most += sft_file_count(o->files[i]);
+    for (size_t i = 0; i < o->files_count; i++) most += sft_file_tensor_count(o->files[i]);
     o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
     if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
     for (size_t i = 0; i < o->files_count; i++)
-        for (size_t k = 0; k < sft_file_count(o->files[i]); k++) {
-            const sft_tensor *t = sft_file_tensor(o->files[i], k);
+        for (size_t k = 0; k < sft_file_tensor_count(o->files[i]); k++) {
+            const sft_tensor *t = sft_file_tensor_at(o->files[i], k);
             if (!shadowed_has(&c->shadowed[g->first + i], t->name))
                 o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
         }

@@ -81,8 +81,8 @@ sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
     uint32_t first = o->count;
     sft_span text;
     sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_count(file); i++)
-        code = rows_put(o, sft_file_tensor(file, i)->name);
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file); i++)
+        code = rows_put(o, sft_file_tensor_at(file, i)->name);
     if (code) return code;
     if (sft_file_metadata_get_cstr(file, SFTI_DATASET_ORDER, &text)) {
         code = rows_sort(o, first);

@@ -93,8 +93,8 @@ static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t
     const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
     sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, err);
     if (code) return code;
-    for (size_t k = 0; k < sft_file_count(file) && !w->code; k++) {
-        const sft_tensor *t = sft_file_tensor(file, k);
+    for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
+        const sft_tensor *t = sft_file_tensor_at(file, k);
         if (!filter->match || filter->match(filter->ctx, t)) ls_tensor(w, t, shard->name);
     }
     sft_close(file);

@@ -139,9 +139,9 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
 /* In batch mode each tensor is a column with a row a sample. */
 static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     if (v->m->column_count)
-        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_tensor_count(file));
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         const sfti_ds_column *c = sfti_ds_column_find(v->m->columns, v->m->column_count, t->name);
         sft_error e = SFT_ERROR_INIT;
         if (t->rank == 0 || t->shape[0] != s->samples)
@@ -180,8 +180,8 @@ static void verify_shard(verification *v, size_t i) {
         verify_find(v, s->name, &e);
         return;
     }
-    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_count(file));
-    v->tensors += sft_file_count(file);
+    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_tensor_count(file));
+    v->tensors += sft_file_tensor_count(file);
     verify_marks(v, s, file);
     if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
     sft_close(file);

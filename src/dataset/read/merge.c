@@ -169,7 +169,7 @@ static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error 
     run->row.key = key;
     if (!escaped) return SFT_OK;
     run->key.len = 0;
-    if (!sfti_buffer_room(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
+    if (!sfti_buffer_reserve(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
     run->key.len = sfti_json_decode(key, run->key.data);
     run->row.key = (sft_span){ run->key.data, run->key.len };
     return SFT_OK;
@@ -200,7 +200,7 @@ static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_
 static void run_file_next(merge_run *run, bool *more) {
     *more = run->next < run->count;
     if (!*more) return;
-    const sft_tensor *t = sft_file_tensor(run->file, run->order[run->next++]);
+    const sft_tensor *t = sft_file_tensor_at(run->file, run->order[run->next++]);
     run->row.key = t->name;
     run->row.dtype = t->dtype;
     run->row.rank = t->rank;
@@ -249,7 +249,7 @@ static sft_code run_file(sfti_ds_merge *m, uint32_t source, sft_file *file, sft_
         return sfti_fail_memory(err, sizeof *run);
     }
     run->file = file;
-    run->count = sft_file_count(file);
+    run->count = sft_file_tensor_count(file);
     run->order = sfti_take(&m->alloc, run->count * sizeof *run->order + 1);
     if (!run->order) return sfti_fail_memory(err, run->count * sizeof *run->order);
     return sft_file_order(file, SFT_ORDER_NAME, run->order, err);
@@ -266,7 +266,7 @@ typedef struct merge_layout {
 /* A tensor's key in the header: the i-th tensor in file order, or the shard does not stream. */
 static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
                      merge_layout *look) {
-    const sft_tensor *t = sft_file_tensor(file, i);
+    const sft_tensor *t = sft_file_tensor_at(file, i);
     if (!t || (!json->escaped && !sft_span_equal(json->text, t->name))) {
         look->streams = false;
         return;
@@ -295,7 +295,7 @@ static void layout_runs(const sft_file *file, merge_layout *look) {
         sfti_json_skip(&json);
     }
     if (look->streams) look->begin[look->runs] = json.start;
-    look->streams = look->streams && i == sft_file_count(file);
+    look->streams = look->streams && i == sft_file_tensor_count(file);
 }
 
 static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {

@@ -178,7 +178,7 @@ static sft_code file_piece(file_cast *c, const shard_piece *piece, sft_error *er
 sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *pieces, size_t count,
                              sft_dtype from, uint64_t *element, sft_error *err) {
     file_cast c = { .file = file, .i = i, .from = from, .element = element };
-    c.to = sft_plan_tensor(file->plan, i)->dtype;
+    c.to = sft_plan_tensor_at(file->plan, i)->dtype;
     sft_code code = c.from == c.to ? SFT_OK : cast_begin(&c, err);
     for (size_t k = 0; !code && k < count; k++) code = file_piece(&c, &pieces[k], err);
     if (!code && c.used) code = cast_block(&c, c.in, c.used, err);

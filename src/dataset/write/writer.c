@@ -87,10 +87,10 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     return w;
 }
 
-sft_code sft_shard_writer_open(const sft_dataset_options *options, const sft_storage *storage,
-                               sft_span job, uint64_t partition,
-                               const struct ArrowSchema *schema, const sft_allocator *alloc,
-                               sft_shard_writer **out, sft_error *err) {
+sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_storage *storage,
+                                sft_span job, uint64_t partition,
+                                const struct ArrowSchema *schema, const sft_allocator *alloc,
+                                sft_shard_writer **out, sft_error *err) {
     if (out) *out = NULL;
     if (!options || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -166,8 +166,8 @@ static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *j
     return code ? code : close_receipts(w, out, err);
 }
 
-sft_code sft_shard_writer_close(sft_shard_writer *writer, sft_buffer *receipts,
-                                const sft_job *job, sft_error *err) {
+sft_code sft_shard_writer_finish(sft_shard_writer *writer, sft_buffer *receipts,
+                                 const sft_job *job, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, writer->alloc };
     if (receipts) memset(receipts, 0, sizeof *receipts);
     sft_job own;

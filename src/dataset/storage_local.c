@@ -373,7 +373,7 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
                          "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
     return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
-                     "another commit to the dataset has been under way for %llu s",
+                     "another commit to the dataset has been in progress for %llu s",
                      (unsigned long long)(wait_ms / 1000));
 }
 

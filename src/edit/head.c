@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-uint64_t sfti_edit_block(const sft_edit *edit) {
-    uint64_t block = edit->info.block;
-    return block < 4096 || (block & (block - 1)) != 0 ? 4096 : block;
-}
-
 /* One making of the new text; all but the result is gone afterwards. */
 typedef struct header_rewrite {
     sft_edit *edit;

@@ -90,7 +90,7 @@ static void test_which(void **unused) {
             "option columns: expected one of the columns (id, n, v, w, t), found \"x\"",
             "batch_size=2", "columns=n,x");
     REFUSED(table(), SFT_COLUMN_UNKNOWN, "option name_col", "name_col=ID");
-    REFUSED(table(), SFT_COLUMN_TYPE, "expected strings, for it is name_col, found int64",
+    REFUSED(table(), SFT_COLUMN_TYPE, "expected strings for name_col, found int64",
             "name_col=n");
     REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\"", "name_col=id", "columns=id,n");
 }

@@ -266,7 +266,7 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-/* A put that fails may have replaced the manifest all the same: *outcome tells what is in force. */
+/* A put that fails may have replaced the manifest nevertheless: *outcome says what is in force. */
 static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_code code;

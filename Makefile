@@ -16,6 +16,8 @@
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
+#   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
+#   make zoo-score           how info names them; the table of docs/zoo.md
 #   make coverage            lines and branches, per folder
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
@@ -27,7 +29,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
-        test-spark test-spark-all test-engines
+        test-spark test-spark-all test-engines zoo zoo-score
 
 all: build
 
@@ -68,6 +70,13 @@ test-spark-all: setup-build
 test-engines: setup-build
 	@tools/engines_env.sh
 	@build/engines/bin/python -m pytest -q tests/engines
+
+zoo:
+	@tools/zoo_env.sh
+	@build/zoo/bin/python tools/zoo.py
+
+zoo-score: build
+	@python3 tools/zoo_score.py --write
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write

@@ -159,7 +159,7 @@ static void set_system(unsigned options) {
     if (options & SUPERUSER) os_fake_set_user(0);
     os_fake_short_reads(options & SHORT_READS ? 7 : 0);
     os_fake_no_rename(options & NO_RENAME ? EPERM : 0);
-    os_fake_disk_room(options & SMALL_DISK ? 1000 : 1u << 26);
+    os_fake_disk_space(options & SMALL_DISK ? 1000 : 1u << 26);
 }
 
 /* ── What is done to the disk ── */

@@ -396,7 +396,7 @@ typedef struct sft_source_vtable {
      * only at the end. Never asked for bytes beyond a known size. Must be thread-safe
      * if a job with threads > 1 is used. A source of unknown size is read at ascending
      * offsets only. Text put into err passes to the caller unchanged. Must be there. */
-    sft_code (*read_at)(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+    sft_code (*read)(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                         sft_error *err);
     void (*close)(void *ctx); /* once, by whom the source was given to */
 } sft_source_vtable;
@@ -453,7 +453,7 @@ typedef struct sft_sink_vtable {
     /* Total length, told once before the first byte when known. */
     sft_code (*expect)(void *ctx, uint64_t total, sft_error *err);
     /* Must be there. */
-    sft_code (*write_at)(void *ctx, uint64_t offset, const void *bytes, size_t len,
+    sft_code (*write)(void *ctx, uint64_t offset, const void *bytes, size_t len,
                          sft_error *err);
     sft_code (*finish)(void *ctx, sft_error *err); /* all written: publish */
     void (*abandon)(void *ctx);                    /* leave nothing behind */
@@ -588,7 +588,7 @@ typedef struct sft_open_options {
     uint64_t max_name_bytes;     /* default none; tensor names and metadata keys */
     uint64_t max_metadata;       /* pairs; default none */
     const sft_allocator *alloc;  /* NULL = libc; copied, its ctx must outlive the file */
-    uint64_t listed_at;          /* seconds since 1970 when the caller listed the folder, and saw
+    uint64_t listed_s;          /* seconds since 1970 when the caller listed the folder, and saw
                                     this file, no link, and no journal; 0: did not (sft_open) */
     const char *beneath;         /* NULL, or the folder the path begins with ("" is the current
                                     one) where the rest was named by a file (sft_open) */
@@ -604,12 +604,12 @@ typedef struct sft_open_options {
  * SFT_MAP and SFT_MAP_COW fail with SFT_IO_MAP where the system refuses to map.
  * SFT_EDIT_INTERRUPTED if the journal of an edit is beside the file, or beside what a link
  * leads to, and the file is neither the old nor the new one; every function that is given a
- * model's path looks for it. With listed_at that costs no look at a name, for a file
+ * model's path looks for it. With listed_s that costs no look at a name, for a file
  * that was last changed a day or more before.
  * With beneath, for names from an index or the like: what is opened lies beneath that folder,
  * whoever changes its contents meanwhile, and is a regular file (SFT_IO_NOT_FILE). Links are
  * followed that stay beneath it, and those from a snapshot of a Hub cache to its blobs; any
- * other is SFT_INDEX_PATH. The same for sft_scan_path and sft_repair_open; sft_edit_open and
+ * other is SFT_INDEX_PATH. The same for sft_scan_open and sft_repair_open; sft_edit_open and
  * sft_edit_recover follow none (SFT_IS_LINK), but that the last part may be a link which
  * SFT_LINK_REPLACE turns into a file of its own. sft_set_open sets it for each shard.
  * @since 0.1 */
@@ -647,9 +647,9 @@ typedef struct sft_tensor {
 } sft_tensor;
 
 /* Index i is offset order everywhere (ties in header order). O(1). */
-SFT_API size_t sft_file_count(const sft_file *file);
+SFT_API size_t sft_file_tensor_count(const sft_file *file);
 /* NULL when i is out of range. @since 0.1 */
-SFT_API const sft_tensor *sft_file_tensor(const sft_file *file, size_t i);
+SFT_API const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i);
 /* By exact name, O(1); NULL when there is none. @since 0.1 */
 SFT_API const sft_tensor *sft_file_find(const sft_file *file, sft_span name);
 SFT_API const sft_tensor *sft_file_find_cstr(const sft_file *file, const char *name);
@@ -663,7 +663,7 @@ typedef enum sft_order {
     SFT_ORDER_HEADER = 3
 } sft_order;
 
-/* Fill out[sft_file_count] with indexes in that order. Needs scratch of the same
+/* Fill out[sft_file_tensor_count] with indexes in that order. Needs scratch of the same
  * size from the file's allocator. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_file_order(const sft_file *file, sft_order order,
                                               uint32_t *out, sft_error *err);
@@ -861,28 +861,28 @@ typedef struct sft_note {
  * there twice it is the first. */
 typedef struct sft_scan_entry {
     sft_span name, dtype, shape, offsets; /* raw JSON text */
-    uint64_t name_at, value_at, value_end;
+    uint64_t name_begin, value_begin, value_end;
 } sft_scan_entry;
 
 /* Look at a file that may be bad: every finding at the given level, not only the
  * first (at most 1000 are kept), in file order of their offset. Recognises other
  * formats. Succeeds unless the bytes cannot be read or memory runs out. Lends no
  * tensor data. Close with sft_scan_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_scan_path(const char *path, const sft_open_options *options,
+SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_options *options,
                                              sft_scan **out, sft_error *err);
 /* source is closed before return. A source of unknown size is read to its end. */
-SFT_API SFT_NODISCARD sft_code sft_scan_source(sft_source source,
-                                               const sft_open_options *options,
-                                               sft_scan **out, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_scan_open_source(sft_source source,
+                                                    const sft_open_options *options,
+                                                    sft_scan **out, sft_error *err);
 SFT_API void sft_scan_close(sft_scan *scan);
 
 /* The verdict: SFT_OK, or the error sft_open gives for the same bytes (refined to
  * what the file really is where that is recognised). NULL if valid. @since 0.1 */
 SFT_API const sft_error *sft_scan_error(const sft_scan *scan);
 SFT_API size_t sft_scan_finding_count(const sft_scan *scan);
-SFT_API const sft_finding *sft_scan_finding(const sft_scan *scan, size_t i);
+SFT_API const sft_finding *sft_scan_finding_at(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_note_count(const sft_scan *scan);
-SFT_API const sft_note *sft_scan_note(const sft_scan *scan, size_t i);
+SFT_API const sft_note *sft_scan_note_at(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_entry_count(const sft_scan *scan);
 /* Read anew from the header's text; all spans have data NULL when i is out of range. */
 SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
@@ -922,12 +922,12 @@ typedef struct sft_repair sft_repair;
  * metadata are what is wrong). Close with sft_repair_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
                                                sft_repair **out, sft_error *err);
-SFT_API size_t sft_repair_count(const sft_repair *repair);
-SFT_API const sft_fix *sft_repair_at(const sft_repair *repair, size_t i);
+SFT_API size_t sft_repair_fix_count(const sft_repair *repair);
+SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
 /* The tensors that sft_repair_write writes; name, dtype and shape live as long as the repair.
  * Must be in range. @since 0.1 */
 SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
-SFT_API sft_spec sft_repair_tensor(const sft_repair *repair, size_t i);
+SFT_API sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i);
 /* Write the file anew; takes the sink in every case. Tensor bytes are copied as they are.
  * Ticks the job with the bytes of all tensors. */
 SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
@@ -954,7 +954,7 @@ typedef struct sft_plan_options {
     uint64_t max_header_bytes; /* default SFT_MAX_HEADER_BYTES */
     const sft_allocator *alloc;
     uint64_t spare; /* spaces left at the header's end, at least, for later edits */
-    uint64_t header_room; /* bytes the header has at least, the spaces counted */
+    uint64_t min_header_bytes; /* bytes the header has at least, the spaces counted */
     sft_level level; /* at which the file can be read: DEFAULT refuses rank over SFT_MAX_RANK
                         (SFT_RANK_TOO_LARGE), STRICT also names with control characters */
     sft_pair (*pair_at)(const void *ctx, size_t i); /* metadata by call, i < metadata_count;
@@ -981,9 +981,9 @@ SFT_API void sft_plan_free(sft_plan *plan);
 SFT_API uint64_t sft_plan_total(const sft_plan *plan);
 /* The 8 length bytes and the header: what the file begins with. */
 SFT_API sft_span sft_plan_head(const sft_plan *plan);
-SFT_API size_t sft_plan_count(const sft_plan *plan);
+SFT_API size_t sft_plan_tensor_count(const sft_plan *plan);
 /* In file order; name and shape live as long as the plan. NULL when out of range. */
-SFT_API const sft_tensor *sft_plan_tensor(const sft_plan *plan, size_t i);
+SFT_API const sft_tensor *sft_plan_tensor_at(const sft_plan *plan, size_t i);
 /* Position in file order of the i-th spec given. */
 SFT_API size_t sft_plan_position(const sft_plan *plan, size_t spec);
 
@@ -999,7 +999,7 @@ SFT_API SFT_NODISCARD sft_code sft_writer_begin(const sft_plan *plan, sft_sink s
  * and tensors are added one after another. @since 0.1 */
 typedef struct sft_writer_options {
     size_t size;
-    uint64_t header_room; /* N; 0 = 64 KiB. About 110 bytes a tensor and those of the names */
+    uint64_t header_bytes; /* N; 0 = 64 KiB. About 110 bytes a tensor and those of the names */
     uint32_t align;       /* of the data's start, as in the plan's options */
     const sft_pair *metadata; /* copied */
     size_t metadata_count;
@@ -1089,8 +1089,8 @@ typedef struct sft_edit_options {
     bool no_recover;      /* SFT_EDIT_INTERRUPTED instead of mending what was interrupted */
     sft_link_policy link; /* REPLACE: the link becomes a file of its own */
     uint64_t spare;       /* bytes left for later edits when a header grows; 0 = 4096 */
-    uint64_t insert_from; /* bytes a file must have for `insert`; 0 = 16 MiB */
-    uint64_t place_most;  /* bytes of tensors that change in place, else by a new file: the
+    uint64_t min_insert_bytes; /* bytes a file must have for `insert`; 0 = 16 MiB */
+    uint64_t max_place_bytes;  /* bytes of tensors that change in place, else by a new file: the
                              journal holds them twice; 0 = 64 MiB */
     bool in_place_unsafe; /* of a new file: as in sft_path_options */
     const sft_open_options *open; /* NULL = defaults; mode and header_only are not used */

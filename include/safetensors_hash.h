@@ -56,7 +56,7 @@ typedef enum sft_hash_algo {
 } sft_hash_algo;
 
 #define SFT_HASH_COUNT 11
-#define SFT_HASH_ROOM 72 /* of a digest as text, with its NUL */
+#define SFT_HASH_TEXT_SIZE 72 /* of a digest as text, with its NUL */
 
 /* Several algorithms are a sum of bits. */
 #define SFT_HASH_BIT(algo) (UINT32_C(1) << (algo))

@@ -63,7 +63,7 @@ SFT_API SFT_NODISCARD sft_code sft_set_from_file(sft_file *file, const char *pat
 SFT_API void sft_set_close(sft_set *set);
 
 /* Whether path names an index by its file name. @since 0.1 */
-SFT_API bool sft_index_is_path(const char *path);
+SFT_API bool sft_path_is_index(const char *path);
 
 /* Read only which shards an index names, each as the index spells it, in natural
  * order; for programs that must not open them. Checks names as sft_set_open does.
@@ -72,7 +72,7 @@ typedef struct sft_index sft_index;
 SFT_API SFT_NODISCARD sft_code sft_index_open(const char *path, const sft_set_options *options,
                                               sft_index **out, sft_error *err);
 SFT_API size_t sft_index_shard_count(const sft_index *index);
-SFT_API const char *sft_index_shard(const sft_index *index, size_t i);
+SFT_API const char *sft_index_shard_at(const sft_index *index, size_t i);
 /* The index's folder, with its slash, or "": what the path of a shard begins with, and what
  * sft_open_options.beneath wants of whoever opens a shard by such a path. @since 0.1 */
 SFT_API const char *sft_index_folder(const sft_index *index);
@@ -80,7 +80,7 @@ SFT_API void sft_index_close(sft_index *index);
 
 /* Shards, in natural order of their names (list: as given). */
 SFT_API size_t sft_set_shard_count(const sft_set *set);
-SFT_API const sft_file *sft_set_shard(const sft_set *set, size_t i);
+SFT_API const sft_file *sft_set_shard_at(const sft_set *set, size_t i);
 /* Path of a shard as it was opened; NULL past the end. */
 SFT_API const char *sft_set_shard_path(const sft_set *set, size_t i);
 /* Path of the index, or NULL when there was none. */
@@ -89,14 +89,14 @@ SFT_API const char *sft_set_index_path(const sft_set *set);
 SFT_API sft_span sft_set_index_metadata(const sft_set *set);
 
 /* All tensors: shard by shard, offset order within each. O(1). */
-SFT_API size_t sft_set_count(const sft_set *set);
-SFT_API const sft_tensor *sft_set_tensor(const sft_set *set, size_t i);
+SFT_API size_t sft_set_tensor_count(const sft_set *set);
+SFT_API const sft_tensor *sft_set_tensor_at(const sft_set *set, size_t i);
 /* Which shard holds tensor i. */
 SFT_API size_t sft_set_tensor_shard(const sft_set *set, size_t i);
 /* By exact name; *shard (may be NULL) tells where. NULL when there is none. @since 0.1 */
 SFT_API const sft_tensor *sft_set_find(const sft_set *set, sft_span name, size_t *shard);
 
-/* Fill out[sft_set_count] with indexes in that order: names over the whole set, the
+/* Fill out[sft_set_tensor_count] with indexes in that order: names over the whole set, the
  * others shard by shard. Needs scratch of the same size. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_set_order(const sft_set *set, sft_order order,
                                              uint32_t *out, sft_error *err);
@@ -111,7 +111,7 @@ SFT_API uint32_t sft_set_alignment(const sft_set *set);
 /* Elements of all tensors, and how many tensors are not aligned for their dtype. Cost: linear
  * in tensors. @since 0.2 */
 SFT_API uint64_t sft_set_parameters(const sft_set *set);
-SFT_API uint64_t sft_set_unaligned(const sft_set *set);
+SFT_API uint64_t sft_set_unaligned_count(const sft_set *set);
 
 /* Sums over the tensors of one dtype. Never grows. @since 0.2 */
 typedef struct sft_dtype_sum {
@@ -145,16 +145,16 @@ SFT_API SFT_NODISCARD sft_code sft_set_ls_json(const sft_set *set, const char *p
                                            sft_order order, sft_match_fn match, void *ctx,
                                            sft_sink *sink, sft_error *err);
 /* deep: the result of sft_set_check_deep to be shown too, or NULL. */
-typedef struct sft_deep sft_deep;
+typedef struct sft_deep_counts sft_deep_counts;
 SFT_API SFT_NODISCARD sft_code sft_scan_json(const sft_scan *scan, const char *path,
-                                              const sft_deep *deep, sft_sink *sink,
+                                              const sft_deep_counts *deep, sft_sink *sink,
                                               sft_error *err);
 /* The same for a model with an index: the verdict on the whole (NULL: valid) and, as JSON
  * text with commas between, the results of its shards as sft_scan_json or
  * sft_error_json wrote them; they become "shards". @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_set_check_json(const sft_error *verdict, sft_level level,
                                                   sft_span shards, const char *path,
-                                                  const sft_deep *deep, sft_sink *sink,
+                                                  const sft_deep_counts *deep, sft_sink *sink,
                                                   sft_error *err);
 /* `{"path":…,"ok":false,"error":{…}}` for anything that failed. */
 SFT_API SFT_NODISCARD sft_code sft_error_json(const sft_error *error, const char *path,
@@ -229,7 +229,7 @@ typedef struct sft_index_changes {
     size_t tensor_count;
     const sft_pair *shards;
     size_t shard_count;
-    bool only_look; /* write nothing: find out whether anything would change */
+    bool dry_run; /* write nothing: find out whether anything would change */
     const sft_pair *places;
     size_t place_count;
     bool has_total_size; /* "total_size" of "metadata" becomes total_size */
@@ -310,12 +310,12 @@ SFT_API void sft_diff_free(sft_diff *diff);
 /* Nothing below is there. */
 SFT_API bool sft_diff_same(const sft_diff *diff);
 /* Tensors that are not the same, in natural order of their names. NULL past the last. */
-SFT_API size_t sft_diff_count(const sft_diff *diff);
-SFT_API const sft_diff_tensor *sft_diff_at(const sft_diff *diff, size_t i);
+SFT_API size_t sft_diff_tensor_count(const sft_diff *diff);
+SFT_API const sft_diff_tensor *sft_diff_tensor_at(const sft_diff *diff, size_t i);
 /* Tensors of one dtype and shape whose bytes are the same (or were not to be read), and those
  * whose values are only alike within the tolerance. */
-SFT_API uint64_t sft_diff_equal(const sft_diff *diff);
-SFT_API uint64_t sft_diff_close(const sft_diff *diff);
+SFT_API uint64_t sft_diff_equal_count(const sft_diff *diff);
+SFT_API uint64_t sft_diff_within_tolerance_count(const sft_diff *diff);
 /* Greatest of all tensors compared, those within the tolerance included. */
 SFT_API double sft_diff_max_abs(const sft_diff *diff);
 SFT_API double sft_diff_max_rel(const sft_diff *diff);
@@ -330,7 +330,7 @@ SFT_API SFT_NODISCARD sft_code sft_diff_json(const sft_diff *diff, const char *p
 /* ── Looking at every value ──────────────────────────────────────────────── */
 
 /* What sft_set_check_deep counted. @since 0.1 */
-struct sft_deep {
+struct sft_deep_counts {
     uint64_t tensors;          /* floating tensors looked at */
     uint64_t values;           /* their elements */
     uint64_t nan, inf;         /* among the values */
@@ -344,7 +344,7 @@ struct sft_deep {
  * (F4, F6 and the integers have none; F8_E4M3, the FNUZ ones and F8_E8M0 have NaN only).
  * A C64 is NaN, or infinite, where one of its halves is. Streams by 1 MiB, on the calling
  * thread only. *out counts nothing on failure. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_set_check_deep(const sft_set *set, sft_deep *out,
+SFT_API SFT_NODISCARD sft_code sft_set_check_deep(const sft_set *set, sft_deep_counts *out,
                                               const sft_job *job, sft_error *err);
 
 #ifdef __cplusplus

@@ -236,8 +236,8 @@ def check_help():
 
 # ── Messages ──
 
-FAIL = re.compile(r'\bsfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
-                  r'((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
+FAIL = re.compile(r'\b(?:sfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
+                  r'|cli_usage_error\(\s*&?[\w>.-]+,\s*)((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
 SMALL = set("a an the this that of its own one for to in there is was but".split())
 
 
@@ -247,7 +247,7 @@ def failures():
         for path in sorted(glob.glob(os.path.join(ROOT, folder, "**", "*.c"), recursive=True)):
             for code, literals in FAIL.findall(read(path)):
                 text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals))
-                yield code, re.sub(r"%(?:\.\*|\.?\d+)?(?:ll|[lzh])?[a-z]?", "%", text)
+                yield code or "SFT_BAD_ARGUMENT", re.sub(r"%(?:\.\*|\.?\d+)?(?:ll|[lzh])?[a-z]?", "%", text)
 
 
 def check_messages():

@@ -39,7 +39,7 @@ def sized(public):
 
 
 def options():
-    """What is wrong with options structs, and how many things were looked at."""
+    """What is wrong with options structs, and how many checks were made."""
     public = "\n".join(text_of(p) for p in sorted(glob.glob("include/*.h")))
     bodies = dict(reversed(m) for m in re.findall(
         r"typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+);", public))

@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "os/io.h"
 #include "support/values.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -17,10 +18,7 @@ static sft_code npy_fail(sft_error *err, sft_code code, const char *text, sft_sp
 }
 
 static sft_code npy_broken(sft_error *err, const char *expected) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a .npy file with %s, found none",
-              expected);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a .npy file with %s, found none", expected);
 }
 
 /* ── The header: a Python dictionary of three things ── */
@@ -94,17 +92,17 @@ static sft_code npy_dtype(sft_span code, cli_npy *out, sft_error *err) {
 static sft_code npy_member(npy_text *t, cli_npy *out, unsigned *seen, bool *fortran) {
     sft_span key, code;
     if (!npy_string(t, &key) || !npy_take(t, ":")) return npy_broken(t->err, "a header");
-    if (sft_span_equal(key, sft_span_cstr("descr"))) {
+    if (cli_is(key, "descr")) {
         *seen |= 1;
         if (npy_string(t, &code)) return npy_dtype(code, out, t->err);
         return npy_broken(t->err, "plain values (no records)");
     }
-    if (sft_span_equal(key, sft_span_cstr("fortran_order"))) {
+    if (cli_is(key, "fortran_order")) {
         *seen |= 2;
         *fortran = npy_take(t, "True");
         return *fortran || npy_take(t, "False") ? SFT_OK : npy_broken(t->err, "an order");
     }
-    if (!sft_span_equal(key, sft_span_cstr("shape"))) return npy_broken(t->err, "a header");
+    if (!cli_is(key, "shape")) return npy_broken(t->err, "a header");
     *seen |= 4;
     return npy_shape(t, out) ? SFT_OK : npy_broken(t->err, "a shape");
 }
@@ -128,8 +126,7 @@ static sft_code npy_header(const char *text, size_t len, cli_npy *out, sft_error
     }
     if (seen != 7) return npy_broken(err, "dtype, order and shape");
     if (!fortran || npy_is_one_order(out)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                              "expected values in C order, found Fortran order");
+    sft_code code = cli_usage_error(err, "expected values in C order, found Fortran order");
     if (err) err->hint = "numpy.save(path, numpy.ascontiguousarray(array))";
     return code;
 }

@@ -78,15 +78,14 @@ static sft_code find_file(cli *c, const char *path, const char *name, sft_set **
     return SFT_OK;
 }
 
-static int run_put(cli *c, char **operands, size_t count) {
+static void run_put(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
     sfti_arena arena = { .alloc = c->alloc };
     const char *file = operands[0];
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
-    if (!code && sft_index_is_path(file))
+    if (!code && sft_path_is_index(file))
         code = find_file(c, file, operands[1], &set, &file, &err);
     if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
     if (!code) code = put_file(c, file, operands[1], &err);
@@ -95,8 +94,6 @@ static int run_put(cli *c, char **operands, size_t count) {
     c->edit_open.beneath = NULL;
     sft_set_close(set);
     sfti_arena_free(&arena);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_example put_examples[] = {

@@ -219,11 +219,10 @@ static bool begins_with_hex(sft_span line) {
 sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
     char numbers[CLI_SUMS_TOLD * 24 + 8];
     list_bad(sums, numbers);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
-              "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
-              sums->bad_count == 1 ? "" : "s", numbers,
-              sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
+    cli_usage_error(err, "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
+                    "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
+                    sums->bad_count == 1 ? "" : "s", numbers,
+                    sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
     bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
     if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
     return SFT_BAD_ARGUMENT;
@@ -258,10 +257,8 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
     }
     if (sums->claim_count > 0) return SFT_OK;
     if (sums->bad_count > 0) return cli_sums_bad(sums, err);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err,
+                           "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
 }
 
 sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {

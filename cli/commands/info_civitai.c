@@ -17,7 +17,6 @@
 /* ── Options ── */
 
 static bool tell_usage(cli *c, sft_error *err) {
-    err->hint = NULL;
     cli_complain(c, NULL, err);
     return false;
 }
@@ -27,9 +26,9 @@ static bool number_option(cli *c, const char *option, const char *text, uint64_t
                           uint64_t most, uint64_t *out) {
     sft_error err = SFT_ERROR_INIT;
     if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"", least,
-              most, option, text);
+    cli_usage_error(&err,
+                    "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"",
+                    least, most, option, text);
     return tell_usage(c, &err);
 }
 
@@ -40,9 +39,8 @@ static bool site_url(cli_civitai *site) {
     while (len > 0 && url[len - 1] == '/') len--;
     bool fits = cli_url_is_http(url) && len < CLI_URL_SIZE / 2 && !strpbrk(url, "?#");
     if (!fits) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected an http or https URL without a user for --civitai-url, found \"%s\"",
-                  url);
+        cli_usage_error(&err, "expected an http or https URL without a user for --civitai-url, "
+                              "found \"%s\"", url);
         return tell_usage(site->c, &err);
     }
     char *copy = sfti_take(&site->c->alloc, CLI_URL_SIZE);
@@ -343,7 +341,6 @@ bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     if (!cli_url_same_site(site->url, url)) {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                   "expected an image on the site's hosts, found another host: not fetched");
-        err.hint = NULL;
         cli_complain(site->c, url, &err);
         return false;
     }

@@ -225,10 +225,7 @@ static sft_code send_by_curl(void *ctx, const cli_http_request *request, cli_htt
     int found = s->lib.easy_perform(s->easy);
     s->lib.slist_free_all(headers);
     sft_code code = found == CURLE_OK ? SFT_OK : exchange_failed(s, &x, found, text, err);
-    if (code) {
-        if (err) err->hint = NULL;
-        return code;
-    }
+    if (code) return code;
     s->lib.easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &reply->status);
     take_location(s, reply);
     return SFT_OK;

@@ -100,25 +100,20 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
 }
 
 static sft_code no_output(cli_target target, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT%s, found none",
-              target == CLI_TARGET_EITHER ? " or --in-place" : "");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected -o OUT%s, found none",
+                           target == CLI_TARGET_EITHER ? " or --in-place" : "");
 }
 
 /* What is written appears whole, or not at all. */
 static sft_code no_stream(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a path for -o, found - (standard output)");
+    cli_usage_error(err, "expected a path for -o, found - (standard output)");
     if (err) err->hint = "./- names a file";
     return SFT_BAD_ARGUMENT;
 }
 
 sft_code cli_output_agrees(const cli *c, sft_error *err) {
     if (!c->set.in_place || !c->set.output) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }
 
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
@@ -182,10 +177,7 @@ sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts,
 /* ── Sizes ── */
 
 static sft_code bad_size(const char *text, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
 }
 
 /* Digits at *at, which moves past them; false when there are none or too many. */
@@ -249,8 +241,5 @@ sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_
         *out = (uint32_t)value;
         return SFT_OK;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a number of %s, found \"%s\"", what,
-              text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a number of %s, found \"%s\"", what, text);
 }

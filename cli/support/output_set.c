@@ -99,7 +99,7 @@ static sft_code take_index_metadata(set_output *o, sft_error *err) {
     sft_span text = sft_set_index_metadata(set);
     sft_span parameters = { "total_parameters", 16 };
     o->options.index_metadata = text;
-    if (o->parts->count == sft_set_count(set) || text.len == 0) return SFT_OK;
+    if (o->parts->count == sft_set_tensor_count(set) || text.len == 0) return SFT_OK;
     sft_sink sink = sft_sink_memory(&o->kept);
     sfti_json_writer w;
     cli_raw member;
@@ -180,9 +180,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     sft_code code = SFT_OK;
     set_options(&o);
     if (!c->set.output) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o DIR, found none");
-        err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err, "expected -o DIR, found none");
     }
     if (c->set.dry_run) return say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);

@@ -41,10 +41,8 @@ sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err) {
     out->op = text[len];
     out->value = text[len] ? sft_span_cstr(text + len + 1) : (sft_span){ "", 0 };
     if (out->op && cli_field_known(out->field)) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --where FIELD=VALUE (or ~, <, >) of a known field, found \"%s\"", text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected --where FIELD=VALUE (or ~, <, >) of a known field, "
+                                "found \"%s\"", text);
 }
 
 typedef struct where_take {

@@ -290,7 +290,7 @@ void sfti_error_clear(sft_error *err) {
     err->tensor_len = SFT_NO_TENSOR;
 }
 
-/* Longest prefix of whole characters within room. */
+/* Longest prefix of whole characters within cap bytes. */
 static size_t whole_characters(sft_span text, size_t cap) {
     size_t len = text.len < cap ? text.len : cap;
     if (len == text.len) return len;

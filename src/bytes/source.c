@@ -18,10 +18,10 @@ sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, 
     }
     if (len == 0) return SFT_OK;
     if (!source->base || source->size == SFT_SIZE_UNKNOWN) {
-        if (SFTI_CAN(source, sft_source_vtable, read_at))
-            return source->vtable->read_at(source->ctx, offset, into, len, got, err);
+        if (SFTI_CAN(source, sft_source_vtable, read))
+            return source->vtable->read(source->ctx, offset, into, len, got, err);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read_at, found none");
+                         "expected a source with read, found none");
     }
     memcpy(into, (const char *)source->base + offset, len);
     *got = len;
@@ -47,7 +47,7 @@ void sft_source_close(sft_source *source) {
 }
 
 bool sfti_source_usable(const sft_source *source) {
-    return SFTI_CAN(source, sft_source_vtable, read_at);
+    return SFTI_CAN(source, sft_source_vtable, read);
 }
 
 /* ── Memory and maps ── */

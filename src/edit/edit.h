@@ -1,5 +1,5 @@
-/* What the files of an edit share: opening and asking (edit.c, edit_put.c), the new header
- * (edit_head.c), bringing it to the disk (edit_apply.c, edit_place.c, edit_grow.c). */
+/* What the files of an edit share: opening and requests (edit.c, put.c), the new header (head.c),
+ * writing it (apply.c, place.c, grow.c). */
 #ifndef SFTI_EDIT_H
 #define SFTI_EDIT_H
 
@@ -52,6 +52,11 @@ struct sft_edit {
     int folder;          /* that the file lies in, or -1 */
     char path[4096];     /* in that folder, whatever becomes of the folder's name */
 };
+
+/* The unit in which blocks are shared and inserted. */
+uint64_t sfti_edit_block(const sft_edit *edit);
+/* Whether blocks may be inserted before the header. */
+bool sfti_edit_inserts(const sft_edit *edit);
 
 /* The new head (length and header), and where it differs. */
 typedef struct sfti_new_head {

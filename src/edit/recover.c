@@ -39,8 +39,8 @@ static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
 }
 
 static sft_code recovery_write(const recovery *m, sft_error *err) {
-    int error = sfti_journal_play_head(&m->journal, m->fd);
-    if (!error) error = sfti_journal_play_data(&m->journal, m->fd, false);
+    int error = sfti_journal_apply_head(&m->journal, m->fd);
+    if (!error) error = sfti_journal_apply_data(&m->journal, m->fd, false);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "finish an interrupted edit");
     return SFT_OK;
 }

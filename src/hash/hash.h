@@ -170,7 +170,7 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
 /* ── Digests as text ── */
 
 /* Where the text of a digest goes, with its NUL; it is known from now on. */
-char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo);
+char *sfti_hashes_add(sft_hashes *hashes, sft_hash_algo algo);
 /* bytes: as many as it has digits, halved. */
 void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
 /* Those of `from` that `to` was asked for and does not know. */

@@ -44,7 +44,7 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 int os_read(int fd, void *into, size_t len, size_t *got);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
-/* Real path of a link or file, into out[room]; ENAMETOOLONG if it does not fit. */
+/* Real path of a link or file, into out[cap]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t cap);
 
 /* ── Beneath a folder ──
@@ -97,7 +97,7 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
 /* The same by sharing blocks, all of len or nothing: whole blocks, but for the last of
  * `from`. EOPNOTSUPP where the file system does not share. */
 int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len);
-/* Make room of whole blocks before offset at: what was there moves up, zeros come in.
+/* Insert whole blocks of zeros at offset `at`; what was there moves up.
  * EOPNOTSUPP where the file system cannot. */
 int os_insert_range(int fd, uint64_t at, uint64_t len);
 /* Take whole blocks out again: what is behind them moves down. */

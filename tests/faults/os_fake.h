@@ -71,7 +71,7 @@ void os_fake_can(bool clone, bool insert);
 void os_fake_can_direct(bool can);
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
 /* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
-void os_fake_disk_room(size_t cap);
+void os_fake_disk_space(size_t cap);
 /* os_stop_signal answers `signal` from the nth counted call on. */
 void os_fake_stop_at(size_t nth, int signal);
 

@@ -86,7 +86,7 @@ static int beneath_paths(const char *folder, const char *name, char *base, char 
  * `last`. */
 static int beneath_no_links(const char *full, size_t from, bool last) {
     char part[FAKE_PATH];
-    for (const char *slash = full + from; slash; slash = strchr(slash + 1, '/')) {
+    for (const char *slash = strchr(full + from, '/'); slash; slash = strchr(slash + 1, '/')) {
         size_t len = (size_t)(slash - full);
         memcpy(part, full, len);
         part[len] = '\0';

@@ -211,7 +211,7 @@ static void test_disk_full(void **state) {
     for (size_t cap = 0; cap < 8; cap++) {
         for (size_t i = 0; i < SCENES; i++) {
             set_scene(&scenes[i]);
-            os_fake_disk_room(cap);
+            os_fake_disk_space(cap);
             if (cap % 2) os_fake_fail_call("os_preallocate", 1, EOPNOTSUPP, false);
             assert_int_equal(write_file(&scenes[i], &err), SFT_IO_WRITE);
             assert_int_equal(err.os_errno, ENOSPC);

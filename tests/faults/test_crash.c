@@ -77,7 +77,7 @@ static sft_code edit_target(int way, sft_error *err) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_edit *edit = NULL;
     options.safe = way == SAFE;
-    options.insert_from = 1;
+    options.min_insert_bytes = 1;
     bool grows = way == COPY || way == CLONE || way == INSERT || way >= MEND_INSERT;
     sft_span value = sft_span_cstr(grows ? text : "quite another value");
     sft_code code = sft_edit_open(TARGET, &options, &edit, err);

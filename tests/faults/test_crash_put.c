@@ -57,8 +57,8 @@ static sft_code put_target(int way, sft_error *err) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_edit *edit = NULL;
     options.safe = way == SAFE;
-    options.place_most = way == COPY || way == CLONE ? 1 : 0;
-    options.insert_from = 1;
+    options.max_place_bytes = way == COPY || way == CLONE ? 1 : 0;
+    options.min_insert_bytes = 1;
     sft_code code = sft_edit_open(TARGET, &options, &edit, err);
     if (!code) code = ask_put(way, edit, err);
     if (!code) code = sft_edit_apply(edit, NULL, NULL, err);

@@ -48,8 +48,8 @@ static sft_edit_options options_of(const fault_scene *scene) {
     open.alloc = &fault_alloc;
     options.keep_mtime = scene->way == MTIME;
     options.safe = scene->way == SAFE;
-    options.insert_from = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
-    options.place_most = scene->way == PUT_LARGE ? 600 : 0;
+    options.min_insert_bytes = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
+    options.max_place_bytes = scene->way == PUT_LARGE ? 600 : 0;
     return options;
 }
 

@@ -21,10 +21,10 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t len) {
 }
 
 static uint64_t tensor_sum(const sft_set *set, size_t i) {
-    const sft_tensor *t = sft_set_tensor(set, i);
+    const sft_tensor *t = sft_set_tensor_at(set, i);
     sft_loan loan;
     uint64_t sum = mix(1, t->name.data, t->name.len);
-    const sft_file *file = sft_set_shard(set, sft_set_tensor_shard(set, i));
+    const sft_file *file = sft_set_shard_at(set, sft_set_tensor_shard(set, i));
     if (sft_borrow(file, t, &loan, NULL)) return 0;
     sum = mix(mix(sum, t->shape, t->rank * sizeof *t->shape), loan.data, loan.len);
     sft_return(file, &loan);
@@ -40,9 +40,9 @@ static uint64_t model_sum(const char *path) {
     options.open = &open;
     open.alloc = &fault_alloc;
     if (sft_set_open(path, &options, &set, NULL)) return 0;
-    for (size_t i = 0; i < sft_set_count(set); i++) sum += tensor_sum(set, i);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) sum += tensor_sum(set, i);
     for (size_t s = 0; s < sft_set_shard_count(set); s++) {
-        const sft_file *file = sft_set_shard(set, s);
+        const sft_file *file = sft_set_shard_at(set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
             sum += mix(mix(2, pair.key.data, pair.key.len), pair.value.data, pair.value.len);

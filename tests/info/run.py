@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command's answer to "what is this file?", for models composed one by one.
+"""The command's answer to "what is this file?", for models that the cases build.
 
   tests/info/run.py [-v] [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile
 
@@ -73,7 +73,7 @@ def run(words, cwd=None):
 
 
 def answer(path, options):
-    """(exit status, the answer or None, lines of complaint)"""
+    """(exit status, the answer or None, lines of stderr)"""
     try:
         made = run(["info", "--json", *options, "--", path])
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-/* Options meet an Arrow schema: which columns, their form, dtype and shape, and what is refused. */
+/* Options applied to an Arrow schema: which columns, their form, dtype and shape, and errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +169,7 @@ static void test_bad_schemas(void **unused) {
     assert_int_equal(sft_dataset_check_schema(NULL, table(), NULL, NULL), SFT_BAD_ARGUMENT);
 }
 
-/* Three hundred columns: the message names as many as fit. */
+/* Three hundred columns: the message names those that fit. */
 static void test_many(void **unused) {
     static struct ArrowSchema *children[300];
     static char names[300][8];

@@ -1,4 +1,4 @@
-/* verify holds an index against the dataset, by the Parquet footer alone. */
+/* verify compares an index with the dataset, by the Parquet footer alone. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "parquet_footer.h"
@@ -63,14 +63,14 @@ static void an_index(void **state) {
           "expected names of the manifest's shards");
     finds(pf_index(2, shard[0], "z", commit, "dtype"), "expected names of the manifest's shards");
     finds(pf_index(2, shard[0], shard[1], commit, "dtypes"), "found others");
-    /* One of another commit is passed over by readers. */
+    /* Readers ignore one of another commit. */
     finds(pf_index(3, shard[0], "z", other, "dtype"), NULL);
     assert_non_null(strstr(out.data, "an index of another commit; readers do without it"));
     finds(pf_index(2, shard[0], shard[1], NULL, "dtype"), NULL);
     assert_non_null(strstr(out.data, "\"orphan_count\":1,"));
 }
 
-/* Nothing is read past its end, whatever a byte says; the sanitizers look on. */
+/* Nothing is read past its end, whatever a byte says: for the sanitizers. */
 static void a_broken_footer(void **state) {
     (void)state;
     make();

@@ -247,7 +247,7 @@ static void shard_size(void **state) {
                        wrong[i]);
         bad(SFT_OPTION_VALUE, message, "name_col", "a", "target_shard_size_mb", wrong[i]);
     }
-    /* In batch mode it means nothing and is not looked at; nor a tail in KV mode. */
+    /* Ignored in batch mode; so is a tail in KV mode. */
     sft_dataset_options_free(good("batch_size", "1", "target_shard_size_mb", "1"));
     sft_dataset_options_free(good("batch_size", "1", "duplicatesStrategy", "x"));
     sft_dataset_options_free(good("name_col", "a", "tail_strategy", "x"));

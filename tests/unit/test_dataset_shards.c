@@ -1,5 +1,4 @@
-/* Rows become files in batch mode: tails, casts, what is refused; the files are opened and
- * compared. */
+/* Rows become files in batch mode: tails, casts, errors; the files are opened and compared. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@ static void test_batches(void **unused) {
     append(pair_rows(0, 0));
     append(pair_rows(0, 2));
     append(pair_rows(2, 5));
-    assert_int_equal(am_released, 2); /* the last is held for its tail */
+    assert_int_equal(am_released, 2); /* the last is kept for its tail */
     close_writer(NULL);
     assert_int_equal(receipt_count, 3);
     open_shard(0);
@@ -78,7 +77,7 @@ static void test_dropped(void **unused) {
     assert_int_equal(receipts[0].dropped, 2);
 }
 
-/* A task that wrote nothing tells all the same. */
+/* A task that wrote no file still reports its drops. */
 static void test_all_dropped(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=4", "tail_strategy=drop");
@@ -99,7 +98,7 @@ static void test_nothing(void **unused) {
     assert_int_equal(temp_dir_count(), 0);
 }
 
-/* What does not lie packed is gathered, and stays until its file is written. */
+/* Elements that are not packed are copied and kept until their file is written. */
 static void test_loose(void **unused) {
     static const uint8_t bits[] = { 0xb5, 0x62 };
     struct ArrowSchema *schema = am_of(am_type("+s", ""), am_type("b", "x"));
@@ -210,12 +209,12 @@ static void test_cast_value_later(void **unused) {
                                "-7 in element 1");
 }
 
-/* Rows of x in one batch, of which the last has no place in the dtype. */
+/* Rows of x in one batch, the last of which does not fit the dtype. */
 typedef struct unfit {
     const char *format, *dtype; /* of Arrow, "dtype=…" */
     const void *values;
     int64_t rows;
-    const char *said; /* what stands behind "row N: " */
+    const char *said; /* the text after "row N: " */
 } unfit;
 
 static void test_unfit(void **unused) {
@@ -280,7 +279,7 @@ static void test_fit(void **unused) {
     TENSOR("x", SFT_F16, "[4]", uint16_t, 0x7bff, 0xfc00, 0x7e00, 0);
 }
 
-/* The last of a chunk that is cast at once, and of a block that is looked at. */
+/* The last element of a chunk that is cast, and of a block that is checked. */
 static void test_unfit_later(void **unused) {
     static float many[40000];
     static const int at[] = { 511, 512, 16383, 16384, 39999 };
@@ -299,7 +298,7 @@ static void test_unfit_later(void **unused) {
     }
 }
 
-/* Elements under a byte: rows that end inside one, in pieces that do not lie together. */
+/* Elements smaller than a byte: rows that end inside one, in separate pieces. */
 static struct ArrowArray *triple_rows(int64_t from) {
     static const float values[] = { 0, 1, 2, 3, 4, 6, 99, 99, 99, -1, -2, -3 };
     static const int32_t offsets[] = { 0, 3, 6, 9, 12 };
@@ -329,7 +328,7 @@ static void test_cast_small(void **unused) {
     TENSOR("v", SFT_F4, "[2, 3]", uint8_t, 0x65, 0x07, 0x00);
 }
 
-/* The connector's bits: cut off, subnormals gone, 65536 infinite. */
+/* The connector's bits: truncated, subnormals zero, 65536 infinite. */
 static void test_truncated(void **unused) {
     static const uint32_t bits[] = { 0x3fffffff, 0xbfffffff, 0x387fffff, 0x38800000, 0x477fffff,
                                      0x47800000, 0xff800000, 0x7fc00001, 0xff800001, 0x80000001 };
@@ -351,7 +350,7 @@ static void test_truncated(void **unused) {
     tensor_is("x", SFT_BF16, "[10]", brain, sizeof brain);
 }
 
-/* All numbers go through F64 and F32 before they are cut; other targets round as ever. */
+/* All numbers go through F64 and F32 before truncation; other targets round as usual. */
 static void test_truncated_wide(void **unused) {
     static const double doubles[] = { 1.0 + 0x1.ffffffp-12, 0x1.fffffffffffffp-1, 3.0 };
     static const int64_t numbers[] = { 2049, -4095, 65535 };
@@ -507,7 +506,7 @@ static size_t stored_count(void) {
     return count;
 }
 
-/* The last few files wait for the disk while the next are written, and are there in the end. */
+/* The last few files are finished while the next are written; all exist in the end. */
 static void test_finished_later(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=1");
@@ -560,7 +559,7 @@ static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink 
     return code;
 }
 
-/* A disk that fails when the file is long behind: nothing stays, and the writer is no use. */
+/* A disk that fails after the next file was begun: nothing stays, and the writer has failed. */
 static void test_finish_fails_later(void **unused) {
     const sft_storage_vtable *was = storage.vtable;
     (void)unused;
@@ -569,11 +568,11 @@ static void test_finish_fails_later(void **unused) {
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 7));
     assert_int_equal(give(pair_rows(0, 7), NULL), SFT_IO_SYNC);
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     sft_dataset_options_free(options);
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 5));
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     writer = NULL;
     assert_int_equal(stored_count(), 0);
     storage.vtable = was;
@@ -584,17 +583,17 @@ static void test_arguments(void **unused) {
     struct ArrowArray gone = { .release = NULL };
     (void)unused;
     assert_int_equal(sft_dataset_options_new(&pair, 1, NULL, &options, &err), SFT_OK);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
-                                           NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
+                                            NULL, &writer, &err), SFT_BAD_ARGUMENT);
     assert_null(writer);
-    assert_int_equal(sft_shard_writer_open(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_OK);
+    assert_int_equal(sft_shard_writer_begin(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_OK);
     assert_int_equal(sft_shard_writer_append(writer, &gone, NULL, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_shard_writer_append(writer, NULL, NULL, &err), SFT_BAD_ARGUMENT);
 }

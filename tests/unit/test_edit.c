@@ -24,11 +24,11 @@
 
 static char found[1 << 17];
 static long found_len;
-static size_t header_room; /* N of the last file put */
+static size_t header_size; /* N of the last file put */
 
 static void put_file(const char *header, size_t data) {
     test_file f = make_file(header, NULL, data);
-    header_room = strlen(header);
+    header_size = strlen(header);
     temp_write(FILE_NAME, f.bytes, f.len);
     free_file(&f);
 }
@@ -43,10 +43,10 @@ static void expect_header(const char *header, size_t data) {
     char padded[1024];
     size_t len = strlen(header);
     while (header[len - 1] == ' ') len--;
-    assert_true(len <= header_room && header_room < sizeof padded);
+    assert_true(len <= header_size && header_size < sizeof padded);
     memset(padded, ' ', sizeof padded);
     memcpy(padded, header, len);
-    padded[header_room] = '\0';
+    padded[header_size] = '\0';
     test_file f = make_file(padded, NULL, data);
     read_back();
     if ((size_t)found_len != f.len || memcmp(found, f.bytes, f.len) != 0)
@@ -395,7 +395,7 @@ static void test_grow(void **state) {
     options.spare = 100000;
     (void)grow(&options);
     options.safe = true;
-    options.insert_from = 1;
+    options.min_insert_bytes = 1;
     method = grow(&options);
     assert_true(method == SFT_EDIT_COPY || method == SFT_EDIT_REFLINK);
     options.safe = false;
@@ -411,7 +411,7 @@ static void test_grow_open(void **state) {
     put_file(BIG, 100000);
     int fd = open(temp_path(FILE_NAME), O_RDONLY);
     assert_true(fd >= 0);
-    options.insert_from = 1;
+    options.min_insert_bytes = 1;
     sft_edit *edit = open_edit(&options);
     sft_edit_report report;
     set(edit, LONG_KEY, "v");
@@ -580,7 +580,7 @@ static void expect_verdict(sft_code wanted) {
     sft_close(file);
     if (wanted != SFT_OK) assert_non_null(strstr(err.hint, "recover"));
     assert_int_equal(sft_edit_check(temp_path(FILE_NAME), NULL, &err), wanted);
-    assert_int_equal(sft_scan_path(temp_path(FILE_NAME), NULL, &scan, &err), SFT_OK);
+    assert_int_equal(sft_scan_open(temp_path(FILE_NAME), NULL, &scan, &err), SFT_OK);
     const sft_error *verdict = sft_scan_error(scan);
     assert_int_equal(verdict ? verdict->code : SFT_OK, wanted);
     sft_scan_close(scan);
@@ -681,7 +681,7 @@ static void test_recover_insert(void **state) {
         put_journal(OLD, grown, SIZE, 0);
         expect_verdict(SFT_EDIT_INTERRUPTED);
         assert_int_equal(recover(), SFT_EDIT_NEW);
-        header_room = sizeof grown - 1;
+        header_size = sizeof grown - 1;
         expect_header(grown, 4);
         free_file(&g);
     }
@@ -694,7 +694,7 @@ static void test_recover_insert(void **state) {
     assert_non_null(strstr(err.message, "--collapse-range"));
     assert_int_equal(truncate(temp_path(FILE_NAME), (off_t)f.len), 0);
     assert_int_equal(recover(), SFT_EDIT_OLD);
-    header_room = sizeof OLD - 1;
+    header_size = sizeof OLD - 1;
     expect_header(OLD, 4);
     free_file(&f);
 }

@@ -268,7 +268,7 @@ static void lists_are_parsed(void **state) {
         sft_hash_algo algo = (sft_hash_algo)i;
         assert_int_equal(sft_hash_parse(sft_span_cstr(sft_hash_name(algo)), &algos, NULL), SFT_OK);
         assert_int_equal(algos, SFT_HASH_BIT(i));
-        assert_true(sft_hash_digits(algo) < SFT_HASH_ROOM);
+        assert_true(sft_hash_digits(algo) < SFT_HASH_TEXT_SIZE);
     }
     assert_null(sft_hash_name((sft_hash_algo)SFT_HASH_COUNT));
     assert_int_equal(sft_hash_digits((sft_hash_algo)SFT_HASH_COUNT), 0);

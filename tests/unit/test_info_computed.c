@@ -1,7 +1,7 @@
 /* Digests that were computed: sidecars held against them, trust lowered and restored, claims
  * that agree and that do not. */
 #define _GNU_SOURCE
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static const char *rendered(void) {
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sft_sink sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "x", false, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_json(info, "x", false, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK);
     return json.data;
 }

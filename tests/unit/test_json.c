@@ -491,7 +491,7 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
 }
 
 static const sft_sink_vtable count_vtable = { .size = sizeof(sft_sink_vtable),
-                                              .write_at = count_write };
+                                              .write = count_write };
 
 static void write_long(sfti_json_writer *w) {
     static const char text[1000] = { 'x' };
@@ -564,7 +564,7 @@ static void writes_numbers(void **state) {
         { 123456, 5, "123456" }, { UINT64_MAX, 0, "18446744073709551615" },
         { 1, 99, "00000000000000000001" },
     };
-    char buffer[SFTI_UINT_ROOM];
+    char buffer[SFTI_UINT_SIZE];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = sfti_uint_text(rows[i].value, rows[i].width, buffer);

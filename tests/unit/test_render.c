@@ -173,7 +173,7 @@ static void totals_of_a_set(void **state) {
     assert_int_equal(sft_set_file_bytes(set), 281);
     assert_int_equal(sft_set_data_bytes(set), 17);
     assert_int_equal(sft_set_header_bytes(set), 281 - 8 - 17);
-    assert_int_equal(sft_set_unaligned(set), 1);
+    assert_int_equal(sft_set_unaligned_count(set), 1);
     assert_int_equal(sft_set_alignment(set), 8);
     assert_int_equal(sft_set_parameters(set), 8);
     assert_int_equal(sft_set_dtypes(set, sums, 2), 3);
@@ -279,12 +279,12 @@ static sft_scan *scan_of(const char *path, sft_level level) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_scan *scan;
     options.level = level;
-    assert_int_equal(sft_scan_path(path, &options, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open(path, &options, &scan, NULL), SFT_OK);
     return scan;
 }
 
 static void check_of_a_good_file(void **state) {
-    sft_deep deep = { 1, 2, 3, 4, 1, 0, 0, UINT64_MAX };
+    sft_deep_counts deep = { 1, 2, 3, 4, 1, 0, 0, UINT64_MAX };
     char header[64];
     (void)state;
     snprintf(header, sizeof header, "%-8s", "{}");
@@ -364,7 +364,7 @@ static sft_code no_room(void *ctx, uint64_t offset, const void *bytes, size_t le
 }
 
 static const sft_sink_vtable no_room_vtable = { .size = sizeof(sft_sink_vtable),
-                                                .write_at = no_room };
+                                                .write = no_room };
 
 static void a_failing_sink_is_told(void **state) {
     sft_set *set = open_set(mixed_model());

@@ -62,8 +62,8 @@ static void test_parts(void **state) {
     assert_int_equal(t.total, 20);
     assert_int_equal(t.last, 20);
     assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_count(file), 4);
-    assert_string_equal(sft_file_tensor(file, 0)->name.data[0] == 'w' ? "w" : "?", "w");
+    assert_int_equal(sft_file_tensor_count(file), 4);
+    assert_string_equal(sft_file_tensor_at(file, 0)->name.data[0] == 'w' ? "w" : "?", "w");
     const sft_tensor *b = sft_file_find_cstr(file, "b");
     assert_int_equal(sft_read_into(file, b, read, 6, NULL), SFT_OK);
     assert_memory_equal(read, "DEFGHI", 6);
@@ -155,7 +155,7 @@ static void test_large(void **state) {
     assert_true(t.most_step <= 8u << 20 && t.total == 9u << 20);
     assert_int_equal(sft_open(temp_path("one"), NULL, &file, NULL), SFT_OK);
     sft_source source = sft_file_source(file);
-    again = sft_part_of(sft_file_tensor(file, 0), &source);
+    again = sft_part_of(sft_file_tensor_at(file, 0), &source);
     t = (ticks){ 0 };
     assert_int_equal(sft_sink_path(temp_path("two"), &options, &sink, NULL), SFT_OK);
     assert_int_equal(sft_save_parts(&again, 1, NULL, 0, NULL, sink, &job, NULL), SFT_OK);
@@ -325,9 +325,9 @@ static void test_set(void **state) {
                               "    \"b\": \"model-00002-of-00002.safetensors\",\n"
                               "    \"c\": \"model-00002-of-00002.safetensors\"\n  }\n}\n");
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
-    assert_int_equal(sft_set_count(set), 3);
-    assert_int_equal(sft_file_metadata_count(sft_set_shard(set, 0)), 1);
-    assert_int_equal(sft_file_metadata_count(sft_set_shard(set, 1)), 1);
+    assert_int_equal(sft_set_tensor_count(set), 3);
+    assert_int_equal(sft_file_metadata_count(sft_set_shard_at(set, 0)), 1);
+    assert_int_equal(sft_file_metadata_count(sft_set_shard_at(set, 1)), 1);
     sft_set_close(set);
     assert_int_equal(sft_save_set(folder, parts, shard_of, 3, 2, NULL, 0, NULL, NULL, NULL),
                      SFT_EXISTS);
@@ -400,11 +400,11 @@ static void test_index_places(void **state) {
     changes.place_count = 5;
     changes.has_total_size = true;
     changes.total_size = UINT64_MAX;
-    changes.only_look = true;
+    changes.dry_run = true;
     assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
     assert_true(changed);
     expect_text(path, text);
-    changes.only_look = false;
+    changes.dry_run = false;
     assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
     expect_text(path, "{\"x\": 1, \"metadata\": {\"total_size\": 18446744073709551615, "
                       "\"k\": \"v\"},\n \"weight_map\": {\"b\":\"1-f\", \"c\": \"2\","

@@ -37,11 +37,11 @@ static int batch_reserve(batch *all, size_t count) {
 
 static int pick_all(batch *all) {
     sft_set *set = pysft_store_set(all->store);
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     if (batch_reserve(all, count) < 0) return -1;
     for (size_t i = 0; i < count; i++) {
         pick *one = &all->picks[i];
-        one->facts = sft_set_tensor(set, i);
+        one->facts = sft_set_tensor_at(set, i);
         one->shard = sft_set_tensor_shard(set, i);
         one->name = pysft_text(one->facts->name);
         all->count++;
@@ -146,7 +146,7 @@ static sft_code read_neighbours(const sft_file *file, const sft_read *reads, siz
 /* Without memory for the stage, each tensor is read by itself. */
 static sft_code read_shard(const batch *all, size_t shard, const sft_read *reads, size_t count,
                            shared_job *shared, sft_error *err) {
-    const sft_file *file = sft_set_shard(pysft_store_set(all->store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), shard);
     char *stage = count > 1 && !sft_file_source(file).base ? malloc(STAGE) : NULL;
     sft_code code = SFT_OK;
     size_t from = 0, bytes;
@@ -250,7 +250,7 @@ typedef struct {
 static int base_for(const batch *all, const pick *one, shard_base *base) {
     bool writable;
     if (base->memory && base->shard == one->shard) return 0;
-    const sft_file *file = sft_set_shard(pysft_store_set(all->store), one->shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), one->shard);
     Py_CLEAR(base->memory);
     base->shard = one->shard;
     base->start = pysft_store_base(all->store, one->shard, &writable);

@@ -19,7 +19,7 @@ static bool is_answer(sft_code code) {
     return code >= 100 && code < 300;
 }
 
-static sft_code check_values(const check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_set *set = NULL;
     options.open = &check->open;
@@ -62,7 +62,7 @@ static sft_code check_shard(check_call *check, const char *path, sft_error *err)
     sft_error failed = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     sft_code code;
-    if (sft_scan_path(path, &check->open, &scan, &failed) == SFT_OK) {
+    if (sft_scan_open(path, &check->open, &scan, &failed) == SFT_OK) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
         code = sft_scan_json(scan, path, NULL, &sink, err);
         sft_scan_close(scan);
@@ -92,7 +92,7 @@ static sft_code check_shards(check_call *check, const sft_index *names, sft_erro
     sft_code code = SFT_OK;
     check->open.beneath = sft_index_folder(names);
     for (size_t i = 0; code == SFT_OK && i < sft_index_shard_count(names); i++) {
-        char *path = shard_path(check->open.beneath, sft_index_shard(names, i));
+        char *path = shard_path(check->open.beneath, sft_index_shard_at(names, i));
         code = path ? check_shard(check, path, err)
                     : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
         free(path);
@@ -102,7 +102,7 @@ static sft_code check_shards(check_call *check, const sft_index *names, sft_erro
 }
 
 /* Every shard is valid: checks the index against them and, with deep, the values. */
-static sft_code check_fit(check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_fit(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -116,7 +116,7 @@ static sft_code check_fit(check_call *check, sft_deep *deep, sft_error *err) {
     return code;
 }
 
-static sft_code check_parts(check_call *check, sft_deep *deep, sft_error *err) {
+static sft_code check_parts(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_index *names = NULL;
@@ -134,7 +134,7 @@ static sft_code check_parts(check_call *check, sft_deep *deep, sft_error *err) {
 }
 
 static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_code code = check_parts(check, &deep, err);
     bool did_deep = check->ok && check->deep;
     if (code == SFT_OK)
@@ -149,7 +149,7 @@ static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
 
 static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *sink,
                            sft_error *err) {
-    sft_deep deep;
+    sft_deep_counts deep;
     bool do_deep = check->deep && !sft_scan_error(scan);
     sft_code code = do_deep ? check_values(check, &deep, err) : SFT_OK;
     if (code) return code;
@@ -164,8 +164,8 @@ sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job
     memset(text, 0, sizeof *text);
     sft_sink sink = sft_sink_memory(text);
     check.open.level = level;
-    if (sft_index_is_path(path)) return check_index(&check, &sink, err);
-    sft_code code = sft_scan_path(path, &check.open, &scan, err);
+    if (sft_path_is_index(path)) return check_index(&check, &sink, err);
+    sft_code code = sft_scan_open(path, &check.open, &scan, err);
     if (code) return code;
     const sft_error *found = sft_scan_error(scan);
     if (found && found->code == SFT_FOUND_INDEX) code = check_index(&check, &sink, err);

@@ -43,7 +43,7 @@ static int fill_how(commit_call *call) {
         PyErr_SetString(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
         return -1;
     }
-    call->options.how = (sft_commit_how)how;
+    call->options.mode = (sft_commit_mode)how;
     call->options.adopt_listing = call->adopt != 0;
     call->options.lock_wait_ms = (uint64_t)(call->wait * 1000);
     return 0;
@@ -57,7 +57,7 @@ static int commit_begin(commit_object *self, const commit_call *call,
     sft_code code;
     if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_begin(options, storage, schema, &call->options, &self->commit, &err);
+    code = sft_commit_open(options, storage, schema, &call->options, &self->commit, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
     (void)pysft_task_raise(&self->task, &err);

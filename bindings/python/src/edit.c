@@ -117,7 +117,7 @@ static PyObject *run_index(edit_call *call) {
     sft_pair *pairs = index_pairs(call, &changes.metadata_count);
     if (!pairs) return NULL;
     changes.metadata = pairs;
-    changes.only_look = call->dry_run;
+    changes.dry_run = call->dry_run;
     if (!call->output.text) call->saving.no_clobber = false;
     Py_BEGIN_ALLOW_THREADS
     code = sft_index_rewrite(call->path.text, &changes, call->output.text, &call->saving,
@@ -173,7 +173,7 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
         /* The input is not changed, so its hard links and symbolic links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
-        done = sft_index_is_path(call.path.text) ? run_index(&call) : run_edit(&call, progress);
+        done = sft_path_is_index(call.path.text) ? run_index(&call) : run_edit(&call, progress);
     }
     edit_end(&call);
     return done;

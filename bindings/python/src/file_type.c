@@ -80,7 +80,7 @@ static int find(const pysft_store *store, PyObject *name, const sft_tensor **out
 static Py_ssize_t file_len(PyObject *object) {
     pysft_store *store = hold(object);
     if (!store) return -1;
-    Py_ssize_t count = (Py_ssize_t)sft_set_count(pysft_store_set(store));
+    Py_ssize_t count = (Py_ssize_t)sft_set_tensor_count(pysft_store_set(store));
     pysft_store_drop(store);
     return count;
 }
@@ -111,10 +111,10 @@ static PyObject *file_subscript(PyObject *object, PyObject *name) {
 static const char *const order_names[] = { "offset", "name", "natural", "header", NULL };
 
 static PyObject *names_in(const sft_set *set, const uint32_t *order) {
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list && i < count; i++) {
-        const sft_tensor *facts = sft_set_tensor(set, order ? order[i] : i);
+        const sft_tensor *facts = sft_set_tensor_at(set, order ? order[i] : i);
         PyObject *name = pysft_text(facts->name);
         if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0) Py_CLEAR(list);
     }
@@ -126,7 +126,7 @@ static PyObject *keys_of(pysft_state *state, const pysft_store *store, int order
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (order == SFT_ORDER_OFFSET) return names_in(set, NULL);
-    uint32_t *at = PyMem_Malloc((sft_set_count(set) + 1) * sizeof *at);
+    uint32_t *at = PyMem_Malloc((sft_set_tensor_count(set) + 1) * sizeof *at);
     if (!at) return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
     code = sft_set_order(set, (sft_order)order, at, &err);
@@ -168,7 +168,7 @@ static PyObject *file_iter(PyObject *object) {
 /* ── As a mapping ────────────────────────────────────────────────────────── */
 
 static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, bool with_name) {
-    const sft_tensor *facts = sft_set_tensor(pysft_store_set(store), number);
+    const sft_tensor *facts = sft_set_tensor_at(pysft_store_set(store), number);
     size_t shard = sft_set_tensor_shard(pysft_store_set(store), number);
     PyObject *tensor = pysft_tensor_new(state, store, facts, shard, NULL);
     PyObject *name = tensor && with_name ? pysft_text(facts->name) : NULL;
@@ -182,7 +182,7 @@ static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, 
 static PyObject *list_items(PyObject *object, bool with_names) {
     pysft_store *store = hold(object);
     if (!store) return NULL;
-    size_t count = sft_set_count(pysft_store_set(store));
+    size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list && i < count; i++) {
         PyObject *item = item_of(pysft_state_from(object), store, i, with_names);
@@ -262,7 +262,7 @@ static int add_metadata(PyObject *dict, const sft_file *file) {
 static PyObject *metadata_of(const sft_set *set) {
     PyObject *dict = NULL;
     for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        const sft_file *file = sft_set_shard(set, i);
+        const sft_file *file = sft_set_shard_at(set, i);
         if (!sft_file_has_metadata(file)) continue;
         if (!dict) dict = PyDict_New();
         if (!dict || add_metadata(dict, file) < 0) {
@@ -290,7 +290,7 @@ static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!store) return NULL;
     sft_set *set = pysft_store_set(store);
     if (shard >= 0 && (size_t)shard < sft_set_shard_count(set)) {
-        sft_span text = sft_file_header(sft_set_shard(set, (size_t)shard));
+        sft_span text = sft_file_header(sft_set_shard_at(set, (size_t)shard));
         bytes = PyBytes_FromStringAndSize(text.data, (Py_ssize_t)text.len);
     } else {
         PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
@@ -349,7 +349,7 @@ static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) 
 
 static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
                              uint64_t begin, uint64_t len) {
-    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
@@ -374,7 +374,7 @@ static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t sh
     sft_set *set = pysft_store_set(store);
     if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
         return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
-    const sft_file *file = sft_set_shard(set, (size_t)shard);
+    const sft_file *file = sft_set_shard_at(set, (size_t)shard);
     uint64_t first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
     if (begin > end || begin < first || end - first > bytes)
         return PyErr_Format(PyExc_ValueError,
@@ -439,7 +439,7 @@ static PyObject *get_nbytes(PyObject *object, void *closure) {
     uint64_t sum = 0;
     sft_set *set = pysft_store_set(store);
     for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        sum += sft_file_data_bytes(sft_set_shard(set, i));
+        sum += sft_file_data_bytes(sft_set_shard_at(set, i));
     pysft_store_drop(store);
     return PyLong_FromUnsignedLongLong(sum);
 }
@@ -471,7 +471,7 @@ static PyObject *file_repr(PyObject *object) {
     if (!store) return PyUnicode_FromString("<File, closed>");
     const char *path = pysft_store_path(store);
     PyObject *where = path ? PyUnicode_DecodeFSDefault(path) : PyUnicode_FromString("");
-    size_t count = sft_set_count(pysft_store_set(store));
+    size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *text = where ? PyUnicode_FromFormat("<File %R, %zu tensors>", where, count) : NULL;
     Py_XDECREF(where);
     pysft_store_drop(store);

@@ -8,7 +8,7 @@ static int is_wanted(PyObject *name, bool files) {
     pysft_path path;
     if (pysft_path_of(name, &path) < 0) return -1;
     sft_span text = sft_span_cstr(path.text), end = sft_span_cstr(suffix);
-    bool wanted = !files && sft_index_is_path(path.text);
+    bool wanted = !files && sft_path_is_index(path.text);
     if (files && text.len > end.len && text.data[0] != '.')
         wanted = sft_span_equal((sft_span){ text.data + text.len - end.len, end.len }, end);
     pysft_path_free(&path);

@@ -143,7 +143,7 @@ static int fill_shards(opened_set *opened, bool share, bool writable) {
         return -1;
     }
     for (size_t i = 0; i < opened->shard_count; i++) {
-        const sft_file *file = sft_set_shard(opened->set, i);
+        const sft_file *file = sft_set_shard_at(opened->set, i);
         const char *base = sft_file_source(file).base;
         if (!share || !base || !sft_file_complete(file)) continue;
         opened->shards[i].base = (char *)(uintptr_t)base + sft_file_data_offset(file);

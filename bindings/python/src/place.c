@@ -15,7 +15,7 @@ static bool is_small(sft_dtype dtype) {
 
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len) {
-    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read all = { facts, into, (size_t)len };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;

@@ -28,8 +28,8 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
     self->like = pysft_schema_like(schema);
     if (!self->like) return -1;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_open(options, storage, job, partition, schema, NULL, &self->writer,
-                                 &err);
+    code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL, &self->writer,
+                                  &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
     (void)pysft_task_raise(&self->task, &err);
@@ -97,7 +97,7 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     self->writer = NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_close(writer, &receipts, &job.job, &err);
+    code = sft_shard_writer_finish(writer, &receipts, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return pysft_text_take(&receipts);
     sft_buffer_free(&receipts);

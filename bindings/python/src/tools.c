@@ -15,7 +15,7 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
-        code = sft_info_label_json(info, path ? path : "-", full, &sink, err);
+        code = sft_info_json(info, path ? path : "-", full, &sink, err);
     sft_info_close(info);
     return code;
 }

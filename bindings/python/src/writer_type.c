@@ -159,8 +159,8 @@ static int note_name(writer_object *self, PyObject *name, size_t number, sft_dty
 }
 
 static int note_plan(writer_object *self) {
-    for (size_t i = 0; i < sft_plan_count(self->plan); i++) {
-        const sft_tensor *tensor = sft_plan_tensor(self->plan, i);
+    for (size_t i = 0; i < sft_plan_tensor_count(self->plan); i++) {
+        const sft_tensor *tensor = sft_plan_tensor_at(self->plan, i);
         PyObject *name = pysft_text(tensor->name);
         int status = name ? note_name(self, name, i, tensor->dtype) : -1;
         Py_XDECREF(name);
@@ -195,7 +195,7 @@ static sft_code open_planned(writer_object *self, const writer_call *call, sft_e
 static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_sink sink;
-    options.header_room = call->header_room;
+    options.header_bytes = call->header_room;
     options.align = call->plan.align;
     options.metadata = call->metadata.at;
     options.metadata_count = call->metadata.count;

@@ -123,7 +123,7 @@ SCENES = [
 # ── What there is ──
 
 def plain(text):
-    """Without what is random in the names of fresh shards."""
+    """The name without the random digits of a rewritten shard."""
     return FRESH.sub(b"-fresh000.safetensors", text)
 
 
@@ -175,7 +175,7 @@ class Scene:
     # ── After a death without warning ──
 
     def mend(self, folder):
-        """Files that are neither old nor new say so, and are mended."""
+        """Files that are neither old nor new report that, and are recovered."""
         now = look(folder)
         for path, content in now.items():
             journal = os.path.join(os.path.dirname(path),

@@ -17,6 +17,8 @@
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make coverage            lines and branches, per folder
+#   make abi                 compare the stable headers with what earlier releases promised
+#   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make clean
@@ -27,11 +29,12 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+        setup-abi abi abi-baseline \
         test-spark test-spark-all test-engines
 
 all: build
 
-setup-build setup-test setup-bench setup-cross:
+setup-build setup-test setup-bench setup-cross setup-abi:
 	@tools/setup.sh $(subst setup-,,$@)
 
 build: setup-build
@@ -44,7 +47,7 @@ demo: build
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check
 
-test: setup-build setup-test
+test: setup-build setup-test setup-abi
 	@tools/python.sh tests/run.py test
 
 python: setup-build
@@ -101,6 +104,12 @@ bench: setup-build setup-test setup-bench
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target all benches
 	@tools/python.sh bench/compare.py
+
+abi: build setup-abi
+	@tools/python.sh tests/abi/run.py
+
+abi-baseline: setup-build setup-abi
+	@tools/python.sh tests/abi/run.py --baseline
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

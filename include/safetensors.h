@@ -52,9 +52,9 @@ extern "C" {
 /* ── Version ─────────────────────────────────────────────────────────────── */
 
 #define SFT_VERSION_MAJOR 0
-#define SFT_VERSION_MINOR 1
+#define SFT_VERSION_MINOR 2
 #define SFT_VERSION_PATCH 0
-#define SFT_VERSION_STRING "0.1.0"
+#define SFT_VERSION_STRING "0.2.0"
 
 /* Version of the library that is running, "major.minor.patch". Static.
  * @since 0.1 */

@@ -16,7 +16,7 @@
  * Elements under 8 bits are packed from the low bits of the bytes up: F4 has its first
  * element in the low nibble, F6 is a little-endian stream of bits.
  *
- * Conventions as in safetensors.h.
+ * STABLE (docs/abi.md). Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_CONVERT_H
 #define SAFETENSORS_CONVERT_H

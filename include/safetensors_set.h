@@ -2,7 +2,7 @@
  * as one namespace of tensors. A single file is a set of one, so that a program which
  * takes "a model" handles all cases with this header alone.
  *
- * Conventions as in safetensors.h.
+ * STABLE (docs/abi.md). Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_SET_H
 #define SAFETENSORS_SET_H

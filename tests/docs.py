@@ -234,7 +234,7 @@ def check_manifest(rows):
 
 def check_notes():
     header = read("include", "safetensors.h")
-    body = re.search(r"Remark that makes no file invalid\. name:(.*?)\*/", header, re.S).group(1)
+    body = re.search(r"A remark, which makes no file invalid\.\s+\*?\s*Names are(.*?)\*/", header, re.S).group(1)
     told = set(re.findall(r'"(\w+)"', body))
     listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "format.md").split("## Notes")[1]
                             .split("## ")[0], re.M))

@@ -9,7 +9,7 @@
   src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both
   messages            one condition, one text: those of one code do not differ in small words only
-  tests/README.md     names every suite of tests/run.py
+  tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
 import fnmatch
 import glob
@@ -241,7 +241,7 @@ def check_manifest(rows):
 
 def check_notes():
     header = read("include", "safetensors.h")
-    body = re.search(r"Remark that makes no file invalid\. name:(.*?)\*/", header, re.S).group(1)
+    body = re.search(r"A remark, which makes no file invalid\.\s+\*?\s*Names are(.*?)\*/", header, re.S).group(1)
     told = set(re.findall(r'"(\w+)"', body))
     listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "format.md").split("## Notes")[1]
                             .split("## ")[0], re.M))
@@ -373,6 +373,14 @@ def check_suites():
     named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
     for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
         demand(suite in named, "tests/README.md does not name the suite " + suite)
+    for cell in re.findall(r"\| `([^`|]+)` \|$", read("tests", "README.md"), re.M):
+        for path in re.findall(r"\b(?:tests|tools|fuzz|examples)/[\w./-]+", cell):
+            if not cell.startswith("build/") or not path.startswith("tests/unit/"):
+                found = os.path.exists(os.path.join(ROOT, path))
+                demand(found or "build/" + path in cell, "tests/README.md: no file " + path)
+        program = os.path.join(ROOT, cell.split()[0])
+        demand(cell.startswith("build/") or os.access(program, os.X_OK),
+               "tests/README.md: %s cannot be run" % cell)
 
 
 def main():

@@ -7,12 +7,7 @@
 
 /* ── Whose a file is ── */
 
-static bool job_ends(sft_span name, const char *with) {
-    size_t len = strlen(with);
-    return name.len >= len && memcmp(name.data + name.len - len, with, len) == 0;
-}
-
-/* What src/bytes/sink_path.c names a file until it is whole: ".<name>.sft-<letters>". */
+/* src/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
 static sft_span job_temporary(sft_span name) {
     static const char mark[] = ".sft-";
     if (name.len < 2 || name.data[0] != '.') return name;
@@ -30,9 +25,9 @@ static bool job_named(sft_span name) {
     return sfti_ds_shard_parse(name, &file, &shard);
 }
 
-/* An index that Spark wrote, and the commit moved here: its parts, their checksums and marks. */
+/* Files of an index that Spark wrote and a commit moved here: parts, checksums and markers. */
 static bool job_sparks(sft_span name) {
-    return job_ends(name, ".parquet") || job_ends(name, ".crc") ||
+    return sfti_ds_ends(name, ".parquet") || sfti_ds_ends(name, ".crc") ||
            (name.len && name.data[0] == '_');
 }
 
@@ -43,7 +38,7 @@ bool sfti_ds_is_temporary(sft_span name) {
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {
     sft_span whole = sft_span_cstr(name);
-    bool index = job_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
+    bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
     return job_named(job_temporary(whole)) || (index && job_sparks(whole));
 }
 
@@ -74,7 +69,7 @@ sft_code sfti_ds_job_remove(const sft_storage *s, const char *folder, uint64_t *
     job_files f = { .folder = folder, .ours = { .arena = { .alloc = sfti_allocator(NULL) } } };
     bool left = false;
     sft_code code = sfti_ds_listing_fill(&f.ours, s, folder, job_each, &f, err);
-    for (const sfti_ds_listed *one = f.ours.first; one && code == SFT_OK; one = one->next)
+    for (const sfti_ds_listed *one = f.ours.first; one && !code; one = one->next)
         code = sfti_call(s, remove, one->name, false, err);
     sfti_arena_free(&f.ours.arena);
     if (kept) *kept = f.kept;

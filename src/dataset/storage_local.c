@@ -14,7 +14,7 @@ typedef struct local_store {
     size_t cap; /* of this struct, with the folder's path */
     bool no_sync;
     int lock_fd; /* -1: not held */
-    uint64_t locked_by; /* the process: one that it forked has the descriptor, and not the lock */
+    uint64_t locked_by; /* the process: a forked child has the descriptor, not the lock */
     char folder[];
 } local_store;
 
@@ -45,7 +45,7 @@ static void local_path_free(const local_store *s, char *path) {
     if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
 }
 
-/* Of os_open_beneath and os_unlink_beneath. */
+/* For failures of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
@@ -57,7 +57,7 @@ static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, co
     return code;
 }
 
-/* No folder in the first bytes of a name is a link; it need not be there. */
+/* Checks that no folder in the first `len` bytes of a name is a link. It need not exist. */
 static sft_code local_no_links(const local_store *s, const char *name, size_t len,
                                sft_error *err) {
     int fd = -1;
@@ -99,13 +99,13 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     return *out ? SFT_OK : sfti_fail_memory(err, strlen(name));
 }
 
-/* Some file systems sync no folders: EINVAL. */
+/* Some file systems cannot sync folders: EINVAL. */
 static int local_sync(const char *folder) {
     int failed = os_sync_folder(folder);
     return failed == EINVAL ? 0 : failed;
 }
 
-/* A folder whose name would not outlast a power cut is as good as none. */
+/* A folder's name must survive a power failure: sync the folder above it. */
 static int local_sync_above(char *path) {
     char *slash = strrchr(path, '/');
     if (!slash) return local_sync(".");
@@ -125,7 +125,7 @@ static int local_make_folder(const local_store *s, char *path) {
     return s->no_sync ? 0 : local_sync_above(path);
 }
 
-/* Make every folder above the path's last part that is not there. */
+/* Creates the missing folders above the path's last part. */
 static int local_make_folders(const local_store *s, char *path) {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = '\0';
@@ -145,22 +145,22 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     char *path = NULL;
     options.no_sync = s->no_sync;
     options.no_clobber = !replace;
-    /* A name in a job's folder says nothing: that which it gets by a commit is settled. */
+    /* A name in a job's folder need not be durable: the commit syncs the final one. */
     options.no_sync_folder = strchr(name, '/') != NULL;
     options.alloc = &s->alloc;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
-    if (code == SFT_OK) code = sft_sink_path(path, &options, out, err);
+    if (!code) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
     return code;
 }
 
-/* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
- * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
- * the manifest. */
-static bool local_planted(const local_store *s, const char *name, const os_info *file) {
+/* In a sticky folder everyone may create files, but not replace another user's. There a commit
+ * file, which acts as a new manifest, counts only if its owner is the current user or the owner of
+ * the folder or of the manifest. */
+static bool local_foreign_commit(const local_store *s, const char *name, const os_info *file) {
     os_info folder, manifest;
     uint64_t number;
     int fd = -1;
@@ -174,11 +174,9 @@ static bool local_planted(const local_store *s, const char *name, const os_info 
     return failed || file->owner != manifest.owner;
 }
 
-/* A shard in the middle of an edit is an error: it is not read. */
+/* A shard with an interrupted edit is an error. */
 static sft_code local_edit_check(const local_store *s, const char *path, sft_error *err) {
-    static const char ending[] = ".safetensors";
-    size_t len = strlen(path), end = sizeof ending - 1;
-    if (len < end || memcmp(path + len - end, ending, end) != 0) return SFT_OK;
+    if (!sfti_ds_ends(sft_span_cstr(path), ".safetensors")) return SFT_OK;
     return sft_edit_check(path, &s->alloc, err);
 }
 
@@ -190,7 +188,7 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     if (code) return code;
     code = sfti_source_open(path, s->folder, &s->alloc, out, NULL, &info, err);
     if (code) goto done;
-    if (local_planted(s, name, &info))
+    if (local_foreign_commit(s, name, &info))
         code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                          "expected a commit of the dataset's owner, found another user's");
     else code = local_edit_check(s, path, err);
@@ -204,8 +202,8 @@ static sft_code local_rename(const local_store *s, const char *from, const char 
                              bool no_clobber, int *failed, sft_error *err) {
     char *old = NULL, *new = NULL;
     sft_code code = local_path(s, from, &old, err);
-    if (code == SFT_OK) code = local_path(s, to, &new, err);
-    *failed = code == SFT_OK ? os_rename(old, new, no_clobber) : 0;
+    if (!code) code = local_path(s, to, &new, err);
+    *failed = !code ? os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
     if (*failed) code = local_fail(err, SFT_IO_PUBLISH, *failed, "move the file into place");
@@ -295,8 +293,8 @@ static int local_file_each(void *ctx, const char *name, os_kind kind) {
     return sfti_ds_listing_put(&f->files, f->folder, name, 0) ? 0 : ENOMEM;
 }
 
-/* folder: a name in the dataset's. Our folders hold files only; one with folders in it is left as
- * it is. */
+/* folder: a name in the dataset's. Our folders hold files only; one with folders in it is left
+ * unchanged. */
 static int local_remove_folder(const local_store *s, const char *path, const char *folder) {
     local_files f = { .folder = folder, .files = { .arena = { .alloc = s->alloc } } };
     int failed = os_list(path, local_file_each, &f);
@@ -375,14 +373,14 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
                          "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
     return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
-                     "another commit to the dataset has been under way for %llu s",
+                     "another commit to the dataset has been in progress for %llu s",
                      (unsigned long long)(wait_ms / 1000));
 }
 
 static void local_unlock(void *ctx) {
     local_store *s = ctx;
     int fd = s->lock_fd;
-    s->lock_fd = -1; /* first: who waits may have it at once */
+    s->lock_fd = -1; /* before unlocking: a waiting thread may take it at once */
     if (fd >= 0 && s->locked_by == os_process()) os_unlock(fd);
     if (fd >= 0) os_close(fd);
 }

@@ -19,7 +19,7 @@ sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err) {
     char bytes[8];
     sft_code code = sfti_source_all(source, 0, bytes, sizeof bytes, err);
-    if (code == SFT_OK) *out = sfti_get_u64(bytes);
+    if (!code) *out = sfti_get_u64(bytes);
     return code;
 }
 
@@ -33,12 +33,12 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "%s: expected at most %llu bytes, found %llu", name,
                          (unsigned long long)most, (unsigned long long)source.size);
-    if (code == SFT_OK) {
+    if (!code) {
         text = sfti_arena_take(arena, (size_t)source.size + 1);
         code = text ? sfti_source_all(&source, 0, text, (size_t)source.size, err)
                     : sfti_fail_memory(err, source.size);
     }
-    if (code == SFT_OK) *out = (sft_span){ text, (size_t)source.size };
+    if (!code) *out = (sft_span){ text, (size_t)source.size };
     sft_source_close(&source);
     return code;
 }

@@ -176,8 +176,8 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they lie
- * beneath it. 3. Join their names. 4. Compare them with what the index says. */
+/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they
+ * lie beneath it. 3. Join their names. 4. Compare them with what the index says. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;

@@ -1,5 +1,5 @@
-/* Datasets on the platform in memory: commits as a program makes them, every step of which
- * may fail, and what may be there afterwards. */
+/* Datasets on the platform in memory: commits as a program makes them, every step of which may
+ * fail, and the states allowed afterwards. */
 #ifndef DATASET_WORLD_H
 #define DATASET_WORLD_H
 
@@ -121,7 +121,7 @@ typedef struct world_commit {
 } world_commit;
 
 static size_t world_warned;
-static sft_code world_aborted; /* what giving up came to */
+static sft_code world_aborted; /* result of the abort */
 
 static inline void world_warn(void *ctx, const sft_error *what) {
     (void)ctx;
@@ -144,7 +144,7 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
         if (more) rows = (uint8_t)(rows + batch.length);
         if (more) batch.release(&batch);
     }
-    /* The stream tells a number and a text; codes do not go through it. */
+    /* The stream has an errno and a text, but no sft_code. */
     if (failed) code = sft_error_set(err, failed == 12 ? SFT_OUT_OF_MEMORY : SFT_IO_READ, failed,
                                      "the index");
     stream.release(&stream);
@@ -168,7 +168,7 @@ static inline sft_code world_tasks(sft_commit *c, const sft_storage *s, const ch
     return code;
 }
 
-/* Begin to publish; what fails is aborted, as far as that goes. */
+/* From begin to publish; aborts after a failure, ignoring errors. */
 static inline sft_code world_run(const world_commit *w, sft_error *err) {
     sft_pair pairs[] = { { sft_span_cstr("name_col"), sft_span_cstr("id") },
                          { sft_span_cstr("duplicatesStrategy"), sft_span_cstr(w->mode) },
@@ -203,10 +203,10 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     return code;
 }
 
-/* ── What is there ── */
+/* ── The dataset afterwards ── */
 
-/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: it is
- * damaged, *why tells. */
+/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: damaged,
+ * see *why. */
 static inline const char *world_letters(const char **why) {
     static char letters[64], message[600];
     sft_error err = SFT_ERROR_INIT;
@@ -235,7 +235,7 @@ static inline const char *world_letters(const char **why) {
     return code ? NULL : letters;
 }
 
-/* NULL, or what is wrong; with gc before it, nothing may be left besides. */
+/* NULL, or what is wrong; after gc nothing else may be left. */
 static inline const char *world_verify(bool gc) {
     static char result[1 << 14];
     sft_error err = SFT_ERROR_INIT;
@@ -257,8 +257,8 @@ static inline const char *world_verify(bool gc) {
     /* An index that no manifest names does no harm, and gc leaves it. */
     bool index = strstr(result, "\"orphan_count\":1,\"orphans\":[{\"code\":\"dataset_shard\","
                                 "\"shard\":\"_tensor_index.parquet\"") != NULL;
-    bool litter = gc && !index && !strstr(result, "\"orphan_count\":0");
-    return code || !whole || litter ? result : NULL;
+    bool leftovers = gc && !index && !strstr(result, "\"orphan_count\":0");
+    return code || !whole || leftovers ? result : NULL;
 }
 
 #endif

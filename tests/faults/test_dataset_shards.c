@@ -1,5 +1,5 @@
-/* Rows become shards over a system of which the nth allocation or call fails: the call says so,
- * no file of this writer is left, and every batch was released once. */
+/* Rows become shards on a system whose nth allocation or call fails: the call reports it, no file
+ * of this writer is left, and every batch was released once. */
 #include "faults.h"
 #include "safetensors_dataset.h"
 #include "unit/arrow_make.h"
@@ -146,7 +146,7 @@ static const char *judge_shards(const fault_scene *scene, const fault_seen *seen
         return files ? NULL : "success, and no file";
     }
     if (seen->status == 0) return files == files_most ? NULL : "success, and other files";
-    /* Removing takes a path, and so memory. */
+    /* Removing needs memory for a path. */
     lasting = lasting || (seen->status == SFT_OUT_OF_MEMORY && os_fake_failed() > 1);
     return files && !lasting ? "a file is left" : NULL;
 }
@@ -162,7 +162,7 @@ static const fault_scene scenes[] = {
     SCENE("large, a thread hashes", BIG, 4),
 };
 
-/* Refuse: a name twice; a value that has no place in the dtype. */
+/* Errors: a name twice; a value that does not fit the dtype. */
 static const fault_scene refusals[] = {
     SCENE("keys, one twice", ROWS, 3),
     SCENE("large, a value too large", BIG, 5),

@@ -120,7 +120,7 @@ static const char *hidden_name(char *buffer, size_t len, const sft_error *err) {
 }
 
 /* Old, or new, or gone with the new one whole beside it, and the message naming that. */
-static void expect_whole(bool old_file, sft_code code, const sft_error *err, bool litter) {
+static void expect_whole(bool old_file, sft_code code, const sft_error *err, bool leftovers) {
     char name[64];
     size_t len;
     if (code == SFT_OK) {
@@ -139,7 +139,7 @@ static void expect_whole(bool old_file, sft_code code, const sft_error *err, boo
     if (target_is("new file")) return; /* only its folder is not synced */
     if (old_file) assert_true(target_is("old"));
     else assert_false(os_fake_exists("/dir/target"));
-    if (!litter) assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
+    if (!leftovers) assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
 }
 
 static void test_failures(void **state) {

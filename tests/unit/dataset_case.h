@@ -44,7 +44,7 @@ static inline bool ds_exists(const char *name) {
     return stat(temp_path(name), &st) == 0;
 }
 
-/* Entries of the folder whose names begin so. */
+/* Entries of the folder whose names begin like this. */
 static inline int ds_count(const char *prefix) {
     int count = 0;
     const struct dirent *entry;
@@ -179,8 +179,8 @@ static inline void ds_task(const sft_commit *commit, const sft_storage *storage,
 
 static const uint64_t ds_two[1] = { 2 };
 
-/* A KV shard of one column "v" (F32 [2]) with the names given, commas between; its receipt
- * is added. */
+/* A KV shard of one column "v" (F32 [2]) with the given names, separated by commas; adds its
+ * receipt. */
 static inline void ds_kv_on(sft_commit *commit, const sft_storage *storage, uint64_t partition,
                             uint64_t shard, const char *names, char fill) {
     static const sfti_ds_column column = { .name = { "v", 1 }, .has_dtype = true,

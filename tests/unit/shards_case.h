@@ -1,5 +1,5 @@
-/* A shard writer over a folder of its own, and what its files hold. For programs of tests that
- * run between set_up and tear_down. */
+/* A shard writer over a folder of its own, and what its files hold. For tests that run between
+ * set_up and tear_down. */
 #ifndef SHARDS_CASE_H
 #define SHARDS_CASE_H
 

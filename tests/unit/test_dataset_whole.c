@@ -106,7 +106,7 @@ static void keyed(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* What does not fit is told before a task begins. */
+/* Disagreements are reported before a task begins. */
 static void other_columns(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_dataset_options *cast = ds_options("name_col=id", "dtype={\"v\":\"F16\"}", NULL);
@@ -137,7 +137,7 @@ static void batches(void **state) {
     ds_end(c);
     is_whole(9, 3, "\"total_samples\":9,\"total_valid_samples\":7,");
     assert_int_equal(begin(o, SFT_COMMIT_OVERWRITE, "v", &c), SFT_OK);
-    ds_end(c); /* no rows at all: the schema tells the columns */
+    ds_end(c); /* no rows at all: the columns are the schema's */
     is_whole(0, 0, "\"columns\":{\"n\":{\"dtype\":\"I64\",\"shape\":[]},\"v\":{");
     sft_dataset_options_free(o);
 }

@@ -618,7 +618,7 @@ static void test_recover(void **state) {
     assert_int_equal(recover(), SFT_EDIT_CLEAN);
     put_file(MIX, 4);
     put_journal(OLD, NEW, SIZE, 0);
-    sft_edit *edit = open_edit(NULL); /* mends first */
+    sft_edit *edit = open_edit(NULL); /* recovers first */
     assert_int_equal(apply(edit).method, SFT_EDIT_NONE);
     expect_header(NEW, 4);
     assert_int_equal(temp_dir_count(), 1);

@@ -428,7 +428,7 @@ static void test_torn(void **state) {
         assert_int_equal(temp_dir_count(), code == SFT_OK ? 1 : 2);
     }
     tear("nnnnoooooo", 0);
-    assert_int_equal(apply(open_edit(NULL)), SFT_EDIT_NONE); /* mends first */
+    assert_int_equal(apply(open_edit(NULL)), SFT_EDIT_NONE); /* recovers first */
     expect_data(FILE_NAME, 0, "nnnnnnnnnn", 10);
 }
 

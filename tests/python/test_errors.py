@@ -339,10 +339,16 @@ def test_hints_of_writing(tmp_path):
     assert hint_of(lambda: libsafetensors.edit_metadata(path, {"a": "b"}), OSError) == \
         "force=True changes it all the same"
     libsafetensors.edit_metadata(path, {"a": "b"}, force=True)
-    floats = tmp_path / "f.safetensors"
-    floats.write_bytes(pack({"a": ("F32", (1,), b"\xff\xff\x7f\x7f")}))
-    assert hint_of(lambda: libsafetensors.convert(floats, tmp_path / "o", "F8_E4M3"),
-                   ValueError) == "saturate=True takes the nearest value there is"
+    assert hint_of(lambda: _core.cast(bytes([0, 0, 150, 67]), "F32", "U8"), ValueError) == \
+        "saturate=True takes the nearest value there is"
+
+
+def test_no_file_is_at_fault_for_what_is_written():
+    one = ("a", "U8", (1,), b"a", None)
+    for specs in ([one, one], [("a", "F4", (1,), b"a", None)], [("a", "U9", (1,), b"a", None)],
+                  [("a", "U8", (1,) * 65, b"a", None)], [("a", "U8", (2,), b"a", None)]):
+        assert hint_of(lambda: _core.save_bytes(specs), SafetensorError) is None
+    assert hint_of(lambda: _core.cast(bytes(8), "F32", "F6_E2M3"), SafetensorError) is None
 
 
 def test_hints_in_results(tmp_path):

@@ -469,7 +469,7 @@ static void test_text_views(void **unused) {
     text_is(array, 0, "abc");
     text_is(array, 1, "abcdefghijkl");
     text_is(array, 2, "789abcdefghij");
-    text_is(array, 3, NULL); /* beyond its room */
+    text_is(array, 3, NULL); /* past its buffer */
     text_is(array, 4, NULL); /* there is no such buffer */
     text_is(am_make(3, 2, NULL, views, far_away, sizes), 0, "789abcdefghij");
     text_is(am_make(2, 0, NULL, views, NULL), 1, "abcdefghijkl");

@@ -110,7 +110,7 @@ static void test_keys(void **unused) {
             "name_col=id");
 }
 
-static void test_wishes(void **unused) {
+static void test_options_of_columns(void **unused) {
     (void)unused;
     TOLD(table(), BATCH(W("F16", "[2,3]")), "batch_size=2", "columns=w", "dtype=f16",
          "shapes={\"w\":[2,3]}");
@@ -192,7 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_which, set_up),
         cmocka_unit_test_setup(test_keys, set_up),
-        cmocka_unit_test_setup(test_wishes, set_up),
+        cmocka_unit_test_setup(test_options_of_columns, set_up),
         cmocka_unit_test_setup(test_fixed_shape, set_up),
         cmocka_unit_test_setup(test_bad_schemas, set_up),
         cmocka_unit_test_setup(test_many, set_up),

@@ -144,12 +144,9 @@ static bool adopted_number(const sft_file *file, const char *key, uint64_t *out)
 static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
     if (c->swap.single) return SFT_OK;
     if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                              "%s: expected a shard that an append did not name, found one that "
-                              "may belong to a commit in progress",
-                              name);
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "%s: expected a shard that an append did not name, found one that may belong to "
+                     "a commit in progress", name);
 }
 
 /* The facts of a shard that no manifest names. */
@@ -214,11 +211,12 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
-    if (!code && l->count && !c->how.adopt_listing)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "the manifest does not name %zu of the shards in the folder, first %s; "
-                         "adopt=listing adopts them",
+    if (!code && l->count && !c->how.adopt_listing) {
+        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "the manifest does not name %zu of the shards in the folder, first %s",
                          l->count, l->shards[0].facts.name);
+        sfti_hint(err, SFT_HINT_ADOPT);
+    }
     for (size_t i = 0; !code && i < l->count; i++)
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;

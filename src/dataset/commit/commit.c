@@ -27,7 +27,7 @@
 static sft_code commit_exists(sft_error *err, const char *what) {
     sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                               "expected a folder without a dataset, found %s", what);
-    if (err) err->hint = "mode=append adds to a dataset, mode=overwrite replaces it";
+    sfti_hint(err, SFT_HINT_DATASET_EXISTS);
     return code;
 }
 
@@ -47,7 +47,7 @@ static sft_code orphans_fail(sft_error *err) {
         sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
                   "expected " SFTI_DATASET_MANIFEST " next to the shards, found none: nothing can "
                   "be appended");
-    if (err) err->hint = "mode=overwrite begins a new dataset there";
+    sfti_hint(err, SFT_HINT_DATASET_BEGIN);
     return code;
 }
 

@@ -753,6 +753,9 @@ def main():
     parser.add_argument("-v", dest="verbose", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    unknown = set(args.names) - {c.__name__ for c in CASES}
+    if unknown:
+        sys.exit("tests/online: no case is called " + ", ".join(sorted(unknown)))
     chosen = [c for c in CASES if not args.names or c.__name__ in args.names]
     if os.environ.get("SFT_EMULATE") or not has_library():
         print("skipped: libcurl is not there (Debian: apt-get install libcurl4)")

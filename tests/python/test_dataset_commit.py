@@ -1,4 +1,4 @@
-"""Modes of writing, what a failure leaves, storages that are objects, and two at once."""
+"""Modes of writing, files after a failure, storages that are objects, and concurrent commits."""
 import json
 import os
 import pathlib
@@ -349,7 +349,7 @@ class Broken(Exception):
 @pytest.mark.parametrize("move", [True, False])
 @pytest.mark.parametrize("how", ["append", "overwrite"])
 def test_each_call_of_the_storage_fails_once(how, move, kind):
-    """Either the old dataset is there, or the new one; and what was raised comes out."""
+    """Either the old dataset exists or the new one; and the exception is raised."""
     at, done = 0, False
     while not done:
         folder = Folder(move)
@@ -441,7 +441,7 @@ def test_the_index_keeps_the_commit():
     assert reader.read_all().column("tensor_key").to_pylist() == ["c", "c"]
 
 
-# ── Two at once ──
+# ── Concurrent commits ──
 
 APPEND = """
 import sys, pyarrow as pa

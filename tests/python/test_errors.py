@@ -126,7 +126,7 @@ def test_a_tensors_name_may_be_anything():
     assert error.tensor == name and repr(name) in str(error)
 
 
-def test_what_a_source_raises_comes_out():
+def test_exceptions_of_a_source_are_raised():
     class Own(BaseException):
         pass
 

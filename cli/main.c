@@ -1,6 +1,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
+#include "support/hints.h"
 #include "support/http.h"
 #include "support/manual.h"
 
@@ -111,6 +112,7 @@ static int finish_output(cli *c) {
 int sft_cli_main(int argc, char **argv) {
     cli c = { .commands = all_commands, .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
               .alloc = { os_resize, NULL } };
+    sft_on_hint(cli_hint_words);
     os_watch_signals();
     os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);

@@ -186,7 +186,7 @@ static bool is_honest(const was *w) {
     return w && w->kind == OS_FILE && w->owner == 1000 && (w->mode & 022) == 0;
 }
 
-/* What an edit that was interrupted changed may be mended before anything is done. */
+/* What an edit that was interrupted changed may be recovered before anything is done. */
 static bool is_being_edited(const was *w) {
     for (size_t i = 1; i < SLOTS; i++) {
         if (slots[i].kind != SLOT_JOURNAL) continue;

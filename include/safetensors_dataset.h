@@ -9,6 +9,9 @@
  * All files are reached through a table of functions (sft_storage), of which local folders are
  * one. Names in it are relative to the dataset's folder, UTF-8, with '/' between parts.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_DATASET is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_DATASET_H
@@ -21,6 +24,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_DATASET 1
 
 /* ── Arrow C Data Interface (https://arrow.apache.org/docs/format/CDataInterface.html) ── */
 

@@ -26,6 +26,9 @@
  * interleaved where the processor has SHA instructions: autov3 beside sha256, or a second
  * file, costs little or nothing.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_HASH is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_HASH_H
@@ -37,6 +40,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_HASH 1
 
 /* ── Algorithms ──────────────────────────────────────────────────────────── */
 

@@ -2,6 +2,9 @@
  * the small files beside it, each with its source and how far it can be trusted. Offline:
  * no byte of tensor data is read but at most eight alpha scalars.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_INFO is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_INFO_H
@@ -14,6 +17,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_INFO 1
 
 typedef struct sft_info sft_info;
 typedef struct sft_hashes sft_hashes; /* safetensors_hash.h */

@@ -66,6 +66,7 @@ SUITES = [
     ("layers", "check test", 60, [PY, "tests/layers.py"], "tests/layers.py"),
     ("headers", "check test", 120, [PY, "tests/headers.py"], "tests/headers.py"),
     ("exports", "check test", 60, [PY, "tests/exports.py"], "tests/exports.py"),
+    ("abi", "check test", 60, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
     ("unit", "check test asan tsan coverage", 600, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),

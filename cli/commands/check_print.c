@@ -22,14 +22,15 @@ void cli_explain_rule(cli *c, const sft_error *err) {
         cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
     }
     cli_printf(&c->out, ": %s\n", sentence ? sentence : row->sentence);
-    if (err->hint && !strstr(err->hint, "--explain")) {
-        cli_printf(&c->out, "    next: %s\n", err->hint);
+    const char *hint = sft_hint_text(err->hint);
+    if (hint && err->hint != SFT_HINT_BROKEN_WRITER) { /* which tells to ask for this rule */
+        cli_printf(&c->out, "    next: %s\n", hint);
     }
 }
 
 static void explain_error(cli *c, const sft_error *err) {
     sft_error bare = *err;
-    bare.hint = NULL;
+    bare.hint = SFT_HINT_NONE;
     cli_text(&c->out, "  ");
     cli_error_text(&c->out, &bare);
     cli_text(&c->out, "\n");

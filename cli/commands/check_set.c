@@ -34,7 +34,7 @@ static void tell(verdict *v, const char *path, const sft_error *err) {
         cli_complain(v->c, path, err);
     } else if (!cli_is_json(v->c)) {
         sft_error shown = *err;
-        if (v->c->set.explain) shown.hint = NULL; /* it comes with the rule */
+        if (v->c->set.explain) shown.hint = SFT_HINT_NONE; /* it comes with the rule */
         cli_verdict_line(v->c, path, &shown);
         if (v->c->set.explain) cli_explain_rule(v->c, err);
     }

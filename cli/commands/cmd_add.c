@@ -40,10 +40,7 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     size_t at = find_part(&a->parts, name);
     if (at < a->parts.count && !a->c->set.force) {
         a->path = a->parts.path;
-        sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name,
-                         "already exists");
-        err->hint = "--force replaces it";
-        return SFT_EXISTS;
+        return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
     }
     if (at == a->parts.count) {
         size_t shards = sft_set_shard_count(a->parts.sets[0]);

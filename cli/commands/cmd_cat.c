@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
+#include "support/hints.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -51,7 +52,7 @@ static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const char *near = cli_guess_text(&guess, "\"", "\"");
     sft_code code = sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
                                      "expected a tensor of this name, found none%s", near);
-    if (*near) err->hint = NULL;
+    if (*near) err->hint = SFT_HINT_NONE;
     return code;
 }
 
@@ -203,17 +204,17 @@ static sft_code check_form(const selection *s, sft_error *err) {
     const cli_settings *set = &s->c->set;
     const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
-    const char *hint = NULL;
+    int hint;
     if (binary && !set->force && os_is_terminal(1)) {
         cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
-        hint = "redirect it with > FILE, or use --force";
+        hint = CLI_HINT_REDIRECT;
     } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
         cli_usage_error(err, "expected a dtype that NumPy has, found %s", dtype);
-        hint = "--as raw gives its bytes";
+        hint = CLI_HINT_AS_RAW;
     } else {
         return SFT_OK;
     }
-    if (err) err->hint = hint;
+    cli_hint(err, hint);
     return SFT_BAD_ARGUMENT;
 }
 

@@ -71,10 +71,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
                                        err);
     if (code || !set->match || run->matched > 0) return code;
-    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-              "expected tensors that match \"%s\", found none", set->match);
-    if (err) err->hint = "safetensors ls shows the names";
-    return SFT_TENSOR_NOT_FOUND;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors that match \"%s\", found none", set->match);
 }
 
 /* ── Results ── */
@@ -190,11 +188,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     options.index_metadata = sft_set_index_metadata(set);
     if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
     if (code) return code;
-    code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
-    if (code == SFT_EXISTS && err)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
-    return code;
+    return sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
 }
 
 /* ── A set where it is ── */

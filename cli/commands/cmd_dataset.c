@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/dataset.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/nodes.h"
 #include "support/output.h"
 #include "support/progress.h"
@@ -221,7 +222,7 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     if (!verb || count < 2) {
         cli_usage_error(&err, "expected %s", verb ? "DIR, found none"
                                    : "info, verify, ls, gc or compact, found another word");
-        err.hint = "safetensors help dataset";
+        cli_hint(&err, CLI_HINT_HELP_DATASET);
         cli_fail_usage(c, &err);
         return;
     }

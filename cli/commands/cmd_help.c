@@ -1,4 +1,5 @@
 #include "commands/commands.h"
+#include "support/hints.h"
 #include "support/manual.h"
 
 static void run_help(cli *c, char **operands, size_t count) {
@@ -15,7 +16,7 @@ static void run_help(cli *c, char **operands, size_t count) {
     cli_guess guess = cli_command_guess(c->commands, operands[0]);
     const char *near = cli_guess_text(&guess, "\"", "\"");
     cli_usage_error(&err, "expected a command, found \"%s\"%s", operands[0], near);
-    err.hint = *near ? NULL : "\"safetensors help\" lists the commands";
+    if (!*near) cli_hint(&err, CLI_HINT_HELP);
     cli_fail_usage(c, &err);
 }
 

@@ -1,6 +1,7 @@
 /* merge: merge shards or several files into one file. */
 #include "commands/commands.h"
 #include "support/group.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
 
@@ -50,7 +51,7 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     tell_all_missing(c, parts);
     code = cli_output_parts(out, c, parts, err);
     if (code == SFT_TENSOR_DUPLICATE)
-        err->hint = "safetensors select --drop leaves one of them out";
+        cli_hint(err, CLI_HINT_DROP_ONE);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "commands/meta_values.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -74,7 +75,7 @@ static void show_value(cli *c, sft_span value) {
 static void no_such_key(cli *c, const char *path, const char *key) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no such key: \"%s\"", key);
-    err.hint = "safetensors meta list shows the keys";
+    cli_hint(&err, CLI_HINT_LIST_KEYS);
     cli_refuse(c, path, &err);
 }
 
@@ -317,7 +318,7 @@ static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta
 static void usage(cli *c, const char *expected) {
     sft_error err = SFT_ERROR_INIT;
     cli_usage_error(&err, "expected %s", expected);
-    err.hint = "safetensors help meta";
+    cli_hint(&err, CLI_HINT_HELP_META);
     cli_fail_usage(c, &err);
 }
 

@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 
 #include <string.h>
 
@@ -43,7 +44,7 @@ static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *
     sft_code code = open_input(c, &in, &source, err);
     if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
     if (!code) code = cli_edit_finish(c, path, edit, report, err);
-    if (code == SFT_BUFFER_SIZE) err->hint = "the bytes come from standard input";
+    if (code == SFT_BUFFER_SIZE) cli_hint(err, CLI_HINT_STDIN);
     sft_source_close(&in.inner);
     return code;
 }

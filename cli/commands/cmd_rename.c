@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <regex.h>
@@ -32,7 +33,7 @@ typedef struct rename_run {
 
 static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
     cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
-    err->hint = "safetensors help rename";
+    cli_hint(err, CLI_HINT_HELP_RENAME);
     return SFT_BAD_ARGUMENT;
 }
 

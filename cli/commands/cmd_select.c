@@ -39,10 +39,8 @@ static sft_code check_named(const selection *s, const cli_parts *parts, sft_erro
     for (size_t i = 0; i < s->name_count; i++) {
         sft_span name = sft_span_cstr(s->names[i]);
         if (sft_set_find(parts->sets[0], name, &shard)) continue;
-        sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-                         "expected a tensor of this name, found none");
-        err->hint = "safetensors ls shows the names";
-        return SFT_TENSOR_NOT_FOUND;
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                "expected a tensor of this name, found none");
     }
     return SFT_OK;
 }
@@ -61,10 +59,8 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
     size_t all = parts->count;
     parts->count = kept;
     if (kept > 0) return SFT_OK;
-    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-              "expected tensors to be left of %zu, found none", all);
-    err->hint = "safetensors ls shows the names";
-    return SFT_TENSOR_NOT_FOUND;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors to be left of %zu, found none", all);
 }
 
 /* ── A model in several files stays one ── */

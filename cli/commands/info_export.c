@@ -94,7 +94,6 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
     if (!code) code = sfti_sink_fill(&sink, bytes, &err);
-    if (code == SFT_EXISTS) err.hint = "--force replaces it";
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }

@@ -5,7 +5,7 @@
 static void print_fix(cli *c, const char *path, const sft_fix *fix) {
     cli_path(&c->out, path, ": %s: ", fix->name);
     sft_error found = fix->found;
-    found.hint = NULL;
+    found.hint = SFT_HINT_NONE;
     cli_error_text(&c->out, &found);
     cli_text(&c->out, ": ");
     cli_text(&c->out, fix->done);

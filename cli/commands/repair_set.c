@@ -6,6 +6,7 @@
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/group.h"
+#include "support/hints.h"
 #include "support/progress.h"
 #include "support/raw.h"
 #include "support/words.h"
@@ -99,7 +100,7 @@ static bool parse_shard_name(const char *name, size_t *stem, uint64_t *i, uint64
 
 static sft_code no_family(repair_model *m, sft_error *err) {
     cli_not_one(m->count, err);
-    err->hint = m->count ? "give each file by name" : NULL;
+    if (m->count) cli_hint(err, CLI_HINT_EACH_FILE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -197,7 +198,7 @@ static sft_code open_files(repair_model *m, sft_error *err) {
         *m->path = input_path(m, i);
         if (!*m->path) return model_memory(err);
         sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
-        if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
+        if (code == SFT_NOT_FOUND) sfti_hint(err, SFT_HINT_DOWNLOAD_SHARD);
         if (code) return code;
         m->tensors.count += sft_repair_tensor_count(m->repairs[i]);
     }

@@ -1,6 +1,7 @@
 #include "support/cli.h"
 
 #include "os/os.h"
+#include "support/hints.h"
 
 #include <string.h>
 
@@ -153,7 +154,7 @@ void cli_report_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected models (*.safetensors, *.sft or an index) in this folder, found none");
-    err.hint = c->set.recursive ? NULL : "-r looks into its folders too";
+    if (!c->set.recursive) cli_hint(&err, CLI_HINT_RECURSIVE);
     cli_fail_input(c, input->path, input->err ? input->err : &err);
 }
 

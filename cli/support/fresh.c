@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "os/io.h"
 #include "support/files.h"
+#include "support/hints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,7 +47,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected an index in the folder of its shards, found a symbolic link to %s", real);
-    if (err) err->hint = "give the path it leads to, or a new folder with -o";
+    cli_hint(err, CLI_HINT_NEW_FOLDER);
     return SFT_IS_LINK;
 }
 
@@ -105,7 +106,7 @@ static sft_code fresh_no_folder(int error, sft_error *err) {
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a folder for the shard, found a symbolic link in its path");
-    if (err) err->hint = "nothing is written through a link that a model's index names";
+    sfti_hint(err, SFT_HINT_LINK_NAMED);
     return SFT_IS_LINK;
 }
 
@@ -244,8 +245,7 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     if (error == EEXIST) {
         sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                   "expected a new or empty folder, found files in it");
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
+        sfti_hint(err, SFT_HINT_NEW_FOLDER);
         return SFT_EXISTS;
     }
     return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");

@@ -156,9 +156,6 @@ static sft_code write_shards(set_output *o, sft_error *err) {
     sft_code code = sft_save_set(c->set.output, p->parts, p->shard, p->count, o->shards,
                                  NULL, p->metadata_count, &o->options, &job, err);
     cli_progress_end(&progress);
-    if (code == SFT_EXISTS)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
     return code;
 }
 

@@ -338,5 +338,6 @@ void cli_error_text(cli_out *out, const sft_error *err) {
         cli_text(out, ": ");
     }
     cli_text(out, err->message);
-    if (err->hint) cli_printf(out, "; %s", err->hint);
+    const char *hint = sft_hint_text(err->hint);
+    if (hint) cli_printf(out, "; %s", hint);
 }

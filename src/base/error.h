@@ -37,6 +37,11 @@ static inline sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_err
     return code;
 }
 
+/* Another hint than the code's own; err may be NULL. */
+static inline void sfti_hint(sft_error *err, sft_hint hint) {
+    if (err) err->hint = hint;
+}
+
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);
 void sfti_error_tensor(sft_error *err, sft_span tensor);
@@ -49,8 +54,5 @@ size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t 
 
 /* Arguments of "%.*s": a text, cut to `most` bytes. */
 #define SFTI_CLIP(text, most) (int)((text).len < (most) ? (text).len : (most)), (text).data
-
-/* In every hint that promises a repair. */
-#define SFTI_PROMISE "\"safetensors repair\""
 
 #endif

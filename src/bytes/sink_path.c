@@ -201,10 +201,7 @@ static sft_code publish_failed(int error, sft_error *err) {
         code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
                          "expected a file system that lets a file take another's name, found one "
                          "that does not: %s", os_error_text(error, buffer, sizeof buffer));
-        if (err) {
-            err->hint = "if this is a mounted object store, write to a local disk and copy the "
-                        "file, or let it be written over with --in-place-unsafe";
-        }
+        sfti_hint(err, SFT_HINT_OBJECT_STORE);
     }
     if (err) err->os_errno = error;
     return code;

@@ -250,9 +250,7 @@ static sft_code beneath_fail(int error, sft_error *err) {
                   "expected a file, found a symbolic link in its path");
     if (!err) return leads_out ? SFT_INDEX_PATH : SFT_IS_LINK;
     err->os_errno = error;
-    err->hint = leads_out ? "put the file itself there; only links of a Hub cache to its own blobs "
-                            "may leave the folder"
-                          : "nothing is changed through a link that a model's files name";
+    err->hint = leads_out ? SFT_HINT_LINK_LEAVES : SFT_HINT_LINK_NAMED;
     return err->code;
 }
 

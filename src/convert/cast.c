@@ -217,7 +217,7 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
         sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
                   "expected numbers, for %s has no NaN, found %s in element %llu", to->name,
                   value, (unsigned long long)element);
-        if (err) err->hint = NULL;
+        sfti_hint(err, SFT_HINT_NONE);
         return SFT_CAST_VALUE;
     }
     if (to->kind == SFT_KIND_UINT)

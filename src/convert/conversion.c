@@ -38,7 +38,7 @@ static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, 
     sft_code code = sft_shape_size(c->to, tensor->shape, tensor->rank, NULL, bytes, err);
     if (code == SFT_OK || !err) return code;
     sfti_error_tensor(err, tensor->name);
-    err->hint = "--match chooses tensors";
+    err->hint = SFT_HINT_CHOOSE_TENSORS;
     return code;
 }
 

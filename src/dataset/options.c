@@ -115,7 +115,7 @@ static sft_code option_columns(option_reader *r) {
         columns_split(r, names, &count);
     if (code) return code;
     if (count == 0)
-        return option_wrong(r, "names of columns with commas between, or a JSON list");
+        return option_wrong(r, "names of columns separated by commas, or a JSON list");
     r->out->columns = names;
     r->out->column_count = count;
     return SFT_OK;
@@ -285,43 +285,43 @@ typedef struct option_row {
 
 static const option_row option_table[] = {
     { { "batch_size", "a number of rows from 1 on", NULL,
-        "selects batch mode: one file every so many rows, one tensor a column", BATCH },
+        "selects batch mode: one file per this many rows, one tensor per column", BATCH },
       option_batch_size },
     { { "name_col", "a column of strings", NULL,
-        "selects KV mode: each row gives one tensor a column, named by this one", KEYED },
+        "selects KV mode: each row gives one tensor per column, named by this one", KEYED },
       option_name_col },
     { { "dtype", "one of the 22 names, or {\"column\": name}", NULL,
-        "what values are converted to; without it each column keeps its own type", BOTH },
+        "dtype to convert values to; by default each column keeps its type", BOTH },
       option_dtype },
-    { { "columns", "names with commas between, or a JSON list", NULL,
-        "the columns to write; without it all (in KV mode all but name_col)", BOTH },
+    { { "columns", "names separated by commas, or a JSON list", NULL,
+        "the columns to write; by default all (in KV mode all but name_col)", BOTH },
       option_columns },
     { { "shapes", "{\"column\": [dims]}", NULL,
-        "shape per sample of columns of arrays; without it they are flat", BOTH },
+        "shape per sample of array columns; by default they are flat", BOTH },
       option_shapes },
     { { "duplicatesStrategy", "fail, lastWin", "fail",
-        "what becomes of two rows of one name, wherever they are", KEYED },
+        "how two rows with the same name are handled, in any partition", KEYED },
       option_duplicates },
     { { "generate_index", "true, false", "false",
-        "also write _tensor_index.parquet, which tells where each tensor lies", BOTH },
+        "also write _tensor_index.parquet, with the location of each tensor", BOTH },
       option_index },
     { { "target_shard_size_mb", "MiB from 50 to 1000", "300",
-        "a file ends after the row with which it is this large", KEYED },
+        "a file ends after the row that reaches this size", KEYED },
       option_shard_size },
     { { "kv_separator", "any text", "__",
         "stands between name and column in the name of a tensor", KEYED },
       option_separator },
     { { "tail_strategy", "write, drop, pad", "write",
-        "what becomes of a partition's last rows when they fill no batch", BATCH },
+        "how a partition's last rows are handled when they fill no batch", BATCH },
       option_tail },
     { { "rounding", "nearest, truncate", "nearest",
-        "how floats lose bits; truncate is what the Scala connector does", BOTH },
+        "how floats are rounded; truncate is what the Scala connector does", BOTH },
       option_rounding },
     { { "keep_old", "seconds", "0",
-        "on overwrite: leave replaced files for gc, for readers still at work", BOTH },
+        "on overwrite: keep replaced files this long, for readers still at work", BOTH },
       option_keep_old },
     { { "single_writer", "true, false", "false",
-        "nobody else commits meanwhile: also where a storage cannot keep two commits apart", BOTH },
+        "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)

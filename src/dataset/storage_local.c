@@ -53,7 +53,7 @@ static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, co
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
     if (err) err->os_errno = failed;
-    if (err) err->hint = "a dataset's files are no links, but those of a Hub cache to its blobs";
+    sfti_hint(err, SFT_HINT_DATASET_LINKS);
     return code;
 }
 
@@ -221,11 +221,9 @@ static sft_code local_move_new(void *ctx, const char *from, const char *to, sft_
     if (failed != EPERM && failed != ENOSYS && failed != EOPNOTSUPP && failed != EINVAL &&
         failed != ENOTSUP)
         return code;
-    code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
                      "expected a file system with locks, or with renaming that never replaces, "
                      "found one with neither");
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
 }
 
 static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
@@ -375,7 +373,7 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
                          "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
     return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
-                     "another commit to the dataset has been under way for %llu s",
+                     "another commit to the dataset has been in progress for %llu s",
                      (unsigned long long)(wait_ms / 1000));
 }
 

@@ -48,9 +48,7 @@ static bool is_cache_blob(const char *path) {
 static sft_code edit_refuse_link(const char *real, sft_error *err) {
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
-    if (err && is_cache_blob(real))
-        err->hint = "this is the Hugging Face cache: there a changed file no longer is what its "
-                    "name says; -o OUT writes a changed copy";
+    if (is_cache_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
     return SFT_IS_LINK;
 }
 
@@ -282,7 +280,7 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
     if (good == text.len) return SFT_OK;
     sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
               "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
-    if (err) err->hint = NULL; /* no file is at fault */
+    sfti_hint(err, SFT_HINT_NONE); /* no file is at fault */
     return SFT_HEADER_UTF8;
 }
 

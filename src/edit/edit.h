@@ -54,9 +54,18 @@ struct sft_edit {
 };
 
 /* The unit in which blocks are shared and inserted. */
-uint64_t sfti_edit_block(const sft_edit *edit);
+static inline uint64_t sfti_edit_block(const sft_edit *edit) {
+    uint64_t block = edit->info.block;
+    return block < 4096 || (block & (block - 1)) != 0 ? 4096 : block;
+}
+
 /* Whether blocks may be inserted before the header. */
-bool sfti_edit_inserts(const sft_edit *edit);
+static inline bool sfti_edit_inserts(const sft_edit *edit) {
+    uint64_t from = edit->options.min_insert_bytes;
+    if (from == 0) from = SFTI_EDIT_INSERT_FROM;
+    return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
+           edit->patch_count == 0;
+}
 
 /* The new head (length and header), and where it differs. */
 typedef struct sfti_new_head {

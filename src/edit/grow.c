@@ -2,17 +2,6 @@
 #include "base/job.h"
 #include "edit/edit.h"
 
-uint64_t sfti_edit_block(const sft_edit *edit) {
-    uint64_t block = edit->info.block;
-    return block < 4096 || (block & (block - 1)) != 0 ? 4096 : block;
-}
-
-bool sfti_edit_inserts(const sft_edit *edit) {
-    uint64_t from = edit->options.min_insert_bytes ? edit->options.min_insert_bytes : SFTI_EDIT_INSERT_FROM;
-    return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
-           edit->patch_count == 0;
-}
-
 /* ── A new file ── */
 
 /* Where the first whole block of the data begins; the file's end if there is none. */

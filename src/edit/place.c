@@ -70,8 +70,8 @@ static void place_undo(const overwrite *p, sft_error *err) {
     if (restore(p)) {
         (void)place_time(p);
         (void)sfti_journal_remove(p->edit->path);
-    } else if (err) {
-        err->hint = sft_code_describe(SFT_EDIT_INTERRUPTED)->hint;
+    } else {
+        sfti_hint(err, SFT_HINT_RECOVER);
     }
 }
 

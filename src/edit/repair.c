@@ -118,7 +118,7 @@ bool sfti_scan_repairs(const sft_scan *scan, uint64_t size) {
 static sft_code refuse_finding(const sft_error *found, sft_error *err) {
     if (!err) return found->code;
     *err = *found;
-    if (row_of_code(found->code)) err->hint = NULL;
+    if (row_of_code(found->code)) err->hint = SFT_HINT_NONE;
     return found->code;
 }
 

@@ -374,10 +374,14 @@ static bool scan_sort(sft_scan *scan) {
     return true;
 }
 
+static bool promises_repair(sft_hint hint) {
+    return hint == SFT_HINT_REPAIR || hint == SFT_HINT_REPAIR_PADDING;
+}
+
 static void drop_promise(sft_error *error) {
-    const char *hint = sft_code_describe(error->code)->hint;
-    if (!error->hint || !strstr(error->hint, SFTI_PROMISE)) return;
-    error->hint = hint && strstr(hint, SFTI_PROMISE) ? NULL : hint;
+    if (!promises_repair(error->hint)) return;
+    error->hint = sft_code_describe(error->code)->hint;
+    if (promises_repair(error->hint)) error->hint = SFT_HINT_NONE;
 }
 
 /* Where one thing that was found cannot be repaired, no repair is promised for another. */

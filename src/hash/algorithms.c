@@ -9,7 +9,7 @@
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
     sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sfti_sha_blocks_x86();
     sfti_blake3_lanes_fn blake3 = NULL;
-    if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto();
+    if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto(impl);
     impl->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
     if (!(forbid & SFTI_HASH_NO_LANES))
         blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);

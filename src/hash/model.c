@@ -16,13 +16,13 @@
 /* What one thread computes of a file that several read: the file's SHA-256 and what goes with
  * it, the data's, the tensors', all that is not SHA-256. */
 #define MODEL_OF_DATA (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL))
-#define MODEL_BESIDE                                                     \
+#define MODEL_NO_SHA                                                     \
     (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI) \
      | SFT_HASH_BIT(SFT_HASH_BLAKE3))
 #define MODEL_SHARES 4
 static const uint32_t model_shares[MODEL_SHARES] = {
-    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_BESIDE),
-    MODEL_BESIDE,
+    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_NO_SHA),
+    MODEL_NO_SHA,
     MODEL_OF_DATA,
     MODEL_CONTENT,
 };

@@ -29,8 +29,7 @@ static sft_code report_interrupted(const journal_query *q, bool ours, sft_error 
                      "interrupted and has left its journal"
                    : "expected a file as before or after a change of it, found the copy of one "
                      "in the middle of an edit, with its journal");
-    if (err && !ours)
-        err->hint = "\"safetensors meta recover --force FILE\" mends a copy";
+    if (!ours) sfti_hint(err, SFT_HINT_RECOVER_COPY);
     return SFT_EDIT_INTERRUPTED;
 }
 

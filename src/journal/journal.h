@@ -120,8 +120,6 @@ int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_
                          sfti_journal_verdict *out);
 /* SFT_EDIT_INTERRUPTED: why nothing is done that it says. */
 sft_code sfti_journal_refuse(const sfti_journal_file *j, sft_error *err);
-/* What a person can do about a journal that we leave alone, as the hint. */
-void sfti_journal_hint(sft_error *err);
 /* Write the new head, or the new (else the old) bytes of the data, to the file. The errno. */
 int sfti_journal_apply_head(const sfti_journal_file *j, int fd);
 int sfti_journal_apply_data(const sfti_journal_file *j, int fd, bool old);

@@ -135,6 +135,9 @@ uint64_t os_time_s(void); /* of the calendar, since 1970 */
 void os_sleep_ms(uint32_t ms); /* a signal may end it */
 uint32_t os_user(void);        /* effective user id; 0 is the superuser */
 uint32_t os_cpu_count(void);
+/* A function of a shared library, which is loaded for it and stays; NULL if there is none. */
+typedef void (*os_function)(void);
+os_function os_library_function(const char *library, const char *name);
 const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */

@@ -267,13 +267,11 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     if (s->made) return SFT_OK;
     if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
     error = os_list(s->folder, save_any_entry, &found);
-    if (found) {
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected a new or empty folder, found files in it");
-    }
-    if (error == ENOTDIR) {
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected a new or empty folder, found a file");
+    if (found || error == ENOTDIR) {
+        sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "expected a new or empty folder, found %s",
+                  found ? "files in it" : "a file");
+        sfti_hint(err, SFT_HINT_NEW_FOLDER);
+        return SFT_EXISTS;
     }
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }

@@ -58,11 +58,10 @@ static void set_prefix(sft_error *error, const char *name) {
 static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
     if (indexed && error->code == SFT_NOT_FOUND) {
         error->code = SFT_INDEX_SHARD_MISSING;
-        error->hint = sft_code_describe(SFT_INDEX_SHARD_MISSING)->hint;
+        error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
     if (error->os_errno == EMFILE)
-        error->hint = "each shard keeps a file open: raise the limit (ulimit -n) above the "
-                      "number of shards";
+        error->hint = SFT_HINT_OPEN_FILES;
     set_prefix(error, path);
 }
 
@@ -177,8 +176,8 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they lie
- * beneath it. 3. Join their names. 4. Compare them with what the index says. */
+/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they
+ * lie beneath it. 3. Join their names. 4. Compare them with what the index says. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;

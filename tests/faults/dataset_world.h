@@ -257,8 +257,8 @@ static inline const char *world_verify(bool gc) {
     /* An index that no manifest names does no harm, and gc leaves it. */
     bool index = strstr(result, "\"orphan_count\":1,\"orphans\":[{\"code\":\"dataset_shard\","
                                 "\"shard\":\"_tensor_index.parquet\"") != NULL;
-    bool litter = gc && !index && !strstr(result, "\"orphan_count\":0");
-    return code || !whole || litter ? result : NULL;
+    bool leftovers = gc && !index && !strstr(result, "\"orphan_count\":0");
+    return code || !whole || leftovers ? result : NULL;
 }
 
 #endif

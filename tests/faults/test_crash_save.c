@@ -1,5 +1,5 @@
 /* Power cuts while the library writes files anew: whole from parts, with a plan, tensor by
- * tensor into reserved room, past the page cache, and as a model of several files. */
+ * tensor into reserved space, past the page cache, and as a model of several files. */
 #include "crash.h"
 #include "safetensors_set.h"
 

@@ -1,5 +1,5 @@
 /* meta and rename over a system of which the nth allocation or call fails, or which is told
- * to stop: the model is the old one or the new one, at once or once it is mended, and no
+ * to stop: the model is the old one or the new one, at once or once it is recovered, and no
  * hidden file is left. */
 #include "faults.h"
 
@@ -70,7 +70,7 @@ static void set_world(const fault_scene *scene) {
     os_fake_fail(0, 0, false);
 }
 
-static const char *mend_all(void) {
+static const char *recover_all(void) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     options.open = &open;
@@ -78,7 +78,7 @@ static const char *mend_all(void) {
     for (size_t i = 0; i < sizeof edited / sizeof *edited; i++) {
         sft_edit_found found;
         if (!os_fake_exists(edited[i])) continue;
-        if (sft_edit_recover(edited[i], &options, &found, NULL)) return "cannot be mended";
+        if (sft_edit_recover(edited[i], &options, &found, NULL)) return "cannot be recovered";
     }
     return NULL;
 }
@@ -93,7 +93,7 @@ static void count_hidden(void *ctx, const char *path, uint64_t inode) {
 static const char *judge_model(const fault_scene *scene, const fault_seen *seen, bool lasting) {
     bool clean = os_fake_failed() == 0 && seen->status == 0;
     os_fake_heal();
-    const char *wrong = mend_all();
+    const char *wrong = recover_all();
     uint64_t sum = model_sum(scene->path);
     if (clean) new_sum = sum;
     if (wrong) return wrong;
@@ -123,7 +123,7 @@ static const char *judge_shards(const fault_scene *scene, const fault_seen *seen
     bool clean = os_fake_failed() == 0 && seen->status == 0;
     (void)scene;
     os_fake_heal();
-    const char *wrong = mend_all();
+    const char *wrong = recover_all();
     for (size_t i = 1; i < 4; i++) {
         uint64_t sum = model_sum(edited[i]);
         if (clean) new_shards[i] = sum;

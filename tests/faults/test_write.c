@@ -1,5 +1,5 @@
 /* The plan, the writer and copies into every kind of sink over a system of which the nth
- * allocation or call fails: the whole file or none (or the old one), and no litter. What
+ * allocation or call fails: the whole file or none (or the old one), and no leftover files. What
  * sft_sink_path does by itself is in test_bytes.c. */
 #include "faults.h"
 

@@ -353,9 +353,8 @@ static void one_set(verdict_run *run, const char *path) {
 static void all_codes(void) {
     const sft_code_info *row;
     for (size_t i = 0; (row = sft_code_at(i)) != NULL; i++)
-        printf("%d\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", (int)row->code, row->name, (int)row->cls,
-               row->exception, row->rule ? row->rule : "-", (int)row->level, row->sentence,
-               row->hint ? row->hint : "-");
+        printf("%d\t%s\t%d\t%s\t%d\t%s\t%d\n", (int)row->code, row->name, (int)row->cls,
+               row->rule ? row->rule : "-", (int)row->level, row->sentence, (int)row->hint);
 }
 
 static unsigned level_bits(const char *name) {

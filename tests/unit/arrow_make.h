@@ -68,7 +68,7 @@ static inline struct ArrowSchema *am_dictionary(const char *keys, struct ArrowSc
     return schema;
 }
 
-/* Names an extension type; room holds the metadata. */
+/* Names an extension type; buffer holds the metadata. */
 static inline struct ArrowSchema *am_extension(struct ArrowSchema *schema, const char *name,
                                                const char *text, char buffer[512]) {
     const char *const words[] = { "ARROW:extension:name", name, "ARROW:extension:metadata", text };

@@ -141,9 +141,9 @@ static void test_refused(void **unused) {
         refuse_type(am_type(formats[i], "x"), "have no dtype");
     refuse_type(am_list("+l", "x", am_type("u", "x")), "lists of text");
     refuse_type(am_list("+l", "x", am_type("+s", "x")), "have no dtype");
-    refuse_type(am_type("+l", "x"), "expected a list of one type");
-    refuse_type(am_dictionary("f", am_type("i", "x")), "a dictionary of this kind");
-    refuse_type(am_dictionary("i", am_type("+s", "x")), "a dictionary of this kind");
+    refuse_type(am_type("+l", "x"), "expected a list with one child");
+    refuse_type(am_dictionary("f", am_type("i", "x")), "this kind of dictionary");
+    refuse_type(am_dictionary("i", am_type("+s", "x")), "this kind of dictionary");
     struct ArrowSchema *deep = am_type("f", "x");
     for (int i = 0; i < SFT_MAX_RANK - 1; i++) deep = am_list("+l", "x", deep);
     read_type(deep);
@@ -469,7 +469,7 @@ static void test_text_views(void **unused) {
     text_is(array, 0, "abc");
     text_is(array, 1, "abcdefghijkl");
     text_is(array, 2, "789abcdefghij");
-    text_is(array, 3, NULL); /* beyond its room */
+    text_is(array, 3, NULL); /* past its buffer */
     text_is(array, 4, NULL); /* there is no such buffer */
     text_is(am_make(3, 2, NULL, views, far_away, sizes), 0, "789abcdefghij");
     text_is(am_make(2, 0, NULL, views, NULL), 1, "abcdefghijkl");

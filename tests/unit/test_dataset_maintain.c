@@ -724,7 +724,7 @@ static void batches_together(void **state) {
     assert_non_null(strstr(manifest, "\"shape\":[4,3]"));
     compact(UINT64_MAX);
     has("\"rewritten\":0,");
-    has("\"left\":\"neighbouring shards are full batches, or fill no batch less\"");
+    has("\"left\":\"neighbouring shards are full, or merging them saves none\"");
 }
 
 static void many_batches(void **state) {

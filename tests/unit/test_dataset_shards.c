@@ -225,27 +225,27 @@ static void test_unfit(void **unused) {
     static const float zero[] = { 1, 0 }, half[] = { 0, 1, -0.0F, 0.5F }, e4m3[] = { 448, 480 };
     static const int64_t two[] = { 0, 1, 2 }, large[] = { 65504, 70000 };
     static const unfit cases[] = {
-        { "g", "dtype=I64", third, 4, "expected whole numbers, for it becomes I64, found 2.5 in " },
+        { "g", "dtype=I64", third, 4, "expected whole numbers to convert to I64, found 2.5 in " },
         { "g", "dtype=U8", nan_too, 2, "expected values of U8 (0 to 255), found NaN in " },
         { "g", "dtype=U32", exact, 2,
-          "expected whole numbers, for it becomes U32, found 4294967295.5 in " },
+          "expected whole numbers to convert to U32, found 4294967295.5 in " },
         { "f", "dtype=I8", infinite, 2, "expected values of I8 (-128 to 127), found inf in " },
-        { "f", "dtype=BOOL", half, 4, "expected 0 or 1, for it becomes BOOL, found 0.5 in " },
-        { "l", "dtype=BOOL", two, 3, "expected 0 or 1, for it becomes BOOL, found 2 in " },
+        { "f", "dtype=BOOL", half, 4, "expected 0 or 1 to convert to BOOL, found 0.5 in " },
+        { "l", "dtype=BOOL", two, 3, "expected 0 or 1 to convert to BOOL, found 2 in " },
         { "l", "dtype=F16", large, 2,
-          "expected numbers within its range, for it becomes F16, found 70000 in " },
+          "expected numbers within its range to convert to F16, found 70000 in " },
         { "g", "dtype=F16", wide, 2,
-          "expected numbers within its range, for it becomes F16, found -65520 in " },
+          "expected numbers within its range to convert to F16, found -65520 in " },
         { "g", "dtype=F32", wider, 2,
-          "expected numbers within its range, for it becomes F32, found 3.5e+38 in " },
+          "expected numbers within its range to convert to F32, found 3.5e+38 in " },
         { "f", "dtype=F8_E4M3", e4m3, 2,
-          "expected numbers within its range, for it becomes F8_E4M3, found 480 in " },
+          "expected numbers within its range to convert to F8_E4M3, found 480 in " },
         { "f", "dtype=F8_E4M3", infinite, 2,
-          "expected numbers within its range, for it becomes F8_E4M3, found inf in " },
+          "expected numbers within its range to convert to F8_E4M3, found inf in " },
         { "f", "dtype=F8_E8M0", zero, 2,
-          "expected numbers within its range, for it becomes F8_E8M0, found 0 in " },
+          "expected numbers within its range to convert to F8_E8M0, found 0 in " },
         { "f", "dtype=F4", seven, 2,
-          "expected numbers within its range, for it becomes F4, found 7 in " },
+          "expected numbers within its range to convert to F4, found 7 in " },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -288,7 +288,7 @@ static void test_unfit_later(void **unused) {
         char said[120];
         many[at[i]] = 1e30F;
         (void)snprintf(said, sizeof said, "column \"x\", row %d: expected numbers within its "
-                       "range, for it becomes F16, found 1.00000002e+30 in element 0", at[i]);
+                       "range to convert to F16, found 1.00000002e+30 in element 0", at[i]);
         OPEN(one_type("f"), "batch_size=50000", "dtype=F16");
         append(one_rows(40000, many));
         close_fails(SFT_ROW_VALUE, said);

@@ -415,14 +415,14 @@ static void writer_run(int who, int tell) {
 static void many_writers(void **state) {
     int ends[2];
     char name[16];
-    size_t told = 0;
+    size_t reported = 0;
     (void)state;
     assert_int_equal(pipe(ends), 0);
     for (int i = 0; i < WRITERS; i++)
         if (fork() == 0) writer_run(i, ends[1]);
     close(ends[1]);
     sft_dataset *d = NULL;
-    for (ssize_t got = read(ends[0], name, sizeof name); got == sizeof name; told++)
+    for (ssize_t got = read(ends[0], name, sizeof name); got == sizeof name; reported++)
         got = read(ends[0], name, sizeof name);
     for (int i = 0; i < WRITERS; i++) {
         int status = -1;
@@ -430,7 +430,7 @@ static void many_writers(void **state) {
         assert_int_equal(status, 0);
     }
     close(ends[0]);
-    assert_int_equal(told, WRITERS * COMMITS);
+    assert_int_equal(reported, WRITERS * COMMITS);
     samples_are(WRITERS * COMMITS, WRITERS * COMMITS);
     assert_true(whole());
     d = ds_open();

@@ -126,7 +126,7 @@ static void best_name_changes(void **state) {
     set_digests("{\"sha256\":\"" SHA_A "\"}");
     assert_true(sft_info_fact(info, SFT_FACT_NAME, &now, NULL, NULL));
     assert_true(sft_span_equal(now, sft_span_cstr("N")));
-    assert_true(sft_span_equal(before, sft_span_cstr("T"))); /* lent until the end */
+    assert_true(sft_span_equal(before, sft_span_cstr("T"))); /* borrowed until the end */
     close_one();
 }
 

@@ -260,7 +260,7 @@ static sft_code fail_after(void *ctx, uint64_t offset, const void *bytes, size_t
     uint64_t *left = ctx;
     (void)bytes;
     if (offset + len <= *left) return SFT_OK;
-    return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
 }
 
 static const sft_sink_vtable fail_after_sink_vtable = {

@@ -484,7 +484,7 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
     counted *c = ctx;
     (void)bytes;
     assert_int_equal(offset, 5 + c->bytes);
-    if (++c->calls == c->fail_at) return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    if (++c->calls == c->fail_at) return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
     c->bytes += len;
     if (len > c->largest) c->largest = len;
     return SFT_OK;
@@ -525,7 +525,7 @@ static void keeps_the_first_failure(void **state) {
     assert_int_equal(sfti_json_done(&w), SFT_IO_WRITE);
     assert_int_equal(c.calls, 2);
     assert_int_equal(err.os_errno, 28);
-    assert_string_equal(err.message, "no room");
+    assert_string_equal(err.message, "disk full");
 }
 
 static void keys_and_values(void **state) {

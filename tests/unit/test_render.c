@@ -240,11 +240,12 @@ static void errors_in_full(void **state) {
     error.tensor_len = 8;
     memcpy(error.tensor, "a.weight", 8);
     strcpy(error.message, "expected 5, found \\x1b");
-    error.hint = "try again";
+    error.hint = SFT_HINT_TRY_LATER;
     assert_json(sft_error_json(&error, "p", sink_begin(), NULL),
                 "{\"path\":\"p\",\"ok\":false,\"error\":{"
                 "\"code\":\"data_truncated\",\"offset\":1234,\"tensor\":\"a.weight\","
-                "\"message\":\"expected 5, found \\\\x1b\",\"hint\":\"try again\"}}");
+                "\"message\":\"expected 5, found \\\\x1b\","
+                "\"hint\":\"try again when it is done\"}}");
 }
 
 static void errors_with_nothing_known(void **state) {
@@ -354,21 +355,21 @@ static void check_of_a_set(void **state) {
 
 /* ── A sink that fails ── */
 
-static sft_code no_room(void *ctx, uint64_t offset, const void *bytes, size_t len,
+static sft_code write_full(void *ctx, uint64_t offset, const void *bytes, size_t len,
                         sft_error *err) {
     (void)ctx;
     (void)offset;
     (void)bytes;
     (void)len;
-    return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
 }
 
-static const sft_sink_vtable no_room_vtable = { .size = sizeof(sft_sink_vtable),
-                                                .write = no_room };
+static const sft_sink_vtable full_vtable = { .size = sizeof(sft_sink_vtable),
+                                             .write = write_full };
 
 static void a_failing_sink_is_told(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_sink full = { .vtable = &no_room_vtable };
+    sft_sink full = { .vtable = &full_vtable };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
     assert_int_equal(sft_set_json(set, "m", 0, &full, &err), SFT_IO_WRITE);

@@ -525,24 +525,24 @@ static bool count_name(void *ctx, const char *name) {
     return --*left > 0;
 }
 
-static void litter_file(const char *name) {
+static void leftover_file(const char *name) {
     char path[64];
-    snprintf(path, sizeof path, "litter/%s", name);
+    snprintf(path, sizeof path, "leftovers/%s", name);
     temp_write(path, "x", 1);
 }
 
 static void test_sweep(void **state) {
-    static const char *const litter[] = { ".m.safetensors.sft-0a9v1b", ".x.sft-abcdef" };
+    static const char *const leftovers[] = { ".m.safetensors.sft-0a9v1b", ".x.sft-abcdef" };
     static const char *const others[] = { "m.sft-abcdef", ".sft-abcdef", ".x.sft-abcdeg",
                                           ".x.sft-ABCDEF", ".x.sft-abcde", ".x.sft-wxyzab" };
     size_t count, left = 1;
     (void)state;
     char folder[512];
-    snprintf(folder, sizeof folder, "%s", temp_path("litter"));
+    snprintf(folder, sizeof folder, "%s", temp_path("leftovers"));
     assert_int_equal(mkdir(folder, 0700), 0);
     char path[600];
-    for (size_t i = 0; i < 2; i++) litter_file(litter[i]);
-    for (size_t i = 0; i < 6; i++) litter_file(others[i]);
+    for (size_t i = 0; i < 2; i++) leftover_file(leftovers[i]);
+    for (size_t i = 0; i < 6; i++) leftover_file(others[i]);
     assert_int_equal(sft_sweep(folder, true, NULL, NULL, &count, NULL), SFT_OK);
     assert_int_equal(count, 3); /* g is one of the letters, too */
     assert_int_equal(sft_sweep(folder, true, count_name, &left, &count, NULL), SFT_CANCELLED);

@@ -448,7 +448,7 @@ static void a_pipe_may_lack_data(void **state) {
     assert_int_equal(sft_read_into(file, sft_file_tensor_at(file, 2), buffer, 8, &err),
                      SFT_DATA_TRUNCATED);
     assert_int_equal(err.code, SFT_DATA_TRUNCATED);
-    assert_ptr_equal(err.hint, sft_code_describe(SFT_DATA_TRUNCATED)->hint);
+    assert_int_equal(err.hint, SFT_HINT_DOWNLOAD_AGAIN);
     assert_int_equal(err.offset, f.len - 1);
     assert_int_equal(err.tensor[0], 'c');
     sft_close(file);

@@ -169,7 +169,7 @@ static void test_bad_options(void **state) {
 
 /* ── Room in a plan ── */
 
-static void test_plan_room(void **state) {
+static void test_plan_header_length(void **state) {
     sft_spec spec = spec_of("a", SFT_U8, four, 1);
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     sft_plan *plan = NULL;
@@ -242,7 +242,7 @@ int main(void) {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_plan_room),
+        cmocka_unit_test(test_plan_header_length),
         cmocka_unit_test_setup_teardown(test_direct, temp_dir_make, temp_dir_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

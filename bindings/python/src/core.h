@@ -69,6 +69,7 @@ void pysft_object_free(PyObject *object);
 /* Each adds one file's part to the module while it is initialised; 0, or -1 with an exception.
  * Called by module.c only. */
 int pysft_error_add(PyObject *module);
+int pysft_hints_add(PyObject *module);   /* words of err.hint and of "hint" in results */
 int pysft_wait_add(PyObject *module);    /* job.c */
 int pysft_memory_add(PyObject *module);
 int pysft_tensor_add(PyObject *module);
@@ -90,6 +91,11 @@ void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
+
+enum { PYSFT_HINT_URL = SFT_HINT_PROGRAM }; /* hints of this package alone */
+
+/* Name of the exception of a code: "" of SFT_OK. */
+const char *pysft_exception(sft_code code);
 
 /* Raises err as the exception of its code, with all attributes. The message starts with path (in
  * the system's encoding; NULL: none). An exception that is already set, by a callback (progress,

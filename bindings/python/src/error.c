@@ -63,6 +63,42 @@ int pysft_error_add(PyObject *module) {
     return PyModule_AddObjectRef(module, "TensorNotFoundError", state->missing);
 }
 
+const char *pysft_exception(sft_code code) {
+    static const struct {
+        sft_code code;
+        const char *name;
+    } rows[] = { /* codes whose exception is not their class's */
+        { SFT_OK, "" },
+        { SFT_MANIFEST_MISSING, "FileNotFoundError" },
+        { SFT_OUT_OF_MEMORY, "MemoryError" },
+        { SFT_ADDRESS_SPACE, "MemoryError" },
+        { SFT_NOT_FOUND, "FileNotFoundError" },
+        { SFT_TENSOR_NOT_FOUND, "SafetensorError" },
+        { SFT_SLICE_RANK, "IndexError" },
+        { SFT_SLICE_BOUNDS, "IndexError" },
+        { SFT_SLICE_PARTIAL_BYTE, "SafetensorError" },
+        { SFT_NAME_RESERVED, "SafetensorError" },
+        { SFT_CAST_DTYPE, "TypeError" },
+        { SFT_COLUMN_TYPE, "TypeError" },
+        { SFT_EXISTS, "FileExistsError" },
+        { SFT_IS_LINK, "OSError" },
+        { SFT_EDIT_INTERRUPTED, "OSError" },
+        { SFT_EDIT_BUSY, "OSError" },
+        { SFT_HARD_LINKS, "OSError" },
+        { SFT_DATASET_BUSY, "OSError" },
+        { SFT_DATASET_DISAGREES, "ValueError" },
+        { SFT_DATASET_UNGUARDED, "OSError" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code) return rows[i].name;
+    switch ((int)sft_code_describe(code)->cls) {
+    case SFT_CLASS_IO: return "OSError";
+    case SFT_CLASS_USAGE: return "ValueError";
+    case SFT_CLASS_CANCELLED: return "KeyboardInterrupt";
+    default: return "SafetensorError";
+    }
+}
+
 /* The class of that name, borrowed. */
 static PyObject *class_named(pysft_state *state, const char *name) {
     const struct {
@@ -100,7 +136,7 @@ static int number_of(const sft_error *err, const char *path) {
 /* New reference to the exception class; for OSError the subclass of this errno. */
 static PyObject *class_of(pysft_state *state, const sft_error *err, int number) {
     if (err->code == SFT_TENSOR_NOT_FOUND) return Py_NewRef(state->missing);
-    PyObject *cls = class_named(state, sft_code_describe(err->code)->exception);
+    PyObject *cls = class_named(state, pysft_exception(err->code));
     if (cls != PyExc_OSError || number == 0) return Py_NewRef(cls);
     PyObject *one = PyObject_CallFunction(cls, "is", number, "");
     if (!one) return NULL;
@@ -113,9 +149,6 @@ static PyObject *tensor_text(const sft_error *err) {
     if (err->tensor_len == SFT_NO_TENSOR) return Py_NewRef(Py_None);
     return pysft_text((sft_span){ err->tensor, err->tensor_len });
 }
-
-static const char url_hint[] =
-    "a URL is not a path: download the file, or hand over an open one, fsspec.open(url).open()";
 
 /* scheme://… */
 static bool is_url(const char *path) {
@@ -131,9 +164,9 @@ static const sft_error *with_url_hint(const sft_error *err, const char *path, sf
     bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
     if (!nothing || !path || !is_url(path)) return err;
     *buffer = *err;
+    buffer->hint = (sft_hint)PYSFT_HINT_URL;
     (void)PyOS_snprintf(buffer->message, sizeof buffer->message, "%.200s; %s", err->message,
-                        url_hint);
-    buffer->hint = url_hint;
+                        sft_hint_text(buffer->hint));
     return buffer;
 }
 
@@ -165,7 +198,7 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
     const sft_code_info *row = sft_code_describe(err->code);
-    const char *hint = err->hint;
+    const char *hint = sft_hint_text(err->hint);
     PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
                                                     : PyLong_FromUnsignedLongLong(err->offset);
     if (set_field(exc, "offset", offset) < 0) return -1;

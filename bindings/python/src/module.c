@@ -27,7 +27,8 @@ static PyObject *code_table(void) {
     PyObject *table = PyDict_New();
     const sft_code_info *row;
     for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
-        PyObject *facts = Py_BuildValue("(iss)", (int)row->code, row->sentence, row->exception);
+        PyObject *facts =
+            Py_BuildValue("(iss)", (int)row->code, row->sentence, pysft_exception(row->code));
         if (pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
@@ -51,11 +52,11 @@ static int refuse_subinterpreters(void) {
 
 static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
-        pysft_error_add,   pysft_wait_add,    pysft_memory_add,  pysft_tensor_add,
-        pysft_file_add,    pysft_open_add,    pysft_save_add,    pysft_writer_add,
-        pysft_tools_add,   pysft_convert_add, pysft_edit_add,    pysft_arrow_add,
-        pysft_options_add, pysft_storage_add, pysft_shard_add,   pysft_commit_add,
-        pysft_dataset_add,
+        pysft_error_add,   pysft_hints_add,   pysft_wait_add,    pysft_memory_add,
+        pysft_tensor_add,  pysft_file_add,    pysft_open_add,    pysft_save_add,
+        pysft_writer_add,  pysft_tools_add,   pysft_convert_add, pysft_edit_add,
+        pysft_arrow_add,   pysft_options_add, pysft_storage_add, pysft_shard_add,
+        pysft_commit_add,  pysft_dataset_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;

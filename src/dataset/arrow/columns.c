@@ -119,7 +119,7 @@ static sft_code resolve_key(const column_resolver *s, size_t *child) {
         if (format && strcmp(format, texts[i]) == 0) return SFT_OK;
     sfti_arrow_type_text(schema, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
-                     "column \"%.*s\": expected strings, for it is name_col, found %s",
+                     "column \"%.*s\": expected strings for name_col, found %s",
                      SFTI_CLIP(s->options->name_col, 100), type);
 }
 
@@ -266,7 +266,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     return code ? code : resolve_columns(&s, out);
 }
 
-/* ── What a schema becomes, told before anything is written ── */
+/* ── What a schema becomes, as JSON ── */
 
 static void schema_column(sfti_json_writer *w, const struct ArrowSchema *schema,
                           const sfti_ds_column *c) {

@@ -221,7 +221,8 @@ static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
     sft_code code = sft_shape_size(SFT_U8, dims, out->rank, &elements, NULL, err);
     if (code) return code;
     if (out->depth != 1 || elements != out->list[0].length)
-        return type_refused(schema, "a fixed_shape_tensor whose shape is not its length", err);
+        return type_refused(schema, "a fixed_shape_tensor whose shape does not match its length",
+                            err);
     uint64_t *shape = sfti_arena_array(arena, out->rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(err, out->rank * sizeof *shape);
     memcpy(shape, dims, out->rank * sizeof *shape);
@@ -241,7 +242,7 @@ static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sf
         if (!key || key->leaf != SFTI_LEAF_NUMBER || key->dtype == SFT_F16 ||
             key->dtype == SFT_F32 || key->dtype == SFT_F64 ||
             (row && row->leaf == SFTI_LEAF_STRUCT))
-            return type_refused(at, "a dictionary of this kind is not taken", err);
+            return type_refused(at, "this kind of dictionary is not supported", err);
         out->key_bytes = key->bytes;
     }
     if (!row || (row->leaf == SFTI_LEAF_STRUCT && out->depth))
@@ -261,7 +262,7 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
     memset(out, 0, sizeof *out);
     while (at->format && !at->dictionary && list_read(at->format, &out->list[out->depth])) {
         if (at->n_children != 1 || !at->children || !at->children[0])
-            return type_refused(at, "expected a list of one type", err);
+            return type_refused(at, "expected a list with one child", err);
         if (++out->depth == SFT_MAX_RANK)
             return type_refused(schema, "lists are nested too deep", err);
         at = at->children[0];

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ── Whether rows fit the dataset that is there ── */
+/* ── Whether rows fit the existing dataset ── */
 
 static sft_code agree_fail(sft_error *err, const char *what, sft_span name, const char *want,
                            const char *have) {
@@ -59,7 +59,7 @@ static sft_code agree_columns(const sfti_ds_manifest *base, const sfti_ds_column
     return SFT_OK;
 }
 
-/* ── A connector's manifest tells keys only ── */
+/* ── A connector's manifest has only keys ── */
 
 static bool key_of_column(const sft_commit *c, sft_span key, sft_span column) {
     const sft_span sep = c->options->separator;

@@ -98,8 +98,8 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
     }
     if (!first) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%zu of %zu shards are not visible from here as they were written, the "
-                     "first is %s: is the folder shared between hosts?",
+                     "%zu of %zu shards are missing or not as they were written, first %s: is the "
+                     "folder shared between hosts?",
                      missing, count, first->stored.data);
 }
 
@@ -144,12 +144,9 @@ static bool adopted_number(const sft_file *file, const char *key, uint64_t *out)
 static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
     if (c->swap.single) return SFT_OK;
     if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                              "%s: expected a shard that an append forgot, found one that may be "
-                              "of a commit under way",
-                              name);
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "%s: expected a shard that an append did not name, found one that may belong to "
+                     "a commit in progress", name);
 }
 
 /* The facts of a shard that no manifest names. */
@@ -163,7 +160,7 @@ static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_datas
     (void)adopted_number(file, "valid_samples", &facts->valid_samples);
     if (facts->valid_samples > facts->samples)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "%s: expected at most %llu samples that are not padding, found %llu",
+                         "%s: expected at most %llu valid samples, found %llu",
                          facts->name, (unsigned long long)facts->samples,
                          (unsigned long long)facts->valid_samples);
     return adopt_guarded(c, facts->name, err);
@@ -214,11 +211,12 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
-    if (!code && l->count && !c->how.adopt_listing)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "the manifest does not name %zu of the shards that are there, first %s; "
-                         "adopt=listing takes them in",
+    if (!code && l->count && !c->how.adopt_listing) {
+        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "the manifest does not name %zu of the shards in the folder, first %s",
                          l->count, l->shards[0].facts.name);
+        sfti_hint(err, SFT_HINT_ADOPT);
+    }
     for (size_t i = 0; !code && i < l->count; i++)
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;

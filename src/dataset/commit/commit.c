@@ -27,7 +27,7 @@
 static sft_code commit_exists(sft_error *err, const char *what) {
     sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                               "expected a folder without a dataset, found %s", what);
-    if (err) err->hint = "mode=append adds to a dataset, mode=overwrite replaces it";
+    sfti_hint(err, SFT_HINT_DATASET_EXISTS);
     return code;
 }
 
@@ -45,9 +45,9 @@ static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) 
 static sft_code orphans_fail(sft_error *err) {
     sft_code code =
         sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
-                  "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
-                  "none: it cannot be appended to");
-    if (err) err->hint = "mode=overwrite begins a new dataset there";
+                  "expected " SFTI_DATASET_MANIFEST " next to the shards, found none: nothing can "
+                  "be appended");
+    sfti_hint(err, SFT_HINT_DATASET_BEGIN);
     return code;
 }
 
@@ -240,7 +240,7 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     if (!text.data == !c->began_text.data && sft_span_equal(text, c->began_text)) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
                      "expected the dataset as it was at the start (version %llu), found version "
-                     "%llu: another job has committed meanwhile",
+                     "%llu: another job has committed since",
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 

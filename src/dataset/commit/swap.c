@@ -43,12 +43,9 @@
 static bool guard_by_tag(const sft_storage *s) { return sfti_can(s, fetch) && sfti_can(s, put_if); }
 
 static sft_code guard_none(sft_error *err) {
-    sft_code code =
-        sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                  "expected a storage with locks or conditional writes, without which a commit "
-                  "can undo another's, found one with neither");
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "expected a storage with locks or conditional writes, without which a commit "
+                     "can undo another's, found one with neither");
 }
 
 sft_code sfti_ds_guard_check(const sft_storage *s, bool single, sft_error *err) {
@@ -269,7 +266,7 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-/* A put that fails may have replaced the manifest all the same: *outcome tells what is in force. */
+/* A put that fails may have replaced the manifest nevertheless: *outcome says what is in force. */
 static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_code code;

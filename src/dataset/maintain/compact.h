@@ -45,7 +45,7 @@ typedef struct compaction {
 /* Names of a new shard that replaces `first`: the final one, and the one until the commit. */
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
                            char stored[SFTI_STORED_NAME]);
-/* Write the parts as `stored`. valid != samples: the metadata tells how many rows are padding.
+/* Write the parts as `stored`. valid != samples: the metadata says how many rows are padding.
  * order: the value of SFTI_DATASET_ORDER; empty: none. */
 sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, const char *mode,
                            uint64_t samples, uint64_t valid, sft_span order, const char *stored,
@@ -95,7 +95,7 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
 
 /* ── compact_batch.c ── */
 
-/* Groups of shards whose rows are divided into batches anew; c->why when there are none. */
+/* Groups of shards whose rows are divided into new batches; c->why when there are none. */
 sft_code sfti_compact_batch_plan(compaction *c, uint64_t target);
 /* Replaces the group by fewer shards. */
 sft_code sfti_compact_batch_write(compaction *c, const compact_group *g);

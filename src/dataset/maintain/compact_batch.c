@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "bytes/source.h"
 #include "dataset/maintain/compact.h"
 
 #include <stdio.h>
@@ -33,15 +34,16 @@ static sft_code rebatch_layout(compaction *c, uint64_t target) {
     const sft_span none = { NULL, 0 };
     if (!target) return rebatch_why(c, "no target size was given", none, "");
     if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
-        return rebatch_why(c, "the manifest tells no batch_size and columns", none, "");
+        return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
         const sfti_ds_column *column = &m->columns[i];
         uint64_t bits = 0;
         if (!column->has_dtype || !column->has_shape)
             return rebatch_why(c, "dtype or shape of the column ", column->name,
-                             " varies from batch to batch");
+                               " varies from batch to batch");
         if (!rebatch_row_bits(column, &bits) || bits % 8)
-            return rebatch_why(c, "a row of the column ", column->name, " is no whole bytes");
+            return rebatch_why(c, "a row of the column ", column->name,
+                               " is not a whole number of bytes");
     }
     return SFT_OK;
 }
@@ -90,7 +92,7 @@ sft_code sfti_compact_batch_plan(compaction *c, uint64_t target) {
         if (end > i) rebatch_run(c, i, end);
     }
     if (c->group_count) return SFT_OK;
-    return rebatch_why(c, small ? "neighbouring shards are full batches, or fill no batch less"
+    return rebatch_why(c, small ? "neighbouring shards are full, or merging them saves none"
                               : "no shard is smaller than the target",
                      (sft_span){ NULL, 0 }, "");
 }
@@ -126,7 +128,7 @@ static void rebatch_close(rebatch_rows *b, size_t slot) {
 static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span column,
                                   sft_error *err) {
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%s: expected the column %.*s as the manifest tells it, found another",
+                     "%s: expected the column %.*s as in the manifest, found another",
                      sft_dataset_shard_at(b->c->dataset, i)->name, (int)column.len,
                      column.data ? column.data : "");
 }
@@ -216,12 +218,9 @@ static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *
     sft_source *source;
     sft_code code = rebatch_file(b, n, &source, err);
     if (code) return code;
-    if (left < len) len = (size_t)left;
-    code = sft_source_read(source, b->offsets[n * b->column_count + col->k] + in_shard, into,
-                           len, got, err);
-    if (!code && *got == 0)
-        code = sfti_fail(err, SFT_IO_SHRUNK, offset, "the shard became shorter");
-    return code;
+    *got = left < len ? (size_t)left : len;
+    return sfti_source_all(source, b->offsets[n * b->column_count + col->k] + in_shard, into, *got,
+                           err);
 }
 
 static sft_code rebatch_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,

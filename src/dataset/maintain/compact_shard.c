@@ -30,7 +30,7 @@ sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char *
     uint64_t file = 0, shard = 0;
     if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected names of shards as docs/dataset.md has them, found %s",
+                         "expected names of shards as docs/dataset.md defines them, found %s",
                          first->name);
     *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);
     if (!*name) return sfti_fail_memory(c->err, SFTI_DATASET_NAME);

@@ -14,7 +14,7 @@
  * 3. The manifest is replaced. A crash leaves what it replaced, and the folder.
  *
  * So what no manifest names is garbage once its writer is dead. A running job is between 1 and 3,
- * and only its files' age tells it from a dead one. Removing therefore
+ * and only its files' age distinguishes it from a dead one. Removing therefore
  *
  * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock, the age of a
  *    shard is that of its content or of its name, whichever is newer: moving sets the latter);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/job.h"
 #include "base/options.h"
+#include "bytes/source.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
 #include "safetensors_hash.h"
@@ -93,14 +94,12 @@ static sft_code digest_bytes(verification *v, const sft_source *source, sft_hash
                              char *buffer, sft_error *err) {
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
-        size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = sft_source_read(source, at, buffer, want, &got, err);
-        if (!code && got == 0)
-            code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
-        if (!code) code = verify_tick(v, got, err);
+        size_t want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
+        sft_code code = sfti_source_all(source, at, buffer, want, err);
+        if (!code) code = verify_tick(v, want, err);
         if (code) return code;
-        sft_hasher_update(hasher, buffer, got);
-        at += got;
+        sft_hasher_update(hasher, buffer, want);
+        at += want;
     }
     return SFT_OK;
 }
@@ -159,12 +158,12 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     char number[24];
-    sft_span mark, told;
+    sft_span mark, samples;
     sft_error e = SFT_ERROR_INIT;
     if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
-    if (sft_file_metadata_get_cstr(file, "samples", &told) &&
-        sft_span_equal(told, sft_span_cstr(number)))
+    if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
+        sft_span_equal(samples, sft_span_cstr(number)))
         return;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                     "samples in its metadata: expected %s by the manifest", number);
@@ -278,7 +277,7 @@ static void index_note(verification *v, const sft_error *what) {
 static void index_stale(verification *v, const char *whose) {
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "an index of %s; readers do without it", whose);
+                    "an index of %s; readers ignore it", whose);
     index_note(v, &e);
 }
 

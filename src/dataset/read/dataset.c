@@ -42,8 +42,8 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
     if (code) return code;
     if (l.strangers) {
         (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                        "the manifest does not name %zu of the shards that are there, first %s; "
-                        "they are not read",
+                        "the manifest does not name %zu of the shards in the folder, first %s; "
+                        "they are ignored",
                         l.strangers, l.first);
         warn(warn_ctx, &what);
     }

@@ -19,7 +19,7 @@ typedef struct sfti_ds_manifest {
     char commit[37]; /* empty when there is none */
     char row_order[37]; /* after compactions: the commit whose row order this is */
     uint64_t version;
-    sft_dataset_mode mode; /* 0: not told */
+    sft_dataset_mode mode; /* 0: unknown */
     uint64_t batch_size;
     sft_span name_col, separator, tail;
     sft_span index; /* file name; data NULL: null or absent */
@@ -75,7 +75,7 @@ sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_
 sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
 
-/* ── index_look.c: what an index tells of itself ── */
+/* ── index_footer.c: what an index says about itself ── */
 
 #define SFTI_INDEX_COLUMNS 15u /* tensor_key, file_name, shape, dtype */
 

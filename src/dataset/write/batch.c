@@ -125,14 +125,14 @@ static sft_code batch_tensors(shard_file *file, const uint32_t *at, sft_error *e
 }
 
 /* The columns of this file, for its receipt. */
-static void batch_columns(const sft_shard_writer *w, sfti_ds_column *told) {
+static void batch_columns(const sft_shard_writer *w, sfti_ds_column *columns) {
     for (size_t k = 0; k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
-        told[k] = *c->asked;
-        told[k].has_dtype = told[k].has_shape = true;
-        told[k].dtype = c->dtype;
-        told[k].rank = c->rank;
-        told[k].shape = c->shape + 1;
+        columns[k] = *c->asked;
+        columns[k].has_dtype = columns[k].has_shape = true;
+        columns[k].dtype = c->dtype;
+        columns[k].rank = c->rank;
+        columns[k].shape = c->shape + 1;
     }
 }
 
@@ -141,9 +141,9 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
     size_t n = w->columns.count;
     shard_file file;
     sft_spec *specs = sfti_arena_array(work, n, sizeof *specs);
-    sfti_ds_column *told = sfti_arena_array(work, n, sizeof *told);
+    sfti_ds_column *columns = sfti_arena_array(work, n, sizeof *columns);
     uint32_t *at = sfti_arena_array(work, n, sizeof *at);
-    if (!specs || !told || !at) return sfti_fail_memory(err, n * sizeof *told);
+    if (!specs || !columns || !at) return sfti_fail_memory(err, n * sizeof *columns);
     sft_code code = batch_specs(w, samples, specs, err);
     if (!code)
         code = sfti_shard_file_begin(w, specs, n, samples, w->gathered, job, &file, err);
@@ -154,8 +154,8 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
         sfti_shard_file_abandon(&file);
         return code;
     }
-    batch_columns(w, told);
-    return sfti_shard_file_end(&file, told, err);
+    batch_columns(w, columns);
+    return sfti_shard_file_end(&file, columns, err);
 }
 
 static sft_code batch_write(sft_shard_writer *w, uint64_t samples, const sft_job *job,

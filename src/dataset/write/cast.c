@@ -110,7 +110,7 @@ static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *t
                        : to->kind == SFT_KIND_FLOAT ? "numbers within its range"
                                                     : "whole numbers";
     return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
-                     "expected %s, for it becomes %s, found %s in element %llu", what, to->name,
+                     "expected %s to convert to %s, found %s in element %llu", what, to->name,
                      text, (unsigned long long)element);
 }
 

@@ -159,7 +159,7 @@ static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *j
                           sft_error *err) {
     if (w->failed)
         return sfti_fail(err, w->failed, SFT_NO_OFFSET,
-                         "the writer failed before; nothing of it stays");
+                         "the writer failed before; nothing it wrote was kept");
     sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
                                                       : sfti_batch_end(w, job, err);
     if (!code) code = sfti_finish_queue_run(&w->unfinished, 0, err);

@@ -174,8 +174,8 @@ class Scene:
 
     # ── After a death without warning ──
 
-    def mend(self, folder):
-        """Files that are neither old nor new report that, and are recovered."""
+    def recover(self, folder):
+        """Files that are neither old nor new say so, and are recovered."""
         now = look(folder)
         for path, content in now.items():
             journal = os.path.join(os.path.dirname(path),
@@ -202,7 +202,7 @@ class Scene:
                 raise Wrong("%s stays: %s" % (path, done.stderr.decode()))
 
     def judge(self, folder, done):
-        self.mend(folder)
+        self.recover(folder)
         self.clean(folder)
         now = look(folder)
         for path, content in now.items():

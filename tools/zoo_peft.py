@@ -37,6 +37,15 @@ BASES = {
     "flux": (flux, {"num_layers": 2, "num_single_layers": 2}, "black-forest-labs/FLUX.1-dev",
              ["to_q", "to_k", "to_v", "to_out.0"], ["ff.net.2"]),
 }
+# Language models whose LoRAs look like those of Llama.
+OTHERS = {
+    "qwen2": ("Qwen2ForCausalLM", "qwen2.5-7b", "Qwen/Qwen2.5-7B"),
+    "qwen3": ("Qwen3ForCausalLM", "qwen3-8b", "Qwen/Qwen3-8B"),
+    "mistral": ("MistralForCausalLM", "mistral-7b-v0.3", "mistralai/Mistral-7B-v0.3"),
+    "gemma-2": ("Gemma2ForCausalLM", "gemma-2-9b", "google/gemma-2-9b"),
+    "olmo-2": ("Olmo2ForCausalLM", "olmo-2-7b", "allenai/OLMo-2-1124-7B"),
+    "granite": ("GraniteForCausalLM", "granite-3.1-8b", "ibm-granite/granite-3.1-8b-base"),
+}
 PROMPTS = {"PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "CPT",
            "CARTRIDGE", "ADAPTION_PROMPT"}
 # What a method cannot do without.
@@ -63,10 +72,19 @@ FORMS = [("LORA", "lora", {}), ("LORA", "dora", {"use_dora": True}),
          ("LORA", "rslora", {"use_rslora": True})]
 
 
+def of_language(name):
+    cls = getattr(transformers, OTHERS[name][0])
+    config = cls.config_class(**LANGUAGE[OTHERS[name][:2]])
+    return lambda: cls(config)
+
+
 def jobs():
+    for name, (_, _, repository) in OTHERS.items():
+        BASES[name] = (of_language(name), {}, repository) + BASES["llama"][3:]
+        yield make, "lora." + name, "lora", {name}, ("LORA", name, {})
     methods = FORMS + [(kind.value, kind.value.lower(), {}) for kind in PEFT_TYPE_TO_CONFIG_MAPPING
                        if kind != PeftType.LORA]
-    for base in BASES:
+    for base in ("llama", "unet", "flux"):
         for kind, title, more in methods:
             if base == "llama" or kind not in PROMPTS | {"XLORA", "TRAINABLE_TOKENS"}:
                 yield make, "%s.%s" % (title, base), kind.lower(), {base}, (kind, base, more)
@@ -86,7 +104,8 @@ def config_of(kind, base, more):
     if kind == "IA3":
         arguments.update(target_modules=targets[1:3] + feed_forward,
                          feedforward_modules=feed_forward)
-    config = cls(**arguments, **({"task_type": "CAUSAL_LM"} if base == "llama" else {}))
+    config = cls(**arguments, **({"task_type": "CAUSAL_LM"} if base not in ("unet", "flux")
+                 else {}))
     config.base_model_name_or_path = repository
     return config
 

@@ -79,7 +79,7 @@ def read_names():
 
 
 def read_structures():
-    return {plain(name): ([re.compile(p) for p in has.split()], [re.compile(p) for p in lacks.split()])
+    return {plain(name): [[re.compile(p) for p in patterns.split()] for patterns in (has, lacks)]
             for name, has, lacks in table("structures.tsv")}
 
 
@@ -141,7 +141,7 @@ class Judge:
         architecture, family = model["architecture"], model.get("family")
         wrong = None
         if entry.library == "peft":
-            kind = (answer["adapter"] or {}).get("type")
+            kind = (answer.get("adapter") or {}).get("type")
             if kind and plain(kind) not in (plain(entry.identity), "unknown"):
                 return "another", "adapter " + kind
         right = architecture and plain(architecture["value"]) in self.own_ids(entry)
@@ -157,7 +157,7 @@ class Judge:
             return "another", "%s (%s, %d)" % (wrong["value"], wrong["source"].split(":/")[0],
                                                wrong["trust"])
         if entry.library == "peft":
-            named = (answer["adapter"] or {}).get("type")
+            named = (answer.get("adapter") or {}).get("type")
             return ("itself" if named and plain(named) != "unknown" else
                     "family" if family or right else "none"), named
         if right:

@@ -51,6 +51,12 @@ OF_TASK = {
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
 OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}}
+# A list whose ids are those of another.
+LIKE = {"loras": "diffusers"}
+# A tower of a larger model, by the name of its class.
+PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
+                     r"(Model|Transformer)?(WithProjection)?$")
+OF_PART = {"Text": TEXT, "Vision": SIGHT, "Audio": SOUND, "Speech": SOUND}
 PART = re.compile(r"[-_](text|vision|audio|encoder|decoder|text_model|vision_model|audio_encoder|"
                   r"vision_encoder|language_model|model)$")
 # What diffusers appends to the name of a model.
@@ -93,30 +99,32 @@ class Judge:
 
     def rows(self, entry):
         """(ids, families) of the table: of the class and of the published model."""
-        library = "diffusers" if entry.library == "loras" else entry.library
-        title = entry.name.rpartition(".")[0] if entry.library == "loras" else entry.name
-        published = title.partition("@")[2]
+        library, title = LIKE.get(entry.library, entry.library), entry.name
+        if entry.library == "loras":
+            title = entry.name.rpartition(".")[0]
+        elif entry.library == "peft":
+            title = entry.name.partition(".")[2]
         if (library, title) in self.names:
             return self.names[library, title]
-        if library == "peft":
-            title = entry.name.partition(".")[2]
-            return self.names[library, title]
         ids, families = self.names.get((library, entry.identity), ([], []))
-        if not published or library != "diffusers":
-            return ids + ([published] if published else []), families
-        return [published], families + ids
+        published = title.partition("@")[2]
+        if not published:
+            return ids, families
+        # The sizes of a published model of diffusers are those of one member of the family.
+        return ([published], families + ids) if library == "diffusers" else (
+            ids + [published], families)
 
     def own_ids(self, entry):
         ids, _ = self.rows(entry)
         if entry.library == "peft":
             return {plain(i) for i in ids}
-        ids = ids + [entry.identity, entry.name.partition("@")[0].rpartition(".")[0] or
-                     entry.name.partition("@")[0]]
+        ids = ids + [entry.identity]
         if entry.library == "transformers":
-            ids = ids + [root(entry.identity), entry.name.partition("@")[0]]
+            ids += [root(entry.identity), entry.name.partition("@")[0]]
+        elif entry.library == "spandrel":
+            ids.append(entry.name.partition(".")[2])
         elif entry.library in ("diffusers", "loras"):
-            stem = SUFFIX.sub("", VAE.sub("vae-", entry.identity))
-            ids = ids + [stem]
+            ids.append(SUFFIX.sub("", VAE.sub("vae-", entry.identity)))
         return {plain(i) for i in ids} - {""}
 
     def is_family(self, entry, value):
@@ -169,6 +177,9 @@ class Judge:
         if entry.library in OF_LIBRARY:
             return OF_LIBRARY[entry.library]
         known = entry.tasks & set(OF_TASK)
+        part = PART_OF.search(entry.name.partition("@")[0])
+        if part and not known:
+            return OF_PART[part.group(1)]
         if known:
             fitting = set().union(*(OF_TASK[task] for task in known))
             # A base model with a table of its own may be what its heads make of it.

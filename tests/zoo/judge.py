@@ -13,6 +13,8 @@ import collections
 import os
 import re
 
+import read
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SURE = 80
 OUTCOMES = ("itself", "family", "none", "another")
@@ -92,6 +94,7 @@ def read_structures():
 class Judge:
     def __init__(self, entries):
         self.names, self.structures = read_names(), read_structures()
+        self.bases = {}
         self.kinds = collections.defaultdict(set)
         for entry in entries:
             for task in entry.tasks & set(OF_TASK):
@@ -136,12 +139,20 @@ class Judge:
         structure = self.structures.get(plain(value))
         if structure is None:
             return False
-        names = [name for name, _, _ in entry.folded]
+        names = [name for name, _, _ in self.whole(entry).folded]
 
         def some(pattern):
             return any(pattern.search(name) for name in names)
 
         return all(map(some, structure[0])) and not any(map(some, structure[1]))
+
+    def whole(self, entry):
+        """The model that has the structure: of a LoRA, the one it was made for."""
+        if entry.library != "loras":
+            return entry
+        if not self.bases:
+            self.bases = {base.name: base for base in read.read("diffusers")[1]}
+        return self.bases[entry.name.rpartition(".")[0]]
 
     def outcome(self, entry, answer):
         """One of OUTCOMES, and the claim that it rests on."""

@@ -16,7 +16,11 @@
 #   make bench-dataset       datasets beside save_file, load_file and Parquet
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
+#   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
+#   make zoo-score           how info names them; the table of docs/zoo.md
 #   make coverage            lines and branches, per folder
+#   make abi                 compare the stable headers with what earlier releases promised
+#   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make clean
@@ -27,11 +31,12 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
-        test-spark test-spark-all test-engines
+        setup-abi abi abi-baseline \
+        test-spark test-spark-all test-engines zoo zoo-score
 
 all: build
 
-setup-build setup-test setup-bench setup-cross:
+setup-build setup-test setup-bench setup-cross setup-abi:
 	@tools/setup.sh $(subst setup-,,$@)
 
 build: setup-build
@@ -44,7 +49,7 @@ demo: build
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check
 
-test: setup-build setup-test
+test: setup-build setup-test setup-abi
 	@tools/python.sh tests/run.py test
 
 python: setup-build
@@ -68,6 +73,13 @@ test-spark-all: setup-build
 test-engines: setup-build
 	@tools/engines_env.sh
 	@build/engines/bin/python -m pytest -q tests/engines
+
+zoo:
+	@tools/zoo_env.sh
+	@build/zoo/bin/python tools/zoo.py
+
+zoo-score: build
+	@python3 tools/zoo_score.py --write
 
 bench-python: python
 	@build/venv/bin/python bench/python.py --write
@@ -101,6 +113,12 @@ bench: setup-build setup-test setup-bench
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target all benches
 	@tools/python.sh bench/compare.py
+
+abi: build setup-abi
+	@tools/python.sh tests/abi/run.py
+
+abi-baseline: setup-build setup-abi
+	@tools/python.sh tests/abi/run.py --baseline
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -9,6 +9,9 @@
  * All files are reached through a table of functions (sft_storage), of which local folders are
  * one. Names in it are relative to the dataset's folder, UTF-8, with '/' between parts.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_DATASET is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_DATASET_H
@@ -21,6 +24,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_DATASET 1
 
 /* ── Arrow C Data Interface (https://arrow.apache.org/docs/format/CDataInterface.html) ── */
 
@@ -104,7 +109,7 @@ typedef struct sft_storage_vtable {
     /* Rename, replacing. Not of object stores: tasks then write under final names. */
     sft_code (*move)(void *ctx, const char *from, const char *to, sft_error *err);
     /* All names in the folder so far are safe from a power cut. */
-    sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
+    sft_code (*sync_folder)(void *ctx, const char *folder, sft_error *err);
     /* One object; absent is fine. A folder with all in it when folder is true. */
     sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
     /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY).
@@ -195,12 +200,12 @@ typedef struct sft_shard_writer sft_shard_writer;
  * take the receipts. partition: number of this task's part of the rows, which orders the
  * dataset; sft_commit_first_partition is added to it. schema stays the caller's: a struct of
  * the columns. Every attempt has names of its own. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_shard_writer_open(const sft_dataset_options *options,
-                                                     const sft_storage *storage, sft_span job,
-                                                     uint64_t partition,
-                                                     const struct ArrowSchema *schema,
-                                                     const sft_allocator *alloc,
-                                                     sft_shard_writer **out, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_begin(const sft_dataset_options *options,
+                                                      const sft_storage *storage, sft_span job,
+                                                      uint64_t partition,
+                                                      const struct ArrowSchema *schema,
+                                                      const sft_allocator *alloc,
+                                                      sft_shard_writer **out, sft_error *err);
 /* A batch of rows, a struct array of the schema; moved from (its release is NULL afterwards,
  * also on failure). Kept by reference until its rows are in a file: at most one shard's.
  * After a failure only abandon is left. SFT_ROW_VALUE, SFT_ROW_SHAPE, SFT_ROW_NULL, SFT_ROW_KEY
@@ -211,26 +216,26 @@ SFT_API SFT_NODISCARD sft_code sft_shard_writer_append(sft_shard_writer *writer,
                                                        const sft_job *job, sft_error *err);
 /* Write the tail and free the writer, also on failure (nothing of it then stays). Receipts, a
  * JSON array, go to *receipts, which is the caller's to free; never keys of tensors. */
-SFT_API SFT_NODISCARD sft_code sft_shard_writer_close(sft_shard_writer *writer,
-                                                      sft_buffer *receipts, const sft_job *job,
-                                                      sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_finish(sft_shard_writer *writer,
+                                                       sft_buffer *receipts, const sft_job *job,
+                                                       sft_error *err);
 /* Remove what was written, as far as that works, and free the writer. NULL is ignored. */
 SFT_API void sft_shard_writer_abandon(sft_shard_writer *writer);
 
 /* ── Committing ──────────────────────────────────────────────────────────── */
 
-typedef enum sft_commit_how {
+typedef enum sft_commit_mode {
     SFT_COMMIT_NEW = 0,      /* SFT_EXISTS where a dataset (or any shard) is */
     /* To the dataset that is there, or a new one; SFT_MANIFEST_MISSING where shards are and no
      * manifest (with sft_storage.move: else they may be another job's at work). */
     SFT_COMMIT_APPEND = 1,
     SFT_COMMIT_OVERWRITE = 2 /* in place of it; its shards go after the commit */
-} sft_commit_how;
+} sft_commit_mode;
 
 /* @since 0.1 */
 typedef struct sft_commit_options {
     size_t size;
-    sft_commit_how how;
+    sft_commit_mode mode;
     bool adopt_listing;    /* append: shards that a connector's manifest forgot come in, too */
     uint64_t lock_wait_ms; /* 0 = 60,000 */
     sft_span job;          /* goes on with a job begun elsewhere; empty: a new one */
@@ -245,15 +250,15 @@ typedef struct sft_commit sft_commit;
  * checks that mode, columns, dtypes, per-sample shapes, name_col and separator agree
  * (SFT_DATASET_DISAGREES); schema may be NULL, then that is checked by the receipts. Nothing is
  * written. storage and options must outlive it. Close with sft_commit_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_commit_begin(const sft_dataset_options *options,
-                                                const sft_storage *storage,
-                                                const struct ArrowSchema *schema,
-                                                const sft_commit_options *how, sft_commit **out,
-                                                sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_commit_open(const sft_dataset_options *options,
+                                               const sft_storage *storage,
+                                               const struct ArrowSchema *schema,
+                                               const sft_commit_options *how, sft_commit **out,
+                                               sft_error *err);
 /* Text that the tasks need: the job's uuid and, on append, the first number of its files.
- * Plain ASCII; give it to sft_shard_writer_open as it is. Lives as long as the commit. */
+ * Plain ASCII; give it to sft_shard_writer_begin as it is. Lives as long as the commit. */
 SFT_API sft_span sft_commit_job(const sft_commit *commit);
-/* Receipts of one task that is done: a JSON array as sft_shard_writer_close made it. The same
+/* Receipts of one task that is done: a JSON array as sft_shard_writer_finish made it. The same
  * one twice counts once. SFT_DATASET_RECEIPT when it is none of this job's. */
 SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span receipts,
                                               sft_error *err);

@@ -26,6 +26,9 @@
  * interleaved where the processor has SHA instructions: autov3 beside sha256, or a second
  * file, costs little or nothing.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_HASH is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_HASH_H
@@ -37,6 +40,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_HASH 1
 
 /* ── Algorithms ──────────────────────────────────────────────────────────── */
 
@@ -56,7 +61,7 @@ typedef enum sft_hash_algo {
 } sft_hash_algo;
 
 #define SFT_HASH_COUNT 11
-#define SFT_HASH_ROOM 72 /* of a digest as text, with its NUL */
+#define SFT_HASH_TEXT_SIZE 72 /* of a digest as text, with its NUL */
 
 /* Several algorithms are a sum of bits. */
 #define SFT_HASH_BIT(algo) (UINT32_C(1) << (algo))

@@ -2,6 +2,9 @@
  * the small files beside it, each with its source and how far it can be trusted. Offline:
  * no byte of tensor data is read but at most eight alpha scalars.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_INFO is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_INFO_H
@@ -14,6 +17,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_INFO 1
 
 typedef struct sft_info sft_info;
 typedef struct sft_hashes sft_hashes; /* safetensors_hash.h */
@@ -59,7 +64,7 @@ SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_
                                                     sft_info_folder **out, sft_error *err);
 SFT_API void sft_info_folder_close(sft_info_folder *folder);
 /* When the folder was listed, if the name that path ends in was a file there and no edit had
- * left its journal; else 0. It is what sft_open_options.listed_at wants. @since 0.1 */
+ * left its journal; else 0. It is what sft_open_options.listed_s wants. @since 0.1 */
 SFT_API uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path);
 
 /* @since 0.1 */
@@ -145,29 +150,29 @@ SFT_API const char *sft_info_image_type(sft_span bytes, uint32_t *width, uint32_
 
 /* One component of a folder with a model_index.json: its folder's name and its facts.
  * @since 0.1 */
-typedef struct sft_info_part {
+typedef struct sft_info_component {
     const char *name;
     const sft_set *set;
     const sft_info *info;
     const char *path;
-} sft_info_part;
+} sft_info_component;
 
 /* The facts of such a folder as one model of kind "pipeline": its model_index.json, README
  * and what the parts told. path is that of model_index.json; folder as for sft_info_open.
  * The parts must outlive the info; there is at least one. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_open_parts(const sft_info_part *parts, size_t count,
-                                                   const char *path,
-                                                   const sft_info_folder *folder,
-                                                   const sft_info_options *options,
-                                                   sft_info **out, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_info_open_components(const sft_info_component *components,
+                                                        size_t count, const char *path,
+                                                        const sft_info_folder *folder,
+                                                        const sft_info_options *options,
+                                                        sft_info **out, sft_error *err);
 
 /* The whole result object of `info --json` (docs/json.md): the header's facts of
  * sft_set_json and everything collected. full: metadata values are not cut at 4,096 bytes.
  * @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_info_label_json(const sft_info *info, const char *path,
-                                                   bool full, sft_sink *sink, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_info_json(const sft_info *info, const char *path,
+                                             bool full, sft_sink *sink, sft_error *err);
 
-/* The same as a tree, which must be empty; cut as for sft_sets_tree (sft_info_label_json has
+/* The same as a tree, which must be empty; cut as for sft_sets_tree (sft_info_json has
  * 4,096, or with full SFT_SIZE_UNKNOWN). Texts are copied: the tree may outlive the info.
  * After a failure the tree can only be freed. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_info_tree(const sft_info *info, const char *path,

@@ -2,7 +2,9 @@
  * comparing found. A tree is what the JSON of docs/json.md is a rendering of: the same
  * members under the same keys, so a program reads them without parsing text.
  *
- * EXPERIMENTAL: may change in any release; SFT_EXPERIMENTAL_TREE is defined while it may.
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_TREE is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_TREE_H

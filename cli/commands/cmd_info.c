@@ -6,7 +6,9 @@
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
+#include "support/nodes.h"
 #include "support/where.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,10 +39,10 @@ static bool is_wanted(const info_run *run, const sft_node *root) {
 
 static void show_json(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    cli_result_begin(c);
+    (void)cli_result_begin(c);
     if (run->fields.count == 0) cli_print_model_json(c, model);
     else run->known += cli_fields_json(c, root, &run->fields);
-    cli_result_end(c);
+    cli_result_end(c, model->path, SFT_OK, NULL);
 }
 
 static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
@@ -48,7 +50,7 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
     bool tsv = c->set.format == CLI_TSV;
     if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
     c->results++;
-    bool has_path = sft_span_equal(run->fields.names[0], sft_span_cstr("path"));
+    bool has_path = cli_is(run->fields.names[0], "path");
     if (!tsv && run->models > 1 && !has_path) {
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
@@ -76,11 +78,9 @@ static void export_model(info_run *run, const cli_model *model) {
 }
 
 static void count_mismatches(info_run *run, const sft_node *root) {
-    const sft_node *list = sft_node_find(root, "hashes.mismatches");
-    const sft_node *parts = sft_node_get(root, "parts");
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "hashes.mismatches"); one; one = one->next)
         run->mismatches += sft_node_text(one, "known").len == 0;
-    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "parts"); one; one = one->next)
         count_mismatches(run, one);
 }
 
@@ -112,9 +112,9 @@ static bool may_be_wanted(const info_run *run, const cli_model *model) {
         size_t len = 0;
         while (len < field.len && field.data[len] != '.') len++;
         field.len = len;
-        bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
-                    || sft_span_equal(field, sft_span_cstr("sidecars"))
-                    || sft_span_equal(field, sft_span_cstr("civitai"));
+        bool changes = cli_is(field, "hashes")
+                    || cli_is(field, "sidecars")
+                    || cli_is(field, "civitai");
         fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
     }
     return fits;
@@ -240,46 +240,37 @@ static void check_info(void *ctx, cli_model *model) {
         if (run->refused) return;
         run->refused = true;
         cli_usage_error(&err, "expected one model for --export-workflow, found %zu", run->models);
-        cli_complain(run->c, "info", &err);
+        cli_fail_usage(run->c, &err);
         return;
     }
     each_info(run, model);
 }
 
-/* Told after what is wrong with --hash, which may have taken the only PATH. */
-static int no_operand(cli *c) {
-    sft_error err = SFT_ERROR_INIT;
-    cli_usage_error(&err, "expected PATH..., found 0 operands");
-    return cli_refuse_usage(c, &err);
-}
-
-static int run_info(cli *c, char **operands, size_t count) {
+static void run_info(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     info_run run = { .c = c };
     if (read_digest_options(&run, operands, count, &err) || read_options(&run, &err)) {
-        cli_complain(c, c->command->name, &err);
-        return CLI_FAILED;
+        cli_fail_usage(c, &err);
+        return;
     }
-    if (count == 0) return no_operand(c);
+    if (count == 0) { /* --hash, which is told first, may have taken the only PATH */
+        cli_usage_error(&err, "expected PATH..., found 0 operands");
+        cli_refuse_usage(c, &err);
+        return;
+    }
     cli_hash_run_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
-    if (usable) {
-        cli_results_begin(c);
+    if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
-        if (c->set.dry_run) cli_online_summary(&run.online);
-        else total_line(&run);
-        if (!c->set.dry_run) cli_results_end(c);
-    } else if (!c->set.dry_run) {
-        cli_results_begin(c);
-        cli_results_end(c);
-    }
+    if (usable && !c->set.dry_run) total_line(&run);
+    if (usable && c->set.dry_run) cli_online_summary(&run.online);
+    else if (c->set.dry_run) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
-    return c->status;
 }
 
 #define AT(member) offsetof(cli_settings, member)

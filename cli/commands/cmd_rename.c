@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <regex.h>
@@ -32,7 +33,7 @@ typedef struct rename_run {
 
 static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
     cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
-    err->hint = "safetensors help rename";
+    cli_hint(err, CLI_HINT_HELP_RENAME);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -220,13 +221,13 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
 /* All names of a model, which is a set or one file, that change. */
 static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
-    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
     r->count = 0;
     r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
     if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
     for (size_t i = 0; i < count; i++) {
         sft_pair *pair = &r->names[r->count];
-        pair->key = (set ? sft_set_tensor(set, i) : sft_file_tensor(file, i))->name;
+        pair->key = (set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i))->name;
         sft_code code = new_name(r, pair->key, &pair->value, err);
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);
@@ -244,10 +245,7 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
 static void say_names(cli *c, const rename_run *r) {
     if (!c->set.dry_run || cli_is_json(c)) return;
     for (size_t i = 0; i < r->count; i++) {
-        cli_escaped(&c->out, r->names[i].key);
-        cli_text(&c->out, " -> ");
-        cli_escaped(&c->out, r->names[i].value);
-        cli_text(&c->out, "\n");
+        cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
     }
 }
 
@@ -286,20 +284,17 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     return code;
 }
 
-static int run_rename(cli *c, char **operands, size_t count) {
+static void run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     const char *path;
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
     if (!code) code = rename_model(c, path, &r, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
     rename_end(&r);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option rename_options[] = {

@@ -33,15 +33,12 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     return cli_output_set(c, parts, shards, err);
 }
 
-static int run_split(cli *c, char **operands, size_t count) {
+static void run_split(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     (void)count;
-    cli_results_begin(c);
     if (split_model(c, operands, &parts, &err)) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option split_options[] = {

@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/hints.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -224,7 +225,7 @@ sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
                     sums->bad_count == 1 ? "" : "s", numbers,
                     sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
     bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
-    if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
+    if (of_length) cli_hint(err, CLI_HINT_ALGO);
     return SFT_BAD_ARGUMENT;
 }
 

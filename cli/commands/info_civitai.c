@@ -1,6 +1,7 @@
 #include "commands/info_civitai.h"
 
 #include "os/os.h"
+#include "support/hints.h"
 #include "support/raw.h"
 #include "support/words.h"
 
@@ -89,7 +90,7 @@ static void tell_failure(cli_civitai *site, const char *url, long status, sft_er
     site->failures++;
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
-    err->hint = site->is_over ? "nothing more is asked online" : NULL;
+    cli_hint(err, site->is_over ? CLI_HINT_ONLINE_OVER : SFT_HINT_NONE);
     if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }

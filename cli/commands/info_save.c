@@ -112,7 +112,7 @@ static bool first_picture(sft_span answer, char buffer[CLI_URL_SIZE]) {
     for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
         if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_URL_SIZE) continue;
         if (cli_raw_string(image.value, "type", &type)
-            && !sft_span_equal(type, sft_span_cstr("image")))
+            && !cli_is(type, "image"))
             continue;
         memcpy(buffer, url.data, url.len);
         buffer[url.len] = 0;

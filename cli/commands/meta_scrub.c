@@ -83,7 +83,7 @@ static const char *key_reason(sft_span key) {
 
 static const struct scrub_folders *folders_of(sft_span key) {
     for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
-        if (sft_span_equal(key, sft_span_cstr(scrub_folders[i].key))) return &scrub_folders[i];
+        if (cli_is(key, scrub_folders[i].key)) return &scrub_folders[i];
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "commands/meta_scrub.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ typedef struct folder_copy {
 
 static bool is_folder_member(sft_span key) {
     for (size_t i = 0; i < sizeof folder_members / sizeof *folder_members; i++)
-        if (sft_span_equal(key, sft_span_cstr(folder_members[i]))) return true;
+        if (cli_is(key, folder_members[i])) return true;
     return false;
 }
 
@@ -45,7 +46,7 @@ static void copy_key(folder_copy *f) {
         (void)sfti_json_skip(&f->json);
     } else {
         sfti_json_key_span(&f->w, key);
-        f->next = sft_span_equal(key, sft_span_cstr("tag_frequency"));
+        f->next = cli_is(key, "tag_frequency");
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/os.h"
+#include "support/hints.h"
 #include "support/http.h"
 
 #include <dlfcn.h>
@@ -252,6 +253,6 @@ sft_code cli_http_open(const sft_allocator *alloc, cli_http *out, sft_error *err
     sfti_release(alloc, s, sizeof *s);
     sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected libcurl for --online, found %s",
               loaded ? "one that does not work" : "none on this machine");
-    if (err) err->hint = "install it (Debian: apt-get install libcurl4)";
+    cli_hint(err, CLI_HINT_INSTALL_CURL);
     return SFT_NOT_FOUND;
 }

@@ -34,7 +34,7 @@ static const char *const top_fields[] = {
 
 static const char *alias_path(sft_span name) {
     for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++) {
-        if (sft_span_equal(name, sft_span_cstr(field_aliases[i].name)))
+        if (cli_is(name, field_aliases[i].name))
             return field_aliases[i].path;
     }
     return NULL;
@@ -49,7 +49,7 @@ static bool is_fact(sft_span name) {
 
 static bool is_top(sft_span name) {
     for (size_t i = 0; i < sizeof top_fields / sizeof *top_fields; i++) {
-        if (sft_span_equal(name, sft_span_cstr(top_fields[i]))) return true;
+        if (cli_is(name, top_fields[i])) return true;
     }
     return false;
 }
@@ -240,7 +240,7 @@ size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
     size_t known = 0;
     cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
-        bool prompt = sft_span_equal(fields->names[i], sft_span_cstr("prompt"));
+        bool prompt = cli_is(fields->names[i], "prompt");
         line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
         if (i) cli_text(out, "\t");
         cli_field_values(c, root, fields->names[i], put_value, &line);

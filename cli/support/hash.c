@@ -61,6 +61,7 @@ bool cli_parse_threads(cli *c, uint32_t *out) {
     if (fine) return true;
     cli_usage_error(&err, "expected a number for --threads, found \"%s\"", text);
     cli_complain(c, NULL, &err);
+    c->no_results = true;
     return false;
 }
 
@@ -80,10 +81,7 @@ static bool open_cache(cli *c, sft_hash_cache **out) {
         return false;
     }
     const sft_error *note = sft_hash_cache_note(*out);
-    if (!note) return true;
-    int status = c->status; /* reported, but not a failure */
-    cli_complain(c, c->set.cache, note);
-    c->status = status;
+    if (note) cli_warn(c, c->set.cache, note);
     return true;
 }
 

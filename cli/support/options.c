@@ -95,7 +95,7 @@ static sft_code parse_fail(parse *p, const char *text, sft_span word, const char
 static const cli_option *option_named(const cli_command *command, sft_span name) {
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
-        if (sft_span_equal(sft_span_cstr(row->name), name)) return row;
+        if (cli_is(name, row->name)) return row;
     }
     return NULL;
 }

@@ -84,7 +84,7 @@ typedef struct cli_command {
     const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
-    int (*run)(struct cli *cli, char **operands, size_t count);
+    void (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
 
 /* Fail because of how the command was called: a format and its arguments. */

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/progress.h"
 #include "support/words.h"
 #include "support/written.h"
@@ -24,26 +25,19 @@ static sft_code refuse_link(const char *path, sft_error *err) {
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
-    if (err) {
-        err->hint = is_hub_blob(real)
-                        ? "this is the cache of the Hugging Face hub, whose files are named by "
-                          "their digest: write a copy with -o"
-                        : "give the path it leads to, or --follow";
-    }
+    if (is_hub_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
     return SFT_IS_LINK;
 }
 
 static sft_code refuse_names(uint32_t links, sft_error *err) {
     sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
               "expected a file with one name, found %u hard links", (unsigned)links);
-    if (err) err->hint = "--force changes this name only; the others keep the old file";
+    cli_hint(err, CLI_HINT_ONE_NAME);
     return SFT_HARD_LINKS;
 }
 
 static sft_code refuse_existing(sft_error *err) {
-    sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
-    if (err) err->hint = "--force replaces it";
-    return SFT_EXISTS;
+    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
 }
 
 /* Whether what is there may be replaced; *there says whether there is anything, *mode what a
@@ -107,7 +101,7 @@ static sft_code no_output(cli_target target, sft_error *err) {
 /* What is written appears whole, or not at all. */
 static sft_code no_stream(sft_error *err) {
     cli_usage_error(err, "expected a path for -o, found - (standard output)");
-    if (err) err->hint = "./- names a file";
+    cli_hint(err, CLI_HINT_DASH_FILE);
     return SFT_BAD_ARGUMENT;
 }
 

@@ -73,13 +73,13 @@ static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, 
     size_t count = sft_set_shard_count(set);
     *out = sfti_arena_array(&p->arena, count, sizeof **out);
     if (!*out) return sfti_fail_memory(err, count * sizeof **out);
-    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard(set, i));
+    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
     return SFT_OK;
 }
 
 /* file: how many files the models before it have. */
 static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     sft_source *sources;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_array(&work, count, sizeof *order);
@@ -87,7 +87,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
     sft_code code = list_shards(p, set, &sources, err);
     if (!code) code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
     for (size_t i = 0; !code && i < count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, order[i]);
+        const sft_tensor *tensor = sft_set_tensor_at(set, order[i]);
         size_t shard = sft_set_tensor_shard(set, order[i]);
         p->shard[p->count] = (uint32_t)shard;
         p->file[p->count] = (uint32_t)(file + shard);
@@ -100,7 +100,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
 static sft_code list_tensors(cli_parts *p, sft_error *err) {
     uint64_t count = 0, files = 0;
     sft_code code = SFT_OK;
-    for (size_t i = 0; i < p->set_count; i++) count += sft_set_count(p->sets[i]);
+    for (size_t i = 0; i < p->set_count; i++) count += sft_set_tensor_count(p->sets[i]);
     for (size_t i = 0; i < p->set_count; i++) files += sft_set_shard_count(p->sets[i]);
     p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
     p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
@@ -112,7 +112,7 @@ static sft_code list_tensors(cli_parts *p, sft_error *err) {
     for (size_t i = 0; !code && i < p->set_count; i++) {
         code = list_set(p, p->sets[i], p->path_count, err);
         for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
-            p->files[p->path_count] = sft_set_shard(p->sets[i], s);
+            p->files[p->path_count] = sft_set_shard_at(p->sets[i], s);
             p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
         }
     }

@@ -8,6 +8,10 @@
  * parts stay together. */
 int cli_dotted_compare(sft_span a, sft_span b);
 
+static inline bool cli_is(sft_span text, const char *word) {
+    return sft_span_equal(text, sft_span_cstr(word));
+}
+
 /* ASCII letters: the small one, equality and suffixes without regard to case. */
 char cli_lower(char c);
 bool cli_same_letters(sft_span a, sft_span b);

@@ -128,7 +128,7 @@ void sfti_arena_free(sfti_arena *arena) {
 
 /* ── Buffer ── */
 
-bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
+bool sfti_buffer_reserve(sft_buffer *buffer, size_t more) {
     if (more <= buffer->cap - buffer->len) return true;
     uint64_t want, cap = buffer->cap;
     buffer->alloc = sfti_allocator(&buffer->alloc);
@@ -145,7 +145,7 @@ bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
 }
 
 bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len) {
-    if (!sfti_buffer_room(buffer, len)) return false;
+    if (!sfti_buffer_reserve(buffer, len)) return false;
     if (len > 0) memcpy(buffer->data + buffer->len, bytes, len);
     buffer->len += len;
     return true;

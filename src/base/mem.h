@@ -53,7 +53,7 @@ bool sfti_arena_reserve(sfti_arena *arena, size_t size);
 void sfti_arena_free(sfti_arena *arena);
 
 /* Growable bytes; false when out of memory. */
-bool sfti_buffer_room(sft_buffer *buffer, size_t more);
+bool sfti_buffer_reserve(sft_buffer *buffer, size_t more);
 bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len);
 
 #endif

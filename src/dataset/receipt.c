@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#define UUID_LEN_OF_JOB 36
-#define JOB_FOLDER_LEN (5 + UUID_LEN_OF_JOB + 1) /* "_job-<uuid>/" */
-
 /* ── Writing ── */
 
 static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
@@ -18,7 +15,7 @@ static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_close(w, '}');
 }
 
-/* A memory sink empties its buffer; this one goes on where it ends. */
+/* A memory sink empties its buffer; this one appends. */
 static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
     return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
 }
@@ -82,7 +79,7 @@ static sft_code receipt_columns(sfti_fields *r, void *out) {
         sfti_ds_entry entry;
         sfti_json_next(&r->json);
         sft_code code = sfti_fields_entry(r, &entry);
-        if (code == SFT_OK) code = sfti_fields_column(r, &entry, &all[i]);
+        if (!code) code = sfti_fields_column(r, &entry, &all[i]);
         if (code) return code;
     }
     receipt->columns = all;
@@ -115,19 +112,18 @@ static const sfti_field receipt_rows[] = {
     { "columns", SFTI_FIELD_TAKEN, 0, false, receipt_columns },
 };
 
-/* The names that a shard writer gives, and no others. */
+/* Accepts only the names that a shard writer makes. */
 static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
+    char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
     uint64_t file, shard;
     if (!r->name.data && !r->stored.data) return r->dropped && !r->bytes && !r->tensors;
     if (!r->name.data || !r->stored.data || !sfti_ds_shard_parse(r->name, &file, &shard))
         return false;
     if (sft_span_equal(r->name, r->stored)) return true;
-    if (r->stored.len != r->name.len + JOB_FOLDER_LEN) return false;
-    sft_span folder = { r->stored.data, JOB_FOLDER_LEN };
-    return job.len > UUID_LEN_OF_JOB && memcmp(folder.data, "_job-", 5) == 0 &&
-           folder.data[folder.len - 1] == '/' &&
-           memcmp(folder.data + 5, job.data, UUID_LEN_OF_JOB) == 0 &&
-           memcmp(folder.data + folder.len, r->name.data, r->name.len) == 0;
+    if (r->name.len >= SFTI_DATASET_NAME) return false;
+    sfti_ds_job_folder(job.data, folder);
+    sfti_ds_stored_name(folder, r->name.data, stored);
+    return sft_span_equal(r->stored, sft_span_cstr(stored));
 }
 
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,

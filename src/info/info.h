@@ -244,7 +244,7 @@ struct sft_info {
     sft_info_folder *own_folder;  /* listed by sft_info_open; NULL: the caller's, or none */
     uint64_t shard, shard_of;     /* of a shard opened alone ("…-00001-of-00003"), else 0 */
     sft_span shard_index;         /* the index in its folder, or empty */
-    const struct sft_info_part *parts; /* of a folder of components */
+    const struct sft_info_component *parts; /* of a folder of components */
     size_t part_count;
     sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
@@ -356,8 +356,8 @@ bool sfti_word_byte(char c);
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
 bool sfti_is_number(sft_span text); /* as JSON spells numbers */
 /* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
-#define SFTI_DECIMALS_ROOM 48
-size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]);
+#define SFTI_DECIMALS_SIZE 48
+size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_SIZE]);
 /* The rest of text from the first such place on; data NULL when there is none. */
 sft_span sfti_find_letters(sft_span text, const char *lower_case);
 sft_span sfti_find_byte(sft_span text, char byte);

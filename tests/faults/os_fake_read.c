@@ -315,6 +315,12 @@ uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
 
+os_function os_library_function(const char *library, const char *name) {
+    (void)library;
+    (void)name;
+    return NULL;
+}
+
 const char *os_error_text(int error, char *buffer, size_t len) {
     (void)snprintf(buffer, len, "error %d", error);
     return buffer;

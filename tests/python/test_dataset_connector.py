@@ -86,7 +86,7 @@ def test_stale_index(tmp_path):
     told = dataset.verify(tmp_path)
     assert told["ok"]
     assert [(one["shard"], one["message"]) for one in told["orphans"]] == \
-        [("_tensor_index.parquet", "an index of other shards; readers do without it")]
+        [("_tensor_index.parquet", "an index of other shards; readers ignore it")]
 
 
 def test_an_index_that_lacks_rows(tmp_path):
@@ -95,7 +95,7 @@ def test_an_index_that_lacks_rows(tmp_path):
     os.remove(next((tmp_path / "_tensor_index.parquet").glob("part-00001-*")))
     told = dataset.verify(tmp_path)
     assert told["ok"] and [one["message"] for one in told["orphans"]] == \
-        ["an index of other shards; readers do without it"]
+        ["an index of other shards; readers ignore it"]
 
 
 def test_empty(tmp_path):

@@ -1,4 +1,4 @@
-"""A dataset that changes after Spark has planned a DataFrame of it; errors as Spark tells them."""
+"""A dataset that changes after Spark has planned a DataFrame of it; errors as Spark shows them."""
 import os
 import re
 

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md run as they stand there, one after the other."""
+"""The examples of docs/spark.md run as printed, one after the other."""
 import re
 
 import pytest

@@ -57,7 +57,7 @@ static bool is_told(const char *part) {
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sft_sink sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "x", false, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_json(info, "x", false, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK);
     return strstr(json.data, part) != NULL;
 }

@@ -1,11 +1,11 @@
-/* A sink before another that makes large writes of many small ones. */
+/* A sink that gathers small writes into large ones for another sink. */
 #include "specs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHER_CAPACITY ((size_t)256 << 10) /* what stays in a processor's cache */
-#define GATHER_LIMIT ((size_t)64 << 10)  /* a larger piece goes on as it is */
+#define GATHER_CAPACITY ((size_t)256 << 10) /* fits the processor's cache */
+#define GATHER_LIMIT ((size_t)64 << 10)  /* larger pieces are passed on directly */
 
 typedef struct gather_sink {
     sft_sink to;
@@ -19,7 +19,7 @@ static sft_code expect_all(void *ctx, uint64_t total, sft_error *err) {
     return sft_sink_expect(&sink->to, total, err);
 }
 
-static sft_code hand_on(gather_sink *sink, sft_error *err) {
+static sft_code flush(gather_sink *sink, sft_error *err) {
     size_t len = sink->used;
     sink->used = 0;
     return len > 0 ? sft_sink_write(&sink->to, sink->at, sink->buffer, len, err) : SFT_OK;
@@ -30,7 +30,7 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
     gather_sink *sink = ctx;
     bool fits = len <= GATHER_CAPACITY - sink->used && offset == sink->at + sink->used;
     if (!fits || len > GATHER_LIMIT) {
-        sft_code code = hand_on(sink, err);
+        sft_code code = flush(sink, err);
         if (code) return code;
         sink->at = offset;
     }
@@ -42,7 +42,7 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
 
 static sft_code finish_gather(void *ctx, sft_error *err) {
     gather_sink *sink = ctx;
-    sft_code code = hand_on(sink, err);
+    sft_code code = flush(sink, err);
     if (code == SFT_OK) code = sft_sink_finish(&sink->to, err);
     else sft_sink_abandon(&sink->to);
     free(sink);

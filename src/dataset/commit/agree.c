@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ── Whether rows fit the dataset that is there ── */
+/* ── Whether rows fit the existing dataset ── */
 
 static sft_code agree_fail(sft_error *err, const char *what, sft_span name, const char *want,
                            const char *have) {
@@ -59,7 +59,7 @@ static sft_code agree_columns(const sfti_ds_manifest *base, const sfti_ds_column
     return SFT_OK;
 }
 
-/* ── A connector's manifest tells keys only ── */
+/* ── A connector's manifest has only keys ── */
 
 static bool key_of_column(const sft_commit *c, sft_span key, sft_span column) {
     const sft_span sep = c->options->separator;
@@ -80,7 +80,7 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
     return found;
 }
 
-/* In batch mode the keys are the columns, with a dimension before for the samples. */
+/* In batch mode the keys are the columns, with the samples as first dimension. */
 static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
                             sft_error *err) {
     if (is->has_dtype && !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(is))))
@@ -112,16 +112,13 @@ static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
     return SFT_OK;
 }
 
-static const char *agree_mode(sft_dataset_mode mode) {
-    return mode == SFT_DATASET_KV ? "kv" : "batch";
-}
-
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err) {
     const sft_dataset_options *o = c->options;
     sft_span none = { "", 0 };
     if (base->mode && base->mode != o->mode)
-        return agree_fail(err, "the mode", none, agree_mode(base->mode), agree_mode(o->mode));
+        return agree_fail(err, "the mode", none, sfti_ds_mode_name(base->mode),
+                          sfti_ds_mode_name(o->mode));
     if (o->mode == SFT_DATASET_KV && base->ours) {
         if (!sft_span_equal(o->name_col, base->name_col))
             return agree_fail(err, "name_col", none, agree_text(base->name_col),
@@ -140,7 +137,7 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
     const sfti_ds_column *from = c->columns.column;
     size_t count = c->columns.count;
-    if (c->how.how == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
+    if (c->how.mode == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
         from = c->base.columns, count = c->base.column_count;
     else if (c->receipt_count)
         from = c->receipts[0].columns, count = c->receipts[0].column_count;

@@ -11,7 +11,7 @@
 typedef struct commit_counter {
     sft_commit *c;
     sfti_ds_merge *merge;
-    size_t base_count; /* shards that were there before come first */
+    size_t base_count; /* shards of the existing dataset, which come first */
     size_t keys, cap;
     sft_error *err;
 } commit_counter;
@@ -25,13 +25,13 @@ static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
     const char *where = row ? n->c->sources[row->source].name : "another shard";
     return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, first->key,
                             "expected every key once, found %.*s in %s and in %s",
-                            (int)(first->key.len < 100 ? first->key.len : 100), first->key.data,
+                            SFTI_CLIP(first->key, 100),
                             n->c->sources[first->source].name, where);
 }
 
 static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
     sft_commit *c = n->c;
-    /* What an earlier commit let pass is no fault of this one. */
+    /* Duplicates that an earlier commit accepted are not this one's. */
     bool accepted = c->options->last_win || row->winner < n->base_count;
     if (!accepted) return count_duplicate(n, row);
     c->shards[row->source].shard.facts.shadowed++;
@@ -84,12 +84,12 @@ static sft_code count_rows(commit_counter *n) {
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     commit_counter n = { c, NULL, 0, 0, 0, err };
     while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
-    c->indexed = c->options->index || (c->how.how == SFT_COMMIT_APPEND && c->base.index.data);
+    c->indexed = c->options->index || (c->how.mode == SFT_COMMIT_APPEND && c->base.index.data);
     for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
                                        &n.merge, err);
-    if (code == SFT_OK) code = count_rows(&n);
+    if (!code) code = count_rows(&n);
     sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;
     if (!c->next.has_schema) c->next.entry_count = 0;
@@ -147,7 +147,7 @@ static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
     uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
     if (!sfti_add(c->base.version, 1, &m->version)) return false;
-    m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
+    m->dropped = c->how.mode == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
@@ -163,17 +163,17 @@ static bool next_totals(sft_commit *c) {
             return false;
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
-    /* Only rows that win count. */
+    /* Rows that a later shard replaces do not count. */
     uint64_t hidden = shadowed / columns;
     m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
     m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
     return true;
 }
 
-/* Until when gc leaves what this commit or one before it replaced. */
+/* The time until which gc keeps what this commit or an earlier one replaced. */
 static uint64_t next_keep(const sft_commit *c) {
     uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
-    uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
+    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
     return keep > until ? keep : until;
 }
@@ -206,8 +206,8 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
-    if (code == SFT_OK) code = next_shards(c, err);
-    if (code == SFT_OK && !next_totals(c))
+    if (!code) code = next_shards(c, err);
+    if (!code && !next_totals(c))
         code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected totals within 64 bits, found more");
     if (code) return code;

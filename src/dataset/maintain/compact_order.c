@@ -50,7 +50,7 @@ static bool rows_number(sft_span text, uint32_t *out) {
     return text.len != 0;
 }
 
-/* Of a shard that was put together itself: the numbers of its rows, sorted by name. */
+/* Numbers of the rows, sorted by name, of a shard that a compaction wrote. */
 static bool rows_numbers(compact_order *o, uint32_t first, sft_span text) {
     uint32_t n = o->count - first, number, top = 0;
     size_t width = n ? text.len / n : 0;
@@ -69,7 +69,7 @@ static void rows_drop(compact_order *o, uint32_t first,
                        bool (*shadowed)(const void *ctx, sft_span key), const void *ctx) {
     uint32_t kept = first;
     for (uint32_t i = first; i < o->count; i++) {
-        sft_span name = o->rows[i].name; /* the key goes on behind it */
+        sft_span name = o->rows[i].name; /* the key continues after it */
         if (!shadowed(ctx, (sft_span){ name.data, name.len + o->suffix.len }))
             o->rows[kept++] = o->rows[i];
     }
@@ -81,8 +81,8 @@ sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
     uint32_t first = o->count;
     sft_span text;
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < sft_file_count(file); i++)
-        code = rows_put(o, sft_file_tensor(file, i)->name);
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file); i++)
+        code = rows_put(o, sft_file_tensor_at(file, i)->name);
     if (code) return code;
     if (sft_file_metadata_get_cstr(file, SFTI_DATASET_ORDER, &text)) {
         code = rows_sort(o, first);

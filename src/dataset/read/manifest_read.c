@@ -7,7 +7,7 @@
 #include <string.h>
 
 
-/* Capacities of the arrays that are read, and their sfti_fields' ctx. */
+/* Capacities of the arrays: the ctx of sfti_fields. */
 typedef struct manifest_caps {
     size_t shards, entries, columns;
 } manifest_caps;
@@ -103,7 +103,7 @@ static sft_code manifest_entries(sfti_fields *r, sfti_ds_manifest *m,
         if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
         sft_code code = sfti_fields_entry(r, &e);
         e.key = key;
-        if (code == SFT_OK) code = put(r, m, &e);
+        if (!code) code = put(r, m, &e);
         if (code) return code;
     }
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
@@ -125,7 +125,7 @@ static sft_code manifest_format(sfti_fields *r, void *out) {
     sft_span text;
     sft_code code = sfti_fields_text(r, false, &text);
     (void)out;
-    if (code == SFT_OK && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
+    if (!code && (text.len < 2 || memcmp(text.data, "1.", 2) != 0))
         return sfti_fields_wrong(r, "format_version 1.0");
     return code;
 }
@@ -160,7 +160,8 @@ static sft_code manifest_index(sfti_fields *r, void *out) {
 #define OF_MANIFEST(member) offsetof(sfti_ds_manifest, member)
 enum { MANIFEST_VALID };
 static const sfti_field manifest_rows[] = {
-    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false, NULL },
+    [MANIFEST_VALID] = { "total_valid_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_valid), false,
+                         NULL },
     { "format_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "safetensors_version", SFTI_FIELD_TAKEN, 0, true, manifest_format },
     { "total_samples", SFTI_FIELD_UINT, OF_MANIFEST(total_samples), true, NULL },
@@ -222,14 +223,14 @@ sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards,
 static sft_code manifest_order(const sfti_fields *r, sfti_ds_manifest *m) {
     if (m->shard_count > UINT32_MAX / 2) return sfti_fields_wrong(r, "fewer shards");
     sft_code code = sfti_ds_manifest_sort(m, m->shards, m->shard_count, r->arena, r->err);
-    for (size_t i = 1; code == SFT_OK && i < m->shard_count; i++)
+    for (size_t i = 1; !code && i < m->shard_count; i++)
         if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
             return sfti_fail(r->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "expected each shard once, found %s again", m->shards[i].facts.name);
     return code;
 }
 
-/* Sums of all shards, which whoever has a manifest may compute again unchecked. */
+/* Sums over all shards. Once they are checked here other code adds without checks. */
 typedef struct manifest_sums {
     uint64_t samples, bytes, tensors, shadowed;
 } manifest_sums;
@@ -243,7 +244,7 @@ static bool manifest_sum(manifest_sums *sums, const sft_dataset_shard *s) {
            sfti_add(s->first_sample, s->samples, &end);
 }
 
-/* A connector's shards have no first_sample: theirs are in the order of names. */
+/* A connector's shards have no first_sample: their samples are in the order of names. */
 static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
     manifest_sums sums = { 0, 0, 0, 0 };
     for (size_t i = 0; i < m->shard_count; i++) {

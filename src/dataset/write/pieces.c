@@ -25,7 +25,7 @@ void sfti_shard_release_one(shard_held *held) {
     sft_buffer_free(&held->loose);
 }
 
-/* The one that stays is always the last. */
+/* `but` is always the last one. */
 void sfti_shard_release(sft_shard_writer *w, const shard_held *but) {
     while (w->held && w->held != but) {
         shard_held *held = w->held;

@@ -197,7 +197,7 @@ static void find_range_conflict(sft_info *info, const char *field, const sfti_bo
     if (!range->known || !has_rank(info->adapter.type)) return;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
         if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
-        char digits[SFTI_DECIMALS_ROOM];
+        char digits[SFTI_DECIMALS_SIZE];
         sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
         sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
                                    sft_span_cstr("tensors"), 100);

@@ -26,7 +26,7 @@ bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, con
 
 uint64_t sfti_sidecar_file_size(const sft_info *info) {
     if (!info->set || sft_set_shard_count(info->set) != 1) return 0;
-    uint64_t size = sft_file_size(sft_set_shard(info->set, 0));
+    uint64_t size = sft_file_size(sft_set_shard_at(info->set, 0));
     return size == SFT_SIZE_UNKNOWN ? 0 : size;
 }
 

@@ -117,7 +117,7 @@ static bool hex_name(sft_span name) {
     return name.len == 64 || name.len == 40;
 }
 
-static sft_info_folder *listed_folder(sft_info *info, sft_span path) {
+static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
     sft_info_folder *folder = NULL;
     sft_error error = SFT_ERROR_INIT;
     sft_span name = sfti_info_text(info, "%.*s", (int)path.len, path.data);
@@ -134,7 +134,7 @@ static void read_link_target(sft_info *info, const char *target, found_files *fo
     sft_span whole = sft_span_cstr(target), name = sfti_base_name(whole);
     if (whole.len == name.len) return;
     sft_span path = { target, whole.len - name.len - (whole.len > name.len + 1) };
-    sft_info_folder *folder = listed_folder(info, path);
+    sft_info_folder *folder = list_other_folder(info, path);
     if (!folder) return;
     sidecar_folder place = { folder, sfti_info_copy(info, path), sfti_stem(name), false };
     place.speaks = sfti_folder_speaks(folder, info, place.stem);
@@ -167,7 +167,7 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     found_files found;
     memset(&found, 0, sizeof found);
     if (info->code || info->options.header_only || info->path.len == 0) return;
-    if (!folder) folder = own = listed_folder(info, info->folder);
+    if (!folder) folder = own = list_other_folder(info, info->folder);
     if (folder) {
         sidecar_folder place = { folder, info->folder, info->stem, false };
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);

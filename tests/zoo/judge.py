@@ -1,0 +1,196 @@
+"""What an answer about a model of the zoo is worth. Standard library only.
+
+names.tsv says how our vocabulary calls what a library calls otherwise, and which ids name a
+model's family. structures.tsv says which tensors a family of structures has.
+
+  itself    the architecture is the model's own (of PEFT: the method)
+  family    no architecture, or one below SURE, and a family that is right
+  none      neither
+  another   with trust of at least SURE: the architecture of another model, or a family that the
+            tensors do not show
+"""
+import collections
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SURE = 80
+OUTCOMES = ("itself", "family", "none", "another")
+KINDS = ("right", "unknown", "wrong", "open")
+
+TEXT = {"language_model", "text_encoder"}
+SIGHT = {"vision_model", "image_encoder"}
+SOUND = {"audio_model"}
+# The kinds that fit a task. A task that is not here leaves the kind open.
+OF_TASK = {
+    "causal-lm": {"language_model"}, "seq-to-seq-causal-lm": {"language_model"},
+    "image-text-to-text": {"language_model"}, "multimodal-lm": {"language_model"},
+    "visual-question-answering": {"language_model"} | SIGHT,
+    "masked-lm": TEXT, "sequence-classification": TEXT, "token-classification": TEXT,
+    "question-answering": TEXT, "multiple-choice": TEXT, "next-sentence-prediction": TEXT,
+    "text-encoding": TEXT, "table-question-answering": TEXT,
+    "document-question-answering": TEXT | SIGHT,
+    "speech-seq-2-seq": SOUND, "ctc": SOUND, "rnnt": SOUND, "tdt": SOUND,
+    "audio-classification": SOUND, "audio-frame-classification": SOUND, "audio-xvector": SOUND,
+    "text-to-waveform": SOUND, "text-to-spectrogram": SOUND,
+    "image": SIGHT, "image-classification": SIGHT, "backbone": SIGHT, "image-matting": SIGHT,
+    "image-segmentation": SIGHT, "image-to-image": SIGHT | {"upscaler"},
+    "causal-image-modeling": SIGHT, "depth-estimation": SIGHT, "normal-estimation": SIGHT,
+    "instance-segmentation": SIGHT, "keypoint-detection": SIGHT | {"detector"},
+    "keypoint-matching": SIGHT | {"detector"}, "masked-image-modeling": SIGHT,
+    "mask-generation": SIGHT | {"detector"}, "pose-estimation": SIGHT | {"detector"},
+    "pointmap-estimation": SIGHT, "semantic-segmentation": SIGHT,
+    "universal-segmentation": SIGHT, "video-classification": SIGHT,
+    "zero-shot-image-classification": SIGHT | {"text_encoder"},
+    "object-detection": SIGHT | {"detector"}, "zero-shot-object-detection": SIGHT | {"detector"},
+    "table-recognition": SIGHT | {"detector"}, "text-recognition": SIGHT | {"language_model"},
+    "time-series-classification": set(), "time-series-prediction": set(),
+    "time-series-regression": set(), "decision": set(),
+    "denoiser": {"diffusion_model"}, "vae": {"vae"}, "controlnet": {"controlnet"},
+    "adapter": {"adapter", "t2i_adapter", "ip_adapter", "controlnet"},
+    "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
+}
+OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}}
+PART = re.compile(r"[-_](text|vision|audio|encoder|decoder|text_model|vision_model|audio_encoder|"
+                  r"vision_encoder|language_model|model)$")
+# What diffusers appends to the name of a model.
+SUFFIX = re.compile(r"(Transformer[123]DModel|TransformerModel|Transformer|ControlNetModel|"
+                    r"DiT[123]?D?Model|ControlNet|UNet|DiT|Model)$")
+VAE = re.compile(r"^(Asymmetric)?Autoencoder(KL)?")
+
+
+def plain(text):
+    """Ids are compared without case and punctuation: gpt2 is gpt-2."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def table(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith("#"):
+                yield line.rstrip("\n").split("\t")
+
+
+def read_names():
+    names = {}
+    for library, identity, ids, families in table("names.tsv"):
+        names[library, identity] = (ids.split(), families.split())
+    return names
+
+
+def read_structures():
+    return {plain(name): ([re.compile(p) for p in has.split()], [re.compile(p) for p in lacks.split()])
+            for name, has, lacks in table("structures.tsv")}
+
+
+class Judge:
+    def __init__(self, entries):
+        self.names, self.structures = read_names(), read_structures()
+        self.kinds = collections.defaultdict(set)
+        for entry in entries:
+            for task in entry.tasks & set(OF_TASK):
+                self.kinds[entry.library, root(entry.identity)] |= OF_TASK[task]
+
+    def rows(self, entry):
+        """(ids, families) of the table: of the class and of the published model."""
+        library = "diffusers" if entry.library == "loras" else entry.library
+        title = entry.name.rpartition(".")[0] if entry.library == "loras" else entry.name
+        published = title.partition("@")[2]
+        if (library, title) in self.names:
+            return self.names[library, title]
+        if library == "peft":
+            title = entry.name.partition(".")[2]
+            return self.names[library, title]
+        ids, families = self.names.get((library, entry.identity), ([], []))
+        if not published or library != "diffusers":
+            return ids + ([published] if published else []), families
+        return [published], families + ids
+
+    def own_ids(self, entry):
+        ids, _ = self.rows(entry)
+        if entry.library == "peft":
+            return {plain(i) for i in ids}
+        ids = ids + [entry.identity, entry.name.partition("@")[0].rpartition(".")[0] or
+                     entry.name.partition("@")[0]]
+        if entry.library == "transformers":
+            ids = ids + [root(entry.identity), entry.name.partition("@")[0]]
+        elif entry.library in ("diffusers", "loras"):
+            stem = SUFFIX.sub("", VAE.sub("vae-", entry.identity))
+            ids = ids + [stem]
+        return {plain(i) for i in ids} - {""}
+
+    def is_family(self, entry, value):
+        _, families = self.rows(entry)
+        if entry.library == "timm":
+            families = families + sorted(entry.tasks)
+        if plain(value) in {plain(f) for f in families}:
+            return True
+        structure = self.structures.get(plain(value))
+        if structure is None:
+            return False
+        names = [name for name, _, _ in entry.folded]
+
+        def some(pattern):
+            return any(pattern.search(name) for name in names)
+
+        return all(map(some, structure[0])) and not any(map(some, structure[1]))
+
+    def outcome(self, entry, answer):
+        """One of OUTCOMES, and the claim that it rests on."""
+        model = answer["model"]
+        architecture, family = model["architecture"], model.get("family")
+        wrong = None
+        if entry.library == "peft":
+            kind = (answer["adapter"] or {}).get("type")
+            if kind and plain(kind) not in (plain(entry.identity), "unknown"):
+                return "another", "adapter " + kind
+        right = architecture and plain(architecture["value"]) in self.own_ids(entry)
+        if architecture and not right:
+            if self.is_family(entry, architecture["value"]):
+                family = family or architecture
+            elif architecture["trust"] >= SURE:
+                wrong = architecture
+        if family and not right and not self.is_family(entry, family["value"]):
+            wrong = wrong or (family if family["trust"] >= SURE else None)
+            family = None
+        if wrong:
+            return "another", "%s (%s, %d)" % (wrong["value"], wrong["source"].split(":/")[0],
+                                               wrong["trust"])
+        if entry.library == "peft":
+            named = (answer["adapter"] or {}).get("type")
+            return ("itself" if named and plain(named) != "unknown" else
+                    "family" if family or right else "none"), named
+        if right:
+            return "itself", architecture["value"]
+        return ("family", family["value"]) if family else ("none", None)
+
+    def fitting_kinds(self, entry):
+        """The kinds that are right; None where that is open."""
+        if entry.library in OF_LIBRARY:
+            return OF_LIBRARY[entry.library]
+        known = entry.tasks & set(OF_TASK)
+        if known:
+            fitting = set().union(*(OF_TASK[task] for task in known))
+            # A base model with a table of its own may be what its heads make of it.
+            if "base" in entry.tasks:
+                fitting |= self.kinds[entry.library, root(entry.identity)]
+            return fitting
+        return self.kinds.get((entry.library, root(entry.identity)))
+
+    def kind(self, entry, answer):
+        """One of KINDS, and what was said."""
+        kind = answer["model"]["kind"]
+        value = kind["value"] if kind else "unknown"
+        fitting = self.fitting_kinds(entry)
+        if value == "unknown":
+            return "unknown", value
+        if fitting is None:
+            return "open", value
+        if "language_model" in fitting:
+            fitting = fitting | {"text_encoder"}
+        return ("right" if value in fitting else "wrong"), value
+
+
+def root(identity):
+    """The model that a part belongs to: llama4 of llama4_text."""
+    return PART.sub("", identity)

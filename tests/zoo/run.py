@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""The zoo: is every model named as itself or as its family, and none surely as another?
+
+  tests/zoo/run.py [-v] [LIBRARY ...]
+
+Asks the command about every model of the lists and holds it to floors.tsv. docs/zoo.md tells
+what the numbers mean; tools/zoo_score.py prints them, and what was named wrongly.
+"""
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import judge  # noqa: E402
+import read  # noqa: E402
+import score  # noqa: E402
+
+# Of a library's classes, those that have an entry.
+MADE = 0.95
+PASSED, FAILED = [], []
+
+
+def check(right, name, said=""):
+    (PASSED if right else FAILED).append(name)
+    if not right or "-v" in sys.argv:
+        print("%s %s%s" % ("ok  " if right else "FAIL", name, said and ": %s" % said))
+
+
+def check_lists():
+    """A list that lost its models would pass every floor in percent."""
+    for library, least in judge.table("sizes.tsv"):
+        _, entries, failures = read.read(library)
+        check(len(entries) >= int(least), "%s has %s models" % (library, least), len(entries))
+        share = len(entries) / (len(entries) + len(failures))
+        check(share >= MADE, "%s: %d %% of its classes" % (library, MADE * 100),
+              "%.1f %%" % (share * 100))
+        check(len({e.name for e in entries}) == len(entries), "%s: each once" % library)
+
+
+def check_reader():
+    check(list(read.unfold("a{0-1}.{9-10}.b")) == ["a0.9.b", "a0.10.b", "a1.9.b", "a1.10.b"],
+          "names unfold")
+    entry = read.Entry("none", "One", "one", "")
+    entry.folded = [("w.{0-1}", "F16", [2, 3]), ("v", "F32", [])]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.safetensors")
+        read.write_model(path, entry)
+        with open(path, "rb") as file:
+            head = file.read(8)
+        size = os.path.getsize(path)
+    check(size == 8 + int.from_bytes(head, "little") + 4 + 2 * 12, "a file has its true size", size)
+
+
+def fact(value, trust):
+    return value and {"value": value, "trust": trust, "source": "tensors", "others": []}
+
+
+def answer(kind=None, architecture=None, trust=100, family=None, adapter=None):
+    return {"model": {"kind": fact(kind, 100), "architecture": fact(architecture, trust),
+                      "family": fact(family, 100)}, "adapter": adapter and {"type": adapter}}
+
+
+def check_judge():
+    """The judge tells right from wrong: what each answer is worth."""
+    entries = {}
+    for library in ("transformers", "diffusers", "peft"):
+        found = read.read(library)[1]
+        entries.update({e.name: e for e in found})
+    judged = judge.Judge(entries.values())
+    for name, said, outcome, kind in (
+            ("LlamaForCausalLM", answer("language_model", "llama"), "itself", "right"),
+            ("LlamaForCausalLM", answer("vae", "qwen3"), "another", "wrong"),
+            ("Olmo2ForCausalLM", answer("language_model", "qwen3"), "another", "right"),
+            ("Olmo2ForCausalLM", answer("unknown", "qwen3", 60), "none", "unknown"),
+            ("Olmo2ForCausalLM", answer("unknown", family="llama-like"), "none", "unknown"),
+            ("LlamaForCausalLM", answer(None, family="llama-like"), "family", "unknown"),
+            ("LlamaForCausalLM", answer(None, family="bert-like"), "another", "unknown"),
+            ("GPT2LMHeadModel", answer("language_model", "gpt-2"), "itself", "right"),
+            ("XLMRobertaModel", answer("text_encoder", "roberta"), "family", "right"),
+            ("DetrForObjectDetection", answer("language_model", "bart"), "another", "wrong"),
+            ("UNet2DConditionModel@sdxl", answer("diffusion_model", "sdxl"), "itself", "right"),
+            ("UNet2DConditionModel", answer("diffusion_model", "sdxl"), "another", "right"),
+            ("WanTransformer3DModel", answer("diffusion_model", "wan-2.1"), "itself", "right"),
+            ("ChronoEditTransformer3DModel", answer("checkpoint", "wan"), "family", "wrong"),
+            ("adalora.llama", answer("adapter", adapter="adalora"), "itself", "right"),
+            ("adalora.llama", answer("adapter", adapter="lora"), "another", "right"),
+            ("adalora.llama", answer("adapter", "gemma", adapter="adalora"), "another", "right")):
+        entry = entries[name]
+        found = judged.outcome(entry, said)[0], judged.kind(entry, said)[0]
+        check(found == (outcome, kind), "%s as %s" % (name, said["model"]["architecture"]), found)
+
+
+def check_floors(libraries):
+    floors = {}
+    for library, said, measure, bound in judge.table("floors.tsv"):
+        floors.setdefault(library, []).append((said, measure, int(bound)))
+    check(sorted(floors) == read.libraries(), "every list has floors")
+    for library in libraries or sorted(floors):
+        tallies = score.score(library)
+        for said, measure, bound in floors[library]:
+            tally = tallies[said == "config"]
+            counts = {**tally.outcomes, "kind wrong": tally.kinds["wrong"],
+                      "named": tally.outcomes["itself"] + tally.outcomes["family"]}
+            count = counts.get(measure, 0)
+            least = measure in ("itself", "named")
+            check(count >= bound if least else count <= bound, "%s, %s: %s %s %d" % (
+                library, said, measure, "at least" if least else "at most", bound), count)
+
+
+def main():
+    check_reader()
+    check_lists()
+    check_judge()
+    check_floors([a for a in sys.argv[1:] if a != "-v"])
+    print("%d passed, %d failed" % (len(PASSED), len(FAILED)))
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

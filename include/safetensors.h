@@ -27,7 +27,7 @@
  *     reached by call, never by stride, and may get members at their end.
  *   - Enumerators keep their numbers for ever. A newer library may return new ones.
  *   - Nothing here prints, exits, aborts, reads the environment or handles signals. There is
- *     no global state but the callback of sft_on_wait.
+ *     no global state but the callbacks of sft_on_wait and sft_on_hint.
  *   - An open sft_file is immutable: any number of threads may use it at once. So are a plan,
  *     a scan and a repair. A writer, a sink, a source, an edit and a run iterator belong to one
  *     thread at a time, unless its comment says otherwise.
@@ -362,14 +362,14 @@ SFT_API const sft_code_info *sft_code_describe(sft_code code);
 /* The rows by position; NULL past the last. Static. @since 0.1 */
 SFT_API const sft_code_info *sft_code_at(size_t i);
 
-/* What a hint says, without a full stop: in the program's words (sft_on_hint), or in the
- * library's, which name no option. NULL for SFT_HINT_NONE and for numbers that neither knows.
- * Static. @since 0.2 */
+/* The text of a hint, without a full stop, in the program's words (sft_on_hint) or the library's,
+ * which name no option. NULL for SFT_HINT_NONE and for numbers that neither knows. Static.
+ * @since 0.2 */
 SFT_API const char *sft_hint_text(sft_hint hint);
 
-/* The program's words for hints, also in the JSON that the library writes: a static sentence, or
- * NULL for the library's own. One for the process, set before other threads use the library;
- * NULL: none. @since 0.2 */
+/* Set the program's words for hints, which are also used in the JSON that the library writes:
+ * words returns a static sentence, or NULL for the library's own. There is one callback for the
+ * whole process, NULL for none; set it before other threads use the library. @since 0.2 */
 SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
 
 /* Fill an error from a callback (source, sink, tick) and return code. text is a plain sentence,

@@ -134,6 +134,13 @@ def check_hints():
         demand(wanted in text, "docs/errors.md lacks the row\n    " + wanted)
         for table in own:
             demand(not (table.get(name) or "").endswith("."), name + " ends with a full stop")
+    for name, words in tables[1]:
+        demand(not re.search(r"=(?:True|False|\")|\blibsafetensors\.", words or ""),
+               "cli/support/hints.c words %s for Python" % name)
+    for name, words in tables[2]:
+        words = re.sub(r'\bcommand "[^"]*"|"fallocate [^"]*"', "", words or "")
+        demand(not re.search(r"(?<![\w-])--[a-z]|(?:^| )-[a-z] [A-Z]{2}|\"safetensors ", words),
+               "bindings/python/src/hints.c words %s for the command" % name)
     sources = "".join(read(path) for path in glob.glob("src/**/*.c", root_dir=ROOT, recursive=True)
                       if not path.endswith("base/hint.c"))
     for name in names:

@@ -74,7 +74,7 @@ SUITES = [
      "tests/corpus/run.py"),
     ("cli", "check test asan coverage", 600, [PY, "tests/cli/run.py"], "tests/cli/run.py"),
     ("info", "check test asan coverage", 600, [PY, "tests/info/run.py"], "tests/info/run.py"),
-    ("zoo", "check test", 300, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
+    ("zoo", "test", 600, [PY, "tests/zoo/run.py"], "tests/zoo/run.py"),
     ("online", "test asan coverage", 600, [PY, "tests/online/run.py"], "tests/online/run.py"),
     ("schema", "test", 600, [PY, "tests/schema.py", "{build}/safetensors"], "tests/schema.py"),
     ("dataset", "check test asan coverage", 300, [PY, "tests/dataset/run.py"],

@@ -8,13 +8,17 @@ for word, size in SIZES:
     REDUCE["vertical_long_to_small_conv_%sratio" % word] = [[size, 1], [1, 1], [size // 2, 0]]
     REDUCE["horizontal_small_to_long_conv_%sratio" % word] = [[1, size], [1, 1], [0, size // 2]]
     REDUCE["symmetric_conv_long_%sratio" % word] = [[size, size], [1, 1], [size // 2, size // 2]]
+ROPES = {kind: {"rope_type": "default", "rope_theta": 10000.0}
+         for kind in ("full_attention", "sliding_attention")}
 STAGES = {"hidden_sizes": [96, 192, 384, 768]}
 
-# model_type: attributes of the configuration; with a dot, of one within it
+# model_type or class: attributes of the configuration; with a dot, of one within it
 ARGUMENTS = {
     "autoformer": FORECAST,
     "beit": {"out_indices": [3, 5, 7, 11]},
     "chameleon": {"vocabulary_map": {"<image>": 8711}},
+    "cohere_compass": {"text_config.rope_parameters": ROPES},
+    "cohere_compass_text": {"rope_parameters": ROPES},
     "convnext": STAGES,
     "convnextv2": STAGES,
     "deepseek_ocr2": {"text_config.mlp_layer_types": ["dense"] + ["sparse"] * 31},
@@ -46,8 +50,8 @@ ARGUMENTS = {
                  "head_config.upsample_kernel_sizes": [4, 4],
                  "head_config.conv_out_channels": [768, 768],
                  "head_config.conv_kernel_sizes": [1, 1]},
-    "reformer": {"is_decoder": True},
-    "t5gemma": {"is_encoder_decoder": False},
+    "ReformerModelWithLMHead": {"is_decoder": True},
+    "T5GemmaEncoderModel": {"is_encoder_decoder": False},
     "time_series_transformer": FORECAST,
     "timm_backbone": {"backbone": "resnet50"},
     "vitmatte": {"fusion_hidden_sizes": [256, 128, 64, 32]},

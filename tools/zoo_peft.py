@@ -6,7 +6,7 @@ from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
 import peft
 
 import zoo_diffusers
-from zoo_common import as_json, entry
+from zoo_common import Failure, as_json, entry
 from zoo_configs import PUBLISHED as LANGUAGE
 from zoo_pipelines import PUBLISHED as PIPELINES
 
@@ -37,6 +37,15 @@ BASES = {
     "flux": (flux, {"num_layers": 2, "num_single_layers": 2}, "black-forest-labs/FLUX.1-dev",
              ["to_q", "to_k", "to_v", "to_out.0"], ["ff.net.2"]),
 }
+# Language models whose LoRAs look like those of Llama.
+OTHERS = {
+    "qwen2": ("Qwen2ForCausalLM", "qwen2.5-7b", "Qwen/Qwen2.5-7B"),
+    "qwen3": ("Qwen3ForCausalLM", "qwen3-8b", "Qwen/Qwen3-8B"),
+    "mistral": ("MistralForCausalLM", "mistral-7b-v0.3", "mistralai/Mistral-7B-v0.3"),
+    "gemma-2": ("Gemma2ForCausalLM", "gemma-2-9b", "google/gemma-2-9b"),
+    "olmo-2": ("Olmo2ForCausalLM", "olmo-2-7b", "allenai/OLMo-2-1124-7B"),
+    "granite": ("GraniteForCausalLM", "granite-3.1-8b", "ibm-granite/granite-3.1-8b-base"),
+}
 PROMPTS = {"PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "CPT",
            "CARTRIDGE", "ADAPTION_PROMPT"}
 # What a method cannot do without.
@@ -59,14 +68,26 @@ ARGUMENTS = {
     "WAVEFT": {"n_frequency": 1024},
     "XLORA": {"hidden_size": 2048, "adapters": {"one": "one"}},
 }
+# Minutes of decompositions for a few tensors, or more files than one.
+LEFT_OUT = {("FROD", "flux"): "decomposes the model's weights for minutes",
+            ("XLORA", "llama"): "loads other adapters when it is made"}
 FORMS = [("LORA", "lora", {}), ("LORA", "dora", {"use_dora": True}),
          ("LORA", "rslora", {"use_rslora": True})]
 
 
+def of_language(name):
+    cls = getattr(transformers, OTHERS[name][0])
+    config = cls.config_class(**LANGUAGE[OTHERS[name][:2]])
+    return lambda: cls(config)
+
+
 def jobs():
+    for name, (_, _, repository) in OTHERS.items():
+        BASES[name] = (of_language(name), {}, repository) + BASES["llama"][3:]
+        yield make, "lora." + name, "lora", {name}, ("LORA", name, {})
     methods = FORMS + [(kind.value, kind.value.lower(), {}) for kind in PEFT_TYPE_TO_CONFIG_MAPPING
                        if kind != PeftType.LORA]
-    for base in BASES:
+    for base in ("llama", "unet", "flux"):
         for kind, title, more in methods:
             if base == "llama" or kind not in PROMPTS | {"XLORA", "TRAINABLE_TOKENS"}:
                 yield make, "%s.%s" % (title, base), kind.lower(), {base}, (kind, base, more)
@@ -86,7 +107,8 @@ def config_of(kind, base, more):
     if kind == "IA3":
         arguments.update(target_modules=targets[1:3] + feed_forward,
                          feedforward_modules=feed_forward)
-    config = cls(**arguments, **({"task_type": "CAUSAL_LM"} if base == "llama" else {}))
+    config = cls(**arguments, **({"task_type": "CAUSAL_LM"} if base not in ("unet", "flux")
+                 else {}))
     config.base_model_name_or_path = repository
     return config
 
@@ -101,6 +123,8 @@ def state_of(kind, base, more, device, fewer):
 
 def make(title, identity, tasks, kind, base, more):
     """On the meta device; for methods that compute, two layers of the model are made."""
+    if (kind, base) in LEFT_OUT:
+        raise Failure(LEFT_OUT[kind, base])
     try:
         config, state = state_of(kind, base, more, "meta", {})
     except (RuntimeError, NotImplementedError, ValueError, IndexError, TypeError):

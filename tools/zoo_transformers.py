@@ -61,7 +61,7 @@ def config_class(name, model_type):
     return mapped if own is None or issubclass(mapped, own) else own
 
 
-def config_of(cls, arguments):
+def config_of(cls, name, arguments):
     configs, model_type = configuration_auto.CONFIG_MAPPING, cls.model_type
     if model_type in ("vision-encoder-decoder", "speech-encoder-decoder", "encoder-decoder"):
         encoder = {"vision-encoder-decoder": "vit", "speech-encoder-decoder": "wav2vec2",
@@ -71,8 +71,9 @@ def config_of(cls, arguments):
     if model_type in ("vision-text-dual-encoder",):
         return configs[model_type].from_vision_text_configs(configs["vit"](), configs["bert"]())
     config = cls(**arguments)
-    for name, value in ARGUMENTS.get(model_type, {}).items():
-        owner, _, attribute = name.rpartition(".")
+    left_open = {**ARGUMENTS.get(model_type, {}), **ARGUMENTS.get(name, {})}
+    for key, value in left_open.items():
+        owner, _, attribute = key.rpartition(".")
         setattr(getattr(config, owner) if owner else config, attribute, value)
     return config
 
@@ -117,7 +118,7 @@ def declaration(config, name):
 
 def make(title, identity, tasks, name, its_config, arguments):
     cls = getattr(transformers, name)
-    config = config_of(its_config, arguments)
+    config = config_of(its_config, name, arguments)
     model = instance(lambda: cls(config))
     return entry(title, identity, tasks, saved(model), texts=declaration(model.config, name),
                  metadata={"format": "pt"})

@@ -1,4 +1,5 @@
 /* find: find models by hash, word or fact. */
+#include "base/json_lex.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
@@ -33,8 +34,7 @@ typedef struct find_run {
     sft_span word; /* empty: only --where */
     bool is_hex;
     size_t models, found;
-    cli_where where[CLI_WORDS_MOST];
-    size_t where_count;
+    cli_wheres where;
     find_hit hits[HITS_MOST];
     size_t hit_count;
     cli_digests digests;
@@ -154,15 +154,9 @@ static void find_words(find_run *run, const cli_model *model, const sft_node *ro
         find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
 }
 
-static bool fits_where(const find_run *run, const sft_node *root) {
-    for (size_t i = 0; i < run->where_count; i++)
-        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
-    return true;
-}
-
 static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
     run->hit_count = 0;
-    if (!fits_where(run, root)) return false;
+    if (!cli_wheres_fit(run->c, &run->where, root)) return false;
     if (!run->word.len) return true;
     if (run->is_hex) find_hashes(run, model, root);
     find_words(run, model, root);
@@ -176,7 +170,8 @@ static bool is_settled(find_run *run, cli_model *model) {
     if (run->settled == model) return run->is_settled;
     const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     run->settled = model;
-    run->is_settled = !root || !fits_where(run, root) || is_found(run, model, root);
+    run->is_settled = !root || !cli_wheres_fit(run->c, &run->where, root)
+                   || is_found(run, model, root);
     return run->is_settled;
 }
 
@@ -257,11 +252,8 @@ static void each_find(void *ctx, cli_model *model) {
 /* ── The command ── */
 
 static bool is_hex_word(sft_span word) {
-    for (size_t i = 0; i < word.len; i++) {
-        char ch = word.data[i];
-        bool hex = (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'f');
-        if (!hex) return false;
-    }
+    for (size_t i = 0; i < word.len; i++)
+        if (sfti_lex_hex_digit(word.data[i]) < 0) return false;
     return word.len >= HEX_LEAST;
 }
 
@@ -274,12 +266,8 @@ static bool takes_word(const cli *c, const char *operand) {
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < c->set.where.count; i++)
-        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
-    for (size_t i = 0; i < run->where_count; i++)
-        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     if (takes_word(c, operands[0])) run->word = sft_span_cstr(operands[0]);
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);

@@ -20,8 +20,7 @@ typedef struct info_run {
     uint64_t bytes;        /* of those shown */
     bool refused;          /* the usage was wrong */
     cli_fields fields;
-    cli_where where[CLI_WORDS_MOST];
-    size_t where_count;
+    cli_wheres where;
     uint32_t algos;        /* of --hash */
     cli_digests digests;
     cli_online online;
@@ -29,13 +28,6 @@ typedef struct info_run {
 } info_run;
 
 /* ── One model ── */
-
-static bool is_wanted(const info_run *run, const sft_node *root) {
-    for (size_t i = 0; i < run->where_count; i++) {
-        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
-    }
-    return true;
-}
 
 static void show_json(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
@@ -95,7 +87,7 @@ static void each_info(void *ctx, cli_model *model) {
     }
     if (c->set.dry_run) return;
     const sft_node *root = sft_tree_root(model->tree);
-    if (!is_wanted(run, root)) return;
+    if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
     show_model(run, model, root);
     export_model(run, model);
@@ -107,15 +99,15 @@ static void each_info(void *ctx, cli_model *model) {
 static bool may_be_wanted(const info_run *run, const cli_model *model) {
     const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     bool fits = true;
-    for (size_t i = 0; root && i < run->where_count; i++) {
-        sft_span field = run->where[i].field;
+    for (size_t i = 0; root && i < run->where.count; i++) {
+        sft_span field = run->where.items[i].field;
         size_t len = 0;
         while (len < field.len && field.data[len] != '.') len++;
         field.len = len;
         bool changes = cli_is(field, "hashes")
                     || cli_is(field, "sidecars")
                     || cli_is(field, "civitai");
-        fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
+        fits = fits && (changes || cli_where_fits(run->c, &run->where.items[i], root));
     }
     return fits;
 }
@@ -215,12 +207,9 @@ static sft_code read_options(info_run *run, sft_error *err) {
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
-    for (size_t i = 0; !code && i < c->set.where.count; i++)
-        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    if (!code) code = cli_where_read(c, &run->where, err);
     for (size_t i = 0; i < run->fields.count; i++)
         c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->fields.names[i]);
-    for (size_t i = 0; i < run->where_count; i++)
-        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     return code;
 }
 

@@ -1,4 +1,5 @@
 /* ls: the tensors of a model. */
+#include "base/number.h"
 #include "base/order.h"
 #include "commands/commands.h"
 #include "support/cli.h"
@@ -71,9 +72,8 @@ static const char *shard_path(const listing *l, size_t i) {
 /* ── Columns for people ── */
 
 static size_t number_columns(uint64_t value) {
-    size_t columns = 1;
-    while (value /= 10) columns++;
-    return columns;
+    char digits[SFTI_UINT_SIZE];
+    return sfti_uint_text(value, 0, digits);
 }
 
 typedef struct widths {

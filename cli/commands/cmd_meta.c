@@ -242,9 +242,8 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
             break;
         }
         if (!found.reason) continue;
-        char *key = sfti_arena_take(&change->arena, pair.key.len + 1);
+        char *key = sfti_arena_copy(&change->arena, pair.key.data, pair.key.len);
         if (!key) code = sfti_fail_memory(err, pair.key.len);
-        if (key && pair.key.len) memcpy(key, pair.key.data, pair.key.len);
         if (!key) break;
         sft_span name = { key, pair.key.len };
         change->pairs[change->count++] = (sft_pair){ name, { NULL, 0 } };

@@ -39,14 +39,6 @@ static sft_code rename_usage(sft_error *err, const char *expected, const char *f
 
 /* ── Rules ── */
 
-static char *rename_copy(sfti_arena *arena, const char *text, size_t len) {
-    char *copy = sfti_arena_take(arena, len + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    return copy;
-}
-
 /* "\/" inside a rule with slashes is a slash. */
 static const char *rule_part(const char *at, char mark) {
     while (*at && *at != mark) at += *at == '\\' && at[1] ? 2 : 1;
@@ -68,8 +60,8 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
     if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
-    char *pattern = rename_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
-    char *to = rename_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
+    char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
+    char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
     drop_escaped_mark(pattern, mark);
     drop_escaped_mark(to, mark);
@@ -164,7 +156,7 @@ static bool apply_rule(rename_run *r, const rule *rule, char **name) {
         ok = replace_once(rule, &at, groups, &behind, &out);
     }
     ok = ok && sfti_buffer_put(&out, at, strlen(at));
-    if (ok && any) *name = rename_copy(&r->scratch, out.data ? out.data : "", out.len);
+    if (ok && any) *name = sfti_arena_copy(&r->scratch, out.data ? out.data : "", out.len);
     sft_buffer_free(&out);
     return ok && *name;
 }
@@ -207,11 +199,11 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (match && !cli_glob_match(sft_span_cstr(match), old)) return SFT_OK;
-    char *name = rename_copy(&r->scratch, old.data, old.len);
+    char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
     bool fine = name && apply_rules(r, &name);
     sft_span made = sft_span_cstr(fine ? name : "");
     if (fine && !sft_span_equal(made, old)) {
-        out->data = rename_copy(&r->named, made.data, made.len);
+        out->data = sfti_arena_copy(&r->named, made.data, made.len);
         out->len = made.len;
     }
     sfti_arena_free(&r->scratch);

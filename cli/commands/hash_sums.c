@@ -1,6 +1,7 @@
 #include "commands/hash_sums.h"
 
 #include "base/checked.h"
+#include "base/json_lex.h"
 #include "base/utf8.h"
 #include "os/os.h"
 #include "support/files.h"
@@ -55,17 +56,11 @@ void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex,
 
 /* ── Reading ── */
 
-static int sum_hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Digits from *at on, at most `most`; how many, and what they say. */
 static size_t sum_hex(sft_span text, size_t at, size_t most, uint32_t *value) {
     size_t n = 0;
     for (*value = 0; n < most && at + n < text.len; n++) {
-        int digit = sum_hex_value(text.data[at + n]);
+        int digit = sfti_lex_hex_digit(text.data[at + n]);
         if (digit < 0) break;
         *value = *value << 4 | (uint32_t)digit;
     }
@@ -145,7 +140,7 @@ static bool parse_plain(sft_span text, unsigned algo, sum_line *out) {
 static bool parse_named(sft_span text, sum_line *out) {
     const char *open = memchr(text.data, ' ', text.len);
     size_t name = open ? (size_t)(open - text.data) : 0, end = text.len;
-    while (end > 0 && sum_hex_value(text.data[end - 1]) >= 0) end--;
+    while (end > 0 && sfti_lex_hex_digit(text.data[end - 1]) >= 0) end--;
     if (name == 0 || end < name + 6 || text.data[name + 1] != '(') return false;
     if (memcmp(text.data + end - 4, ") = ", 4) != 0) return false;
     out->hex = (sft_span){ text.data + end, text.len - end };

@@ -128,14 +128,10 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
             sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                       "expected a JSON answer that begins with %c, found something else",
                       bracket);
-        else if (!(copy = sfti_arena_take(&site->arena, found.len + 1)))
+        else if (!(copy = sfti_arena_copy(&site->arena, found.data, found.len)))
             done = false, sfti_fail_memory(&err, found.len);
-        if (done) {
-            memcpy(copy, found.data, found.len);
-            *text = (sft_span){ copy, found.len };
-        } else {
-            tell_failure(site, url, reply.status, &err);
-        }
+        if (done) *text = (sft_span){ copy, found.len };
+        else tell_failure(site, url, reply.status, &err);
     }
     if (done) site->failures = 0;
     sft_buffer_free(&reply.body);
@@ -283,11 +279,8 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     write_answer(&w, ask->version, model);
     sft_code code = sfti_json_done(&w);
     bool fits = code == SFT_OK && text.len <= VERSION_MOST;
-    char *copy = fits ? sfti_arena_take(&site->arena, text.len + 1) : NULL;
-    if (copy) {
-        memcpy(copy, text.data, text.len);
-        ask->answer = (sft_span){ copy, text.len };
-    }
+    char *copy = fits ? sfti_arena_copy(&site->arena, text.data, text.len) : NULL;
+    if (copy) ask->answer = (sft_span){ copy, text.len };
     sft_buffer_free(&text);
 }
 

@@ -1,5 +1,6 @@
 #include "commands/info_label.h"
 
+#include "base/number.h"
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/group.h"
@@ -33,14 +34,12 @@ static sft_span listed_name(const cli_model *model, const sft_node *root) {
 }
 
 static void grouped_number(cli_out *out, uint64_t value) {
-    char buffer[32];
-    size_t at = sizeof buffer, digits = 0;
-    do {
-        if (digits && digits % 3 == 0) buffer[--at] = ',';
-        buffer[--at] = (char)('0' + value % 10);
-        digits++;
-    } while (value /= 10);
-    cli_put(out, buffer + at, sizeof buffer - at);
+    char digits[SFTI_UINT_SIZE];
+    size_t len = sfti_uint_text(value, 0, digits);
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0) cli_text(out, ",");
+        cli_put(out, &digits[i], 1);
+    }
 }
 
 static bool is_known(const sft_node *root) {

@@ -70,19 +70,11 @@ static char *output_path(const repair_model *m, size_t i) {
     return cli_join_path(m->arena, sft_span_cstr(m->c->set.output), m->names[i]);
 }
 
-static const char *keep_text(repair_model *m, const char *text, size_t len) {
-    char *copy = sfti_arena_take(m->arena, len + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    return copy;
-}
-
 static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
     sft_index *read = NULL;
     m->index = *m->path = index;
-    m->folder = keep_text(m, index, cli_folder_length(index));
+    m->folder = sfti_arena_copy(m->arena, index, cli_folder_length(index));
     sft_code code = sft_index_open(index, &options, &read, err);
     if (code) return code;
     m->count = sft_index_shard_count(read);
@@ -90,7 +82,7 @@ static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     bool fine = m->folder && m->names;
     for (size_t i = 0; fine && i < m->count; i++) {
         const char *name = sft_index_shard_at(read, i);
-        m->names[i] = keep_text(m, name, strlen(name));
+        m->names[i] = sfti_arena_copy(m->arena, name, strlen(name));
         fine = m->names[i] != NULL;
     }
     sft_index_close(read);
@@ -136,7 +128,7 @@ static sft_code read_index(repair_model *m, const char *path, sft_error *err) {
     sft_index *read = NULL;
     sft_code code = sft_index_open(path, &options, &read, err);
     sft_index_close(read);
-    const char *kept = code ? keep_text(m, path, strlen(path)) : NULL;
+    const char *kept = code ? sfti_arena_copy(m->arena, path, strlen(path)) : NULL;
     if (kept) *m->path = kept;
     return code;
 }
@@ -158,7 +150,7 @@ static sft_code take_folder(repair_model *m, const char *operand, const cli_inpu
         if (code) return code; /* a broken one, which does not hide its shards */
         if (input->kind != CLI_FILE) return no_family(m, err);
         const char *name = cli_name_of(input->path).data;
-        m->names[i] = keep_text(m, name, strlen(name));
+        m->names[i] = sfti_arena_copy(m->arena, name, strlen(name));
         if (!m->names[i]) return model_memory(err);
     }
     return check_family(m, err);
@@ -171,7 +163,8 @@ static sft_code take_operand(repair_model *m, const char *operand, sft_error *er
     if (sft_path_is_index(operand)) return take_index(m, operand, err);
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &inputs, err);
     if (!code && inputs.count == 1 && inputs.items[0]->kind == CLI_INDEX) {
-        const char *path = inputs.items[0]->path, *index = keep_text(m, path, strlen(path));
+        const char *path = inputs.items[0]->path;
+        const char *index = sfti_arena_copy(m->arena, path, strlen(path));
         code = index ? take_index(m, index, err) : model_memory(err);
     } else if (!code) {
         code = take_folder(m, operand, &inputs, err);
@@ -296,7 +289,7 @@ static sft_code check_total(repair_model *m, sft_span text, sft_error *err) {
     bool there = cli_raw_member(text, "metadata", &metadata)
                  && cli_raw_member(metadata, "total_size", &value);
     if (there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes) return SFT_OK;
-    const char *kept = keep_text(m, value.data, value.len);
+    const char *kept = sfti_arena_copy(m->arena, value.data, value.len);
     m->found.total = true;
     m->found.total_found = (sft_span){ kept, value.len };
     return kept ? SFT_OK : model_memory(err);

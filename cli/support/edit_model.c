@@ -25,11 +25,8 @@ static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const ch
     const cli_input *one;
     sft_code code = cli_inputs_one(in, &one, err);
     if (code) return code;
-    size_t len = strlen(one->path) + 1;
-    char *copy = sfti_arena_take(arena, len);
-    if (!copy) return sfti_fail_memory(err, len);
-    *path = memcpy(copy, one->path, len);
-    return SFT_OK;
+    *path = sfti_arena_copy(arena, one->path, strlen(one->path));
+    return *path ? SFT_OK : sfti_fail_memory(err, strlen(one->path));
 }
 
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,

@@ -37,17 +37,10 @@ static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
     return SFT_OK;
 }
 
-/* The paths of errors must outlive the inputs they come from. */
-static const char *keep_path(cli_parts *p, const char *path) {
-    size_t len = strlen(path) + 1;
-    char *kept = sfti_arena_take(&p->arena, len);
-    if (kept) memcpy(kept, path, len);
-    return kept;
-}
-
 static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
     sft_set *set;
-    p->path = keep_path(p, input->path);
+    /* The paths of errors must outlive the inputs they come from. */
+    p->path = sfti_arena_copy(&p->arena, input->path, strlen(input->path));
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = cli_input_is_path(input);
     if (!model) return no_model(input, err);

@@ -35,7 +35,7 @@ static bool number_of(sft_span text, double *out) {
     return end == buffer + text.len && *out - *out == 0;
 }
 
-sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err) {
+static sft_code parse_where(const char *text, cli_where *out, sft_error *err) {
     size_t len = strcspn(text, "=~<>");
     out->field = (sft_span){ text, len };
     out->op = text[len];
@@ -68,4 +68,20 @@ bool cli_where_fits(cli *c, const cli_where *where, const sft_node *root) {
     where_take take = { where, false };
     cli_field_values(c, root, where->field, take_where, &take);
     return take.fits;
+}
+
+sft_code cli_where_read(cli *c, cli_wheres *out, sft_error *err) {
+    for (out->count = 0; out->count < c->set.where.count; out->count++) {
+        cli_where *where = &out->items[out->count];
+        sft_code code = parse_where(c->set.where.items[out->count], where, err);
+        if (code) return code;
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(where->field);
+    }
+    return SFT_OK;
+}
+
+bool cli_wheres_fit(cli *c, const cli_wheres *wheres, const sft_node *root) {
+    for (size_t i = 0; i < wheres->count; i++)
+        if (!cli_where_fits(c, &wheres->items[i], root)) return false;
+    return true;
 }

@@ -308,11 +308,20 @@ void sfti_error_text(sft_error *err, const char *format, ...) {
     va_end(args);
 }
 
+/* What breaks a rule at no byte of a file is the caller's own: no file is at fault, and no level
+ * accepts it. */
+static sft_hint hint_at(sft_hint hint, uint64_t offset) {
+    bool of_file = hint == SFT_HINT_BROKEN_WRITER || hint == SFT_HINT_LEVEL_COMPAT ||
+                   hint == SFT_HINT_LEVEL_STRICT || hint == SFT_HINT_HEADER_LIMIT ||
+                   hint == SFT_HINT_NEWER_VERSION;
+    return of_file && offset == SFT_NO_OFFSET ? SFT_HINT_NONE : hint;
+}
+
 static void fill_code(sft_error *err, sft_code code, uint64_t offset) {
     sfti_error_clear(err);
     err->code = code;
     err->offset = offset;
-    err->hint = sft_code_describe(code)->hint;
+    err->hint = hint_at(sft_code_describe(code)->hint, offset);
 }
 
 sft_code sfti_fail(sft_error *err, sft_code code, uint64_t offset, const char *format, ...) {

@@ -278,10 +278,8 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found NULL", what);
     size_t good = sfti_utf8_check(text.data, text.len);
     if (good == text.len) return SFT_OK;
-    sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
-              "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
-    sfti_hint(err, SFT_HINT_NONE); /* no file is at fault */
-    return SFT_HEADER_UTF8;
+    return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+                     "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 
 /* An empty value is not a missing one. */

@@ -44,10 +44,8 @@ static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
 }
 
 static sft_code name_collision(sft_span name, sft_error *err) {
-    sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
-                     "expected a free name, found that two tensors would have this one");
-    sfti_hint(err, SFT_HINT_NONE);
-    return SFT_TENSOR_DUPLICATE;
+    return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                            "expected a free name, found that two tensors would have this one");
 }
 
 static sft_span requested_name(const void *ctx, uint32_t entry) {

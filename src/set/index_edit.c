@@ -94,7 +94,6 @@ static sft_code edit_collisions(index_edit *e) {
         if (sfti_set_names_put(&names, now[i], i) == i) continue;
         code = sfti_fail_tensor(e->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
                                 "expected a free name, found that two tensors would have it");
-        sfti_hint(e->err, SFT_HINT_NONE);
     }
     return code;
 }

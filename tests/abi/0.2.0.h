@@ -184,6 +184,77 @@ typedef enum sft_code {
     SFT_CANCELLED = 700
 } sft_code;
 
+typedef enum sft_hint {
+    SFT_HINT_NONE = 0,
+    SFT_HINT_DOWNLOAD_AGAIN = 1,
+    SFT_HINT_BROKEN_WRITER = 2,
+    SFT_HINT_REPAIR = 3,
+    SFT_HINT_REPAIR_PADDING = 4,
+    SFT_HINT_LEVEL_COMPAT = 5,
+    SFT_HINT_LEVEL_STRICT = 6,
+    SFT_HINT_LEGACY = 7,
+    SFT_HINT_HEADER_LIMIT = 8,
+    SFT_HINT_NEWER_VERSION = 9,
+    SFT_HINT_DO_NOT_TRUST = 10,
+    SFT_HINT_DOWNLOAD_SHARD = 11,
+    SFT_HINT_VERSIONS_DIFFER = 12,
+    SFT_HINT_READ_AS_TEXT = 13,
+    SFT_HINT_GIT_LFS = 14,
+    SFT_HINT_XET = 15,
+    SFT_HINT_WEB_PAGE = 16,
+    SFT_HINT_UNPACK = 17,
+    SFT_HINT_CONVERT_CHECKPOINT = 18,
+    SFT_HINT_PICKLE = 19,
+    SFT_HINT_USE_GGUF = 20,
+    SFT_HINT_USE_HDF5 = 21,
+    SFT_HINT_GUNZIP = 22,
+    SFT_HINT_UNZSTD = 23,
+    SFT_HINT_USE_NUMPY = 24,
+    SFT_HINT_NAME_INDEX = 25,
+    SFT_HINT_BUILD_64_BIT = 26,
+    SFT_HINT_READ_NOT_MAP = 27,
+    SFT_HINT_FILE_CHANGES = 28,
+    SFT_HINT_OPEN_FILES = 29,
+    SFT_HINT_LINK_LEAVES = 30,
+    SFT_HINT_LINK_NAMED = 31,
+    SFT_HINT_LIST_TENSORS = 32,
+    SFT_HINT_BORROW_OR_COPY = 33,
+    SFT_HINT_SLICE_EXAMPLE = 34,
+    SFT_HINT_SLICE_BYTES = 35,
+    SFT_HINT_CHOOSE_TENSORS = 36,
+    SFT_HINT_SATURATE = 37,
+    SFT_HINT_REPLACE = 38,
+    SFT_HINT_NEW_FOLDER = 39,
+    SFT_HINT_FOLLOW_LINK = 40,
+    SFT_HINT_HUB_CACHE = 41,
+    SFT_HINT_HARD_LINKS = 42,
+    SFT_HINT_OBJECT_STORE = 43,
+    SFT_HINT_TRY_LATER = 44,
+    SFT_HINT_RECOVER = 45,
+    SFT_HINT_RECOVER_COPY = 46,
+    SFT_HINT_RECOVER_OR_REMOVE = 47,
+    SFT_HINT_RECOVER_UNLOCKED = 48,
+    SFT_HINT_RECOVER_HOLE = 49,
+    SFT_HINT_JOURNAL_REMOVE = 50,
+    SFT_HINT_JOURNAL_OWNER = 51,
+    SFT_HINT_CACHE_OTHER_FILE = 52,
+    SFT_HINT_CACHE_OWNER = 53,
+    SFT_HINT_CACHE_MODE = 54,
+    SFT_HINT_CACHE_KEPT = 55,
+    SFT_HINT_NO_MANIFEST = 56,
+    SFT_HINT_VERIFY_DATASET = 57,
+    SFT_HINT_LAST_WINS = 58,
+    SFT_HINT_DATASET_EXISTS = 59,
+    SFT_HINT_OVERWRITE_DATASET = 60,
+    SFT_HINT_DATASET_BEGIN = 61,
+    SFT_HINT_DATASET_LINKS = 62,
+    SFT_HINT_ADOPT = 63,
+    SFT_HINT_SINGLE_WRITER = 64,
+    SFT_HINT_BEGIN_AGAIN = 65,
+
+    SFT_HINT_PROGRAM = 0x10000
+} sft_hint;
+
 #define SFT_NO_OFFSET UINT64_MAX
 #define SFT_NO_TENSOR UINT32_MAX
 
@@ -194,13 +265,13 @@ typedef struct sft_error {
     uint32_t tensor_len;
     char tensor[256];
     char message[512];
-    const char *hint;
+    sft_hint hint;
     uint64_t needed;
     uint64_t reserved[3];
 } sft_error;
 
 #define SFT_ERROR_INIT \
-    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, NULL, 0, { 0 } }
+    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, SFT_HINT_NONE, 0, { 0 } }
 
 typedef enum sft_level {
     SFT_LEVEL_COMPAT = 0,
@@ -213,15 +284,18 @@ typedef struct sft_code_info {
     const char *name;
     const char *sentence;
     sft_class cls;
-    const char *exception;
     const char *rule;
     sft_level level;
-    const char *hint;
+    sft_hint hint;
 } sft_code_info;
 
 SFT_API const sft_code_info *sft_code_describe(sft_code code);
 
 SFT_API const sft_code_info *sft_code_at(size_t i);
+
+SFT_API const char *sft_hint_text(sft_hint hint);
+
+SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
 
 SFT_API sft_code sft_error_set(sft_error *err, sft_code code, int32_t os_errno,
                                const char *text);
@@ -632,6 +706,7 @@ SFT_API SFT_NODISCARD sft_code sft_scan_open_source(sft_source source,
 SFT_API void sft_scan_close(sft_scan *scan);
 
 SFT_API const sft_error *sft_scan_error(const sft_scan *scan);
+
 SFT_API size_t sft_scan_finding_count(const sft_scan *scan);
 SFT_API const sft_finding *sft_scan_finding_at(const sft_scan *scan, size_t i);
 SFT_API size_t sft_scan_note_count(const sft_scan *scan);

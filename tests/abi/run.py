@@ -196,6 +196,8 @@ def freeze():
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--baseline"], ["--freeze"]):
+        sys.exit("usage: tests/abi/run.py [--baseline | --freeze]")
     if sys.argv[1:] == ["--freeze"]:
         return freeze()
     tools = [t for t in ("abidw", "abidiff") if not shutil.which(t)]

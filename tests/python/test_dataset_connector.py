@@ -48,7 +48,7 @@ def test_rows(tmp_path, index):
     assert [sorted(row) for row in some] == [["emb", "name"], ["id", "name"]]
 
 
-def test_index_tells_which_files_to_open(tmp_path):
+def test_index_says_which_files_to_open(tmp_path):
     connector.write(tmp_path, connector.rows(), index=True)
     for shard in (0, 2):
         path = tmp_path / connector.name(shard)

@@ -195,6 +195,7 @@ static void bad(void **state) {
         SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"sha256\":\"12\""),
         SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"valid_samples\":2"),
         SHARD("\"shard_path\":\"a\",\"samples_count\":\"1\",\"bytes\":1"),
+        SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"bytes\":2"),
         WITH("\"shards\":[{\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1},"
              "{\"shard_path\":\"a\",\"samples_count\":2,\"bytes\":1}]"),
         WITH("\"shards\":[{\"shard_path\":\"a\",\"samples_count\":18446744073709551615,"

@@ -13,6 +13,8 @@ import collections
 import os
 import re
 
+import read
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SURE = 80
 OUTCOMES = ("itself", "family", "none", "another")
@@ -51,6 +53,12 @@ OF_TASK = {
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
 OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}}
+# A list whose ids are those of another.
+LIKE = {"loras": "diffusers"}
+# A tower of a larger model, by the name of its class.
+PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
+                     r"(Model|Transformer)?(WithProjection)?$")
+OF_PART = {"Text": TEXT, "Vision": SIGHT, "Audio": SOUND, "Speech": SOUND}
 PART = re.compile(r"[-_](text|vision|audio|encoder|decoder|text_model|vision_model|audio_encoder|"
                   r"vision_encoder|language_model|model)$")
 # What diffusers appends to the name of a model.
@@ -79,13 +87,14 @@ def read_names():
 
 
 def read_structures():
-    return {plain(name): ([re.compile(p) for p in has.split()], [re.compile(p) for p in lacks.split()])
+    return {plain(name): [[re.compile(p) for p in patterns.split()] for patterns in (has, lacks)]
             for name, has, lacks in table("structures.tsv")}
 
 
 class Judge:
     def __init__(self, entries):
         self.names, self.structures = read_names(), read_structures()
+        self.bases = {}
         self.kinds = collections.defaultdict(set)
         for entry in entries:
             for task in entry.tasks & set(OF_TASK):
@@ -93,30 +102,32 @@ class Judge:
 
     def rows(self, entry):
         """(ids, families) of the table: of the class and of the published model."""
-        library = "diffusers" if entry.library == "loras" else entry.library
-        title = entry.name.rpartition(".")[0] if entry.library == "loras" else entry.name
-        published = title.partition("@")[2]
+        library, title = LIKE.get(entry.library, entry.library), entry.name
+        if entry.library == "loras":
+            title = entry.name.rpartition(".")[0]
+        elif entry.library == "peft":
+            title = entry.name.partition(".")[2]
         if (library, title) in self.names:
             return self.names[library, title]
-        if library == "peft":
-            title = entry.name.partition(".")[2]
-            return self.names[library, title]
         ids, families = self.names.get((library, entry.identity), ([], []))
-        if not published or library != "diffusers":
-            return ids + ([published] if published else []), families
-        return [published], families + ids
+        published = title.partition("@")[2]
+        if not published:
+            return ids, families
+        # The sizes of a published model of diffusers are those of one member of the family.
+        return ([published], families + ids) if library == "diffusers" else (
+            ids + [published], families)
 
     def own_ids(self, entry):
         ids, _ = self.rows(entry)
         if entry.library == "peft":
             return {plain(i) for i in ids}
-        ids = ids + [entry.identity, entry.name.partition("@")[0].rpartition(".")[0] or
-                     entry.name.partition("@")[0]]
+        ids = ids + [entry.identity]
         if entry.library == "transformers":
-            ids = ids + [root(entry.identity), entry.name.partition("@")[0]]
+            ids += [root(entry.identity), entry.name.partition("@")[0]]
+        elif entry.library == "spandrel":
+            ids.append(entry.name.partition(".")[2])
         elif entry.library in ("diffusers", "loras"):
-            stem = SUFFIX.sub("", VAE.sub("vae-", entry.identity))
-            ids = ids + [stem]
+            ids.append(SUFFIX.sub("", VAE.sub("vae-", entry.identity)))
         return {plain(i) for i in ids} - {""}
 
     def is_family(self, entry, value):
@@ -128,12 +139,20 @@ class Judge:
         structure = self.structures.get(plain(value))
         if structure is None:
             return False
-        names = [name for name, _, _ in entry.folded]
+        names = [name for name, _, _ in self.whole(entry).folded]
 
         def some(pattern):
             return any(pattern.search(name) for name in names)
 
         return all(map(some, structure[0])) and not any(map(some, structure[1]))
+
+    def whole(self, entry):
+        """The model that has the structure: of a LoRA, the one it was made for."""
+        if entry.library != "loras":
+            return entry
+        if not self.bases:
+            self.bases = {base.name: base for base in read.read("diffusers")[1]}
+        return self.bases[entry.name.rpartition(".")[0]]
 
     def outcome(self, entry, answer):
         """One of OUTCOMES, and the claim that it rests on."""
@@ -141,7 +160,7 @@ class Judge:
         architecture, family = model["architecture"], model.get("family")
         wrong = None
         if entry.library == "peft":
-            kind = (answer["adapter"] or {}).get("type")
+            kind = (answer.get("adapter") or {}).get("type")
             if kind and plain(kind) not in (plain(entry.identity), "unknown"):
                 return "another", "adapter " + kind
         right = architecture and plain(architecture["value"]) in self.own_ids(entry)
@@ -157,7 +176,7 @@ class Judge:
             return "another", "%s (%s, %d)" % (wrong["value"], wrong["source"].split(":/")[0],
                                                wrong["trust"])
         if entry.library == "peft":
-            named = (answer["adapter"] or {}).get("type")
+            named = (answer.get("adapter") or {}).get("type")
             return ("itself" if named and plain(named) != "unknown" else
                     "family" if family or right else "none"), named
         if right:
@@ -169,6 +188,9 @@ class Judge:
         if entry.library in OF_LIBRARY:
             return OF_LIBRARY[entry.library]
         known = entry.tasks & set(OF_TASK)
+        part = PART_OF.search(entry.name.partition("@")[0])
+        if part and not known:
+            return OF_PART[part.group(1)]
         if known:
             fitting = set().union(*(OF_TASK[task] for task in known))
             # A base model with a table of its own may be what its heads make of it.

@@ -145,8 +145,8 @@ static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *
     if (c->swap.single) return SFT_OK;
     if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                     "%s: expected a shard that an append did not name, found one that may belong to "
-                     "a commit in progress", name);
+                     "%s: expected a shard that an append did not name, found one that may belong "
+                     "to a commit in progress", name);
 }
 
 /* The facts of a shard that no manifest names. */

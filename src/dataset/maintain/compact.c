@@ -160,8 +160,8 @@ static sft_code compact_begin(compaction *c) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     if (!m->ours)
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected a dataset that libsafetensors wrote, found another program's; an "
-                         "append adopts it");
+                         "expected a dataset that libsafetensors wrote, found another program's; "
+                         "an append adopts it");
     c->before = m->total_bytes;
     code = sfti_ds_uuid(c->uuid, c->err);
     if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);

@@ -19,6 +19,8 @@
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
 #   make zoo-score           how info names them; the table of docs/zoo.md
 #   make coverage            lines and branches, per folder
+#   make abi                 compare the stable headers with what earlier releases promised
+#   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bundle              build/bundle/safetensors.{h,c}: the library as two files
 #   make clean
@@ -29,11 +31,12 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
 
 .PHONY: all demo build check test python tsan-python bench-python bench-dataset asan msan tsan m32 s390x kill \
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross \
+        setup-abi abi abi-baseline \
         test-spark test-spark-all test-engines zoo zoo-score
 
 all: build
 
-setup-build setup-test setup-bench setup-cross:
+setup-build setup-test setup-bench setup-cross setup-abi:
 	@tools/setup.sh $(subst setup-,,$@)
 
 build: setup-build
@@ -46,7 +49,7 @@ demo: build
 check: setup-build setup-test
 	@tools/python.sh tests/run.py check
 
-test: setup-build setup-test
+test: setup-build setup-test setup-abi
 	@tools/python.sh tests/run.py test
 
 python: setup-build
@@ -110,6 +113,12 @@ bench: setup-build setup-test setup-bench
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target all benches
 	@tools/python.sh bench/compare.py
+
+abi: build setup-abi
+	@tools/python.sh tests/abi/run.py
+
+abi-baseline: setup-build setup-abi
+	@tools/python.sh tests/abi/run.py --baseline
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -68,13 +68,13 @@ static void prepare(casting *c, const char *path, const char *dtype) {
     sft_error err = SFT_ERROR_INIT;
     if (!sft_dtype_parse(sft_span_cstr(dtype), &c->to)) bench_die(dtype, "is no dtype");
     if (sft_set_open(path, NULL, &c->set, &err)) bench_die(path, err.message);
-    c->tensor = sft_set_tensor(c->set, 0);
+    c->tensor = sft_set_tensor_at(c->set, 0);
     c->in_bytes = c->tensor->end - c->tensor->begin;
     if (sft_shape_size(c->to, c->tensor->shape, c->tensor->rank, &c->count, &c->out_bytes, &err))
         bench_die(path, err.message);
-    c->in = bench_room(c->in_bytes);
-    c->out = bench_room(c->out_bytes + (1 << 16));
-    if (sft_read_into(sft_set_shard(c->set, 0), c->tensor, c->in, (size_t)c->in_bytes, &err))
+    c->in = bench_buffer(c->in_bytes);
+    c->out = bench_buffer(c->out_bytes + (1 << 16));
+    if (sft_read_into(sft_set_shard_at(c->set, 0), c->tensor, c->in, (size_t)c->in_bytes, &err))
         bench_die(path, err.message);
 }
 

@@ -1,7 +1,7 @@
 /* Editing in process: bench_edit FILE, which is changed. Each run opens the file, sets one key
  * of its metadata and applies that, durably. Modes:
- *   place     a value of the same length, into the header's room
- *   grow      a value longer than all room that is left; the file's pages are cached
+ *   place     a value of the same length, into the spare bytes of the header
+ *   grow      a value longer than all spare bytes; the file's pages are cached
  *   uncached  the same after the pages were dropped
  *   copy      grow by a copy of the file (options.safe, where no blocks can be shared)
  * The sum is the method that was taken (sft_edit_method). */

@@ -102,7 +102,7 @@ static void write_shards(const sft_storage *storage, const char *folder, unsigne
     }
 }
 
-/* What a task would hand over: plain JSON text. */
+/* What a task would send to the committer: plain JSON text. */
 static void add_receipt(sft_commit *commit, const sft_storage *storage, unsigned shard,
                         uint32_t keys) {
     char stored[160], text[1200];
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
     if (shards == 0 || keys < shards) return 1;
     need(sft_dataset_options_new(&pair, 1, NULL, &options, &err), "options");
     need(sft_storage_local(folder, true, NULL, &storage, &err), folder);
-    need(sft_commit_begin(options, &storage, NULL, &how, &commit, &err), "begin");
+    need(sft_commit_open(options, &storage, NULL, &how, &commit, &err), "begin");
     double began = seconds();
     write_shards(&storage, sft_commit_job_folder(commit), shards, keys);
     printf("write    %7.2f s  %u shards, %" PRIu32 " keys\n", seconds() - began, shards, keys);

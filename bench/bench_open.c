@@ -29,7 +29,7 @@ typedef struct opening {
 
 static uint64_t finish_open(sft_code code, sft_file *file, const sft_error *error) {
     if (code) bench_die("open", error->message);
-    uint64_t count = sft_file_count(file);
+    uint64_t count = sft_file_tensor_count(file);
     sft_close(file);
     return count;
 }

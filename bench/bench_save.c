@@ -115,7 +115,7 @@ static uint64_t run_plain_return(void *ctx) {
 
 static void fill(saving *s, uint64_t bytes) {
     uint64_t seed = 1;
-    s->bytes = bench_room(bytes);
+    s->bytes = bench_buffer(bytes);
     for (uint64_t at = 0; at + 8 <= bytes; at += 8) {
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         memcpy(s->bytes + at, &seed, 8);

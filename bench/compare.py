@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the library beside others, in turns, and print tables.
+"""Compare the library with others, in turns, and print tables.
 
     compare.py [--only header,memory,hostile,process,bytes,slices,info,hash,convert,save,edit,
                reshape] [--repeats 9]
@@ -14,7 +14,7 @@ BF16 twice as fast as torch on one core, or within three tenths of memcpy; a dur
 times as fast as the official one with fsync; an edit in place 1,000 times as fast as a
 rewrite by the official package, a growing one of a file that is not cached 100 times. Torch
 is compared with where Python has it.
---cpu takes processor time instead of wall time: for machines that do other things too.
+--cpu takes processor time instead of wall time: for busy machines.
 --write puts each table between its markers in FILE (default docs/measured.md).
 """
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure datasets beside the official package's save_file and load_file (one file a shard) and
+"""Compare datasets with the official package's save_file and load_file (one file a shard) and
 pyarrow's Parquet, uncompressed, of the same table.
 
     dataset.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--cpu]

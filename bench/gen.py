@@ -75,16 +75,16 @@ def weights():
 
 
 def hostile():
-    room = HOSTILE_BYTES - 128
+    space = HOSTILE_BYTES - 128
     open_field = b'{"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":[0'
-    zeros = b",0" * (room // 2)
+    zeros = b",0" * (space // 2)
     field = open_field + zeros + b"]}}"
     shape = b'{"t":{"dtype":"U8","shape":[0' + zeros + b'],"data_offsets":[0,0]}}'
     row = '"%x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
-    empty = "{" + ",".join(row % i for i in range(room // 60)) + "}"
-    short = "{" + ",".join('"%x":["U8",[0],[0,0]]' % i for i in range(room // 28)) + "}"
-    pairs = '{"__metadata__":{' + ",".join('"%x":""' % i for i in range(room // 13)) + "}}"
-    deep = open_field + (b"," + b"[" * 124 + b"]" * 124) * (room // 249) + b"]}}"
+    empty = "{" + ",".join(row % i for i in range(space // 60)) + "}"
+    short = "{" + ",".join('"%x":["U8",[0],[0,0]]' % i for i in range(space // 28)) + "}"
+    pairs = '{"__metadata__":{' + ",".join('"%x":""' % i for i in range(space // 13)) + "}}"
+    deep = open_field + (b"," + b"[" * 124 + b"]" * 124) * (space // 249) + b"]}}"
     return {"field": field, "dims": shape, "empty": empty, "arrays": short, "pairs": pairs,
             "nested": deep}
 

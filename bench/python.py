@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure the Python package beside the official one, in turns, and print tables.
+"""Compare the Python package with the official one, in turns, and print tables.
 
     python.py [--only small,large,slices,save,import] [--repeats 9] [--cpu]
               [--data DIR] [--write [FILE]]
 
 Run it by build/venv/bin/python (make bench-python), which has both packages. Cells, ratios and
 --write as in compare.py; --cpu takes processor time for all but saving. Floors, by the best
-(exit status 1 when missed): many small tensors 5 times as fast with torch, which is lent a map,
+(exit status 1 when missed): many small tensors 5 times as fast with torch, which borrows a map,
 and 2.5 times with numpy, whose arrays own their memory; a slice 10 times where the official
 package reads the whole tensor, nothing slower than 0.9 times.
 

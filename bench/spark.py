@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure Spark writing and reading datasets beside Spark's own Parquet, uncompressed, of the
+"""Compare Spark writing and reading datasets with Spark's own Parquet, uncompressed, of the
 same frame: one session of local[2] does both in turns.
 
     spark.py [--only write,rows,read] [--part 1.0] [--repeats 5] [--memory 8g]
@@ -75,7 +75,7 @@ def frame(spark, count):
 
 
 def bare_source():
-    """A data source in Python that does nothing but hand over one batch, again and again."""
+    """A data source in Python that only returns one batch, again and again."""
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
     parts, batch, width = PARTS, BATCH, WIDTH
 

@@ -127,7 +127,7 @@ static inline void bench_serve_modes(const bench_mode *modes, size_t count, void
 }
 
 /* Memory in large pages where the system has them, as numpy and torch have it. */
-static inline char *bench_room(uint64_t bytes) {
+static inline char *bench_buffer(uint64_t bytes) {
     const size_t page = (size_t)2 << 20;
     size_t whole = ((size_t)bytes + page) / page * page;
     char *at = aligned_alloc(page, whole);

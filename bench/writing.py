@@ -153,11 +153,11 @@ class Writing:
                 method = ", ".join(METHODS[n] for n in sorted(mine.sums))
             return [title, method, cell(mine), cell(got.get(plain)), cell(got.get(synced)),
                     ratio(got.get(synced), mine)]
-        rows = [row("into the room there is", "place", "cached", "synced"),
+        rows = [row("into the spare bytes", "place", "cached", "synced"),
                 row("growing, nothing cached", "uncached", "cold", "cold-synced"),
                 row("growing, all cached", "grow", "cached", "synced"),
                 row("growing, `safe`", "copy", "cached", "synced")]
-        rows.append(["into the room, as a command", "in place", cell(processes["ours"]),
+        rows.append(["into the spare bytes, as a command", "in place", cell(processes["ours"]),
                      cell(processes.get("official")), "–",
                      ratio(processes.get("official"), processes["ours"])])
         if "synced" in got:

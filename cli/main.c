@@ -1,63 +1,56 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
+#include "support/hints.h"
 #include "support/http.h"
 #include "support/manual.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* In the order of the help. */
-static const cli_command *const all_commands[] = {
-    &cli_info_command,      &cli_ls_command,     &cli_find_command,    &cli_check_command,
-    &cli_cat_command,       &cli_hash_command,   &cli_dup_command,     &cli_diff_command,
-    &cli_convert_command,   &cli_split_command,  &cli_merge_command,   &cli_select_command,
-    &cli_meta_command,      &cli_rename_command, &cli_add_command,     &cli_put_command,
-    &cli_rm_tensor_command, &cli_repair_command, &cli_dataset_command, &cli_help_command,
-    NULL,
-};
+#define CLI_ROW(name) &cli_##name##_command,
+static const cli_command *const all_commands[] = { CLI_COMMANDS(CLI_ROW) NULL };
 
 /* ── One command ── */
 
 static sft_code check_operands(const cli_command *command, size_t count, sft_error *err) {
     if (count >= command->least && count <= command->most) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %zu operand%s",
-              command->operands, count, count == 1 ? "" : "s");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
+                           count == 1 ? "" : "s");
 }
 
-static int show_help(cli *c) {
-    cli_command_help(&c->out, c->command);
-    return CLI_OK;
-}
-
-static int run_command(cli *c, const cli_command *command, int argc, char **argv) {
+static void run_command(cli *c, const cli_command *command, int argc, char **argv) {
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0;
     c->command = command;
     sft_code code = cli_parse_options(command, argc, argv, &c->set, &count, &err);
     cli_out_color(&c->out, c->set.color);
     cli_out_color(&c->err, c->set.color);
-    if (!code && c->set.help) return show_help(c);
+    if (!code && c->set.help) {
+        cli_command_help(&c->out, command);
+        return;
+    }
     if (!code) code = check_operands(command, count, &err);
-    if (code) return cli_refuse_usage(c, &err);
+    if (code) {
+        cli_refuse_usage(c, &err);
+        return;
+    }
     c->open.level = (sft_level)c->set.level;
     c->open.legacy = c->set.legacy != 0;
     c->open.alloc = &c->alloc;
     c->edit_open = c->open;
-    return command->run(c, argv, count);
+    command->run(c, argv, count);
+    cli_results_end(c);
 }
 
 /* ── Which command ── */
 
-static int show_version(cli *c) {
+static void show_version(cli *c) {
     cli_printf(&c->out, "safetensors %s\n", sft_version());
     char buffer[32];
     cli_text(&c->out, sft_build_info());
     const char *curl = cli_http_version(buffer);
     cli_printf(&c->out, "libcurl: %s (loaded for info --online only)\n", curl ? curl : "not found");
-    return CLI_OK;
 }
 
 static bool looks_like_path(const char *word) {
@@ -65,63 +58,65 @@ static bool looks_like_path(const char *word) {
     return word[0] == '-' || strpbrk(word, "./\\") || os_info_path(word, true, &info) == 0;
 }
 
-static int unknown_command(cli *c, const char *word) {
+static void unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
-    const char *near = cli_command_near(c->commands, word);
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a command or a file, found \"%s\"%s%s%s", word,
-              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = NULL;
-    return cli_refuse_usage(c, &err);
+    cli_guess guess = cli_command_guess(c->commands, word);
+    cli_usage_error(&err, "expected a command or a file, found \"%s\"%s", word,
+                    cli_guess_text(&guess, "\"", "\""));
+    cli_refuse_usage(c, &err);
 }
 
 /* For the build: pages and completion scripts from the tables. */
-static int generate(cli *c, const char *what, const char *name) {
+static void generate(cli *c, const char *what, const char *name) {
     bool done = strcmp(what, "__man") == 0 ? cli_man_page(&c->out, c->commands, name)
                                            : cli_completion(&c->out, c->commands, name);
-    return done ? CLI_OK : unknown_command(c, name);
+    if (!done) unknown_command(c, name);
 }
 
-static int dispatch(cli *c, int argc, char **argv) {
+static void dispatch(cli *c, int argc, char **argv) {
+    const char *word = argc < 2 ? "" : argv[1];
+    const cli_command *command = cli_command_named(c->commands, word);
     if (argc < 2) {
         cli_overview(&c->err, c->commands);
-        return CLI_FAILED;
-    }
-    const char *word = argv[1];
-    const cli_command *command = cli_command_named(c->commands, word);
-    if (command) return run_command(c, command, argc - 2, argv + 2);
-    if (strcmp(word, "--version") == 0) return show_version(c);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_status(c, CLI_FAILED);
+    } else if (command) {
+        run_command(c, command, argc - 2, argv + 2);
+    } else if (strcmp(word, "--version") == 0) {
+        show_version(c);
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_overview(&c->out, c->commands);
-        return CLI_OK;
+    } else if (argc == 3 && (!strcmp(word, "__man") || !strcmp(word, "__completion"))) {
+        generate(c, word, argv[2]);
+    } else if (looks_like_path(word)) {
+        run_command(c, &cli_info_command, argc - 1, argv + 1);
+    } else {
+        unknown_command(c, word);
     }
-    bool hidden = strcmp(word, "__man") == 0 || strcmp(word, "__completion") == 0;
-    if (hidden && argc == 3) return generate(c, word, argv[2]);
-    if (looks_like_path(word)) return run_command(c, &cli_info_command, argc - 1, argv + 1);
-    return unknown_command(c, word);
 }
 
 /* ── The end: was everything said? ── */
 
-static int finish_output(cli *c, int status) {
+static int finish_output(cli *c) {
     char buffer[128];
     int error = cli_flush(&c->out);
     if (error && error != EPIPE) {
         c->out.error = 0;
         cli_printf(&c->err, "safetensors: cannot write the result: %s\n",
                    os_error_text(error, buffer, sizeof buffer));
-        status = CLI_FAILED;
+        cli_status(c, CLI_FAILED);
     }
     cli_flush(&c->err);
-    return os_stop_signal() ? 128 + os_stop_signal() : status;
+    return os_stop_signal() ? 128 + os_stop_signal() : c->status;
 }
 
 int sft_cli_main(int argc, char **argv) {
     cli c = { .commands = all_commands, .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
               .alloc = { os_resize, NULL } };
+    sft_on_hint(cli_hint_words);
     os_watch_signals();
     os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);
     cli_out_begin(&c.err, 2);
-    return finish_output(&c, dispatch(&c, argc, argv));
+    dispatch(&c, argc, argv);
+    return finish_output(&c);
 }

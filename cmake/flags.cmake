@@ -12,6 +12,10 @@ if(SFT_WERROR)
 endif()
 
 if(SFT_SANITIZE)
+    if(SFT_SANITIZE STREQUAL "memory")
+        target_compile_options(sft_flags INTERFACE
+            -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/tests/msan.ignore)
+    endif()
     target_compile_options(sft_flags INTERFACE -fsanitize=${SFT_SANITIZE}
                            -fno-sanitize-recover=all -fno-omit-frame-pointer)
     # The runtime of fuzzer-no-link comes with each harness.

@@ -6,20 +6,15 @@
 set(SFT_FOUND_DEFINITIONS "")
 set(SFT_FOUND_LIBRARIES "")
 find_package(PkgConfig QUIET)
-# x86-64 has SHA instructions of our own in src/hash; there loading libcrypto would only
-# cost every start of the command half a millisecond.
-set(SFT_DEFAULT_CRYPTO ON)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    set(SFT_DEFAULT_CRYPTO OFF)
-endif()
-set(SFT_DEFAULT_ZLIB ON)
-foreach(row libcrypto,CRYPTO,crypto,hash zlib,ZLIB,z,hash)
+# libcrypto is not linked but loaded by src/hash, where the processor has no SHA instructions that
+# we know: linking would cost every start of the command half a millisecond.
+foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},hash zlib,ZLIB,z,hash)
     string(REPLACE "," ";" row "${row}")
     list(GET row 0 module)
     list(GET row 1 name)
     list(GET row 2 library)
     list(GET row 3 folder)
-    option(SFT_USE_${name} "Use ${module} if it is there" ${SFT_DEFAULT_${name}})
+    option(SFT_USE_${name} "Use ${module} if it is there" ON)
     # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
     if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
        AND NOT SFT_SANITIZE STREQUAL "memory")
@@ -28,7 +23,7 @@ foreach(row libcrypto,CRYPTO,crypto,hash zlib,ZLIB,z,hash)
     if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
         list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${name}=1
              SFTI_TEXT_${name}="${SFT_${name}_VERSION}")
-        list(APPEND SFT_FOUND_LIBRARIES ${library})
+        list(APPEND SFT_FOUND_LIBRARIES ${library}) # nothing, where dlopen is in libc
     elseif(SFT_${name}_FOUND)
         list(APPEND SFT_FOUND_DEFINITIONS
              "SFTI_TEXT_${name}=\"${SFT_${name}_VERSION} found, not used\"")

@@ -24,7 +24,7 @@ static sft_code save(const char *path, int count, sft_error *err) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_sink sink;
     sft_writer *writer;
-    options.header_room = 4096; /* a tensor takes about 110 bytes and its name */
+    options.header_bytes = 4096; /* a tensor takes about 110 bytes and its name */
     options.metadata = metadata;
     options.metadata_count = 1;
     sft_code code = sft_sink_path(path, NULL, &sink, err);

@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* FileNotFoundError, PermissionError… are chosen by errno; the rest by the code's row. */
+/* FileNotFoundError, PermissionError… are chosen by errno; the rest by the code and its class. */
 static int raise_python(const char *path, const sft_error *err) {
     const sft_code_info *info = sft_code_describe(err->code);
+    const char *name = err->code == SFT_TENSOR_NOT_FOUND ? "KeyError"
+                       : info->cls == SFT_CLASS_USAGE    ? "ValueError"
+                                                         : "SafetensorError";
     if (info->cls == SFT_CLASS_IO && err->os_errno != 0)
         printf("OSError(%d, %s): '%s'\n", (int)err->os_errno, info->name, path);
     else
-        printf("%s: %s: %s\n", info->exception, path, err->message);
+        printf("%s: %s: %s\n", name, path, err->message);
     return 1;
 }
 

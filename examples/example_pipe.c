@@ -12,8 +12,8 @@ int main(void) {
         fprintf(stderr, "standard input: %s\n", err.message);
         return 1;
     }
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         printf("%.*s\t%s\t[", (int)t->name.len, t->name.data, sft_dtype_describe(t->dtype)->name);
         for (uint32_t d = 0; d < t->rank; d++)
             printf(d ? ",%llu" : "%llu", (unsigned long long)t->shape[d]);

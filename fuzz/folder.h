@@ -152,7 +152,7 @@ static inline void set_word(uint8_t *bytes, sfti_journal_word word, uint64_t val
     sfti_put_u64(bytes + 8 * (size_t)word, value);
 }
 
-static inline void mend_journal(const char *model, unsigned how, uint8_t *bytes, size_t len) {
+static inline void fix_checksum(const char *model, unsigned how, uint8_t *bytes, size_t len) {
     sfti_crc32_table table;
     size_t size;
     if (len < SFTI_JOURNAL_FIXED + 8) return;
@@ -176,7 +176,7 @@ static inline void place_journal(const slot *s, const record *r) {
     uint8_t *bytes = malloc(r->len);
     FUZZ_CHECK(bytes);
     memcpy(bytes, r->bytes + 1, r->len - 1);
-    mend_journal(s[-1].path, how, bytes, r->len - 1);
+    fix_checksum(s[-1].path, how, bytes, r->len - 1);
     place_file(s->path, bytes, r->len - 1);
     if (how & JOURNAL_OTHERS) os_fake_set_owner(s->path, 1001);
     if (how & JOURNAL_OPEN) os_fake_set_mode(s->path, 0666);

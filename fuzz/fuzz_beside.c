@@ -1,7 +1,7 @@
 /* The files beside a model, as any bytes: the first byte chooses what reads the rest, one of
  * the sidecars, README.md and config.json and the like, a picture, base64 of one, or the
  * tags of a training. Then the label is made, and must be JSON. No file is opened. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 #include "planned.h"
 
 static sft_span copy_text(const uint8_t *data, size_t size) {
@@ -28,7 +28,7 @@ static sft_plan *plan_model(const char *key, sft_span value) {
 
 enum { PICTURE, BASE64, TAGS, OTHERS };
 
-static void read_row(sft_info *info, const sfti_side_row *row, sft_span text) {
+static void read_row(sft_info *info, const sfti_sidecar_row *row, sft_span text) {
     sfti_sidecar *sidecar = sfti_info_push(info, &info->sidecars, sizeof *sidecar);
     FUZZ_CHECK(sidecar);
     sidecar->path = sft_span_cstr("x.json");

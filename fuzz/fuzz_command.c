@@ -159,7 +159,7 @@ static void set_system(unsigned options) {
     if (options & SUPERUSER) os_fake_set_user(0);
     os_fake_short_reads(options & SHORT_READS ? 7 : 0);
     os_fake_no_rename(options & NO_RENAME ? EPERM : 0);
-    os_fake_disk_room(options & SMALL_DISK ? 1000 : 1u << 26);
+    os_fake_disk_space(options & SMALL_DISK ? 1000 : 1u << 26);
 }
 
 /* ── What is done to the disk ── */
@@ -186,7 +186,7 @@ static bool is_honest(const was *w) {
     return w && w->kind == OS_FILE && w->owner == 1000 && (w->mode & 022) == 0;
 }
 
-/* What an edit that was interrupted changed may be mended before anything is done. */
+/* What an edit that was interrupted changed may be recovered before anything is done. */
 static bool is_being_edited(const was *w) {
     for (size_t i = 1; i < SLOTS; i++) {
         if (slots[i].kind != SLOT_JOURNAL) continue;

@@ -24,12 +24,12 @@ static bool leaves_folder(const char *name) {
 static void walk_names(const sft_index *index) {
     const char *last = NULL;
     for (size_t i = 0; i < sft_index_shard_count(index); i++) {
-        const char *name = sft_index_shard(index, i);
+        const char *name = sft_index_shard_at(index, i);
         FUZZ_CHECK(name && !leaves_folder(name));
         FUZZ_CHECK(!last || strcmp(last, name));
         last = name;
     }
-    FUZZ_CHECK(!sft_index_shard(index, sft_index_shard_count(index)));
+    FUZZ_CHECK(!sft_index_shard_at(index, sft_index_shard_count(index)));
 }
 
 static void open_path(const char *path) {

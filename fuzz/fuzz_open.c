@@ -7,10 +7,10 @@
 #include <string.h>
 
 static void same(const sft_file *a, const sft_file *b) {
-    FUZZ_CHECK(sft_file_count(a) == sft_file_count(b));
+    FUZZ_CHECK(sft_file_tensor_count(a) == sft_file_tensor_count(b));
     FUZZ_CHECK(sft_file_metadata_count(a) == sft_file_metadata_count(b));
-    for (size_t i = 0; i < sft_file_count(a); i++) {
-        const sft_tensor *x = sft_file_tensor(a, i), *y = sft_file_tensor(b, i);
+    for (size_t i = 0; i < sft_file_tensor_count(a); i++) {
+        const sft_tensor *x = sft_file_tensor_at(a, i), *y = sft_file_tensor_at(b, i);
         FUZZ_CHECK(sft_span_equal(x->name, y->name) && x->dtype == y->dtype);
         FUZZ_CHECK(x->rank == y->rank && x->begin == y->begin && x->end == y->end);
         FUZZ_CHECK(!x->rank || !memcmp(x->shape, y->shape, x->rank * sizeof *x->shape));

@@ -16,28 +16,28 @@ static void check_span(sft_span span, const char *begin, const char *end) {
 
 static void walk_findings(const sft_scan *scan, size_t size) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
-        const sft_error *error = &sft_scan_finding(scan, i)->error;
+        const sft_error *error = &sft_scan_finding_at(scan, i)->error;
         FUZZ_CHECK(error->code && error->message[0]);
         check_error(error, size);
     }
     for (size_t i = 0; i < sft_scan_note_count(scan); i++) {
-        const sft_note *note = sft_scan_note(scan, i);
+        const sft_note *note = sft_scan_note_at(scan, i);
         FUZZ_CHECK(note->name && !note->error.code);
         check_error(&note->error, size);
     }
-    FUZZ_CHECK(!sft_scan_finding(scan, sft_scan_finding_count(scan)));
-    FUZZ_CHECK(!sft_scan_note(scan, sft_scan_note_count(scan)));
+    FUZZ_CHECK(!sft_scan_finding_at(scan, sft_scan_finding_count(scan)));
+    FUZZ_CHECK(!sft_scan_note_at(scan, sft_scan_note_count(scan)));
 }
 
 static void walk_entries(const sft_scan *scan, const uint8_t *data, size_t size) {
     for (size_t i = 0; i < sft_scan_entry_count(scan); i++) {
         const sft_scan_entry one = sft_scan_entry_at(scan, i), *e = &one;
-        FUZZ_CHECK(e->name_at >= 8 && e->name_at < e->value_at);
-        FUZZ_CHECK(e->value_at <= e->value_end && e->value_end <= size);
-        FUZZ_CHECK(!memcmp(data + e->name_at, e->name.data, e->name.len));
-        check_span(e->dtype, e->name.data, e->name.data + (e->value_end - e->name_at));
-        check_span(e->shape, e->name.data, e->name.data + (e->value_end - e->name_at));
-        check_span(e->offsets, e->name.data, e->name.data + (e->value_end - e->name_at));
+        FUZZ_CHECK(e->name_begin >= 8 && e->name_begin < e->value_begin);
+        FUZZ_CHECK(e->value_begin <= e->value_end && e->value_end <= size);
+        FUZZ_CHECK(!memcmp(data + e->name_begin, e->name.data, e->name.len));
+        check_span(e->dtype, e->name.data, e->name.data + (e->value_end - e->name_begin));
+        check_span(e->shape, e->name.data, e->name.data + (e->value_end - e->name_begin));
+        check_span(e->offsets, e->name.data, e->name.data + (e->value_end - e->name_begin));
     }
     FUZZ_CHECK(!sft_scan_entry_at(scan, sft_scan_entry_count(scan)).name.data);
 }
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         sft_scan *scan;
         sft_code opened = sft_open_memory(data, size, &options, &file, NULL);
         sft_close(file);
-        FUZZ_CHECK(!sft_scan_source(sft_source_memory(data, size), &options, &scan, NULL));
+        FUZZ_CHECK(!sft_scan_open_source(sft_source_memory(data, size), &options, &scan, NULL));
         agree(scan, opened);
         walk_findings(scan, size);
         walk_entries(scan, data, size);

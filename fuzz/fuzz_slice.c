@@ -49,7 +49,7 @@ static void check_runs(const sft_tensor *t, const sft_slice *s, const uint8_t *d
 }
 
 static void check_read(const sft_file *file, const sft_slice *s, const uint8_t *data) {
-    const sft_tensor *t = sft_file_tensor(file, 0);
+    const sft_tensor *t = sft_file_tensor_at(file, 0);
     uint64_t bytes;
     if (sft_slice_size(s, t->dtype, NULL, &bytes, NULL)) return;
     uint8_t *want = calloc(1, (size_t)bytes + 1), *have = calloc(1, (size_t)bytes + 1);

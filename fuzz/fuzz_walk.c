@@ -9,8 +9,8 @@
 
 static void walk_tensors(const sft_file *file) {
     uint64_t at = 0, bytes;
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         FUZZ_CHECK(t->begin == at && t->offset == sft_file_data_offset(file) + at);
         FUZZ_CHECK(sft_file_find(file, t->name) == t);
         FUZZ_CHECK(sfti_utf8_check(t->name.data, t->name.len) == t->name.len);
@@ -19,11 +19,11 @@ static void walk_tensors(const sft_file *file) {
         at = t->end;
     }
     FUZZ_CHECK(at == sft_file_data_bytes(file));
-    FUZZ_CHECK(sft_file_tensor(file, sft_file_count(file)) == NULL);
+    FUZZ_CHECK(sft_file_tensor_at(file, sft_file_tensor_count(file)) == NULL);
 }
 
 static void walk_orders(const sft_file *file) {
-    size_t count = sft_file_count(file);
+    size_t count = sft_file_tensor_count(file);
     uint32_t *out = malloc((count + 1) * sizeof *out);
     bool *seen = malloc(count + 1);
     for (int order = SFT_ORDER_OFFSET; out && seen && order <= SFT_ORDER_HEADER; order++) {

@@ -38,7 +38,7 @@ static inline sft_set *open_planned(sft_plan *plan) {
 static inline void check_label(const sft_info *info, bool full) {
     sft_buffer out = { NULL, 0, 0, { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&out);
-    FUZZ_CHECK(!sft_info_label_json(info, "x", full, &sink, NULL));
+    FUZZ_CHECK(!sft_info_json(info, "x", full, &sink, NULL));
     FUZZ_CHECK(sfti_utf8_check(out.data, out.len) == out.len);
     sfti_json json;
     sfti_json_begin(&json, out.data, out.len);

@@ -1,16 +1,18 @@
-/* Datasets: a folder of shards with a manifest, written from any number of tasks and
- * committed at once (docs/dataset.md tells the layout, the options and the commit).
+/* Datasets: a folder of shards with a manifest, written by any number of tasks and committed at
+ * once. docs/dataset.md describes the layout, the options and the commit.
  *
- * Two halves and a value between them. A shard writer runs anywhere (a thread, a Spark task,
- * a Ray worker): it takes rows as Arrow batches and returns receipts, plain JSON text. A
- * commit runs once: it takes the receipts, checks what only the whole can show, and publishes
+ * There are two halves. A shard writer runs anywhere (a thread, a Spark task, a Ray worker): it
+ * takes rows as Arrow batches and returns receipts, which are plain JSON text. A commit runs
+ * once: it takes the receipts, checks what only the whole can show, and publishes
  * dataset_manifest.json last. Until then nobody sees the new files; after it nothing fails.
  *
- * All files are reached through a table of functions (sft_storage), of which local folders are
- * one. Names in it are relative to the dataset's folder, UTF-8, with '/' between parts.
+ * All files are accessed through a table of functions (sft_storage); local folders are one
+ * implementation. Names are relative to the dataset's folder, in UTF-8, with '/' between parts.
  *
- * Conventions as in safetensors.h.
- */
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_DATASET
+ * is defined while that is so.
+ *
+ * Conventions as in safetensors.h. */
 #ifndef SAFETENSORS_DATASET_H
 #define SAFETENSORS_DATASET_H
 
@@ -21,6 +23,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_DATASET 1
 
 /* ── Arrow C Data Interface (https://arrow.apache.org/docs/format/CDataInterface.html) ── */
 
@@ -73,7 +77,8 @@ struct ArrowArrayStream {
 
 /* ── Storage ─────────────────────────────────────────────────────────────── */
 
-/* What a listing tells of one object. */
+/* One object of a listing. Allocated by the library or a storage, valid during the call.
+ * @since 0.1 */
 typedef struct sft_stored {
     const char *name; /* last part only; valid during the call */
     uint64_t bytes;   /* 0 of a folder */
@@ -87,9 +92,9 @@ typedef bool (*sft_stored_fn)(void *ctx, const sft_stored *object);
 
 #define SFT_STORED_TAG 256 /* room for what names a state of an object, its NUL counted */
 
-/* As sft_source_vtable; create, open, list and remove must be there. Absent objects are
- * SFT_NOT_FOUND. May be called from several threads only where a writer and a commit are used by
- * several. @since 0.2 */
+/* The functions of a storage; see sft_source_vtable for tables. create, open, list and remove
+ * are required. An absent object is SFT_NOT_FOUND. They are called from several threads only if
+ * writers and commits are used from several. @since 0.2 */
 typedef struct sft_storage_vtable {
     size_t size; /* sizeof(sft_storage_vtable) */
     /* A sink for a new object; folders on the way are made. It need not be there before
@@ -104,7 +109,7 @@ typedef struct sft_storage_vtable {
     /* Rename, replacing. Not of object stores: tasks then write under final names. */
     sft_code (*move)(void *ctx, const char *from, const char *to, sft_error *err);
     /* All names in the folder so far are safe from a power cut. */
-    sft_code (*settle)(void *ctx, const char *folder, sft_error *err);
+    sft_code (*sync_folder)(void *ctx, const char *folder, sft_error *err);
     /* One object; absent is fine. A folder with all in it when folder is true. */
     sft_code (*remove)(void *ctx, const char *name, bool folder, sft_error *err);
     /* Hold out other commits, waiting for them at most wait_ms (then SFT_DATASET_BUSY).
@@ -129,19 +134,19 @@ typedef struct sft_storage_vtable {
                        sft_error *err);
 } sft_storage_vtable;
 
-/* Where a dataset lies. Passed by value; never grows, its table does. @since 0.1 */
+/* The place of a dataset, passed by value. Never grows; its table does. @since 0.2 */
 typedef struct sft_storage {
     void *ctx;
     const sft_storage_vtable *vtable;
     bool single_writer; /* the caller vouches that nobody else commits meanwhile */
 } sft_storage;
 
-/* Close a storage and zero it. One that is zero, and NULL, are ignored. @since 0.2 */
+/* Close a storage and zero it. A zeroed one, and NULL, are ignored. @since 0.2 */
 SFT_API void sft_storage_close(sft_storage *storage);
 
-/* A local folder, made when something is first created in it. no_sync as in sft_path_options.
- * Symbolic links inside are not followed when removing. Lock: a file `.dataset.lock` that
- * stays. @since 0.1 */
+/* A local folder, created when something is first written. no_sync as in sft_path_options.
+ * Symbolic links inside are not followed when removing. The lock is a file `.dataset.lock`,
+ * which stays. Close with sft_storage_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_storage_local(const char *folder, bool no_sync,
                                                  const sft_allocator *alloc, sft_storage *out,
                                                  sft_error *err);
@@ -153,7 +158,8 @@ typedef enum sft_dataset_mode {
     SFT_DATASET_KV = 2     /* each row gives one tensor a column, named by a key column */
 } sft_dataset_mode;
 
-/* One row of the option table: docs, Python and Spark print it. @since 0.1 */
+/* A row of the table of options, from which documents, Python and Spark print theirs. Allocated
+ * by the library only. @since 0.1 */
 typedef struct sft_dataset_option {
     const char *name;
     const char *values;     /* "fail, lastWin", for people */
@@ -161,14 +167,15 @@ typedef struct sft_dataset_option {
     const char *sentence;
     uint32_t modes;         /* bits 1 << sft_dataset_mode */
 } sft_dataset_option;
-/* NULL past the last. */
+/* The rows by position; NULL past the last. Static. @since 0.1 */
 SFT_API const sft_dataset_option *sft_dataset_option_at(size_t i);
 
-/* Checked options of a write. Immutable, may be shared by threads. @since 0.1 */
+/* Validated options of a write. Immutable; threads may share them. @since 0.1 */
 typedef struct sft_dataset_options sft_dataset_options;
 
-/* From names (any case) and texts, as engines carry them. SFT_OPTION_UNKNOWN suggests the
- * nearest name, SFT_OPTION_VALUE tells what is allowed. Nothing else is touched. @since 0.1 */
+/* Validate options given as names (in any case) and texts, as engines pass them.
+ * SFT_OPTION_UNKNOWN suggests the closest name, SFT_OPTION_VALUE says what is allowed. Free with
+ * sft_dataset_options_free. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
                                                        const sft_allocator *alloc,
                                                        sft_dataset_options **out,
@@ -177,60 +184,63 @@ SFT_API void sft_dataset_options_free(sft_dataset_options *options);
 SFT_API sft_dataset_mode sft_dataset_options_mode(const sft_dataset_options *options);
 SFT_API bool sft_dataset_options_indexed(const sft_dataset_options *options);
 
-/* Whether rows of this schema can be written so, told before anything is: every column there,
- * of a type that is taken, with a cast to its dtype. Writes
- * {"mode":…,"name_col":…,"columns":[{"name","dtype" or null,"shape" or null,"arrow"}]} in the
- * order of the files to the sink, which the caller finishes; sink may be NULL. The schema
- * stays the caller's. SFT_COLUMN_UNKNOWN, SFT_COLUMN_TYPE. @since 0.1 */
+/* Check, before anything is written, that rows of this schema can be written with these options:
+ * every column exists, has a supported type, and can be cast to its dtype. Writes
+ * {"mode":…,"name_col":…,"columns":[{"name","dtype" or null,"shape" or null,"arrow"}]}, in the
+ * order of the files, to the sink, which the caller finishes; sink may be NULL. The schema stays
+ * the caller's. SFT_COLUMN_UNKNOWN, SFT_COLUMN_TYPE. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_check_schema(const sft_dataset_options *options,
                                                         const struct ArrowSchema *schema,
                                                         sft_sink *sink, sft_error *err);
 
 /* ── Writing shards ──────────────────────────────────────────────────────── */
 
-/* Rows of one task on their way into shards. One thread at a time. @since 0.1 */
+/* A writer of one task's rows into shards. One thread at a time. @since 0.1 */
 typedef struct sft_shard_writer sft_shard_writer;
 
-/* storage and options must outlive the writer. job: sft_commit_job of the commit that will
- * take the receipts. partition: number of this task's part of the rows, which orders the
- * dataset; sft_commit_first_partition is added to it. schema stays the caller's: a struct of
- * the columns. Every attempt has names of its own. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_shard_writer_open(const sft_dataset_options *options,
-                                                     const sft_storage *storage, sft_span job,
-                                                     uint64_t partition,
-                                                     const struct ArrowSchema *schema,
-                                                     const sft_allocator *alloc,
-                                                     sft_shard_writer **out, sft_error *err);
-/* A batch of rows, a struct array of the schema; moved from (its release is NULL afterwards,
- * also on failure). Kept by reference until its rows are in a file: at most one shard's.
- * After a failure only abandon is left. SFT_ROW_VALUE, SFT_ROW_SHAPE, SFT_ROW_NULL, SFT_ROW_KEY
- * name column and row (counted from this writer's first). Ticks the job while files are
- * written. @since 0.1 */
+/* Begin to write shards. storage and options must outlive the writer. job is what sft_commit_job
+ * returned for the commit that will take the receipts. partition is the number of this task's
+ * part of the rows, and orders the dataset; on append it is counted from the end of what is
+ * there. schema is a struct of the columns and stays the caller's. Each attempt of a task uses
+ * file names of its own. End with sft_shard_writer_finish or sft_shard_writer_abandon.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_begin(const sft_dataset_options *options,
+                                                      const sft_storage *storage, sft_span job,
+                                                      uint64_t partition,
+                                                      const struct ArrowSchema *schema,
+                                                      const sft_allocator *alloc,
+                                                      sft_shard_writer **out, sft_error *err);
+/* Append a batch of rows, a struct array of the schema. The batch is moved: its release is NULL
+ * afterwards, on failure, too. It is kept by reference until its rows are in a file, for at most
+ * one shard. After a failure the writer can only be abandoned. SFT_ROW_VALUE, SFT_ROW_SHAPE,
+ * SFT_ROW_NULL and SFT_ROW_KEY name column and row, counted from this writer's first. Ticks the
+ * job while files are written. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_shard_writer_append(sft_shard_writer *writer,
                                                        struct ArrowArray *batch,
                                                        const sft_job *job, sft_error *err);
-/* Write the tail and free the writer, also on failure (nothing of it then stays). Receipts, a
- * JSON array, go to *receipts, which is the caller's to free; never keys of tensors. */
-SFT_API SFT_NODISCARD sft_code sft_shard_writer_close(sft_shard_writer *writer,
-                                                      sft_buffer *receipts, const sft_job *job,
-                                                      sft_error *err);
-/* Remove what was written, as far as that works, and free the writer. NULL is ignored. */
+/* Write the remaining rows and free the writer, which is freed on failure, too, and then leaves
+ * nothing behind. *receipts becomes the receipts, a JSON array without the names of tensors;
+ * free it with sft_buffer_free. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_shard_writer_finish(sft_shard_writer *writer,
+                                                       sft_buffer *receipts, const sft_job *job,
+                                                       sft_error *err);
+/* Remove what was written, as far as possible, and free the writer. NULL is ignored. @since 0.1 */
 SFT_API void sft_shard_writer_abandon(sft_shard_writer *writer);
 
 /* ── Committing ──────────────────────────────────────────────────────────── */
 
-typedef enum sft_commit_how {
+typedef enum sft_commit_mode {
     SFT_COMMIT_NEW = 0,      /* SFT_EXISTS where a dataset (or any shard) is */
     /* To the dataset that is there, or a new one; SFT_MANIFEST_MISSING where shards are and no
      * manifest (with sft_storage.move: else they may be another job's at work). */
     SFT_COMMIT_APPEND = 1,
     SFT_COMMIT_OVERWRITE = 2 /* in place of it; its shards go after the commit */
-} sft_commit_how;
+} sft_commit_mode;
 
 /* @since 0.1 */
 typedef struct sft_commit_options {
     size_t size;
-    sft_commit_how how;
+    sft_commit_mode mode;
     bool adopt_listing;    /* append: shards that a connector's manifest forgot come in, too */
     uint64_t lock_wait_ms; /* 0 = 60,000 */
     sft_span job;          /* goes on with a job begun elsewhere; empty: a new one */
@@ -241,66 +251,70 @@ typedef struct sft_commit_options {
 
 typedef struct sft_commit sft_commit;
 
-/* Begin, on the driver, before any task: reads the manifest that is there, and for an append
- * checks that mode, columns, dtypes, per-sample shapes, name_col and separator agree
- * (SFT_DATASET_DISAGREES); schema may be NULL, then that is checked by the receipts. Nothing is
- * written. storage and options must outlive it. Close with sft_commit_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_commit_begin(const sft_dataset_options *options,
-                                                const sft_storage *storage,
-                                                const struct ArrowSchema *schema,
-                                                const sft_commit_options *how, sft_commit **out,
-                                                sft_error *err);
-/* Text that the tasks need: the job's uuid and, on append, the first number of its files.
- * Plain ASCII; give it to sft_shard_writer_open as it is. Lives as long as the commit. */
+/* Open a commit, on the driver and before any task. Reads the existing manifest, and for an
+ * append checks that mode, columns, dtypes, shapes, name_col and separator agree
+ * (SFT_DATASET_DISAGREES); if schema is NULL, the receipts are checked instead. Nothing is
+ * written. storage and options must outlive the commit. Close with sft_commit_close. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_commit_open(const sft_dataset_options *options,
+                                               const sft_storage *storage,
+                                               const struct ArrowSchema *schema,
+                                               const sft_commit_options *how, sft_commit **out,
+                                               sft_error *err);
+/* Text that tasks need for sft_shard_writer_begin: the job's uuid and, on append, the number of
+ * its first file. Plain ASCII; lives as long as the commit. @since 0.1 */
 SFT_API sft_span sft_commit_job(const sft_commit *commit);
-/* Receipts of one task that is done: a JSON array as sft_shard_writer_close made it. The same
- * one twice counts once. SFT_DATASET_RECEIPT when it is none of this job's. */
+/* Add the receipts of a finished task: a JSON array from sft_shard_writer_finish. Adding the
+ * same one twice counts once. SFT_DATASET_RECEIPT: not of this job. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span receipts,
                                               sft_error *err);
-/* Lock out other commits, read the manifest again (an append is rebased on what came in
- * meanwhile, an overwrite of another version than at the start is SFT_DATASET_CHANGED), open
- * every shard by its receipt (SFT_DATASET_SHARD tells how many are missing, and the first), and
- * merge all sorted headers: duplicates (SFT_DATASET_DUPLICATE, or shadowed), totals, schema.
- * Nothing visible changes. Memory: a few MiB and about 64 KiB an open shard, whatever the
- * number of keys. Ticks the job with bytes of headers. @since 0.1 */
+/* Prepare the commit: lock out other commits; read the manifest again (an append is rebased on
+ * what was added meanwhile; an overwrite of another version than at the start is
+ * SFT_DATASET_CHANGED); open every shard named by a receipt (SFT_DATASET_SHARD says how many are
+ * missing, and the first); and merge all sorted headers for duplicates (SFT_DATASET_DUPLICATE,
+ * or shadowed tensors), totals and schema. Nothing visible changes. Ticks the job with bytes of
+ * headers. Memory: a few MiB and about 64 KiB an open shard, whatever the number of keys.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_prepare(sft_commit *commit, const sft_job *job,
                                                   sft_error *err);
-/* After prepare: whether an index is to be written (asked for, there before, or needed because
- * tensors are shadowed). */
+/* After sft_commit_prepare: whether an index is to be written, because it was requested, existed
+ * before, or is needed for shadowed tensors. @since 0.1 */
 SFT_API bool sft_commit_indexed(const sft_commit *commit);
-/* After prepare, as often as wanted: the index's rows, sorted by tensor_key then file_name, as a
- * stream of Arrow batches of at most 65,536 rows: tensor_key, file_name, shape (list of int32,
- * or int64 where a dimension needs it), dtype, begin, end and, if any is, shadowed. The stream
- * must be released before the commit is closed. @since 0.1 */
+/* After sft_commit_prepare, any number of times: the rows of the index, sorted by tensor_key and
+ * then file_name, as a stream of Arrow batches of at most 65,536 rows: tensor_key, file_name,
+ * shape (list of int32, or int64 if a dimension needs it), dtype, begin, end and, if any tensor
+ * is, shadowed. Release the stream before closing the commit. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_index(sft_commit *commit,
                                                 struct ArrowArrayStream *out, sft_error *err);
-/* The manifest as it would be published (valid until the next call on the commit): a caller
- * writes its `commit` into the index. */
+/* The manifest as it would be published, valid until the next call on the commit. An index must
+ * contain its `commit`. @since 0.1 */
 SFT_API sft_span sft_commit_manifest(const sft_commit *commit);
-/* Told of what went wrong after the commit point, where nothing fails any more. May be NULL. */
+/* Called with what goes wrong after the manifest is published, when nothing can fail any more.
+ * May be NULL. @since 0.1 */
 typedef void (*sft_warn_fn)(void *ctx, const sft_error *what);
-/* Move shards and index into place and publish the manifest in one step; then remove what was
- * replaced and the job's folder. index: name of the index file in the job's folder (see
- * sft_commit_job_folder), or NULL: then the manifest says there is none, and an old one is
- * removed; gc knows a dead job's by the name _tensor_index.parquet alone. On failure before the
- * manifest the old dataset is whole and the commit can only be closed or aborted; but an append
- * that another commit came before (SFT_DATASET_CHANGED) can be prepared and published again, with
- * a new index. Without move the caller puts the index in its place afterwards. @since 0.1 */
+/* Move shards and index into place, publish the manifest in one step, then remove what was
+ * replaced and the job's folder. index is the name of the index file in the job's folder
+ * (sft_commit_job_folder), or NULL: then the manifest names none, and an old one is removed.
+ * (Garbage collection recognises the index of a dead job by the name _tensor_index.parquet
+ * alone.) If this fails before the manifest is published, the old dataset is intact, and the
+ * commit can only be closed or aborted, except that an append overtaken by another commit
+ * (SFT_DATASET_CHANGED) can be prepared and published again, with a new index. On storages that
+ * cannot move, the caller puts the index in place afterwards. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_publish(sft_commit *commit, const char *index,
                                                   sft_warn_fn warn, void *warn_ctx,
                                                   const sft_job *job, sft_error *err);
-/* "_job-<uuid>", or "" where there is no move. */
+/* "_job-<uuid>", or "" on storages that cannot move. @since 0.1 */
 SFT_API const char *sft_commit_job_folder(const sft_commit *commit);
-/* Remove files of this job that the current manifest does not name; removes nothing when it
- * cannot be told whether the manifest was published. receipts that were added are enough;
- * where there is a job folder, all in it. For a commit that was published it does nothing. */
+/* Remove the files of this job that the current manifest does not name, or nothing if it is not
+ * known whether the manifest was published. Receipts that were added are enough; if there is a
+ * job folder, everything in it goes. Does nothing after a successful sft_commit_publish.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_abort(sft_commit *commit, sft_error *err);
-/* Unlocks and frees; removes nothing. NULL is ignored. */
+/* Unlock and free a commit; removes nothing. NULL is ignored. @since 0.1 */
 SFT_API void sft_commit_close(sft_commit *commit);
 
 /* ── Reading ─────────────────────────────────────────────────────────────── */
 
-/* A manifest that was read and checked, ours or the connector's. Immutable. @since 0.1 */
+/* A manifest that was read and validated, ours or the connector's. Immutable. @since 0.1 */
 typedef struct sft_dataset sft_dataset;
 
 typedef struct sft_dataset_shard {
@@ -309,9 +323,9 @@ typedef struct sft_dataset_shard {
     const char *sha256; /* hex, or NULL */
 } sft_dataset_shard;
 
-/* storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE. warn is told of what is odd:
- * files that a connector's manifest does not name.
- * Close with sft_dataset_close. @since 0.1 */
+/* Open a dataset. storage must outlive it. SFT_MANIFEST_MISSING, SFT_MANIFEST_TYPE. warn is
+ * called with files that a connector's manifest does not name. Close with sft_dataset_close.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 const sft_allocator *alloc, sft_warn_fn warn,
                                                 void *warn_ctx, sft_dataset **out,
@@ -319,42 +333,42 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
 SFT_API void sft_dataset_close(sft_dataset *dataset);
 /* The manifest's text, as it is stored. */
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
-/* 0 when the manifest does not say (the connector's). */
+/* The mode; 0 if the manifest does not say (a connector's). */
 SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
 SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
-/* In the order of samples; NULL past the last. */
+/* In the order of samples; NULL if i is out of range. */
 SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
-/* Open a shard, read by position. SFT_DATASET_SHARD when it is missing or not of the size the
- * manifest tells, after a second look at the manifest (SFT_DATASET_CHANGED). Close with
- * sft_close. */
+/* Open a shard, read by position. SFT_DATASET_SHARD: it is missing, or its size is not the
+ * manifest's; SFT_DATASET_CHANGED if that is because the manifest has changed. Close with
+ * sft_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_shard_open(const sft_dataset *dataset, size_t i,
                                                       const sft_open_options *options,
                                                       sft_file **out, sft_error *err);
 
 /* ── Maintaining ─────────────────────────────────────────────────────────── */
 
-/* Each fills an empty tree (safetensors_tree.h) with one result object (docs/json.md); after a
- * failure the tree can only be freed. The _json forms write the same to a sink the caller
- * finishes. path as in sft_set_ls_json. */
+/* Each of these fills an empty tree (safetensors_tree.h) with one result object (docs/json.md);
+ * after a failure the tree can only be freed. The _json forms write the same to a sink, which
+ * the caller finishes. path is shown as by sft_set_ls_json. */
 
-/* What the manifest says. @since 0.2, 0.1 */
+/* What the manifest says. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
                                                      const char *path, sft_tree *tree,
                                                      sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
-/* Every tensor of every shard, shard by shard, or of those whose key match tells. A shard that
- * cannot be read ends the list; the object is whole, with "ok": false and "error", and the code
- * is returned. Written as it is read: there is no tree of it. @since 0.1 */
+/* List every tensor of every shard, shard by shard, or those that match accepts. A shard that
+ * cannot be read ends the list: the object is complete, with "ok": false and "error", and the
+ * code is returned. Written while it is read, so there is no tree of it. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path,
                                                    sft_match_fn match, void *ctx,
                                                    sft_sink *sink, sft_error *err);
-/* Manifest against files: sizes, headers, samples, totals, columns, duplicates, orphans; deep:
- * digests too. "ok" is false when anything is wrong, with "findings" [{"code","shard",
- * "message"}]; *whole tells the same. Of the index the Parquet footer is looked at: its commit (a
- * connector's tells none), columns, number of rows, and which files it names. @since 0.2, 0.1 */
+/* Compare the manifest with the files: sizes, headers, samples, totals, columns, duplicates,
+ * orphans; deep: digests, too. If anything is wrong, *whole and "ok" are false, and "findings"
+ * lists [{"code","shard","message"}]. Of the index the Parquet footer is read: its commit (a
+ * connector's has none), columns, number of rows, and the files it names. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
                                                        const char *path, sft_tree *tree,
                                                        bool *whole, const sft_job *job,
@@ -363,9 +377,9 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
-/* What no manifest names and is ours: dead jobs' folders, replaced and orphaned shards, older
- * than grace_s seconds (what has no time is not, unless that is 0). remove: and remove it. Never a
- * file that is not ours, nor a folder with one in it. @since 0.2, 0.1 */
+/* List what is ours, named by no manifest, and older than grace_s seconds (what has no time is
+ * not, unless grace_s is 0): folders of dead jobs, replaced and orphaned shards. With remove,
+ * remove it, but never a file that is not ours, nor a folder that holds one. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
                                                    bool remove, const char *path,
                                                    sft_tree *tree, sft_error *err);
@@ -373,9 +387,9 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, u
                                                    bool remove, const char *path,
                                                    sft_sink *sink, sft_error *err);
 /* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes (0: none are),
- * without those and together, as one more commit; in batch mode smaller ones as batches of
- * batch_size rows, or "left" says why not. SFT_DATASET_CHANGED when another commit came before. The
- * index is left out: "index": null. @since 0.2, 0.1 */
+ * without those tensors and combined, as another commit; in batch mode small ones become batches
+ * of batch_size rows, or "left" says why not. SFT_DATASET_CHANGED: another commit came first.
+ * The index is omitted: "index": null. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_dataset_compact_tree(const sft_storage *storage,
                                                         uint64_t target_bytes, const char *path,
                                                         sft_tree *tree, sft_warn_fn warn,

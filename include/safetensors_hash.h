@@ -26,6 +26,9 @@
  * interleaved where the processor has SHA instructions: autov3 beside sha256, or a second
  * file, costs little or nothing.
  *
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md).
+ * SFT_EXPERIMENTAL_HASH is defined while that is so.
+ *
  * Conventions as in safetensors.h.
  */
 #ifndef SAFETENSORS_HASH_H
@@ -37,6 +40,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define SFT_EXPERIMENTAL_HASH 1
 
 /* ── Algorithms ──────────────────────────────────────────────────────────── */
 
@@ -56,93 +61,97 @@ typedef enum sft_hash_algo {
 } sft_hash_algo;
 
 #define SFT_HASH_COUNT 11
-#define SFT_HASH_ROOM 72 /* of a digest as text, with its NUL */
+#define SFT_HASH_TEXT_SIZE 72 /* of a digest as text, with its NUL */
 
-/* Several algorithms are a sum of bits. */
+/* A set of algorithms is the bitwise OR of their bits. */
 #define SFT_HASH_BIT(algo) (UINT32_C(1) << (algo))
 #define SFT_HASH_ALL ((UINT32_C(1) << SFT_HASH_COUNT) - 1)
-/* Those that need a valid model. */
+/* The algorithms that need a valid model. */
 #define SFT_HASH_OF_MODEL                                              \
     (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL) \
      | SFT_HASH_BIT(SFT_HASH_SSHS_LEGACY) | SFT_HASH_BIT(SFT_HASH_CONTENT))
 
-/* "sha256", as above and in JSON; NULL for a value outside the enum. Static. @since 0.1 */
+/* The name of an algorithm, as above and in JSON ("sha256"); NULL for a value outside the enum.
+ * Static. @since 0.1 */
 SFT_API const char *sft_hash_name(sft_hash_algo algo);
-/* Hex digits of its digests; 0 for a value outside the enum. @since 0.1 */
+/* Number of hexadecimal digits of its digests; 0 for a value outside the enum. @since 0.1 */
 SFT_API size_t sft_hash_digits(sft_hash_algo algo);
-/* Bits of "sha256,autov3", or of "all". SFT_BAD_ARGUMENT names the word that is none.
- * @since 0.1 */
+/* Parse a list such as "sha256,autov3", or "all", into bits. SFT_BAD_ARGUMENT names the word
+ * that is not an algorithm. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err);
 
-/* Digests of one thing: which were asked for, and the texts of those that are known. A plain
- * value of 1 KiB, however many algorithms there are, which may be copied. Members are private.
- * @since 0.2 */
+/* Digests of one file or model: which were requested, and the text of those that are known. A
+ * plain value of 1 KiB, however many algorithms there are, which may be copied. Members are
+ * private. Never grows. @since 0.2 */
 typedef struct sft_hashes {
     uint32_t asked, known;
     char text[1016];
 } sft_hashes;
 
-/* Asks for algos (bits) and knows nothing. */
+/* Requests algos (bits) and knows none of them. */
 #define SFT_HASHES_INIT(algos) { (algos), 0, { 0 } }
 
-/* Bits of the algorithms asked for; of those, the ones that could be told. @since 0.2 */
+/* Bits of the algorithms requested, and of those among them that are known. @since 0.2 */
 SFT_API uint32_t sft_hashes_asked(const sft_hashes *hashes);
 SFT_API uint32_t sft_hashes_known(const sft_hashes *hashes);
-/* A digest, NUL-terminated, for as long as *hashes stays; NULL when it is not known.
- * @since 0.2 */
+/* A digest, NUL-terminated, valid as long as *hashes; NULL if it is not known. @since 0.2 */
 SFT_API const char *sft_hashes_get(const sft_hashes *hashes, sft_hash_algo algo);
 
 /* ── Bytes as they go by ─────────────────────────────────────────────────── */
 
-/* Digests of a stream, for a sink that hashes what it forwards or for a pipe. Models'
- * algorithms (SFT_HASH_OF_MODEL) stay unknown. One thread at a time. @since 0.1 */
+/* Digests of a stream: for a sink that hashes what it forwards, or for a pipe. Algorithms of
+ * models (SFT_HASH_OF_MODEL) stay unknown. One thread at a time. @since 0.1 */
 typedef struct sft_hasher sft_hasher;
 SFT_API SFT_NODISCARD sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc,
                                               sft_hasher **out, sft_error *err);
 SFT_API void sft_hasher_update(sft_hasher *hasher, const void *bytes, size_t len);
-/* Of all bytes so far; one may go on afterwards. */
+/* The digests of all bytes so far; more may follow. */
 SFT_API void sft_hasher_result(const sft_hasher *hasher, sft_hashes *out);
-/* NULL is ignored. */
+/* Free a hasher. NULL is ignored. */
 SFT_API void sft_hasher_free(sft_hasher *hasher);
 
 /* ── Digests that were computed before ───────────────────────────────────── */
 
-/* A file of JSON lines that remembers digests by device, inode, size, and the times of the last
- * change of bytes (mtime) and of anything (ctime, which nobody can set back). What is remembered
- * is not computed again: not a byte of the model is read. A file changed within the file
- * system's resolution of time, size unchanged, is not noticed. It keeps up to 262,144 files;
- * those used longest ago go first. Memory: at most six times the file's bytes. One thread at a
- * time. @since 0.1 */
+/* A cache of digests: a file of JSON lines, keyed by device, inode, size, and the times of the
+ * last change of contents (mtime) and of anything (ctime, which nobody can set back). Cached
+ * digests are not computed again, and no byte of the model is read. A change within the file
+ * system's resolution of time that keeps the size goes unnoticed. The cache keeps up to 262,144
+ * files and evicts those used longest ago. Memory: at most six times the size of the file. One
+ * thread at a time. @since 0.1 */
 typedef struct sft_hash_cache sft_hash_cache;
 
-/* A path that is not there, or an empty file, is an empty cache. One with a damaged line is an
- * empty cache as well, and sft_hash_cache_note tells so (else NULL). Refused, and never written
- * to, is what does not begin as a cache does (SFT_EXISTS), a symbolic link (SFT_IS_LINK), what
- * is no regular file (SFT_IO_NOT_FILE), and a file that another user owns, root excepted, or
- * that others than its owner may write (SFT_IO_OPEN): whoever writes a cache decides which
- * digests are believed. Of more than 256 MiB the end is read. */
+/* Open a cache. If the path does not exist, or the file is empty, the cache is empty. If a line
+ * is damaged, the cache is empty, too, and sft_hash_cache_note says so (otherwise it is NULL).
+ * The following are refused and never written to, since whoever writes a cache decides which
+ * digests are believed: a file that does not begin as a cache does (SFT_EXISTS), a symbolic link
+ * (SFT_IS_LINK), anything but a regular file (SFT_IO_NOT_FILE), and a file owned by another user
+ * than the caller or root, or that others may write to (SFT_IO_OPEN). Of more than 256 MiB only
+ * the end is read. Close with sft_hash_cache_close. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
                                                    sft_hash_cache **out, sft_error *err);
 SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
-/* Files that are remembered. */
+/* Number of files in the cache. */
 SFT_API size_t sft_hash_cache_count(const sft_hash_cache *cache);
-/* Add to *hashes what is remembered, of what it asks for, of the file at path as it is
- * now; nothing of it is read. @since 0.1 */
+/* Add to *hashes what it requests and the cache knows about the file at path in its present
+ * state. Does not read the file. @since 0.1 */
 SFT_API void sft_hash_cache_find(const sft_hash_cache *cache, const char *path,
                                  sft_hashes *hashes);
-/* A word of the caller's about the file at path as it is now, with a time: that somebody does
- * not know it, say. One per file, the last; a name of SFT_HASH_MARK_ROOM bytes or more is not
- * remembered. @since 0.1 */
+/* Attach a mark of the application's to the file at path in its present state: a name and a
+ * time, such as when a service was asked and did not know it. A file has one mark, the last. A
+ * name of SFT_HASH_MARK_ROOM bytes or more is ignored. The mark is saved with the cache, and
+ * lost when the file changes or its entry is evicted. @since 0.1 */
 #define SFT_HASH_MARK_ROOM 64
 SFT_API void sft_hash_cache_mark(sft_hash_cache *cache, const char *path, const char *name,
                                  uint64_t time);
-/* False when the file has no mark of that name. @since 0.1 */
+/* Whether the file, in its present state, has a mark of that name; *time becomes its time.
+ * @since 0.1 */
 SFT_API bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path,
                                    const char *name, uint64_t *time);
-/* Write the file anew, whole or not at all; nothing if nothing was added. A new one is readable
- * by its owner alone. What stands at the path now is checked as sft_hash_cache_open does. */
+/* Write the cache's file, complete or not at all; nothing if nothing was added. A new file is
+ * readable by its owner only. What is at the path now is checked as by sft_hash_cache_open.
+ * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err);
-/* Without saving. NULL is ignored. */
+/* Close a cache without saving it. NULL is ignored. */
 SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
@@ -152,73 +161,73 @@ typedef struct sft_hash_options {
     size_t size;
     const sft_open_options *open; /* for the header, NULL = defaults; with more than one thread
                                      its alloc is not used */
-    sft_hash_cache *cache; /* looked at and added to; NULL = none */
+    sft_hash_cache *cache; /* used and added to; NULL = none */
     bool only_cached;      /* nothing is computed: known is what the cache knows */
 } sft_hash_options;
 
 #define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false }
 
-/* What is asked of one path: a file, or the index of a model in many files. */
+/* A request: a file, or the index of a model in several files, and the algorithms (bits). Never
+ * grows. @since 0.2 */
 typedef struct sft_hash_request {
     const char *path;
     uint32_t algos;
 } sft_hash_request;
 
-/* One answer; all of it belongs to the library and ends with the call that gave it. Of a
- * model in many files content alone is known, and shards has the others for each file.
- * @since 0.1 */
+/* A result. It belongs to the library and is valid during the call that reports it. Of a model
+ * in several files only content is known; shards has the other digests of each file. Allocated
+ * by the library only. @since 0.1 */
 typedef struct sft_hash_result {
-    size_t index; /* among the asks */
+    size_t index; /* among the requests */
     const char *path;
     const sft_error *error;       /* NULL: the digests are there */
     const sft_error *model_error; /* why it is no valid model, or NULL; whole files' digests
                                      are there all the same */
     uint64_t bytes;               /* of the file, or of all shards */
-    bool is_remembered;           /* no byte of data was read */
+    bool is_remembered;           /* from the cache; no data was read */
     sft_hashes hashes;
     size_t shard_count; /* 0: a single file */
     const char *const *shard_paths;
     const sft_hashes *shards;
 } sft_hash_result;
 
-/* Called on the calling thread, in the order of the asks; false stops (SFT_CANCELLED). */
+/* Called on the calling thread, in the order of the requests; false stops (SFT_CANCELLED). */
 typedef bool (*sft_hash_each_fn)(void *ctx, const sft_hash_result *result);
 
-/* Hash many files: by job->threads threads, several at a time on each, which is faster than
- * one after another on one thread too. A file that cannot be read is an answer, not a
- * failure. Memory: 1 MiB a thread, and the headers of the files in hand. The job's tick
- * tells bytes of all files; its total is what is known so far. A file that shrinks while it
- * is read is SFT_IO_SHRUNK. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_request *asks, size_t count,
+/* Hash many files, with job->threads threads and several files at a time on each, which is
+ * faster even on one thread. A file that cannot be read is a result with an error, not a failure
+ * of the call. SFT_IO_SHRUNK: a file shrank while it was read. Ticks the job with bytes of all
+ * files; the total is what is known so far. Memory: 1 MiB a thread, and the headers of the files
+ * being read. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
                                               const sft_hash_options *options,
                                               sft_hash_each_fn each, void *ctx,
                                               const sft_job *job, sft_error *err);
 
-/* One file. *out knows nothing on failure; that a file is no model is no failure.
+/* Hash one file. On failure *out knows nothing; that a file is not a model is not a failure.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_path(const char *path, uint32_t algos,
                                              const sft_hash_options *options, sft_hashes *out,
                                              const sft_job *job, sft_error *err);
 
-/* A model that is open. A set of one file knows all algorithms, a larger one content only.
- * Data must be there: SFT_STATE's SFT_INCOMPLETE for a file of unknown size. @since 0.1 */
+/* Hash an open model. All algorithms are known for a set of one file, only content for a larger
+ * one. SFT_INCOMPLETE for a file of unknown size. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_set(const sft_set *set, uint32_t algos, sft_hashes *out,
                                             const sft_job *job, sft_error *err);
 
 /* ── Results as JSON (docs/json.md) ──────────────────────────────────────── */
 
-/* A digest that someone says this file has; text in any case, with or without "0x". */
+/* A digest that the file is claimed to have; text in either case, with or without "0x". */
 typedef struct sft_hash_claim {
     sft_hash_algo algo;
     sft_span text;
 } sft_hash_claim;
 
-/* Whether a digest equals a claim; false when it is not known. @since 0.1 */
+/* Whether a digest equals a claim; false if the digest is not known. @since 0.1 */
 SFT_API bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim);
 
-/* The result object of `hash`, as sft_set_json writes its own; an answer with error
- * becomes {"path","ok":false,"error"}. claims become "verified"; NULL leaves that out.
- * @since 0.1 */
+/* Write the result object of one result, as the other sft_…_json functions do; a result with an
+ * error becomes {"path","ok":false,"error"}. claims become "verified"; NULL omits it. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_json(const sft_hash_result *result, const char *path,
                                              const sft_hash_claim *claims, size_t claim_count,
                                              sft_sink *sink, sft_error *err);

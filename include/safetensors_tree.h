@@ -1,10 +1,11 @@
-/* Results as trees: the facts of a model, what verifying, collecting garbage, compacting or
- * comparing found. A tree is what the JSON of docs/json.md is a rendering of: the same
- * members under the same keys, so a program reads them without parsing text.
+/* Results as trees: the facts of a model, and what verification, garbage collection, compaction
+ * or comparison found. The JSON of docs/json.md is a rendering of the same tree, with the same
+ * members under the same keys, so that a program need not parse text.
  *
- * EXPERIMENTAL: may change in any release; SFT_EXPERIMENTAL_TREE is defined while it may.
- * Conventions as in safetensors.h.
- */
+ * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_TREE is
+ * defined while that is so.
+ *
+ * Conventions as in safetensors.h. A tree that has been filled is immutable. */
 #ifndef SAFETENSORS_TREE_H
 #define SAFETENSORS_TREE_H
 
@@ -25,8 +26,8 @@ typedef enum sft_node_type {
     SFT_NODE_OBJECT
 } sft_node_type;
 
-/* One value. Allocated by the library only, lives as long as its tree, and is reached by
- * call or along these pointers, never by stride: fields may be appended. @since 0.2 */
+/* A value. Allocated by the library only; lives as long as its tree. Members may be appended.
+ * @since 0.2 */
 typedef struct sft_node {
     const struct sft_node *parent, *first, *next; /* NULL: none */
     sft_node_type type;
@@ -37,54 +38,55 @@ typedef struct sft_node {
 
 typedef struct sft_tree sft_tree;
 
-/* An empty tree, for a function that fills it. alloc NULL = libc; copied, its ctx must outlive
- * the tree. @since 0.2 */
+/* Create an empty tree, for a function that fills it. *alloc is copied; its ctx must outlive the
+ * tree. Free with sft_tree_free. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_tree_new(const sft_allocator *alloc, sft_tree **out,
                                             sft_error *err);
-/* The value all others are in: an object. NULL in an empty tree. @since 0.2 */
+/* The outermost value, an object; NULL if the tree is empty. @since 0.2 */
 SFT_API const sft_node *sft_tree_root(const sft_tree *tree);
-/* Release a tree and its nodes. NULL is ignored. @since 0.2 */
+/* Free a tree and its nodes. NULL is ignored. @since 0.2 */
 SFT_API void sft_tree_free(sft_tree *tree);
 
-/* Member of an object; NULL when there is none, or when node is NULL or no object. Cost: one
+/* A member of an object; NULL if there is none, or if node is NULL or not an object. Cost: one
  * comparison a member. @since 0.2 */
 SFT_API const sft_node *sft_node_get(const sft_node *node, const char *key);
-/* The same along keys between dots: "training.base.file". @since 0.2 */
+/* The same along keys separated by dots: "training.base.file". @since 0.2 */
 SFT_API const sft_node *sft_node_find(const sft_node *node, const char *path);
-/* Text of the scalar at that path ("" is the node itself); empty for null, lists, objects and
- * what is not there. A fact, an object with the member "value", stands for its value.
+/* The text of the scalar at that path ("" is the node itself); empty for null, lists, objects
+ * and what is absent. A fact, which is an object with the member "value", stands for its value.
  * @since 0.2 */
 SFT_API sft_span sft_node_text(const sft_node *node, const char *path);
-/* The same as a whole number of at most 19 digits; false, *out 0, if it is none. @since 0.2 */
+/* The same as a whole number of at most 19 digits; if it is not one, false, and *out is 0.
+ * @since 0.2 */
 SFT_API bool sft_node_uint(const sft_node *node, const char *path, uint64_t *out);
-/* The same as a truth: true for the BOOL true only. @since 0.2 */
+/* Whether the value there is true; false for everything else. @since 0.2 */
 SFT_API bool sft_node_true(const sft_node *node, const char *path);
-/* Values directly inside a list or object; 0 for anything else and for NULL. @since 0.2 */
+/* Number of values directly inside a list or object; 0 for anything else and for NULL.
+ * @since 0.2 */
 SFT_API size_t sft_node_count(const sft_node *node);
 
-/* Whether a node is written, left out, or written with some of what is in it. */
+/* Whether a node is written, omitted, or written with some of its contents. @since 0.2 */
 typedef enum sft_node_keep { SFT_NODE_DROP = 0, SFT_NODE_SOME, SFT_NODE_ALL } sft_node_keep;
 
-/* A node and all in it as compact JSON, appended to the sink (which stays open) from offset
- * on; *end, if not NULL, is the offset after the last byte. keep(ctx, node) decides on each
- * node that is reached; NULL keeps all. @since 0.2 */
+/* Write a node and its contents as compact JSON to the sink, which stays open, from offset on;
+ * *end, if not NULL, is the offset after the last byte. keep(ctx, node) decides for each node
+ * that is reached; NULL keeps all. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_node_json(const sft_node *node,
                                              sft_node_keep (*keep)(void *ctx,
                                                                    const sft_node *node),
                                              void *ctx, sft_sink *sink, uint64_t offset,
                                              uint64_t *end, sft_error *err);
 
-/* The header's facts of models, as sft_set_json has them, into an empty tree: of one set all
- * of them, of several their sums. cut: metadata values longer than that many bytes are cut;
- * 0 cuts none; SFT_NO_METADATA leaves `metadata` out, whose nodes would take more memory than
- * the header. The tree keeps nothing of the sets. After a failure it can only be freed.
- * @since 0.2 */
+/* Fill an empty tree with the facts of the headers, as in sft_set_json: all of those of one set,
+ * sums for several. Metadata values longer than cut bytes are cut; 0 cuts none. With
+ * SFT_NO_METADATA `metadata` is omitted, whose nodes would take more memory than the header. The
+ * tree does not refer to the sets. After a failure it can only be freed. @since 0.2 */
 #define SFT_NO_METADATA (UINT64_MAX - 1)
 typedef struct sft_set sft_set; /* safetensors_set.h */
 SFT_API SFT_NODISCARD sft_code sft_sets_tree(const sft_set *const *sets, size_t count,
                                              const char *path, uint64_t cut, sft_tree *tree,
                                              sft_error *err);
-/* What sft_diff_json writes, into an empty tree, which keeps nothing of the comparison.
+/* Fill an empty tree with what sft_diff_json writes. The tree does not refer to the comparison.
  * @since 0.2 */
 typedef struct sft_diff sft_diff; /* safetensors_set.h */
 SFT_API SFT_NODISCARD sft_code sft_diff_tree(const sft_diff *diff, const char *path,

@@ -5,9 +5,11 @@
   docs/errors.md      a row for each code, equal to the library's own table
   tests/corpus        every file belongs to a rule; every rule has files that break it
   include/            every code of the enum has a row
+  hints               every sft_hint is worded by the library and by both front ends, and used
+  src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both
   messages            one condition, one text: those of one code do not differ in small words only
-  tests/README.md     names every suite of tests/run.py
+  tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
 """
 import fnmatch
 import glob
@@ -42,41 +44,148 @@ def read(*path):
 
 # ── Codes ──
 
-def enum_codes():
-    """{name: number} of sft_code in the public header."""
-    body = re.search(r"typedef enum sft_code \{(.*?)\} sft_code;", read("include", "safetensors.h"),
-                     re.S).group(1)
-    found = re.findall(r"SFT_(\w+) = (\d+)", body)
-    return {name.lower(): int(number) for name, number in found}
+def enum(name, prefix):
+    """{name: number} of an enum in the public header."""
+    body = re.search(r"typedef enum %s \{(.*?)\} %s;" % (name, name), read("include",
+                     "safetensors.h"), re.S).group(1)
+    return {name.lower(): int(number) for name, number in re.findall(prefix + r"(\w+) = (\d+)\b",
+                                                                     body)}
 
 
 def check_codes(rows):
-    enum = enum_codes()
+    codes = enum("sft_code", "SFT_")
     table = {row["name"]: int(row["number"]) for row in rows}
-    demand(table == enum, "the error table and the enum differ: %s" % sorted(
-        set(table.items()) ^ set(enum.items())))
+    demand(table == codes, "the error table and the enum differ: %s" % sorted(
+        set(table.items()) ^ set(codes.items())))
     demand(len({row["sentence"] for row in rows}) == len(rows), "two codes share a sentence")
     for row in rows:
         demand(row["sentence"] and not row["sentence"].endswith("."),
                "%s: the sentence ends with a full stop" % row["name"])
 
 
-def error_row(row):
-    cells = [row["number"], "`%s`" % row["name"], CLASSES[int(row["class"])],
-             "`%s`" % row["exception"] if row["exception"] else "", row["rule"].strip("-"),
-             row["sentence"], "" if row["hint"] == "-" else row["hint"]]
+def exceptions(rows):
+    """{code: Python exception}, of the code or of its class."""
+    text = read("bindings", "python", "src", "error.c").split("pysft_exception(")[1].split("\n}")[0]
+    own = re.findall(r'\{ SFT_(\w+), "(\w*)" \}', text)
+    of_class = dict(re.findall(r'case SFT_CLASS_(\w+): return "(\w+)"', text))
+    rest = re.search(r'default: return "(\w+)"', text).group(1)
+    out = {row["name"]: of_class.get(CLASSES[int(row["class"])].upper(), rest) for row in rows}
+    demand(len(own) > 10 and of_class, "no exceptions are found in bindings/python/src/error.c")
+    out.update((name.lower(), exception) for name, exception in own)
+    demand(len(out) == len(rows), "bindings/python/src/error.c names codes that are none")
+    return out
+
+
+def table_row(*cells):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def quoted(word):
+    return "`%s`" % word if word else ""
 
 
 def check_errors(rows):
     text = read("docs", "errors.md").splitlines()
+    raised, hints = exceptions(rows), {n: name for name, n in enum("sft_hint", "SFT_HINT_").items()}
     for row in rows:
-        demand(error_row(row) in text, "docs/errors.md lacks the row\n    " + error_row(row))
+        hint = hints[int(row["hint"])]
+        wanted = table_row(row["number"], quoted(row["name"]), CLASSES[int(row["class"])],
+                           quoted(raised[row["name"]]), row["rule"].strip("-"), row["sentence"],
+                           quoted(hint if hint != "none" else ""))
+        demand(wanted in text, "docs/errors.md lacks the row\n    " + wanted)
     known = {row["number"] for row in rows}
     for line in text:
         number = re.match(r"\| (\d+) \|", line)
         demand(not number or number.group(1) in known,
                "docs/errors.md has a row for no code: " + line)
+
+
+# ── Hints ──
+
+HINT_TABLES = (("src", "base", "hint.c"), ("cli", "support", "hints.c"),
+               ("bindings", "python", "src", "hints.c"))
+
+
+def literal(text):
+    """The text of C string literals that follow one another."""
+    return re.sub(r"\\(.)", r"\1", "".join(re.findall(r'"((?:\\.|[^"\\])*)"', text)))
+
+
+def hint_words(path, prefix="SFT_HINT_"):
+    """[(hint, its words or None)] of a table."""
+    rows = re.findall(r"\{ %s(\w+),\s*(NULL|(?:\"(?:\\.|[^\"\\])*\"\s*)+) \}" % prefix, read(*path))
+    return [(name.lower(), None if words == "NULL" else literal(words)) for name, words in rows]
+
+
+def check_hints():
+    numbers = enum("sft_hint", "SFT_HINT_")
+    names = [name for name in numbers if name != "none"]
+    demand(sorted(numbers.values()) == list(range(len(numbers))), "two hints have one number")
+    tables = [hint_words(path) for path in HINT_TABLES]
+    for path, table in zip(HINT_TABLES, tables):
+        demand([name for name, _ in table] == names, "%s: not each hint once, in order: %s" %
+               ("/".join(path), sorted(set(names) ^ {name for name, _ in table})))
+    for name, words in tables[0]:
+        demand(words, "src/base/hint.c has no words for %s" % name)
+    text = read("docs", "errors.md").splitlines()
+    own = [dict(table) for table in tables]
+    for name in names:
+        wanted = table_row(quoted(name), *(table.get(name) or "" for table in own))
+        demand(wanted in text, "docs/errors.md lacks the row\n    " + wanted)
+        for table in own:
+            demand(not (table.get(name) or "").endswith("."), name + " ends with a full stop")
+    for name, words in tables[1]:
+        demand(not re.search(r"=(?:True|False|\")|\blibsafetensors\.", words or ""),
+               "cli/support/hints.c words %s for Python" % name)
+    for name, words in tables[2]:
+        words = re.sub(r'\bcommand "[^"]*"|"fallocate [^"]*"', "", words or "")
+        demand(not re.search(r"(?<![\w-])--[a-z]|(?:^| )-[a-z] [A-Z]{2}|\"safetensors ", words),
+               "bindings/python/src/hints.c words %s for the command" % name)
+    sources = "".join(read(path) for path in glob.glob("src/**/*.c", root_dir=ROOT, recursive=True)
+                      if not path.endswith("base/hint.c"))
+    for name in names:
+        demand(re.search(r"\bSFT_HINT_%s\b" % name.upper(), sources), "no code gives %s" % name)
+    check_program_hints("cli", "CLI_HINT_")
+    check_program_hints("bindings/python/src", "PYSFT_HINT_")
+
+
+def check_program_hints(folder, prefix):
+    """Hints of a front end's own have words and are given."""
+    texts = {path: read(path) for path in glob.glob(folder + "/**/*.[ch]", root_dir=ROOT,
+                                                    recursive=True)}
+    table = next(path for path in texts if path.endswith("/hints.c"))
+    own = hint_words((table,), prefix)
+    used = {name.lower() for path, text in texts.items() if path.endswith(".c") and path != table
+            for name in re.findall(r"\b%s(\w+)" % prefix, text)}
+    demand(own and {name for name, words in own if words} == used and len(own) == len(used),
+           "%s: hints without words, or never given: %s" % (table, sorted(
+               used ^ {name for name, words in own if words})))
+
+
+# The library knows no front end: its texts name no option, no class, no call of one.
+FRONT_ENDS = (
+    r"(?<![\w-])--[a-z]|(?:^| )-[a-z] [A-Z]{2}"               # an option
+    r"|\bsafetensors (?:%s)\b|\bgit [a-z]+\b|\bulimit\b"      # a command
+    r"|\blibsafetensors\.[a-z]+\(|\b(?:numpy|torch)\.[a-z]+\b|\b(?:mode|adopt|how)="  # a call
+    r"|\w(?:Error|Exception)\b|\bTrue\b|\bFalse\b|\bSpark\b|\b[Pp]ython (?!pickle)")
+
+
+def check_texts():
+    """String literals of the library and of its headers."""
+    commands = [os.path.basename(path)[len("cmd_"):-len(".c")].replace("_", "-")
+                for path in glob.glob("cli/commands/cmd_*.c", root_dir=ROOT)]
+    demand(len(commands) > 15, "no commands are found in cli/commands")
+    pattern = re.compile(FRONT_ENDS % "|".join(commands))
+    count = 0
+    for path in sorted(glob.glob("src/**/*.[ch]", root_dir=ROOT, recursive=True) +
+                       glob.glob("include/*.h", root_dir=ROOT)):
+        code = re.sub(r"/\*.*?\*/|^[ \t]*#[ \t]*include[^\n]*", " ", read(path), flags=re.S | re.M)
+        for found in re.findall(r'(?:"(?:\\.|[^"\\\n])*"\s*)+', code):
+            count += 1
+            bad = pattern.search(literal(found))
+            demand(not bad, "%s: \"%s\" names a front end: %s" % (
+                path, bad.group(0) if bad else "", found.strip()))
+    demand(count > 2000, "found only %d texts in the library" % count)
 
 
 # ── Rules ──
@@ -132,7 +241,7 @@ def check_manifest(rows):
 
 def check_notes():
     header = read("include", "safetensors.h")
-    body = re.search(r"Remark that makes no file invalid\. name:(.*?)\*/", header, re.S).group(1)
+    body = re.search(r"A remark, which makes no file invalid\.\s+\*?\s*Names are(.*?)\*/", header, re.S).group(1)
     told = set(re.findall(r'"(\w+)"', body))
     listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "format.md").split("## Notes")[1]
                             .split("## ")[0], re.M))
@@ -236,8 +345,8 @@ def check_help():
 
 # ── Messages ──
 
-FAIL = re.compile(r'\bsfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
-                  r'((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
+FAIL = re.compile(r'\b(?:sfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
+                  r'|cli_usage_error\(\s*&?[\w>.-]+,\s*)((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
 SMALL = set("a an the this that of its own one for to in there is was but".split())
 
 
@@ -247,7 +356,7 @@ def failures():
         for path in sorted(glob.glob(os.path.join(ROOT, folder, "**", "*.c"), recursive=True)):
             for code, literals in FAIL.findall(read(path)):
                 text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals))
-                yield code, re.sub(r"%(?:\.\*|\.?\d+)?(?:ll|[lzh])?[a-z]?", "%", text)
+                yield code or "SFT_BAD_ARGUMENT", re.sub(r"%(?:\.\*|\.?\d+)?(?:ll|[lzh])?[a-z]?", "%", text)
 
 
 def check_messages():
@@ -264,6 +373,14 @@ def check_suites():
     named = set(re.findall(r"`([a-z-]+)`", read("tests", "README.md")))
     for suite in re.findall(r'^    \("([a-z-]+)", "', read("tests", "run.py"), re.M):
         demand(suite in named, "tests/README.md does not name the suite " + suite)
+    for cell in re.findall(r"\| `([^`|]+)` \|$", read("tests", "README.md"), re.M):
+        for path in re.findall(r"\b(?:tests|tools|fuzz|examples)/[\w./-]+", cell):
+            if not cell.startswith("build/") or not path.startswith("tests/unit/"):
+                found = os.path.exists(os.path.join(ROOT, path))
+                demand(found or "build/" + path in cell, "tests/README.md: no file " + path)
+        program = os.path.join(ROOT, cell.split()[0])
+        demand(cell.startswith("build/") or os.access(program, os.X_OK),
+               "tests/README.md: %s cannot be run" % cell)
 
 
 def main():
@@ -271,6 +388,8 @@ def main():
     files = make.build().files
     check_codes(rows)
     check_errors(rows)
+    check_hints()
+    check_texts()
     check_rules(rows, files)
     check_manifest(rows)
     check_notes()

@@ -38,6 +38,13 @@ def constant(archive):
             and row[6].strip().startswith((".data.rel.ro", ".rodata"))}
 
 
+def soversion():
+    """As docs/abi.md says: of each minor version before 1.0, of each major one from then on."""
+    with open(os.path.join(ROOT, "include", "safetensors.h"), encoding="utf-8") as file:
+        major, minor = re.search(r'SFT_VERSION_STRING "(\d+)\.(\d+)', file.read()).groups()
+    return major if major != "0" else f"0.{minor}"
+
+
 def main():
     shared = os.path.join(BUILD, "libsafetensors.so")
     exported = {n for n, kind in symbols("nm", "-D", "--defined-only", shared).items()
@@ -57,7 +64,7 @@ def main():
 
     dynamic = subprocess.run(["readelf", "-d", shared], stdout=subprocess.PIPE, check=True,
                              text=True).stdout
-    wanted = {"soname": "[libsafetensors.so.0]", "relro": "BIND_NOW"}
+    wanted = {"soname": f"[libsafetensors.so.{soversion()}]", "relro": "BIND_NOW"}
     bad += [f"{what}: expected {text} in readelf -d" for what, text in wanted.items()
             if text not in dynamic]
     print("\n".join(bad))

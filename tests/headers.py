@@ -39,7 +39,7 @@ def sized(public):
 
 
 def options():
-    """What is wrong with options structs, and how many things were looked at."""
+    """What is wrong with options structs, and how many checks were made."""
     public = "\n".join(text_of(p) for p in sorted(glob.glob("include/*.h")))
     bodies = dict(reversed(m) for m in re.findall(
         r"typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+);", public))
@@ -73,6 +73,51 @@ def options():
     return len(wanted) + 2 * len(types), len(bad)
 
 
+STABLE = ["safetensors.h", "safetensors_convert.h", "safetensors_set.h"]
+
+
+def promises():
+    """What is wrong with what headers say of themselves, and how many things were looked at."""
+    bad, looked = [], 0
+    info = text_of("src/base/version.c")
+    told = {word: set(re.findall(r"safetensors\w*\.h", "".join(re.findall(
+        rf'"{word}: ((?:[^;"\\]|"\s+")*)', info)))) for word in ("stable", "experimental")}
+    for path in sorted(glob.glob("include/*.h")):
+        name = os.path.basename(path)
+        with open(path, encoding="utf-8") as file:
+            whole = file.read()
+        opening, text = whole[:whole.index("*/")], text_of(path)
+        macro = f"SFT_EXPERIMENTAL_{name[len('safetensors_'):-2].upper()}"
+        stable = name in STABLE
+        rules = [
+            ("expected \"STABLE\" or \"EXPERIMENTAL\" in its first comment",
+             ("STABLE" in opening, "EXPERIMENTAL" in opening) == (stable, not stable)),
+            (f"expected {macro} in an experimental header only",
+             (f"#define {macro} 1" in text, macro in opening) == (not stable, not stable)),
+            ("expected it in sft_build_info()",
+             (name in told["stable"], name in told["experimental"]) == (stable, not stable))]
+        for other in re.findall(r'#include "([^"]+)"', text):
+            rules.append((f"a stable header needs {other}", not stable or other in STABLE))
+        looked += len(rules)
+        bad += [f"{name}: {what}" for what, right in rules if not right]
+        # Comment and declaration: @since may be that of the group, the blank line ends it.
+        for group in re.split(r"\n(?=\n)", whole):
+            for function in re.findall(r"\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(", group):
+                looked += 1
+                if "@since 0." not in group:
+                    bad.append(f"{name}: {function} has no @since")
+        # A struct that callers allocate keeps its size, or begins with it.
+        for comment, body, t in re.findall(
+                r"(/\*(?:(?!\*/).)*\*/)?\s*typedef struct sft_\w+ \{([^{}]*)\} (sft_\w+);", whole,
+                flags=re.S):
+            looked += 1
+            if stable and not re.match(r"\s*size_t size;", body) \
+                    and not re.search(r"[Nn]ever\s+(\*\s+)?grows|library\s+(\*\s+)?only", comment):
+                bad.append(f"{name}: {t} does not say whether it may grow")
+    print("".join(f"{line}\n" for line in bad), end="")
+    return looked, len(bad)
+
+
 def main():
     os.chdir(ROOT)
     jobs = []
@@ -85,9 +130,9 @@ def main():
     totals = {True: 0, False: 0, None: 0}
     for job in jobs:
         totals[compiles(*job) if shutil.which(job[0]) else None] += 1
-    looked, wrong = options()
-    totals[True] += looked - wrong
-    totals[False] += wrong
+    for looked, wrong in (options(), promises()):
+        totals[True] += looked - wrong
+        totals[False] += wrong
     print(f"{totals[True]} passed, {totals[False]} failed, {totals[None]} skipped")
     return 1 if totals[False] else 0
 

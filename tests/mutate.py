@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the corpus notice when a check of the validator is gone?
+"""Does the corpus notice when a check of the validator is removed?
 
 Every place that refuses a file with the code of a rule is disabled in turn: its condition
 becomes false, or its call is answered as if all were well. A mutant that no file of the
@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "corpus"))
 import driver
 import make
 
-# Where checks are made, and calls that tell of a failure: what they give when it is none.
+# Where checks are made, and calls that report a failure: what they return when there is none.
 FILES = ["src/format/header.c", "src/format/parser.c", "src/format/entry.c",
          "src/format/metadata.c",
          "src/format/model.c", "src/format/dtype.c", "src/base/json_lex.h", "src/base/json.c"]
@@ -281,7 +281,7 @@ def judge(program, mutants, verbose):
                 print("unseen: %s\n    (%s)" % (mutant, why))
             elif not noticed:
                 failed += 1
-                print("FAIL no file notices that this check is gone: %s" % mutant)
+                print("FAIL no file notices that this check is removed: %s" % mutant)
             elif verbose:
                 print("%3d %s: %s" % (mutant.number, mutant, changed(real, answer)))
     reached = {m.code for m in mutants}

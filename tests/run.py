@@ -11,8 +11,8 @@ pytest run. It gets:
   SFT_EMULATE  the emulator alone, or empty: put it before any program of SFT_BUILD
   SFT_SHARED   the folder of shared test data, absolute; it may not exist
   SFT_TARGET   the target's name
-and runs in the repository's root. It is killed at its limit, and then has failed. Suites of
-the environments with third-party packages run one after the other beside the rest.
+and runs in the repository's root. A suite that reaches its limit is killed and has failed.
+Suites of the environments with third-party packages run in sequence, in parallel to the others.
 """
 import argparse
 import glob
@@ -50,8 +50,9 @@ SPARK = "build/spark/bin/python"
 # The one with Ray and Daft: tools/engines_env.sh.
 ENGINES = "build/engines/bin/python"
 
-# Who runs what goes beside the rest: it waits for networks, and starts much that sleeps.
-BESIDE = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES}
+# Suites of these programs run in parallel to the others: they wait for networks and for the
+# processes that they start.
+PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -65,6 +66,7 @@ SUITES = [
     ("layers", "check test", 60, [PY, "tests/layers.py"], "tests/layers.py"),
     ("headers", "check test", 120, [PY, "tests/headers.py"], "tests/headers.py"),
     ("exports", "check test", 60, [PY, "tests/exports.py"], "tests/exports.py"),
+    ("abi", "check test", 60, [PY, "tests/abi/run.py"], "tests/abi/run.py"),
     ("docs", "check test", 120, [PY, "tests/docs.py"], "tests/docs.py"),
     ("unit", "check test asan tsan coverage", 600, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
@@ -153,7 +155,7 @@ def run(command, limit, env, log):
 
 
 def stop(child):
-    """A suite, and whatever it has left running."""
+    """Stop a suite and every process that it left."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -161,7 +163,7 @@ def stop(child):
 
 
 def judge(status, output):
-    """What a finished suite is worth, and a remark."""
+    """The verdict on a finished suite, and a remark."""
     found = counts(output)
     if status is None:
         return (found or (0, 0, 0))[0], (found or (0, 0, 0))[1] + 1, 0, "killed at its limit"
@@ -214,14 +216,14 @@ def environment(target):
 
 
 def hear_signals():
-    """A run in the background is started deaf to some; suites test what they do."""
+    """Restore signals that a background run starts with ignored: suites test them."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
 def suite(row, env, logs, verbose):
-    """(passed, failed, skipped) of one, which is told."""
+    """(passed, failed, skipped) of a suite, after printing its result."""
     name, _, limit, command, needs = row
     if not glob.glob(needs, root_dir=ROOT):
         with SAYING:
@@ -270,8 +272,8 @@ def main():
     begin = time.monotonic()
     results = []
     if args.no_build or build(args.target, env, logs):
-        both = [[row for row in chosen if (row[3][0] in BESIDE) is beside]
-                for beside in (False, True)]
+        both = [[row for row in chosen if (row[3][0] in PARALLEL) is parallel]
+                for parallel in (False, True)]
         lanes = [threading.Thread(target=lane, daemon=True,
                                   args=(rows, env, logs, args.verbose, results)) for rows in both]
         try:

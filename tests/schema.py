@@ -165,7 +165,7 @@ def main():
         validators = [jsonschema.Draft202012Validator(s) for s in (schema, closed(schema))]
         for field in sorted(fields(schema)):
             if "`%s`" % field not in manual:
-                sys.exit("schema: docs/json.md does not tell of `%s`" % field)
+                sys.exit("schema: docs/json.md does not document `%s`" % field)
         said = written(command, name) if name in WRITES else (
             [run(command, name, options + [form], part) for form in ("--json", "--jsonl")]
             for options in calls for part in parts(name, paths))

@@ -28,7 +28,7 @@ for model in "${models[@]}"; do
     show check "$model"
 done
 
-# On a copy, in a folder that is gone afterwards.
+# On a copy, in a temporary folder.
 change() {
     local scratch
     scratch=$(mktemp -d) || return 1

@@ -8,7 +8,7 @@ name=engines
 locks=(tests/requirements-engines.txt)
 warm="import pandas, pyarrow.parquet, ray.data, daft, pytest, safetensors.numpy"
 fetch="download --only-binary :all:"
-room="0.5 GB"
+download_size="0.5 GB"
 source "$(dirname "$0")/environment.sh"
 
 make_environment

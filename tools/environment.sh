@@ -5,9 +5,9 @@
 #   name       of the folders: build/$name, and of its wheels
 #   locks      files of requirements, from the root; every package is named in them
 #   warm       Python that imports what every run imports: it is compiled once, not by each
-#   fetch      how wheels are come by, with pip: "download --only-binary :all:", or
+#   fetch      the pip command that gets the wheels: "download --only-binary :all:", or
 #              "wheel --use-pep517" where a source package is among them
-#   room       what fetching takes at most
+#   download_size  the most that fetching takes
 #
 # Third-party wheels are kept outside the clone, in a folder named by the lock files, so that a
 # second environment is made without a network; what another environment has fetched is not
@@ -55,12 +55,12 @@ fetch_wheels() {
     # shellcheck disable=SC2086
     if ! TMPDIR=$new/tmp pip $fetch -qq --no-deps --no-cache-dir --retries 5 "${near[@]}" \
         "${required[@]}" $where "$new/wheels"; then
-        say "cannot fetch the packages of ${locks[*]}: that needs PyPI, or an index that pip is" \
-            "told of, once, and $room in $cache ($(df -h --output=avail "$cache" |
+        say "cannot fetch the packages of ${locks[*]}: that needs PyPI, or another index in pip's" \
+            "configuration, once, and $download_size in $cache ($(df -h --output=avail "$cache" |
             tail -1 | tr -d ' ') are free)"
         exit 1
     fi
-    # Whole or not at all; when another process was first, its copy serves as well.
+    # Atomic: a rename. If another process was first, its copy is used.
     mv -T "$new/wheels" "$wheels" 2>/dev/null || [[ -d $wheels ]]
     rm -rf "$new"
     trap 'rm -rf "$venv"' EXIT

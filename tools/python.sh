@@ -29,7 +29,7 @@ if [[ ! -x $venv/bin/python ]]; then
     trap 'rm -rf "$new" "$new.log"' EXIT
     echo "python.sh: installing the packages of tests/requirements.txt into $venv" >&2
     make_venv "$new" || { cat "$new.log" >&2; exit 1; }
-    # Whole or not at all; when another process was first, its copy serves as well.
+    # Atomic: a rename. If another process was first, its copy is used.
     mv -T "$new" "$venv" 2>/dev/null || [[ -x $venv/bin/python ]]
     rm -rf "$new" "$new.log"
     trap - EXIT

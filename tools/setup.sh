@@ -1,12 +1,13 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
-# usage: tools/setup.sh GROUP...     groups: build test bench cross python spark
+# usage: tools/setup.sh GROUP...     groups: build test bench cross python spark abi
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
 declare -A packages=(
     [build]="gcc g++ libc6-dev make cmake ninja-build pkg-config python3 zlib1g-dev"
     [test]="strace clang libclang-rt-14-dev libcmocka-dev libcurl4 python3-venv binutils mandoc libssl-dev"
+    [abi]="abigail-tools binutils"
     [bench]="libjansson-dev libcjson-dev libjson-c-dev"
     [python]="python3-dev python3-venv"
     [spark]="openjdk-17-jre-headless"

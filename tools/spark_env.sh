@@ -15,7 +15,7 @@ import compileall, os, pyspark, re
 compileall.compile_dir(os.path.dirname(pyspark.__file__), quiet=1,
                        rx=re.compile('/pyspark/.*/(tests|examples)/'))"
 fetch="wheel --use-pep517"
-room="2.5 GB"
+download_size="2.5 GB"
 source "$(dirname "$0")/environment.sh"
 
 # Spark runs the java of JAVA_HOME, else that of PATH.

@@ -12,7 +12,7 @@ locks=(tests/requirements.txt tests/requirements-python.txt)
 warm="import numpy, ml_dtypes, torch, pytest, hypothesis, pyarrow, safetensors.torch
 import transformers, diffusers, flax"
 fetch="download --only-binary :all:"
-room="1 GB"
+download_size="1 GB"
 source "$(dirname "$0")/environment.sh"
 
 make_environment

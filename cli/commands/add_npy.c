@@ -3,7 +3,9 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/values.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -12,15 +14,12 @@
 static sft_code npy_fail(sft_error *err, sft_code code, const char *text, sft_span found) {
     sfti_fail(err, code, SFT_NO_OFFSET, "%s, found \"%.*s\"", text,
               found.len < 100 ? (int)found.len : 100, found.data);
-    if (err) err->hint = NULL;
+    sfti_hint(err, SFT_HINT_NONE);
     return code;
 }
 
 static sft_code npy_broken(sft_error *err, const char *expected) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a .npy file with %s, found none",
-              expected);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a .npy file with %s, found none", expected);
 }
 
 /* ── The header: a Python dictionary of three things ── */
@@ -84,7 +83,7 @@ static sft_code npy_dtype(sft_span code, cli_npy *out, sft_error *err) {
         if (code.data[0] == known[0] || code.data[0] == '=' || *known == '|') return SFT_OK;
         sft_code failed = npy_fail(err, SFT_BAD_ARGUMENT,
                                    "expected little-endian values", code);
-        if (err) err->hint = "numpy.save(path, array.astype(array.dtype.newbyteorder(\"<\")))";
+        cli_hint(err, CLI_HINT_NPY_ORDER);
         return failed;
     }
     return npy_fail(err, SFT_DTYPE_UNKNOWN, "expected a dtype that safetensors has", code);
@@ -94,17 +93,17 @@ static sft_code npy_dtype(sft_span code, cli_npy *out, sft_error *err) {
 static sft_code npy_member(npy_text *t, cli_npy *out, unsigned *seen, bool *fortran) {
     sft_span key, code;
     if (!npy_string(t, &key) || !npy_take(t, ":")) return npy_broken(t->err, "a header");
-    if (sft_span_equal(key, sft_span_cstr("descr"))) {
+    if (cli_is(key, "descr")) {
         *seen |= 1;
         if (npy_string(t, &code)) return npy_dtype(code, out, t->err);
         return npy_broken(t->err, "plain values (no records)");
     }
-    if (sft_span_equal(key, sft_span_cstr("fortran_order"))) {
+    if (cli_is(key, "fortran_order")) {
         *seen |= 2;
         *fortran = npy_take(t, "True");
         return *fortran || npy_take(t, "False") ? SFT_OK : npy_broken(t->err, "an order");
     }
-    if (!sft_span_equal(key, sft_span_cstr("shape"))) return npy_broken(t->err, "a header");
+    if (!cli_is(key, "shape")) return npy_broken(t->err, "a header");
     *seen |= 4;
     return npy_shape(t, out) ? SFT_OK : npy_broken(t->err, "a shape");
 }
@@ -128,9 +127,8 @@ static sft_code npy_header(const char *text, size_t len, cli_npy *out, sft_error
     }
     if (seen != 7) return npy_broken(err, "dtype, order and shape");
     if (!fortran || npy_is_one_order(out)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                              "expected values in C order, found Fortran order");
-    if (err) err->hint = "numpy.save(path, numpy.ascontiguousarray(array))";
+    sft_code code = cli_usage_error(err, "expected values in C order, found Fortran order");
+    cli_hint(err, CLI_HINT_NPY_PACKED);
     return code;
 }
 
@@ -174,7 +172,7 @@ static sft_code npy_check_size(const cli_npy *npy, sft_error *err) {
     sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
               "expected %llu bytes by dtype and shape, found %llu", (unsigned long long)bytes,
               (unsigned long long)(npy->source.size - npy->begin));
-    if (err) err->hint = "write it again with numpy.save";
+    cli_hint(err, CLI_HINT_NPY_AGAIN);
     return SFT_SIZE_MISMATCH;
 }
 

@@ -13,12 +13,12 @@ void cli_explain_rule(cli *c, const sft_error *err);
 /* First sentence of a rule ("R22") in docs/format.md, without its full stop, or NULL. */
 const char *cli_rule_sentence(const char *rule);
 /* NaN and infinities: a line if there are any (or verbose). */
-void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep *deep,
+void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_counts *deep,
                    bool always);
 
 /* Look at every value of an open model; the status becomes 1 when there are NaN or
  * infinities. */
-sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep *deep,
+sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
                           sft_error *err);
 
 /* Check a model with an index: each shard, then how they fit together. */

@@ -22,14 +22,15 @@ void cli_explain_rule(cli *c, const sft_error *err) {
         cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
     }
     cli_printf(&c->out, ": %s\n", sentence ? sentence : row->sentence);
-    if (err->hint && !strstr(err->hint, "--explain")) {
-        cli_printf(&c->out, "    next: %s\n", err->hint);
+    const char *hint = sft_hint_text(err->hint);
+    if (hint && err->hint != SFT_HINT_BROKEN_WRITER) { /* which tells to ask for this rule */
+        cli_printf(&c->out, "    next: %s\n", hint);
     }
 }
 
 static void explain_error(cli *c, const sft_error *err) {
     sft_error bare = *err;
-    bare.hint = NULL;
+    bare.hint = SFT_HINT_NONE;
     cli_text(&c->out, "  ");
     cli_error_text(&c->out, &bare);
     cli_text(&c->out, "\n");
@@ -38,14 +39,14 @@ static void explain_error(cli *c, const sft_error *err) {
 
 static bool is_among_findings(const sft_scan *scan, const sft_error *err) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
-        if (sft_scan_finding(scan, i)->error.code == err->code) return true;
+        if (sft_scan_finding_at(scan, i)->error.code == err->code) return true;
     }
     return false;
 }
 
 static void explain_notes(cli *c, const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_note_count(scan); i++) {
-        const sft_note *note = sft_scan_note(scan, i);
+        const sft_note *note = sft_scan_note_at(scan, i);
         cli_printf(&c->out, "  note [%s]: ", note->name);
         cli_error_text(&c->out, &note->error);
         cli_text(&c->out, "\n");
@@ -59,7 +60,7 @@ void cli_explain(cli *c, const char *path, const sft_scan *scan) {
     cli_printf(&c->out, ": %s at level %s\n", err ? "not valid" : "valid",
                level_names[sft_scan_level(scan)]);
     if (err && !is_among_findings(scan, err)) explain_error(c, err);
-    for (size_t i = 0; i < count; i++) explain_error(c, &sft_scan_finding(scan, i)->error);
+    for (size_t i = 0; i < count; i++) explain_error(c, &sft_scan_finding_at(scan, i)->error);
     explain_notes(c, scan);
 }
 
@@ -68,14 +69,14 @@ static void deep_count(cli *c, const sft_set *set, const char *what, uint64_t co
     cli_printf(&c->out, "%" PRIu64 " %s", count, what);
     if (!count) return;
     cli_printf(&c->out, " in %" PRIu64 " tensor%s", tensors, tensors == 1 ? "" : "s");
-    const sft_tensor *tensor = first < SIZE_MAX ? sft_set_tensor(set, (size_t)first) : NULL;
+    const sft_tensor *tensor = first < SIZE_MAX ? sft_set_tensor_at(set, (size_t)first) : NULL;
     if (!tensor) return;
     cli_text(&c->out, " (first ");
     cli_quoted(&c->out, tensor->name);
     cli_text(&c->out, ")");
 }
 
-void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep *deep,
+void cli_deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_counts *deep,
                    bool always) {
     if (!always && !deep->nan && !deep->inf) return;
     cli_styled(&c->out, CLI_BOLD, path);

@@ -13,7 +13,7 @@ typedef struct verdict {
     sft_error err;     /* the first failure */
     sft_buffer shards; /* JSON results of the shards, with commas */
     bool lost;         /* memory ran out for them */
-    const sft_deep *deep;
+    const sft_deep_counts *deep;
 } verdict;
 
 /* What a file says about itself (1xx, 2xx) is an answer; anything else means there is
@@ -34,7 +34,7 @@ static void tell(verdict *v, const char *path, const sft_error *err) {
         cli_complain(v->c, path, err);
     } else if (!cli_is_json(v->c)) {
         sft_error shown = *err;
-        if (v->c->set.explain) shown.hint = NULL; /* it comes with the rule */
+        if (v->c->set.explain) shown.hint = SFT_HINT_NONE; /* it comes with the rule */
         cli_verdict_line(v->c, path, &shown);
         if (v->c->set.explain) cli_explain_rule(v->c, err);
     }
@@ -76,7 +76,7 @@ static void judge_shard(verdict *v, const char *folder, const char *path) {
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     options.beneath = folder;
-    if (!sft_scan_path(path, &options, &scan, &err)) {
+    if (!sft_scan_open(path, &options, &scan, &err)) {
         judge_scan(v, path, scan);
         sft_scan_close(scan);
         return;
@@ -94,7 +94,7 @@ static void judge_shards(verdict *v, const sft_index *names) {
     sfti_arena arena = { .alloc = v->c->alloc };
     const char *folder = sft_index_folder(names);
     for (size_t i = 0; i < sft_index_shard_count(names) && !cli_is_over(v->c); i++) {
-        char *path = cli_join_path(&arena, sft_span_cstr(folder), sft_index_shard(names, i));
+        char *path = cli_join_path(&arena, sft_span_cstr(folder), sft_index_shard_at(names, i));
         if (path) {
             judge_shard(v, folder, path);
         } else {
@@ -107,7 +107,7 @@ static void judge_shards(verdict *v, const sft_index *names) {
 
 /* ── Values ── */
 
-sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep *deep,
+sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
                           sft_error *err) {
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, c, path);
@@ -121,7 +121,6 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
 
 static void set_json(verdict *v) {
     cli *c = v->c;
-    sft_sink sink = cli_result_sink(c);
     sft_error err = SFT_ERROR_INIT;
     sft_span shards = { v->shards.data, v->shards.len };
     if (v->lost) {
@@ -129,16 +128,14 @@ static void set_json(verdict *v) {
         cli_fail_input(c, v->path, &err);
         return;
     }
-    cli_result_begin(c);
-    if (sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards, v->path,
-                           v->deep, &sink, &err)) {
-        cli_complain(c, v->path, &err);
-    }
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards,
+                                       v->path, v->deep, &sink, &err);
+    cli_result_end(c, v->path, code, &err);
 }
 
 /* The shards are sound: is the index, and what are the values? */
-static void judge_whole(verdict *v, const cli_input *input, sft_set **set, sft_deep *deep) {
+static void judge_whole(verdict *v, const cli_input *input, sft_set **set, sft_deep_counts *deep) {
     sft_error err = SFT_ERROR_INIT;
     cli *c = v->c;
     sft_code code = cli_open_model(c, input, set, &err);
@@ -160,7 +157,7 @@ void cli_check_set(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_index *names = NULL;
     sft_set *set = NULL;
-    sft_deep deep;
+    sft_deep_counts deep;
     if (sft_index_open(input->path, &options, &names, &err)) {
         tell(&v, input->path, &err);
     } else {

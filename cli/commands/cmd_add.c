@@ -25,9 +25,7 @@ static sft_code split_word(const char *word, sft_span *name, const char **path, 
         *path = equals + 1;
         return SFT_OK;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected NAME=x.npy, found \"%s\"", word);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected NAME=x.npy, found \"%s\"", word);
 }
 
 /* Where a tensor of that name stands, or at the end. */
@@ -42,10 +40,7 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     size_t at = find_part(&a->parts, name);
     if (at < a->parts.count && !a->c->set.force) {
         a->path = a->parts.path;
-        sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name,
-                         "already exists");
-        err->hint = "--force replaces it";
-        return SFT_EXISTS;
+        return sfti_fail_tensor(err, SFT_EXISTS, SFT_NO_OFFSET, name, "already exists");
     }
     if (at == a->parts.count) {
         size_t shards = sft_set_shard_count(a->parts.sets[0]);
@@ -78,10 +73,10 @@ static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *er
     sft_code grown = grow_parts(a, count, err);
     if (grown) return grown;
     for (size_t i = 0; i < count; i++) {
-        sft_span name;
-        const char *path;
+        sft_span name = { NULL, 0 };
+        const char *path = NULL;
         sft_code code = split_word(words[i], &name, &path, err);
-        a->path = code ? NULL : path;
+        a->path = path;
         if (!code) code = cli_npy_open(a->c, path, &a->arrays[a->array_count++], err);
         if (!code) code = add_part(a, name, &a->arrays[i], err);
         if (code) return code;
@@ -115,15 +110,12 @@ static sft_code add_to_model(add_run *a, char **operands, size_t count, sft_erro
     return cli_output_parts(&out, c, &a->parts, err);
 }
 
-static int run_add(cli *c, char **operands, size_t count) {
+static void run_add(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     add_run a = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-    cli_results_begin(c);
     if (add_to_model(&a, operands, count, &err)) cli_fail_input(c, a.path, &err);
     for (size_t i = 0; i < a.array_count; i++) cli_npy_close(&a.arrays[i]);
     cli_parts_free(&a.parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_example add_examples[] = {

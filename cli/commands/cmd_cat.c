@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
+#include "support/hints.h"
 #include "support/values.h"
 #include "support/words.h"
 
@@ -42,30 +43,16 @@ static const sft_tensor *find_tensor(const sft_set *set, sft_span text, size_t *
 
 #define NEAR_TENSORS 20000
 
-static const sft_tensor *nearest_tensor(const sft_set *set, sft_span text) {
-    const sft_tensor *best = NULL;
-    size_t least = SIZE_MAX, count = sft_set_count(set);
-    for (size_t i = 0; i < count && i < NEAR_TENSORS; i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, i);
-        size_t distance = cli_distance(tensor->name, text);
-        if (distance < least) {
-            least = distance;
-            best = tensor;
-        }
-    }
-    return best && cli_is_near(least, text.len) ? best : NULL;
-}
-
 static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const char *bracket = memchr(text.data, '[', text.len);
     sft_span name = { text.data, bracket ? (size_t)(bracket - text.data) : text.len };
-    const sft_tensor *near = nearest_tensor(set, name);
-    sft_code code = sfti_fail_tensor(
-        err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-        near ? "expected a tensor of this name, found none: did you mean \"%.*s\"?"
-             : "expected a tensor of this name, found none%.*s",
-        near ? (int)near->name.len : 0, near ? near->name.data : "");
-    if (near && err) err->hint = NULL;
+    cli_guess guess = cli_guess_begin(name);
+    for (size_t i = 0; i < sft_set_tensor_count(set) && i < NEAR_TENSORS; i++)
+        cli_guess_try(&guess, sft_set_tensor_at(set, i)->name);
+    const char *near = cli_guess_text(&guess, "\"", "\"");
+    sft_code code = sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                     "expected a tensor of this name, found none%s", near);
+    if (*near) err->hint = SFT_HINT_NONE;
     return code;
 }
 
@@ -163,25 +150,21 @@ static sft_code cat_text(selection *s, sft_error *err) {
 
 /* ── json ── */
 
-/* The beginning of the result object, up to its values. */
+/* The result object, up to its values. They begin with the first piece, so that a tensor that
+ * cannot be read is an error's object. */
 static sft_code begin_json(selection *s, sft_error *err) {
-    sft_sink sink = cli_result_sink(s->c);
-    sfti_json_writer w;
-    cli_result_begin(s->c);
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, s->c, s->path);
     s->begun = true;
-    sfti_json_write(&w, &sink, 0, err);
-    cli_result_head(&w, s->path);
-    sfti_json_put_text(&w, "tensor", s->tensor->name);
-    sfti_json_put_cstr(&w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
-    sfti_json_key(&w, "shape");
-    sfti_json_open(&w, '[');
-    for (uint32_t d = 0; d < s->rank; d++) sfti_json_uint(&w, s->shape[d]);
-    sfti_json_close(&w, ']');
-    sfti_json_key(&w, "values");
-    return sfti_json_done(&w);
+    sfti_json_put_text(w, "tensor", s->tensor->name);
+    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(s->tensor->dtype)->name);
+    sfti_json_put_shape(w, "shape", s->shape, s->rank);
+    sfti_json_key(w, "values");
+    sft_code code = sfti_json_done(w);
+    if (code) *err = object.err;
+    return code;
 }
 
-/* The result begins with the first piece, so that one that cannot be read is an error's. */
 static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elements,
                          sft_error *err) {
     selection *s = ctx;
@@ -210,7 +193,7 @@ static sft_code cat_json(selection *s, const char *path, sft_error *err) {
         : cli_read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
     if (!s->begun) return code;
     cli_text(&s->c->out, s->elements == 0 ? "[]}" : "}");
-    cli_result_end(s->c);
+    cli_result_end(s->c, path, SFT_OK, NULL);
     return code;
 }
 
@@ -221,19 +204,17 @@ static sft_code check_form(const selection *s, sft_error *err) {
     const cli_settings *set = &s->c->set;
     const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
-    const char *hint = NULL;
+    int hint;
     if (binary && !set->force && os_is_terminal(1)) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a file or a pipe for binary output, found a terminal");
-        hint = "redirect it with > FILE, or use --force";
+        cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
+        hint = CLI_HINT_REDIRECT;
     } else if (set->as == CLI_AS_NPY && !cli_numpy_code(s->tensor->dtype)) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a dtype that NumPy has, found %s", dtype);
-        hint = "--as raw gives its bytes";
+        cli_usage_error(err, "expected a dtype that NumPy has, found %s", dtype);
+        hint = CLI_HINT_AS_RAW;
     } else {
         return SFT_OK;
     }
-    if (err) err->hint = hint;
+    cli_hint(err, hint);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -255,7 +236,7 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     size_t shard = 0;
     s.tensor = find_tensor(set, sft_span_cstr(what), &shard, &rest);
     if (!s.tensor) return no_tensor(set, sft_span_cstr(what), err);
-    s.file = sft_set_shard(set, shard);
+    s.file = sft_set_shard_at(set, shard);
     sft_code code = select_slice(&s, rest, err);
     if (code && err) err->offset = SFT_NO_OFFSET;
     return code ? code : show_selection(&s, path, err);
@@ -271,14 +252,13 @@ static sft_code cat_input(cli *c, const cli_inputs *inputs, const char *what, sf
     return code;
 }
 
-static int run_cat(cli *c, char **operands, size_t count) {
+static void run_cat(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
     size_t results;
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
-    cli_results_begin(c);
     results = c->results;
     sft_code code = cli_inputs_expand(operands[0], false, &options, &inputs, &err);
     if (!code) code = cat_input(c, &inputs, operands[1], &err);
@@ -286,9 +266,7 @@ static int run_cat(cli *c, char **operands, size_t count) {
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code && begun) cli_complain(c, operands[0], &err);
     else if (code) cli_fail_input(c, operands[0], &err);
-    cli_results_end(c);
     cli_inputs_free(&inputs);
-    return c->status;
 }
 
 static const cli_option cat_options[] = {

@@ -7,7 +7,7 @@
 
 static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_error *err) {
     sft_source source;
-    if (input->kind != CLI_STDIN) return sft_scan_path(input->path, &c->open, scan, err);
+    if (input->kind != CLI_STDIN) return sft_scan_open(input->path, &c->open, scan, err);
     sft_code code = sft_source_fd(0, &c->alloc, &source, err);
     if (code) return code;
     if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
@@ -15,19 +15,15 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file for --deep, which reads it twice, found a pipe");
     }
-    return sft_scan_source(source, &c->open, scan, err);
+    return sft_scan_open_source(source, &c->open, scan, err);
 }
 
 static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,
-                      const sft_deep *deep) {
+                      const sft_deep_counts *deep) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
     if (cli_is_json(c)) {
-        cli_result_begin(c);
-        if (sft_scan_json(scan, path, deep, &sink, &err)) {
-            cli_complain(c, path, &err);
-        }
-        cli_result_end(c);
+        sft_sink sink = cli_result_begin(c);
+        cli_result_end(c, path, sft_scan_json(scan, path, deep, &sink, &err), &err);
         return;
     }
     if (c->set.explain) cli_explain(c, path, scan);
@@ -38,7 +34,7 @@ static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_
 static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
-    sft_deep deep;
+    sft_deep_counts deep;
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
     sft_code code = look ? cli_open_model(c, input, &set, &err) : SFT_OK;
     if (look && !code) code = cli_check_values(c, input->path, set, &deep, &err);
@@ -70,8 +66,8 @@ static void check_input(cli *c, const cli_input *input) {
     sft_scan_close(scan);
 }
 
-static int run_check(cli *c, char **operands, size_t count) {
-    return cli_each_input(c, operands, count, check_input);
+static void run_check(cli *c, char **operands, size_t count) {
+    cli_each_input(c, operands, count, check_input);
 }
 
 static const cli_option check_options[] = {

@@ -38,10 +38,8 @@ static sft_code unknown_dtype(const char *found, sft_error *err) {
         memcpy(names + len, name, more);
         len += more;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one of %.*s for --dtype, found %s",
-              (int)len, names, found ? found : "none");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected one of %.*s for --dtype, found %s", (int)len, names,
+                           found ? found : "none");
 }
 
 /* In any case. */
@@ -73,10 +71,8 @@ static sft_code plan_casts(convert_run *run, sft_error *err) {
     sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
                                        err);
     if (code || !set->match || run->matched > 0) return code;
-    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-              "expected tensors that match \"%s\", found none", set->match);
-    if (err) err->hint = "safetensors ls shows the names";
-    return SFT_TENSOR_NOT_FOUND;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors that match \"%s\", found none", set->match);
 }
 
 /* ── Results ── */
@@ -91,7 +87,7 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     const sft_set *set = run->parts.sets[0];
     cli_out *err = &run->c->err;
     size_t count = 0, first = 0;
-    for (size_t i = sft_set_count(set); i-- > 0;) {
+    for (size_t i = sft_set_tensor_count(set); i-- > 0;) {
         if (!is_special(run, i, overruled)) continue;
         first = i;
         count++;
@@ -99,9 +95,9 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     if (count == 0) return;
     cli_flush(&run->c->out);
     cli_text(err, "safetensors: ");
-    cli_escaped(err, sft_span_cstr(run->input));
-    cli_printf(err, ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
-    cli_quoted(err, sft_set_tensor(set, first)->name);
+    cli_path(err, run->input,
+             ": %zu scaled tensor%s and scales (first: ", count, count == 1 ? "" : "s");
+    cli_quoted(err, sft_set_tensor_at(set, first)->name);
     cli_printf(err, ") are %s\n", overruled ? "converted because of --force"
                                             : "not converted; --force converts them");
     cli_flush(err);
@@ -128,7 +124,7 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     cli_written_file *files = sfti_arena_array(arena, shards, sizeof *files);
     if (!files) return sfti_fail_memory(err, shards * sizeof *files);
     memset(files, 0, shards * sizeof *files);
-    for (size_t i = 0; i < sft_set_count(set); i++) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
         cli_written_file *file = &files[folder ? sft_set_tensor_shard(set, i) : 0];
         file->tensors++;
         file->bytes += sft_conversion_bytes(run->conversion, i);
@@ -172,7 +168,7 @@ static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err
     sft_code code = SFT_OK;
     if (!times) return sfti_fail_memory(err, shards * sizeof *times);
     for (size_t i = 0; !code && i < shards; i++)
-        if (sft_file_count(sft_set_shard(set, i)) > 0)
+        if (sft_file_tensor_count(sft_set_shard_at(set, i)) > 0)
             code = cli_output_mtime(run->c, sft_set_shard_path(set, i), &times[count++], err);
     if (!code) code = cli_output_mtime(run->c, sft_set_index_path(set), &times[count], err);
     *out = times;
@@ -192,11 +188,7 @@ static sft_code write_set(convert_run *run, const sft_job *job, sft_error *err) 
     options.index_metadata = sft_set_index_metadata(set);
     if (c->set.keep_mtime) code = set_mtimes(run, &options.mtimes_ns, err);
     if (code) return code;
-    code = sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
-    if (code == SFT_EXISTS && err)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
-    return code;
+    return sft_conversion_save_set(run->conversion, c->set.output, &options, job, err);
 }
 
 /* ── A set where it is ── */
@@ -219,7 +211,7 @@ static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
     cli_parts *p = &run->parts;
     memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
     for (size_t i = 0; i < p->count; i++) {
-        p->parts[i] = sft_part_of(sft_set_tensor(set, i), NULL); /* the conversion has it */
+        p->parts[i] = sft_part_of(sft_set_tensor_at(set, i), NULL); /* the conversion has it */
         p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
         if (!is_cast(run, i)) continue;
         p->parts[i].spec.dtype = run->to;
@@ -227,7 +219,7 @@ static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
         how->cast++;
     }
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard(set, s));
+        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard_at(set, s));
 }
 
 static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
@@ -318,21 +310,18 @@ static sft_code convert_model(convert_run *run, char **operands, sft_error *err)
     return convert_opened(run, err);
 }
 
-static int run_convert(cli *c, char **operands, size_t count) {
+static void run_convert(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     convert_run run = { .c = c };
     (void)count;
     run.parts.arena.alloc = c->alloc;
-    if (!cli_parse_threads(c, &run.threads)) return c->status;
+    if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
-    cli_results_begin(c);
     sft_code code = convert_model(&run, operands, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
     else if (code) cli_fail_input(c, run.parts.path, &err);
     sft_conversion_free(run.conversion);
     cli_parts_free(&run.parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option convert_options[] = {

@@ -3,6 +3,8 @@
 #include "commands/commands.h"
 #include "commands/dataset.h"
 #include "os/io.h"
+#include "support/hints.h"
+#include "support/nodes.h"
 #include "support/output.h"
 #include "support/progress.h"
 #include "support/words.h"
@@ -40,8 +42,7 @@ static void dataset_warn(void *ctx, const sft_error *what) {
     cli *c = run->c;
     cli_flush(&c->out);
     cli_text(&c->err, "safetensors: ");
-    cli_escaped(&c->err, sft_span_cstr(run->path));
-    cli_text(&c->err, ": warning: ");
+    cli_path(&c->err, run->path, ": warning: ");
     cli_error_text(&c->err, what);
     cli_text(&c->err, "\n");
     cli_flush(&c->err);
@@ -78,9 +79,8 @@ static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
     const char *unit = text[len] ? strchr(units, text[len]) : units;
     *out = 0;
     if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected an age such as 90s, 15m, 24h or 7d for --grace, found \"%s\"",
-                         text);
+        return cli_usage_error(err, "expected an age such as 90s, 15m, 24h or 7d for --grace, "
+                                    "found \"%s\"", text);
     for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
     *out *= seconds[unit - units];
     return SFT_OK;
@@ -108,9 +108,8 @@ static sft_code verb_compact(dataset_run *run) {
 
 /* What could not be read is a finding, and no answer: the status is 2. */
 static void tell_unread(dataset_run *run, const sft_node *result) {
-    const sft_node *findings = sft_node_get(result, "findings");
     size_t unread = 0;
-    for (const sft_node *one = findings ? findings->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(result, "findings"); one; one = one->next) {
         sft_span code = sft_node_text(one, "code");
         unread += code.len > 3 && memcmp(code.data, "io_", 3) == 0;
     }
@@ -124,11 +123,9 @@ static void show_result(dataset_run *run, dataset_print_fn print) {
     cli *c = run->c;
     const sft_node *result = sft_tree_root(run->tree);
     if (cli_is_json(c)) {
-        sft_sink sink = cli_result_sink(c);
-        cli_result_begin(c);
-        if (sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err))
-            cli_complain(c, run->path, &run->err);
-        cli_result_end(c);
+        sft_sink sink = cli_result_begin(c);
+        sft_code code = sft_node_json(result, NULL, NULL, &sink, 0, NULL, &run->err);
+        cli_result_end(c, run->path, code, &run->err);
     } else {
         print(c, run->path, result);
     }
@@ -164,11 +161,9 @@ static bool ls_match(void *ctx, const sft_tensor *tensor) {
 
 static void ls_json(dataset_run *run, const sft_dataset *dataset) {
     cli *c = run->c;
-    sft_sink sink = cli_result_sink(c);
-    cli_result_begin(c);
-    if (sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err))
-        cli_complain(c, run->path, &run->err);
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_dataset_ls_json(dataset, run->path, ls_match, c, &sink, &run->err);
+    cli_result_end(c, run->path, code, &run->err);
 }
 
 static sft_code ls_lines(dataset_run *run, const sft_dataset *dataset) {
@@ -221,22 +216,18 @@ static void run_folder(cli *c, const char *path, const struct dataset_verb *verb
     sft_storage_close(&run.storage);
 }
 
-static int run_dataset(cli *c, char **operands, size_t count) {
+static void run_dataset(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const struct dataset_verb *verb = dataset_verb_named(operands[0]);
     if (!verb || count < 2) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  verb ? "expected DIR, found none"
-                       : "expected info, verify, ls, gc or compact, found another word");
-        err.hint = "safetensors help dataset";
-        cli_complain(c, "dataset", &err);
-        return CLI_FAILED;
+        cli_usage_error(&err, "expected %s", verb ? "DIR, found none"
+                                   : "info, verify, ls, gc or compact, found another word");
+        cli_hint(&err, CLI_HINT_HELP_DATASET);
+        cli_fail_usage(c, &err);
+        return;
     }
-    cli_results_begin(c);
     for (size_t i = 1; i < count && !cli_is_over(c); i++) run_folder(c, operands[i], verb);
-    cli_results_end(c);
     if (verb->run == run_ls && c->set.match && c->matched == 0) cli_status(c, CLI_NO);
-    return c->status;
 }
 
 static const cli_option dataset_options[] = {

@@ -27,10 +27,8 @@ static sft_code parse_tolerance(const char *option, const char *text, sft_diff_o
     options->has_tolerance = true;
     *out = is_plain_number(text) ? strtod(text, &end) : -1;
     if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number such as 1e-5 for --%s, found \"%s\"", option, text);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a number such as 1e-5 for --%s, found \"%s\"", option,
+                           text);
 }
 
 static sft_code diff_usage(cli *c, sft_diff_options *options, sft_error *err) {
@@ -96,13 +94,15 @@ static void print_pair(cli_out *out, sft_diff_pair pair) {
 }
 
 static void print_diff(cli *c, const sft_diff *diff) {
-    for (size_t i = 0; i < sft_diff_count(diff); i++) print_tensor(c, sft_diff_at(diff, i));
+    for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
+        print_tensor(c, sft_diff_tensor_at(diff, i));
     for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
         print_pair(&c->out, sft_diff_pair_at(diff, i));
-    if (sft_diff_close(diff) > 0 && c->set.verbose) {
+    if (sft_diff_within_tolerance_count(diff) > 0 && c->set.verbose) {
         cli_printf(&c->out, "%" PRIu64 " tensors are equal within the tolerance, max abs %.6g, "
                             "max rel %.6g\n",
-                   sft_diff_close(diff), sft_diff_max_abs(diff), sft_diff_max_rel(diff));
+                   sft_diff_within_tolerance_count(diff), sft_diff_max_abs(diff),
+                   sft_diff_max_rel(diff));
     }
 }
 
@@ -119,17 +119,14 @@ static sft_code open_side(cli *c, const char *operand, cli_inputs *inputs, sft_s
 
 static void show_diff(cli *c, char **operands, const sft_diff *diff) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
     if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
     if (!cli_is_json(c)) {
         print_diff(c, diff);
         return;
     }
-    cli_result_begin(c);
-    if (sft_diff_json(diff, operands[0], operands[1], &sink, &err)) {
-        cli_complain(c, operands[0], &err);
-    }
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    sft_code code = sft_diff_json(diff, operands[0], operands[1], &sink, &err);
+    cli_result_end(c, operands[0], code, &err);
 }
 
 static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft_error *err) {
@@ -146,7 +143,7 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2], sft
     return code;
 }
 
-static int run_diff(cli *c, char **operands, size_t count) {
+static void run_diff(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_inputs inputs[2];
     sft_set *sets[2] = { NULL, NULL };
@@ -154,18 +151,15 @@ static int run_diff(cli *c, char **operands, size_t count) {
     size_t at = 0;
     (void)count;
     memset(inputs, 0, sizeof inputs);
-    cli_results_begin(c);
     for (; !code && at < 2; at += !code) {
         code = open_side(c, operands[at], &inputs[at], &sets[at], &err);
     }
     if (!code) code = diff_models(c, operands, sets, &err);
     if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);
-    cli_results_end(c);
     for (size_t i = 0; i < 2; i++) {
         sft_set_close(sets[i]);
         cli_inputs_free(&inputs[i]);
     }
-    return c->status;
 }
 
 static const cli_option diff_options[] = {

@@ -24,7 +24,7 @@ static const sft_hash_algo dup_algos[DUP_KINDS] = { SFT_HASH_SHA256, SFT_HASH_SS
 typedef struct dup_model {
     const char *path;
     uint64_t bytes;
-    char key[DUP_KINDS][SFT_HASH_ROOM];
+    char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
 } dup_model;
 
 typedef struct dup_group {
@@ -123,11 +123,11 @@ static void put_tensor_facts(sft_hasher *hasher, const sft_tensor *tensor) {
 /* Names, dtypes and shapes of all tensors and some bytes of some. */
 static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     const dup_named *named = what;
-    size_t count = sft_set_count(named->set), step = count / DUP_SAMPLES + 1;
+    size_t count = sft_set_tensor_count(named->set), step = count / DUP_SAMPLES + 1;
     for (size_t i = 0; i < count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(named->set, named->order[i]);
+        const sft_tensor *tensor = sft_set_tensor_at(named->set, named->order[i]);
         const sft_file *file =
-            sft_set_shard(named->set, sft_set_tensor_shard(named->set, named->order[i]));
+            sft_set_shard_at(named->set, sft_set_tensor_shard(named->set, named->order[i]));
         put_tensor_facts(hasher, tensor);
         if (i % step == 0)
             put_sample(hasher, file, tensor->offset, tensor->end - tensor->begin, err);
@@ -136,7 +136,7 @@ static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
 
 static void make_content_key(dup_run *run, dup_model *model, const sft_set *set,
                              sft_error *err) {
-    size_t bytes = (sft_set_count(set) + 1) * sizeof(uint32_t);
+    size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
     if (err->code) return;
     uint32_t *order = sfti_take(&run->c->alloc, bytes);
     sft_code code = order ? sft_set_order(set, SFT_ORDER_NAME, order, err)
@@ -164,7 +164,7 @@ static void look_at_set(dup_run *run, dup_model *model, const sft_set *set, sft_
     model->bytes = sft_set_file_bytes(set);
     if (!sft_set_index_path(set)) {
         make_key(run, model, DUP_FILE, put_size, &model->bytes, err);
-        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard(set, 0), err);
+        make_key(run, model, DUP_WEIGHTS, put_weights, sft_set_shard_at(set, 0), err);
     }
     make_content_key(run, model, set, err);
 }
@@ -369,6 +369,8 @@ static void json_group(dup_run *run, const dup_group *group) {
 static void tell_groups(dup_run *run) {
     cli_out *out = &run->c->out;
     uint64_t wasted = 0;
+    cli_results_begin(run->c);
+    run->c->no_results = true; /* what follows them is ours */
     if (run->c->set.format == CLI_JSON)
         cli_printf(out, "%s],\"groups\":[", run->c->results ? "\n" : "");
     for (size_t i = 0; i < run->group_count; i++) run->order[i] = (uint32_t)i;
@@ -443,12 +445,11 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
     return !cli_is_over(run->c);
 }
 
-static int run_dup(cli *c, char **operands, size_t count) {
+static void run_dup(cli *c, char **operands, size_t count) {
     dup_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
     cli_hash_run_begin(&run.hashing, c, "dup");
-    cli_results_begin(c);
     if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
     else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
         (void)find_groups(&run);
@@ -456,7 +457,6 @@ static int run_dup(cli *c, char **operands, size_t count) {
     cli_hash_run_end(&run.hashing);
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);
-    return c->status;
 }
 
 static const cli_example dup_examples[] = {

@@ -1,4 +1,5 @@
 /* find: find models by hash, word or fact. */
+#include "base/json_lex.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"
@@ -6,6 +7,7 @@
 #include "support/files.h"
 #include "support/group.h"
 #include "support/models.h"
+#include "support/nodes.h"
 #include "support/where.h"
 
 #include <stdio.h>
@@ -23,7 +25,7 @@ typedef struct find_hit {
 typedef struct find_digest {
     struct find_digest *next;
     sft_hash_algo algo;
-    char value[SFT_HASH_ROOM];
+    char value[SFT_HASH_TEXT_SIZE];
     sft_span source;
 } find_digest;
 
@@ -32,8 +34,7 @@ typedef struct find_run {
     sft_span word; /* empty: only --where */
     bool is_hex;
     size_t models, found;
-    cli_where where[CLI_WORDS_MOST];
-    size_t where_count;
+    cli_wheres where;
     find_hit hits[HITS_MOST];
     size_t hit_count;
     cli_digests digests;
@@ -60,16 +61,14 @@ static bool is_prefix(sft_span value, sft_span prefix) {
 }
 
 static void find_recorded(find_run *run, const sft_node *root) {
-    const sft_node *list = sft_node_find(root, "hashes.recorded");
-    const sft_node *parts = sft_node_get(root, "parts");
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "hashes.recorded"); one; one = one->next) {
         sft_span value = sft_node_text(one, "value");
         unsigned algo = cli_algo_named(sft_node_text(one, "algo"));
         if (is_prefix(value, run->word))
             add_hash(run, algo < SFT_HASH_COUNT ? sft_hash_name((sft_hash_algo)algo) : NULL, value,
                      sft_node_text(one, "source"));
     }
-    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "parts"); one; one = one->next)
         find_recorded(run, one);
 }
 
@@ -145,27 +144,19 @@ static void find_in(find_run *run, const char *field, sft_span text, sft_span so
 }
 
 static void find_words(find_run *run, const cli_model *model, const sft_node *root) {
-    const sft_node *words = sft_node_get(root, "trigger_words");
-    const sft_node *tags = sft_node_find(root, "model.tags.value");
     sft_span none = { "", 0 };
     find_in(run, "name", sft_node_text(root, "model.name"),
             sft_node_text(root, "model.name.source"));
     find_in(run, "path", cli_name_of(model->path), none);
-    for (const sft_node *one = words ? words->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next)
         find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
-    for (const sft_node *one = tags ? tags->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)
         find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
-}
-
-static bool fits_where(const find_run *run, const sft_node *root) {
-    for (size_t i = 0; i < run->where_count; i++)
-        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
-    return true;
 }
 
 static bool is_found(find_run *run, cli_model *model, const sft_node *root) {
     run->hit_count = 0;
-    if (!fits_where(run, root)) return false;
+    if (!cli_wheres_fit(run->c, &run->where, root)) return false;
     if (!run->word.len) return true;
     if (run->is_hex) find_hashes(run, model, root);
     find_words(run, model, root);
@@ -179,7 +170,8 @@ static bool is_settled(find_run *run, cli_model *model) {
     if (run->settled == model) return run->is_settled;
     const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     run->settled = model;
-    run->is_settled = !root || !fits_where(run, root) || is_found(run, model, root);
+    run->is_settled = !root || !cli_wheres_fit(run->c, &run->where, root)
+                   || is_found(run, model, root);
     return run->is_settled;
 }
 
@@ -196,34 +188,28 @@ static void take_digests(void *ctx, cli_model *model, size_t unit,
 
 /* ── What is shown ── */
 
+/* A text, or null where there is none. */
+static void put_some(sfti_json_writer *w, const char *key, sft_span text) {
+    sfti_json_put_text(w, key, text.len ? text : (sft_span){ NULL, 0 });
+}
+
 static void show_hit_json(const find_run *run, const cli_model *model, const sft_node *root) {
-    cli *c = run->c;
-    sft_sink sink = cli_result_sink(c);
-    sfti_json_writer w;
-    cli_result_begin(c);
-    sfti_json_write(&w, &sink, 0, NULL);
-    cli_result_head(&w, model->path);
-    sfti_json_key(&w, "name");
-    sft_span name = sft_node_text(root, "model.name");
-    if (name.len) sfti_json_span(&w, name);
-    else sfti_json_null(&w);
-    sfti_json_key(&w, "matches");
-    sfti_json_open(&w, '[');
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, run->c, model->path);
+    put_some(w, "name", sft_node_text(root, "model.name"));
+    sfti_json_key(w, "matches");
+    sfti_json_open(w, '[');
     for (size_t i = 0; i < run->hit_count && run->word.len; i++) {
         const find_hit *hit = &run->hits[i];
-        sfti_json_open(&w, '{');
-        sfti_json_put_cstr(&w, "field", hit->field);
-        sfti_json_put_cstr(&w, "algo", hit->algo);
-        sfti_json_put_text(&w, "value", hit->value);
-        sfti_json_key(&w, "source");
-        if (hit->source.len) sfti_json_span(&w, hit->source);
-        else sfti_json_null(&w);
-        sfti_json_close(&w, '}');
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "field", hit->field);
+        sfti_json_put_cstr(w, "algo", hit->algo);
+        sfti_json_put_text(w, "value", hit->value);
+        put_some(w, "source", hit->source);
+        sfti_json_close(w, '}');
     }
-    sfti_json_close(&w, ']');
-    sfti_json_close(&w, '}');
-    (void)sfti_json_done(&w);
-    cli_result_end(c);
+    sfti_json_close(w, ']');
+    cli_object_end(&object);
 }
 
 static void show_hit(const find_run *run, const cli_model *model, const sft_node *root) {
@@ -266,11 +252,8 @@ static void each_find(void *ctx, cli_model *model) {
 /* ── The command ── */
 
 static bool is_hex_word(sft_span word) {
-    for (size_t i = 0; i < word.len; i++) {
-        char ch = word.data[i];
-        bool hex = (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'f');
-        if (!hex) return false;
-    }
+    for (size_t i = 0; i < word.len; i++)
+        if (sfti_lex_hex_digit(word.data[i]) < 0) return false;
     return word.len >= HEX_LEAST;
 }
 
@@ -283,42 +266,33 @@ static bool takes_word(const cli *c, const char *operand) {
 
 static sft_code read_find(find_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < c->set.where.count; i++)
-        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    sft_code code = cli_where_read(c, &run->where, err);
     if (code) return code;
-    for (size_t i = 0; i < run->where_count; i++)
-        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     if (takes_word(c, operands[0])) run->word = sft_span_cstr(operands[0]);
     run->is_hex = is_hex_word(run->word);
     size_t paths = count - (run->word.data != NULL);
     if (paths > 0 && (run->word.len > 0 || !run->word.data)) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, paths > 0
-              ? "expected a word, found nothing" : "expected [HEX|WORD] PATH..., found no path");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, paths > 0 ? "expected a word, found nothing"
+                                          : "expected [HEX|WORD] PATH..., found no path");
 }
 
-static int run_find(cli *c, char **operands, size_t count) {
+static void run_find(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     find_run run = { .c = c };
     if (read_find(&run, operands, count, &err)) {
-        cli_complain(c, "find", &err);
-        return CLI_FAILED;
+        cli_fail_usage(c, &err);
+        return;
     }
     size_t first = run.word.data != NULL;
     if (run.is_hex && c->set.compute) run.digests.wanted = wanted_digests;
     run.digests.answer = take_digests;
     run.digests.ctx = &run;
     cli_hash_run_begin(&run.digests.hashing, c, count - first == 1 ? operands[first] : "find");
-    cli_results_begin(c);
     if (run.digests.hashing.usable)
         cli_each_model(c, operands + first, count - first, &run.models, &run.digests, each_find,
                        &run);
-    cli_results_end(c);
     cli_hash_run_end(&run.digests.hashing);
     if (run.found == 0) cli_status(c, CLI_NO);
-    return c->status;
 }
 
 static const cli_option find_options[] = {

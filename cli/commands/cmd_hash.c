@@ -40,10 +40,8 @@ static void tell_missing(const hash_run *run, const char *path, const sft_hash_r
     }
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(missing & SFT_HASH_BIT(i))) continue;
-        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
-                  sft_hash_name((sft_hash_algo)i),
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s", sft_hash_name((sft_hash_algo)i),
                   no_digest[i] ? no_digest[i] : "not known for this file");
-        err.hint = NULL;
         cli_refuse(run->c, path, &err);
     }
 }
@@ -69,11 +67,8 @@ static void print_result(const hash_run *run, const char *path, const sft_hash_r
 static void json_result(cli *c, const char *path, const sft_hash_result *result,
                         const sft_hash_claim *claims, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
-    cli_result_begin(c);
-    if (sft_hash_json(result, path, claims, count, &sink, &err))
-        cli_complain(c, path, &err);
-    cli_result_end(c);
+    sft_sink sink = cli_result_begin(c);
+    cli_result_end(c, path, sft_hash_json(result, path, claims, count, &sink, &err), &err);
 }
 
 static void show_result(const hash_run *run, const char *path, const sft_hash_result *result) {
@@ -159,12 +154,10 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
 static void hash_operands(hash_run *run, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_input_list inputs;
-    cli_results_begin(run->c);
     if (cli_list_inputs(run->c, operands, count, &inputs, &err))
         cli_complain(run->c, NULL, &err);
     else hash_inputs(run, &inputs);
     cli_input_list_free(&inputs);
-    cli_results_end(run->c);
 }
 
 /* ── -c: what a list says ── */
@@ -174,16 +167,14 @@ static void print_claim(hash_run *run, const sft_hash_result *result,
     cli_out *out = &run->c->out;
     bool agrees = sft_hash_agrees(&result->hashes, claim);
     const char *found = sft_hashes_get(&result->hashes, claim->algo);
-    cli_escaped(out, sft_span_cstr(result->path));
-    cli_text(out, ": ");
+    cli_path(out, result->path, ": ");
     if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
     if (agrees) {
         cli_text(out, "OK\n");
         return;
     }
     cli_styled(out, CLI_RED, "FAILED");
-    cli_text(out, ", expected ");
-    cli_escaped(out, claim->text);
+    cli_fill(out, ", expected %", claim->text);
     cli_printf(out, ", found %s\n", found ? found : "none");
 }
 
@@ -238,13 +229,11 @@ static void hash_verify(hash_run *run) {
     unsigned algo = SFT_HASH_COUNT;
     if (c->set.algo)
         for (algo = 0; !(run->algos >> algo & 1);) algo++;
-    cli_results_begin(c);
     if (cli_sums_read(c, c->set.sums, algo, &sums, &err))
         cli_fail_input(c, c->set.sums, &err);
     else verify_sums(run, &sums);
     if (sums.bad_count > 0 && sums.claim_count > 0) tell_bad_lines(c, &sums);
     cli_sums_free(&sums);
-    cli_results_end(c);
 }
 
 /* ── The command ── */
@@ -257,27 +246,24 @@ static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err
     if (run->c->set.sums && run->c->set.algo && !is_one(run->algos))
         found = "expected one algorithm for -c, that of a bare HEX, found several";
     if (!found) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "%s", found);
 }
 
-static int run_hash(cli *c, char **operands, size_t count) {
+static void run_hash(cli *c, char **operands, size_t count) {
     hash_run run = { .c = c, .algos = SFT_HASH_BIT(SFT_HASH_SHA256) };
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
     if (c->set.algo) code = sft_hash_parse(sft_span_cstr(c->set.algo), &run.algos, &err);
     if (!code) code = check_usage(&run, count, &err);
     if (code) {
-        cli_complain(c, "hash", &err);
-        return CLI_FAILED;
+        cli_fail_usage(c, &err);
+        return;
     }
     run.is_all = run.algos == SFT_HASH_ALL;
     cli_hash_run_begin(&run.hashing, c, count == 1 ? operands[0] : "hash");
     if (run.hashing.usable && c->set.sums) hash_verify(&run);
     else if (run.hashing.usable) hash_operands(&run, operands, count);
     cli_hash_run_end(&run.hashing);
-    return c->status;
 }
 
 static const cli_option hash_options[] = {

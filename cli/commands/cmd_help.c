@@ -1,24 +1,23 @@
 #include "commands/commands.h"
+#include "support/hints.h"
 #include "support/manual.h"
 
-static int run_help(cli *c, char **operands, size_t count) {
+static void run_help(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     if (count == 0) {
         cli_overview(&c->out, c->commands);
-        return CLI_OK;
+        return;
     }
     const cli_command *command = cli_command_named(c->commands, operands[0]);
     if (command) {
         cli_command_help(&c->out, command);
-        return CLI_OK;
+        return;
     }
-    const char *near = cli_command_near(c->commands, operands[0]);
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a command, found \"%s\"%s%s%s", operands[0],
-              near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    err.hint = near ? NULL : "\"safetensors help\" lists the commands";
-    cli_complain(c, "help", &err);
-    return CLI_FAILED;
+    cli_guess guess = cli_command_guess(c->commands, operands[0]);
+    const char *near = cli_guess_text(&guess, "\"", "\"");
+    cli_usage_error(&err, "expected a command, found \"%s\"%s", operands[0], near);
+    if (!*near) cli_hint(&err, CLI_HINT_HELP);
+    cli_fail_usage(c, &err);
 }
 
 static const cli_example help_examples[] = {

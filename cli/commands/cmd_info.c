@@ -6,7 +6,9 @@
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
+#include "support/nodes.h"
 #include "support/where.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,8 +20,7 @@ typedef struct info_run {
     uint64_t bytes;        /* of those shown */
     bool refused;          /* the usage was wrong */
     cli_fields fields;
-    cli_where where[CLI_WORDS_MOST];
-    size_t where_count;
+    cli_wheres where;
     uint32_t algos;        /* of --hash */
     cli_digests digests;
     cli_online online;
@@ -28,19 +29,12 @@ typedef struct info_run {
 
 /* ── One model ── */
 
-static bool is_wanted(const info_run *run, const sft_node *root) {
-    for (size_t i = 0; i < run->where_count; i++) {
-        if (!cli_where_fits(run->c, &run->where[i], root)) return false;
-    }
-    return true;
-}
-
 static void show_json(info_run *run, cli_model *model, const sft_node *root) {
     cli *c = run->c;
-    cli_result_begin(c);
+    (void)cli_result_begin(c);
     if (run->fields.count == 0) cli_print_model_json(c, model);
     else run->known += cli_fields_json(c, root, &run->fields);
-    cli_result_end(c);
+    cli_result_end(c, model->path, SFT_OK, NULL);
 }
 
 static void show_fields(info_run *run, const cli_model *model, const sft_node *root) {
@@ -48,7 +42,7 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
     bool tsv = c->set.format == CLI_TSV;
     if (tsv && c->results == 0) cli_fields_header(&c->out, &run->fields);
     c->results++;
-    bool has_path = sft_span_equal(run->fields.names[0], sft_span_cstr("path"));
+    bool has_path = cli_is(run->fields.names[0], "path");
     if (!tsv && run->models > 1 && !has_path) {
         cli_field_text(&c->out, sft_span_cstr(model->path));
         cli_text(&c->out, "\t");
@@ -76,11 +70,9 @@ static void export_model(info_run *run, const cli_model *model) {
 }
 
 static void count_mismatches(info_run *run, const sft_node *root) {
-    const sft_node *list = sft_node_find(root, "hashes.mismatches");
-    const sft_node *parts = sft_node_get(root, "parts");
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "hashes.mismatches"); one; one = one->next)
         run->mismatches += sft_node_text(one, "known").len == 0;
-    for (const sft_node *one = parts ? parts->first : NULL; one; one = one->next)
+    for (const sft_node *one = cli_first(root, "parts"); one; one = one->next)
         count_mismatches(run, one);
 }
 
@@ -95,7 +87,7 @@ static void each_info(void *ctx, cli_model *model) {
     }
     if (c->set.dry_run) return;
     const sft_node *root = sft_tree_root(model->tree);
-    if (!is_wanted(run, root)) return;
+    if (!cli_wheres_fit(c, &run->where, root)) return;
     count_mismatches(run, root);
     show_model(run, model, root);
     export_model(run, model);
@@ -107,15 +99,15 @@ static void each_info(void *ctx, cli_model *model) {
 static bool may_be_wanted(const info_run *run, const cli_model *model) {
     const sft_node *root = model->tree ? sft_tree_root(model->tree) : NULL;
     bool fits = true;
-    for (size_t i = 0; root && i < run->where_count; i++) {
-        sft_span field = run->where[i].field;
+    for (size_t i = 0; root && i < run->where.count; i++) {
+        sft_span field = run->where.items[i].field;
         size_t len = 0;
         while (len < field.len && field.data[len] != '.') len++;
         field.len = len;
-        bool changes = sft_span_equal(field, sft_span_cstr("hashes"))
-                    || sft_span_equal(field, sft_span_cstr("sidecars"))
-                    || sft_span_equal(field, sft_span_cstr("civitai"));
-        fits = fits && (changes || cli_where_fits(run->c, &run->where[i], root));
+        bool changes = cli_is(field, "hashes")
+                    || cli_is(field, "sidecars")
+                    || cli_is(field, "civitai");
+        fits = fits && (changes || cli_where_fits(run->c, &run->where.items[i], root));
     }
     return fits;
 }
@@ -177,10 +169,8 @@ static sft_code read_hash_list(info_run *run, sft_error *err) {
     if (!list) return SFT_OK;
     sft_code code = sft_hash_parse(sft_span_cstr(list), &run->algos, err);
     if (!code || os_info_path(list, true, &info) != 0) return code;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --hash LIST of algorithms, found the file \"%s\": "
-              "try --hash all %s", list, list);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected --hash LIST of algorithms, found the file \"%s\": "
+                           "try --hash all %s", list, list);
 }
 
 static sft_code read_digest_options(info_run *run, char **operands, size_t count,
@@ -189,14 +179,12 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
     sft_code code = read_hash_list(run, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
     if (!code && !c->set.online && (c->set.save || c->set.dry_run))
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --online with --%s", c->set.save ? "save" : "dry-run");
+        code = cli_usage_error(err, "expected --online with --%s",
+                               c->set.save ? "save" : "dry-run");
     for (size_t i = 0; !code && digests && i < count; i++)
         if (strcmp(operands[i], "-") == 0)
-            code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected files for --hash, --verify and --online, "
-                             "found standard input");
-    if (code) err->hint = NULL;
+            code = cli_usage_error(err, "expected files for --hash, --verify and --online, "
+                                   "found standard input");
     if (!digests) return code;
     run->digests.wanted = wanted_digests;
     run->digests.answer = take_digests;
@@ -215,17 +203,13 @@ static sft_code read_options(info_run *run, sft_error *err) {
     const char *list = c->set.fields;
     sft_code code = SFT_OK;
     if (c->set.csv_safe && c->set.format != CLI_TSV) {
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", CLI_CSV_SAFE_ALONE);
-        err->hint = NULL;
+        code = cli_usage_error(err, "%s", CLI_CSV_SAFE_ALONE);
     }
     if (!list && c->set.format == CLI_TSV) list = cli_default_columns;
     if (!code && list) code = cli_fields_parse(list, &run->fields, err);
-    for (size_t i = 0; !code && i < c->set.where.count; i++)
-        code = cli_where_parse(c->set.where.items[i], &run->where[run->where_count++], err);
+    if (!code) code = cli_where_read(c, &run->where, err);
     for (size_t i = 0; i < run->fields.count; i++)
         c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->fields.names[i]);
-    for (size_t i = 0; i < run->where_count; i++)
-        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(run->where[i].field);
     return code;
 }
 
@@ -244,50 +228,38 @@ static void check_info(void *ctx, cli_model *model) {
         sft_error err = SFT_ERROR_INIT;
         if (run->refused) return;
         run->refused = true;
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected one model for --export-workflow, found %zu", run->models);
-        err.hint = NULL;
-        cli_complain(run->c, "info", &err);
+        cli_usage_error(&err, "expected one model for --export-workflow, found %zu", run->models);
+        cli_fail_usage(run->c, &err);
         return;
     }
     each_info(run, model);
 }
 
-/* Told after what is wrong with --hash, which may have taken the only PATH. */
-static int no_operand(cli *c) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected PATH..., found 0 operands");
-    err.hint = NULL;
-    return cli_refuse_usage(c, &err);
-}
-
-static int run_info(cli *c, char **operands, size_t count) {
+static void run_info(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     info_run run = { .c = c };
     if (read_digest_options(&run, operands, count, &err) || read_options(&run, &err)) {
-        cli_complain(c, c->command->name, &err);
-        return CLI_FAILED;
+        cli_fail_usage(c, &err);
+        return;
     }
-    if (count == 0) return no_operand(c);
+    if (count == 0) { /* --hash, which is told first, may have taken the only PATH */
+        cli_usage_error(&err, "expected PATH..., found 0 operands");
+        cli_refuse_usage(c, &err);
+        return;
+    }
     cli_hash_run_begin(&run.digests.hashing, c, count == 1 ? operands[0] : "info");
     bool usable = run.digests.hashing.usable;
     if (usable && c->set.online)
         usable = cli_online_open(&run.online, c, run.digests.hashing.cache);
-    if (usable) {
-        cli_results_begin(c);
+    if (usable)
         cli_each_model(c, operands, count, &run.models, &run.digests, check_info, &run);
-        if (c->set.dry_run) cli_online_summary(&run.online);
-        else total_line(&run);
-        if (!c->set.dry_run) cli_results_end(c);
-    } else if (!c->set.dry_run) {
-        cli_results_begin(c);
-        cli_results_end(c);
-    }
+    if (usable && !c->set.dry_run) total_line(&run);
+    if (usable && c->set.dry_run) cli_online_summary(&run.online);
+    else if (c->set.dry_run) c->no_results = true;
     cli_online_close(&run.online);
     cli_hash_run_end(&run.digests.hashing);
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
-    return c->status;
 }
 
 #define AT(member) offsetof(cli_settings, member)

@@ -1,4 +1,5 @@
 /* ls: the tensors of a model. */
+#include "base/number.h"
 #include "base/order.h"
 #include "commands/commands.h"
 #include "support/cli.h"
@@ -35,7 +36,7 @@ static bool is_wanted(void *ctx, const sft_tensor *tensor) {
 
 static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
     const listing *l = ctx;
-    const sft_tensor *x = sft_set_tensor(l->set, a), *y = sft_set_tensor(l->set, b);
+    const sft_tensor *x = sft_set_tensor_at(l->set, a), *y = sft_set_tensor_at(l->set, b);
     uint64_t size_x = x->end - x->begin, size_y = y->end - y->begin;
     if (l->key == CLI_SORT_NAME) return sfti_natural_compare(x->name, y->name);
     if (l->key != CLI_SORT_SIZE) return cli_dotted_compare(x->name, y->name);
@@ -44,14 +45,14 @@ static int compare_tensors(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 static sft_code gather(listing *l, sft_error *err) {
-    l->total = sft_set_count(l->set);
+    l->total = sft_set_tensor_count(l->set);
     if (l->total >= UINT32_MAX || !l->total) return SFT_OK;
     uint64_t bytes = (uint64_t)l->total * 2 * sizeof *l->order;
     l->order = sfti_take(&l->c->alloc, (size_t)bytes);
     if (!l->order) return sfti_fail_memory(err, bytes);
     for (size_t i = 0; i < l->total; i++) {
         size_t at = l->count;
-        if (is_wanted(l, sft_set_tensor(l->set, i))) l->order[at] = (uint32_t)i;
+        if (is_wanted(l, sft_set_tensor_at(l->set, i))) l->order[at] = (uint32_t)i;
     }
     if (l->key != CLI_SORT_OFFSET) {
         sfti_sort(l->order, l->order + l->total, l->count, compare_tensors, l);
@@ -60,7 +61,7 @@ static sft_code gather(listing *l, sft_error *err) {
 }
 
 static const sft_tensor *listed(const listing *l, size_t i) {
-    return sft_set_tensor(l->set, l->order[i]);
+    return sft_set_tensor_at(l->set, l->order[i]);
 }
 
 static const char *shard_path(const listing *l, size_t i) {
@@ -71,9 +72,8 @@ static const char *shard_path(const listing *l, size_t i) {
 /* ── Columns for people ── */
 
 static size_t number_columns(uint64_t value) {
-    size_t columns = 1;
-    while (value /= 10) columns++;
-    return columns;
+    char digits[SFTI_UINT_SIZE];
+    return sfti_uint_text(value, 0, digits);
 }
 
 typedef struct widths {
@@ -133,10 +133,7 @@ static void tensor_line(const listing *l, const widths *w, size_t i) {
     if (l->c->set.verbose) cli_printf(out, "  %*" PRIu64, (int)w->bytes, bytes);
     cli_printf(out, "  %*" PRIu64 "  %*" PRIu64, (int)w->offset, t->offset, (int)w->offset,
                t->offset + bytes);
-    if (sft_set_index_path(l->set)) {
-        cli_text(out, "  ");
-        cli_escaped(out, cli_name_of(shard_path(l, i)));
-    }
+    if (sft_set_index_path(l->set)) cli_fill(out, "  %", cli_name_of(shard_path(l, i)));
     cli_text(out, "\n");
 }
 
@@ -268,13 +265,11 @@ static void show_listing(listing *l) {
 
 static void ls_json(listing *l, sft_error *err) {
     cli *c = l->c;
-    sft_sink sink = cli_result_sink(c);
+    sft_sink sink = cli_result_begin(c);
     sft_order order = c->set.sort == CLI_SORT_NAME ? SFT_ORDER_NATURAL : SFT_ORDER_OFFSET;
-    cli_result_begin(c);
-    if (sft_set_ls_json(l->set, l->path, order, is_wanted, l, &sink, err)) {
+    if (sft_set_ls_json(l->set, l->path, order, is_wanted, l, &sink, err))
         cli_fail_result(c, l->path, err);
-    }
-    cli_result_end(c);
+    cli_result_end(c, l->path, SFT_OK, err);
 }
 
 static void ls_input(cli *c, const cli_input *input) {
@@ -297,7 +292,7 @@ static void ls_input(cli *c, const cli_input *input) {
     sft_set_close(set);
 }
 
-static int run_ls(cli *c, char **operands, size_t count) {
+static void run_ls(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const char *clash = NULL;
     if (cli_is_json(c) && c->set.sort == CLI_SORT_SIZE) {
@@ -308,14 +303,12 @@ static int run_ls(cli *c, char **operands, size_t count) {
     }
     if (c->set.csv_safe && c->set.format != CLI_TSV) clash = CLI_CSV_SAFE_ALONE;
     if (clash) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", clash);
-        err.hint = NULL;
-        cli_complain(c, "ls", &err);
-        return CLI_FAILED;
+        cli_usage_error(&err, "%s", clash);
+        cli_fail_usage(c, &err);
+        return;
     }
     cli_each_input(c, operands, count, ls_input);
     if (c->set.match && c->matched == 0) cli_status(c, CLI_NO);
-    return c->status;
 }
 
 static const cli_option ls_options[] = {

@@ -1,6 +1,7 @@
 /* merge: merge shards or several files into one file. */
 #include "commands/commands.h"
 #include "support/group.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
 
@@ -20,9 +21,9 @@ static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
     }
     if (count >= of) return;
     cli_text(&c->err, "safetensors: note: ");
-    cli_escaped(&c->err, sft_span_cstr(path));
-    cli_printf(&c->err, ": one of %" PRIu64 " shards by its name, but only %" PRIu64 " %s given\n",
-               of, count, count == 1 ? "is" : "are");
+    cli_path(&c->err, path,
+             ": one of %" PRIu64 " shards by its name, but only %" PRIu64 " %s given\n",
+             of, count, count == 1 ? "is" : "are");
 }
 
 static void tell_all_missing(cli *c, const cli_parts *parts) {
@@ -50,19 +51,16 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
     tell_all_missing(c, parts);
     code = cli_output_parts(out, c, parts, err);
     if (code == SFT_TENSOR_DUPLICATE)
-        err->hint = "safetensors select --drop leaves one of them out";
+        cli_hint(err, CLI_HINT_DROP_ONE);
     return code;
 }
 
-static int run_merge(cli *c, char **operands, size_t count) {
+static void run_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
-    cli_results_begin(c);
     if (merge_models(c, operands, count, &out, &parts, &err)) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_example merge_examples[] = {

@@ -3,6 +3,8 @@
 #include "commands/meta_values.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -12,9 +14,7 @@ static void show_pair(cli *c, sft_span key, sft_span value) {
     cli_style_on(&c->out, CLI_BOLD);
     cli_escaped(&c->out, key);
     cli_style_off(&c->out, CLI_BOLD);
-    cli_text(&c->out, ": ");
-    cli_escaped(&c->out, value);
-    cli_text(&c->out, "\n");
+    cli_fill(&c->out, ": %\n", value);
 }
 
 static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
@@ -28,23 +28,23 @@ static void json_pairs(sfti_json_writer *w, const meta_pairs *pairs) {
     sfti_json_close(w, '}');
 }
 
+/* --to-json: nothing but the pairs. */
 static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_json_writer w;
-    sft_sink sink = c->set.to_json ? cli_out_sink(&c->out) : cli_result_sink(c);
-    sfti_json_write(&w, &sink, 0, &err);
-    if (c->set.to_json) {
-        json_pairs(&w, pairs);
-    } else {
-        cli_result_begin(c);
-        cli_result_head(&w, path);
-        sfti_json_key(&w, "metadata");
-        json_pairs(&w, pairs);
-        sfti_json_close(&w, '}');
+    sfti_json_writer plain;
+    sft_sink sink = cli_out_sink(&c->out);
+    cli_object object;
+    if (!c->set.to_json) {
+        sfti_json_writer *w = cli_object_begin(&object, c, path);
+        sfti_json_key(w, "metadata");
+        json_pairs(w, pairs);
+        cli_object_end(&object);
+        return;
     }
-    if (sfti_json_done(&w)) cli_complain(c, path, &err);
-    if (c->set.to_json) cli_text(&c->out, "\n");
-    else cli_result_end(c);
+    sfti_json_write(&plain, &sink, 0, &err);
+    json_pairs(&plain, pairs);
+    if (sfti_json_done(&plain)) cli_complain(c, path, &err);
+    cli_text(&c->out, "\n");
 }
 
 static void list_input(cli *c, const cli_input *input) {
@@ -61,8 +61,8 @@ static void list_input(cli *c, const cli_input *input) {
     meta_free(&pairs);
 }
 
-static int meta_list(cli *c, char **operands, size_t count) {
-    return cli_each_input(c, operands, count, list_input);
+static void meta_list(cli *c, char **operands, size_t count) {
+    cli_each_input(c, operands, count, list_input);
 }
 
 /* To a terminal escaped; to a program as it is. */
@@ -75,25 +75,24 @@ static void show_value(cli *c, sft_span value) {
 static void no_such_key(cli *c, const char *path, const char *key) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no such key: \"%s\"", key);
-    err.hint = "safetensors meta list shows the keys";
+    cli_hint(&err, CLI_HINT_LIST_KEYS);
     cli_refuse(c, path, &err);
 }
 
 static size_t find_pair(const meta_pairs *pairs, const char *key) {
     size_t i = 0;
-    while (i < pairs->count && !sft_span_equal(meta_pair_at(pairs, i).key, sft_span_cstr(key))) i++;
+    while (i < pairs->count && !cli_is(meta_pair_at(pairs, i).key, key)) i++;
     return i;
 }
 
-static int meta_get(cli *c, char **operands, size_t count) {
+static void meta_get(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     meta_pairs pairs = { .count = 0 };
     sfti_arena arena = { .alloc = c->alloc };
     cli_input input = { CLI_FILE, operands[0], NULL };
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &arena, operands[0], &input.path, &err);
-    if (sft_index_is_path(input.path)) input.kind = CLI_INDEX;
+    if (sft_path_is_index(input.path)) input.kind = CLI_INDEX;
     if (strcmp(input.path, "-") == 0) input.kind = CLI_STDIN;
     if (!code) code = meta_read(c, &input, &pairs, &err);
     if (code) {
@@ -109,8 +108,6 @@ static int meta_get(cli *c, char **operands, size_t count) {
     }
     meta_free(&pairs);
     sfti_arena_free(&arena);
-    cli_results_end(c);
-    return c->status;
 }
 
 /* ── Changing ── */
@@ -184,7 +181,7 @@ static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
 
 static sft_code say_change(cli *c, const char *path, const meta_change *change,
                            const sft_edit_report *report, sft_error *err) {
-    char sha256[SFT_HASH_ROOM] = "";
+    char sha256[SFT_HASH_TEXT_SIZE] = "";
     bool changed = report->method != SFT_EDIT_NONE || c->set.output;
     if (change->is_scrub && !c->set.dry_run) {
         sft_code code = meta_sha256(c, c->set.output ? c->set.output : path, sha256, err);
@@ -206,8 +203,7 @@ static void tell_missing(cli *c, const char *path, sft_span key) {
     cli_status(c, CLI_NO);
     cli_flush(&c->out);
     cli_text(&c->err, "safetensors: ");
-    cli_escaped(&c->err, sft_span_cstr(path));
-    cli_text(&c->err, ": no such key: ");
+    cli_path(&c->err, path, ": no such key: ");
     cli_quoted(&c->err, key);
     cli_text(&c->err, "\n");
 }
@@ -246,9 +242,8 @@ static sft_code scrub_index(cli *c, const char *path, meta_change *change, sft_e
             break;
         }
         if (!found.reason) continue;
-        char *key = sfti_arena_take(&change->arena, pair.key.len + 1);
+        char *key = sfti_arena_copy(&change->arena, pair.key.data, pair.key.len);
         if (!key) code = sfti_fail_memory(err, pair.key.len);
-        if (key && pair.key.len) memcpy(key, pair.key.data, pair.key.len);
         if (!key) break;
         sft_span name = { key, pair.key.len };
         change->pairs[change->count++] = (sft_pair){ name, { NULL, 0 } };
@@ -266,7 +261,7 @@ static sft_code change_index(cli *c, const char *path, meta_change *change, sft_
     if (code) return code;
     changes.metadata = change->pairs;
     changes.metadata_count = change->count;
-    changes.only_look = c->set.dry_run != 0;
+    changes.dry_run = c->set.dry_run != 0;
     code = cli_edit_index(c, path, &changes, &changed, err);
     if (code) return code;
     cli_edit_result result = { .path = path, .changed = changed };
@@ -320,70 +315,58 @@ static sft_code take_pairs(cli *c, char **words, size_t count, size_t each, meta
     return SFT_OK;
 }
 
-static int usage(cli *c, const char *expected) {
+static void usage(cli *c, const char *expected) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s", expected);
-    err.hint = "safetensors help meta";
-    cli_complain(c, "meta", &err);
-    return CLI_FAILED;
+    cli_usage_error(&err, "expected %s", expected);
+    cli_hint(&err, CLI_HINT_HELP_META);
+    cli_fail_usage(c, &err);
 }
 
 /* set FILE KEY VALUE..., rm FILE KEY... */
-static int change_pairs(cli *c, char **operands, size_t count, size_t each) {
+static void change_pairs(cli *c, char **operands, size_t count, size_t each) {
     sft_error err = SFT_ERROR_INIT;
     meta_change change = { .arena.alloc = c->alloc, .is_rm = each == 1 };
-    cli_results_begin(c);
     if (take_pairs(c, operands + 1, count - 1, each, &change, &err)) {
         cli_complain(c, c->set.from_json ? c->set.from_json : c->set.thumbnail, &err);
     } else {
         change_one(c, operands[0], &change);
     }
-    cli_results_end(c);
     sfti_arena_free(&change.arena);
-    return c->status;
 }
 
-static int meta_set(cli *c, char **operands, size_t count) {
+static void meta_set(cli *c, char **operands, size_t count) {
     if (count % 2 == 0)
-        return usage(c, "FILE and pairs of KEY and VALUE, found a KEY without a VALUE");
-    if (count == 1 && !c->set.from_json && !c->set.thumbnail)
-        return usage(c, "FILE KEY VALUE, --from-json or --thumbnail, found FILE alone");
-    return change_pairs(c, operands, count, 2);
+        usage(c, "FILE and pairs of KEY and VALUE, found a KEY without a VALUE");
+    else if (count == 1 && !c->set.from_json && !c->set.thumbnail)
+        usage(c, "FILE KEY VALUE, --from-json or --thumbnail, found FILE alone");
+    else change_pairs(c, operands, count, 2);
 }
 
-static int meta_rm(cli *c, char **operands, size_t count) {
-    return change_pairs(c, operands, count, 1);
+static void meta_rm(cli *c, char **operands, size_t count) {
+    change_pairs(c, operands, count, 1);
 }
 
-static int meta_scrub(cli *c, char **operands, size_t count) {
+static void meta_scrub(cli *c, char **operands, size_t count) {
     meta_change change = { .arena.alloc = c->alloc, .is_scrub = true };
-    if (count > 1 && c->set.output) return usage(c, "one FILE with -o OUT, found several");
-    cli_results_begin(c);
+    if (count > 1 && c->set.output) {
+        usage(c, "one FILE with -o OUT, found several");
+        return;
+    }
     for (size_t i = 0; i < count && !cli_is_over(c); i++) change_one(c, operands[i], &change);
-    cli_results_end(c);
     sfti_arena_free(&change.arena);
-    return c->status;
 }
 
 static void recover_say(cli *c, const char *path, sft_edit_found found) {
     static const char *const said[] = { "no edit was interrupted", "as before the edit",
                                         "the edit is done now" };
     static const char *const names[] = { "none", "old", "new" };
-    sft_error err = SFT_ERROR_INIT;
-    sfti_json_writer w;
-    sft_sink sink = cli_result_sink(c);
+    cli_object object;
     if (!cli_is_json(c)) {
-        cli_escaped(&c->out, sft_span_cstr(path));
-        cli_printf(&c->out, ": %s\n", said[found]);
+        cli_path(&c->out, path, ": %s\n", said[found]);
         return;
     }
-    cli_result_begin(c);
-    sfti_json_write(&w, &sink, 0, &err);
-    cli_result_head(&w, path);
-    sfti_json_put_cstr(&w, "recovered", names[found]);
-    sfti_json_close(&w, '}');
-    if (sfti_json_done(&w)) cli_complain(c, path, &err);
-    cli_result_end(c);
+    sfti_json_put_cstr(cli_object_begin(&object, c, path), "recovered", names[found]);
+    cli_object_end(&object);
 }
 
 static sft_code recover_file(cli *c, const char *path, sft_error *err) {
@@ -407,17 +390,14 @@ static void recover_operand(cli *c, const char *operand) {
     const char *path;
     sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
     if (!code)
-        code = sft_index_is_path(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+        code = sft_path_is_index(path) ? cli_edit_each_named(c, path, recover_one, NULL, &err)
                                        : recover_one(c, path, NULL, &err);
     if (code) cli_edit_fail(c, path, &err);
     sfti_arena_free(&arena);
 }
 
-static int meta_recover(cli *c, char **operands, size_t count) {
-    cli_results_begin(c);
+static void meta_recover(cli *c, char **operands, size_t count) {
     for (size_t i = 0; i < count && !cli_is_over(c); i++) recover_operand(c, operands[i]);
-    cli_results_end(c);
-    return c->status;
 }
 
 /* ── The command ── */
@@ -425,7 +405,7 @@ static int meta_recover(cli *c, char **operands, size_t count) {
 static const struct meta_verb {
     const char *name, *operands;
     size_t least, most;
-    int (*run)(cli *c, char **operands, size_t count);
+    void (*run)(cli *c, char **operands, size_t count);
 } meta_verbs[] = {
     { "list", "PATH...", 1, SIZE_MAX, meta_list },
     { "get", "FILE KEY", 2, 2, meta_get },
@@ -441,15 +421,15 @@ static const struct meta_verb *verb_named(const char *name) {
     return NULL;
 }
 
-static int run_meta(cli *c, char **operands, size_t count) {
+static void run_meta(cli *c, char **operands, size_t count) {
     const struct meta_verb *verb = verb_named(operands[0]);
     size_t skip = verb != NULL;
     if (!verb && c->set.to_json) verb = verb_named("list");
     if (!verb && (c->set.from_json || c->set.thumbnail)) verb = verb_named("set");
-    if (!verb) return usage(c, "list, get, set, rm, scrub or recover, found another word");
     count -= skip;
-    if (count < verb->least || count > verb->most) return usage(c, verb->operands);
-    return verb->run(c, operands + skip, count);
+    if (!verb) usage(c, "list, get, set, rm, scrub or recover, found another word");
+    else if (count < verb->least || count > verb->most) usage(c, verb->operands);
+    else verb->run(c, operands + skip, count);
 }
 
 static const cli_option meta_options[] = {

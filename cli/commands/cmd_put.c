@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 
 #include <string.h>
 
@@ -43,7 +44,7 @@ static sft_code put_bytes(cli *c, const char *path, const char *name, sft_edit *
     sft_code code = open_input(c, &in, &source, err);
     if (!code) code = sft_edit_put(edit, sft_span_cstr(name), &source, err);
     if (!code) code = cli_edit_finish(c, path, edit, report, err);
-    if (code == SFT_BUFFER_SIZE) err->hint = "the bytes come from standard input";
+    if (code == SFT_BUFFER_SIZE) cli_hint(err, CLI_HINT_STDIN);
     sft_source_close(&in.inner);
     return code;
 }
@@ -78,15 +79,14 @@ static sft_code find_file(cli *c, const char *path, const char *name, sft_set **
     return SFT_OK;
 }
 
-static int run_put(cli *c, char **operands, size_t count) {
+static void run_put(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
     sfti_arena arena = { .alloc = c->alloc };
     const char *file = operands[0];
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
-    if (!code && sft_index_is_path(file))
+    if (!code && sft_path_is_index(file))
         code = find_file(c, file, operands[1], &set, &file, &err);
     if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
     if (!code) code = put_file(c, file, operands[1], &err);
@@ -95,8 +95,6 @@ static int run_put(cli *c, char **operands, size_t count) {
     c->edit_open.beneath = NULL;
     sft_set_close(set);
     sfti_arena_free(&arena);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_example put_examples[] = {

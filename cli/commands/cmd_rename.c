@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <regex.h>
@@ -31,20 +32,12 @@ typedef struct rename_run {
 } rename_run;
 
 static sft_code rename_usage(sft_error *err, const char *expected, const char *found) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found \"%s\"", expected, found);
-    err->hint = "safetensors help rename";
+    cli_usage_error(err, "expected %s, found \"%s\"", expected, found);
+    cli_hint(err, CLI_HINT_HELP_RENAME);
     return SFT_BAD_ARGUMENT;
 }
 
 /* ── Rules ── */
-
-static char *rename_copy(sfti_arena *arena, const char *text, size_t len) {
-    char *copy = sfti_arena_take(arena, len + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    return copy;
-}
 
 /* "\/" inside a rule with slashes is a slash. */
 static const char *rule_part(const char *at, char mark) {
@@ -67,8 +60,8 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
     if (!end || (end[1] && strcmp(end + 1, "g") != 0)) return rename_usage(err, form, text);
-    char *pattern = rename_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
-    char *to = rename_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
+    char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
+    char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
     drop_escaped_mark(pattern, mark);
     drop_escaped_mark(to, mark);
@@ -93,8 +86,8 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     const cli_settings *set = &r->c->set;
     sft_code code = SFT_OK;
     if (!set->map.count && !set->regex.count && !set->strip_prefix && !set->add_prefix)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --map, --regex, --strip-prefix or --add-prefix, found none");
+        return cli_usage_error(err, "expected --map, --regex, --strip-prefix or --add-prefix, "
+                                    "found none");
     r->rules = sfti_arena_array(&r->arena, set->regex.count, sizeof *r->rules);
     r->maps = sfti_arena_array(&r->arena, set->map.count, sizeof *r->maps);
     r->used = sfti_arena_array(&r->arena, set->map.count, sizeof *r->used);
@@ -163,7 +156,7 @@ static bool apply_rule(rename_run *r, const rule *rule, char **name) {
         ok = replace_once(rule, &at, groups, &behind, &out);
     }
     ok = ok && sfti_buffer_put(&out, at, strlen(at));
-    if (ok && any) *name = rename_copy(&r->scratch, out.data ? out.data : "", out.len);
+    if (ok && any) *name = sfti_arena_copy(&r->scratch, out.data ? out.data : "", out.len);
     sft_buffer_free(&out);
     return ok && *name;
 }
@@ -206,11 +199,11 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (match && !cli_glob_match(sft_span_cstr(match), old)) return SFT_OK;
-    char *name = rename_copy(&r->scratch, old.data, old.len);
+    char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
     bool fine = name && apply_rules(r, &name);
     sft_span made = sft_span_cstr(fine ? name : "");
     if (fine && !sft_span_equal(made, old)) {
-        out->data = rename_copy(&r->named, made.data, made.len);
+        out->data = sfti_arena_copy(&r->named, made.data, made.len);
         out->len = made.len;
     }
     sfti_arena_free(&r->scratch);
@@ -220,13 +213,13 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
 /* All names of a model, which is a set or one file, that change. */
 static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
-    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
     r->count = 0;
     r->names = sfti_arena_array(&r->named, count, sizeof *r->names);
     if (!r->names) return sfti_fail_memory(err, count * sizeof *r->names);
     for (size_t i = 0; i < count; i++) {
         sft_pair *pair = &r->names[r->count];
-        pair->key = (set ? sft_set_tensor(set, i) : sft_file_tensor(file, i))->name;
+        pair->key = (set ? sft_set_tensor_at(set, i) : sft_file_tensor_at(file, i))->name;
         sft_code code = new_name(r, pair->key, &pair->value, err);
         if (code) return code;
         r->count += !sft_span_equal(pair->key, pair->value);
@@ -244,10 +237,7 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
 static void say_names(cli *c, const rename_run *r) {
     if (!c->set.dry_run || cli_is_json(c)) return;
     for (size_t i = 0; i < r->count; i++) {
-        cli_escaped(&c->out, r->names[i].key);
-        cli_text(&c->out, " -> ");
-        cli_escaped(&c->out, r->names[i].value);
-        cli_text(&c->out, "\n");
+        cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
     }
 }
 
@@ -286,20 +276,17 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
     return code;
 }
 
-static int run_rename(cli *c, char **operands, size_t count) {
+static void run_rename(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     const char *path;
     (void)count;
-    cli_results_begin(c);
     sft_code code = cli_edit_operand(c, &r.arena, operands[0], &path, &err);
     if (!code) code = rename_model(c, path, &r, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, path, &err);
     else if (code) cli_edit_fail(c, path, &err);
     rename_end(&r);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option rename_options[] = {

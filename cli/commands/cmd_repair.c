@@ -26,10 +26,9 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     repaired r = { input, repair };
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_repaired_file(out->path, repair);
-    bool none = sft_repair_count(repair) == 0;
+    bool none = sft_repair_fix_count(repair) == 0;
     if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
-        cli_escaped(&c->out, sft_span_cstr(input));
-        cli_text(&c->out, ": nothing to repair\n");
+        cli_path(&c->out, input, ": nothing to repair\n");
     }
     if (none && out->in_place && !cli_is_json(c)) return;
     written.input = input;
@@ -45,7 +44,7 @@ static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *
                                sft_error *err) {
     cli_progress progress;
     sft_sink sink;
-    if (c->set.dry_run || (out->in_place && sft_repair_count(repair) == 0)) return SFT_OK;
+    if (c->set.dry_run || (out->in_place && sft_repair_fix_count(repair) == 0)) return SFT_OK;
     sft_code code = cli_output_sink(out, &sink, err);
     if (code) return code;
     sft_job job = cli_progress_begin(&progress, c, out->path);
@@ -84,30 +83,20 @@ typedef struct clean_run {
     const char *folder;
 } clean_run;
 
-static bool put_leftover(cli *c, const char *name) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
-    sfti_json_writer w;
-    cli_result_begin(c);
-    sfti_json_write(&w, &sink, 0, &err);
-    cli_result_head(&w, c->set.clean);
-    sfti_json_put_bool(&w, "dry_run", c->set.dry_run != 0);
-    sfti_json_put_cstr(&w, "removed", name);
-    sfti_json_close(&w, '}');
-    if (sfti_json_done(&w)) cli_complain(c, name, &err);
-    cli_result_end(c);
-    return !cli_is_over(c);
-}
-
 static bool print_leftover(void *ctx, const char *name) {
     const clean_run *clean = ctx;
     cli *c = clean->c;
     size_t len = strlen(clean->folder);
-    if (cli_is_json(c)) return put_leftover(c, name);
-    cli_escaped(&c->out, sft_span_cstr(clean->folder));
-    if (len > 0 && clean->folder[len - 1] != '/') cli_text(&c->out, "/");
-    cli_escaped(&c->out, sft_span_cstr(name));
-    cli_text(&c->out, c->set.dry_run ? ": would be removed\n" : ": removed\n");
+    cli_object object;
+    if (cli_is_json(c)) {
+        sfti_json_writer *w = cli_object_begin(&object, c, c->set.clean);
+        sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+        sfti_json_put_cstr(w, "removed", name);
+        cli_object_end(&object);
+    } else {
+        cli_path(&c->out, clean->folder, "%s", len > 0 && clean->folder[len - 1] != '/' ? "/" : "");
+        cli_path(&c->out, name, c->set.dry_run ? ": would be removed\n" : ": removed\n");
+    }
     return !cli_is_over(c);
 }
 
@@ -121,32 +110,26 @@ static sft_code clean_folder(cli *c, const char *folder, sft_error *err) {
 static sft_code repair_usage(const cli *c, size_t operands, sft_error *err) {
     if (c->set.clean && operands == 0 && !c->set.output) return SFT_OK;
     if (!c->set.clean && operands == 1) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              c->set.clean ? "expected --clean DIR alone, found more"
-                           : "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    if (c->set.clean) return cli_usage_error(err, "expected --clean DIR alone, found more");
+    return cli_usage_error(err, "expected IN -o OUT, or --clean DIR, found %zu operands", operands);
 }
 
-static int run_repair(cli *c, char **operands, size_t count) {
+static void run_repair(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const char *path = c->set.clean;
     sfti_arena arena = { .alloc = c->alloc };
     sft_code code = repair_usage(c, count, &err);
     if (code) {
-        cli_complain(c, "repair", &err);
-        return CLI_FAILED;
+        cli_fail_usage(c, &err);
+        return;
     }
-    cli_results_begin(c);
     if (c->set.clean) code = clean_folder(c, c->set.clean, &err);
     else if (cli_repairs_set(operands[0]))
         code = cli_repair_set(c, operands[0], &arena, &path, &err);
     else code = repair_file(c, operands[0], &path, &err);
     if (code && is_answer(code)) cli_refuse(c, path, &err);
     else if (code) cli_fail_input(c, path, &err);
-    cli_results_end(c);
     sfti_arena_free(&arena);
-    return c->status;
 }
 
 static const cli_option repair_options[] = {

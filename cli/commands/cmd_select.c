@@ -23,7 +23,7 @@ static bool matches_any(const cli_words *globs, sft_span name) {
 
 static bool is_named(const selection *s, sft_span name) {
     for (size_t i = 0; i < s->name_count; i++)
-        if (sft_span_equal(sft_span_cstr(s->names[i]), name)) return true;
+        if (cli_is(name, s->names[i])) return true;
     return false;
 }
 
@@ -39,10 +39,8 @@ static sft_code check_named(const selection *s, const cli_parts *parts, sft_erro
     for (size_t i = 0; i < s->name_count; i++) {
         sft_span name = sft_span_cstr(s->names[i]);
         if (sft_set_find(parts->sets[0], name, &shard)) continue;
-        sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-                         "expected a tensor of this name, found none");
-        err->hint = "safetensors ls shows the names";
-        return SFT_TENSOR_NOT_FOUND;
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                "expected a tensor of this name, found none");
     }
     return SFT_OK;
 }
@@ -61,10 +59,8 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
     size_t all = parts->count;
     parts->count = kept;
     if (kept > 0) return SFT_OK;
-    sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-              "expected tensors to be left of %zu, found none", all);
-    err->hint = "safetensors ls shows the names";
-    return SFT_TENSOR_NOT_FOUND;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                     "expected tensors to be left of %zu, found none", all);
 }
 
 /* ── A model in several files stays one ── */
@@ -95,7 +91,7 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
     size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
     bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
     if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
-    for (size_t s = 0; s < shards; s++) left[s] = sft_file_count(sft_set_shard(set, s));
+    for (size_t s = 0; s < shards; s++) left[s] = sft_file_tensor_count(sft_set_shard_at(set, s));
     for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
     for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
     cli_rewrite how = CLI_REWRITE_INIT;
@@ -131,28 +127,25 @@ static sft_code select_model(const selection *s, char **operands, cli_parts *par
     return select_file(c, input, s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER, parts, err);
 }
 
-static int run_selection(const selection *s, char **operands) {
+static void run_selection(const selection *s, char **operands) {
     cli *c = s->c;
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc }, .path = operands[0] };
-    cli_results_begin(c);
     sft_code code = select_model(s, operands, &parts, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
-    cli_results_end(c);
-    return c->status;
 }
 
-static int run_select(cli *c, char **operands, size_t count) {
+static void run_select(cli *c, char **operands, size_t count) {
     selection s = { .c = c };
     (void)count;
-    return run_selection(&s, operands);
+    run_selection(&s, operands);
 }
 
-int cli_select_without(cli *c, char **operands, size_t count) {
+void cli_select_without(cli *c, char **operands, size_t count) {
     selection s = { c, operands + 1, count - 1 };
-    return run_selection(&s, operands);
+    run_selection(&s, operands);
 }
 
 static const cli_option select_options[] = {

@@ -12,9 +12,7 @@ static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards,
     if (!c->set.output) found = "expected -o DIR, found none";
     if (c->set.max_size && c->set.count) found = "expected --max-size or --count, found both";
     if (found) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s", found);
-        err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err, "%s", found);
     }
     if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);
     return cli_parse_size(c->set.max_size ? c->set.max_size : SPLIT_SIZE, max_bytes, err);
@@ -35,15 +33,12 @@ static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error
     return cli_output_set(c, parts, shards, err);
 }
 
-static int run_split(cli *c, char **operands, size_t count) {
+static void run_split(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     (void)count;
-    cli_results_begin(c);
     if (split_model(c, operands, &parts, &err)) cli_fail_input(c, parts.path, &err);
     cli_parts_free(&parts);
-    cli_results_end(c);
-    return c->status;
 }
 
 static const cli_option split_options[] = {

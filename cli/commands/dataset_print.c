@@ -1,4 +1,5 @@
 #include "commands/dataset.h"
+#include "support/nodes.h"
 #include "support/words.h"
 
 #include <inttypes.h>
@@ -45,8 +46,7 @@ static void info_shape(cli_out *out, const sft_node *shape) {
 static void info_column(cli_out *out, const sft_node *column, bool first) {
     sft_span dtype = sft_node_text(column, "dtype");
     put_label(out, first ? "columns" : "");
-    cli_escaped(out, column->key);
-    cli_text(out, "  ");
+    cli_fill(out, "%  ", column->key);
     if (dtype.len) cli_escaped(out, dtype);
     else cli_text(out, "any dtype");
     cli_text(out, " ");
@@ -55,19 +55,17 @@ static void info_column(cli_out *out, const sft_node *column, bool first) {
 }
 
 static void info_columns(cli_out *out, const sft_node *result) {
-    const sft_node *columns = sft_node_get(result, "columns");
-    const sft_node *one = columns ? columns->first : NULL;
+    const sft_node *one = cli_first(result, "columns");
     for (bool first = true; one; one = one->next, first = false) info_column(out, one, first);
 }
 
 static void info_how(cli_out *out, const sft_node *result) {
     sft_span mode = sft_node_text(result, "mode"), tail = sft_node_text(result, "tail_strategy");
-    if (sft_span_equal(mode, sft_span_cstr("batch"))) {
+    if (cli_is(mode, "batch")) {
         put_label(out, "batches");
         cli_printf(out, "of %" PRIu64 " samples", number_of(result, "batch_size"));
         if (tail.len) cli_text(out, ", tail: ");
-        cli_escaped(out, tail);
-        cli_text(out, "\n");
+        cli_fill(out, "%\n", tail);
     } else if (mode.len) {
         put_label(out, "keys");
         cli_text(out, "column ");
@@ -109,10 +107,7 @@ static void info_origin(cli_out *out, const sft_node *result) {
     cli_text(out, "\n");
     if (!generator.len) return;
     put_label(out, "written by");
-    cli_escaped(out, generator);
-    cli_text(out, ", commit ");
-    cli_escaped(out, sft_node_text(result, "commit"));
-    cli_text(out, "\n");
+    cli_fill(out, "%, commit %\n", generator, sft_node_text(result, "commit"));
 }
 
 void dataset_print_info(cli *c, const char *path, const sft_node *result) {
@@ -135,8 +130,7 @@ void dataset_print_info(cli *c, const char *path, const sft_node *result) {
 
 static void verify_line(cli *c, const char *path, const sft_node *one, bool orphan) {
     cli_styled(&c->out, CLI_BOLD, path);
-    cli_text(&c->out, ": ");
-    cli_escaped(&c->out, sft_node_text(one, "shard"));
+    cli_fill(&c->out, ": %", sft_node_text(one, "shard"));
     cli_text(&c->out, orphan ? ": note: " : ": ");
     sft_span message = sft_node_text(one, "message"); /* escaped already */
     cli_put(&c->out, message.data, message.len);
@@ -145,9 +139,8 @@ static void verify_line(cli *c, const char *path, const sft_node *one, bool orph
 
 static void verify_lines(cli *c, const char *path, const sft_node *result, const char *key,
                          uint64_t count) {
-    const sft_node *list = sft_node_get(result, key);
     uint64_t shown = 0;
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next, shown++)
+    for (const sft_node *one = cli_first(result, key); one; one = one->next, shown++)
         verify_line(c, path, one, strcmp(key, "orphans") == 0);
     if (shown == count) return;
     cli_styled(&c->out, CLI_BOLD, path);
@@ -181,16 +174,14 @@ static void gc_line(cli *c, const char *path, const sft_node *one) {
     bool young = sft_node_true(one, "young"), removed = sft_node_true(one, "removed");
     cli_styled(out, CLI_BOLD, path);
     cli_text(out, young ? ": young: " : removed ? ": removed: " : ": garbage: ");
-    cli_escaped(out, sft_node_text(one, "name"));
-    cli_text(out, ", ");
+    cli_fill(out, "%, ", sft_node_text(one, "name"));
     size_of(out, number_of(one, "bytes"));
     cli_text(out, "\n");
 }
 
 void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
-    const sft_node *list = sft_node_get(result, "garbage");
     uint64_t old = 0;
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(result, "garbage"); one; one = one->next) {
         gc_line(c, path, one);
         old += !sft_node_true(one, "young");
     }
@@ -244,19 +235,18 @@ static void ls_tensor(cli *c, const char *shard, const sft_tensor *t, size_t wid
     cli_printf(out, "%-5s  ", sft_dtype_describe(t->dtype)->name);
     cli_put(out, shape, cli_shape_text(t->shape, t->rank, shape));
     cli_printf(out, "  %" PRIu64 "-%" PRIu64 "  ", t->offset, t->offset + (t->end - t->begin));
-    cli_escaped(out, sft_span_cstr(shard));
-    cli_text(out, "\n");
+    cli_path(out, shard, "\n");
 }
 
 void dataset_print_shard(cli *c, const char *name, const sft_file *file) {
     size_t width = 0;
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         size_t used = ls_wants(c, t) ? cli_escaped_width(t->name) : 0;
         if (used > width) width = used < 72 ? used : 72;
     }
-    for (size_t i = 0; i < sft_file_count(file) && !cli_is_over(c); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file) && !cli_is_over(c); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         if (!ls_wants(c, t)) continue;
         ls_tensor(c, name, t, width);
         c->matched++;

@@ -1,10 +1,12 @@
 #include "commands/hash_sums.h"
 
 #include "base/checked.h"
+#include "base/json_lex.h"
 #include "base/utf8.h"
 #include "os/os.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/hints.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,17 +56,11 @@ void cli_sum_line(cli *c, const char *path, sft_hash_algo algo, const char *hex,
 
 /* ── Reading ── */
 
-static int sum_hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Digits from *at on, at most `most`; how many, and what they say. */
 static size_t sum_hex(sft_span text, size_t at, size_t most, uint32_t *value) {
     size_t n = 0;
     for (*value = 0; n < most && at + n < text.len; n++) {
-        int digit = sum_hex_value(text.data[at + n]);
+        int digit = sfti_lex_hex_digit(text.data[at + n]);
         if (digit < 0) break;
         *value = *value << 4 | (uint32_t)digit;
     }
@@ -144,7 +140,7 @@ static bool parse_plain(sft_span text, unsigned algo, sum_line *out) {
 static bool parse_named(sft_span text, sum_line *out) {
     const char *open = memchr(text.data, ' ', text.len);
     size_t name = open ? (size_t)(open - text.data) : 0, end = text.len;
-    while (end > 0 && sum_hex_value(text.data[end - 1]) >= 0) end--;
+    while (end > 0 && sfti_lex_hex_digit(text.data[end - 1]) >= 0) end--;
     if (name == 0 || end < name + 6 || text.data[name + 1] != '(') return false;
     if (memcmp(text.data + end - 4, ") = ", 4) != 0) return false;
     out->hex = (sft_span){ text.data + end, text.len - end };
@@ -219,13 +215,12 @@ static bool begins_with_hex(sft_span line) {
 sft_code cli_sums_bad(const cli_sums *sums, sft_error *err) {
     char numbers[CLI_SUMS_TOLD * 24 + 8];
     list_bad(sums, numbers);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
-              "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
-              sums->bad_count == 1 ? "" : "s", numbers,
-              sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
+    cli_usage_error(err, "%zu of %zu lines cannot be read (line%s %s): expected \"HEX  PATH\" or "
+                    "\"ALGO (PATH) = HEX\", found \"%.*s\"", sums->bad_count, sums->line_count,
+                    sums->bad_count == 1 ? "" : "s", numbers,
+                    sums->bad.len < 80 ? (int)sums->bad.len : 80, sums->bad.data);
     bool of_length = !sums->is_algo_known && begins_with_hex(sums->bad);
-    if (err) err->hint = of_length ? "--algo tells what a bare HEX is" : NULL;
+    if (of_length) cli_hint(err, CLI_HINT_ALGO);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -258,10 +253,8 @@ static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_erro
     }
     if (sums->claim_count > 0) return SFT_OK;
     if (sums->bad_count > 0) return cli_sums_bad(sums, err);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err,
+                           "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
 }
 
 sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {

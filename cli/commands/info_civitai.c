@@ -1,6 +1,7 @@
 #include "commands/info_civitai.h"
 
 #include "os/os.h"
+#include "support/hints.h"
 #include "support/raw.h"
 #include "support/words.h"
 
@@ -17,7 +18,6 @@
 /* ── Options ── */
 
 static bool tell_usage(cli *c, sft_error *err) {
-    err->hint = NULL;
     cli_complain(c, NULL, err);
     return false;
 }
@@ -27,9 +27,9 @@ static bool number_option(cli *c, const char *option, const char *text, uint64_t
                           uint64_t most, uint64_t *out) {
     sft_error err = SFT_ERROR_INIT;
     if (!text || (cli_parse_number(text, most, out) && *out >= least)) return true;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"", least,
-              most, option, text);
+    cli_usage_error(&err,
+                    "expected a number from %" PRIu64 " to %" PRIu64 " for --%s, found \"%s\"",
+                    least, most, option, text);
     return tell_usage(c, &err);
 }
 
@@ -40,9 +40,8 @@ static bool site_url(cli_civitai *site) {
     while (len > 0 && url[len - 1] == '/') len--;
     bool fits = cli_url_is_http(url) && len < CLI_URL_SIZE / 2 && !strpbrk(url, "?#");
     if (!fits) {
-        sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected an http or https URL without a user for --civitai-url, found \"%s\"",
-                  url);
+        cli_usage_error(&err, "expected an http or https URL without a user for --civitai-url, "
+                              "found \"%s\"", url);
         return tell_usage(site->c, &err);
     }
     char *copy = sfti_take(&site->c->alloc, CLI_URL_SIZE);
@@ -91,7 +90,7 @@ static void tell_failure(cli_civitai *site, const char *url, long status, sft_er
     site->failures++;
     if (status == 0 || site->failures == FAILURES_MOST) site->is_over = true;
     if (err->code == SFT_CANCELLED) return;
-    err->hint = site->is_over ? "nothing more is asked online" : NULL;
+    cli_hint(err, site->is_over ? CLI_HINT_ONLINE_OVER : SFT_HINT_NONE);
     if (os_is_terminal(2)) cli_text(&site->c->err, "\r\x1b[K");
     cli_complain(site->c, url, err);
 }
@@ -129,14 +128,10 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
             sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                       "expected a JSON answer that begins with %c, found something else",
                       bracket);
-        else if (!(copy = sfti_arena_take(&site->arena, found.len + 1)))
+        else if (!(copy = sfti_arena_copy(&site->arena, found.data, found.len)))
             done = false, sfti_fail_memory(&err, found.len);
-        if (done) {
-            memcpy(copy, found.data, found.len);
-            *text = (sft_span){ copy, found.len };
-        } else {
-            tell_failure(site, url, reply.status, &err);
-        }
+        if (done) *text = (sft_span){ copy, found.len };
+        else tell_failure(site, url, reply.status, &err);
     }
     if (done) site->failures = 0;
     sft_buffer_free(&reply.body);
@@ -284,11 +279,8 @@ static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     write_answer(&w, ask->version, model);
     sft_code code = sfti_json_done(&w);
     bool fits = code == SFT_OK && text.len <= VERSION_MOST;
-    char *copy = fits ? sfti_arena_take(&site->arena, text.len + 1) : NULL;
-    if (copy) {
-        memcpy(copy, text.data, text.len);
-        ask->answer = (sft_span){ copy, text.len };
-    }
+    char *copy = fits ? sfti_arena_copy(&site->arena, text.data, text.len) : NULL;
+    if (copy) ask->answer = (sft_span){ copy, text.len };
     sft_buffer_free(&text);
 }
 
@@ -343,7 +335,6 @@ bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     if (!cli_url_same_site(site->url, url)) {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
                   "expected an image on the site's hosts, found another host: not fetched");
-        err.hint = NULL;
         cli_complain(site->c, url, &err);
         return false;
     }

@@ -1,24 +1,21 @@
 #include "commands/info_label.h"
 #include "support/group.h"
+#include "support/nodes.h"
+#include "support/words.h"
 
 #include <string.h>
 
-static const sft_node *first_of(const sft_node *root, const char *list) {
-    const sft_node *node = sft_node_find(root, list);
-    return node ? node->first : NULL;
-}
-
 static const sft_node *next_part(const sft_node *root, const sft_node *part) {
-    return part ? part->next : first_of(root, "parts");
+    return part ? part->next : cli_first(root, "parts");
 }
 
 /* ── What there is ── */
 
 static bool is_hashed(const sft_node *root) {
     const sft_node *part = NULL;
-    if (first_of(root, "hashes.computed")) return true;
+    if (cli_first(root, "hashes.computed")) return true;
     while ((part = next_part(root, part)) != NULL)
-        if (first_of(part, "hashes.computed")) return true;
+        if (cli_first(part, "hashes.computed")) return true;
     return false;
 }
 
@@ -29,7 +26,7 @@ const char *cli_not_hashed(const cli *c, const sft_node *root) {
 }
 
 static bool has_own_mismatch(const sft_node *root) {
-    const sft_node *one = first_of(root, "hashes.mismatches");
+    const sft_node *one = cli_first(root, "hashes.mismatches");
     while (one && sft_node_text(one, "known").len > 0) one = one->next;
     return one != NULL;
 }
@@ -44,7 +41,7 @@ bool cli_has_mismatch(const sft_node *root) {
 /* ── Lines ── */
 
 static bool is_recorded(const sft_node *root, const sft_node *digest) {
-    const sft_node *one = first_of(root, "hashes.recorded");
+    const sft_node *one = cli_first(root, "hashes.recorded");
     for (; one; one = one->next)
         if (sft_span_equal(sft_node_text(one, "algo"), digest->key)
             && sft_span_equal(sft_node_text(one, "value"), digest->text))
@@ -80,14 +77,14 @@ static bool has_same_weights(const sft_node *root, sft_span source) {
     static const char sidecar[] = "sidecar:";
     size_t skip = sizeof sidecar - 1;
     if (source.len < skip || memcmp(source.data, sidecar, skip) != 0) return false;
-    for (const sft_node *one = first_of(root, "sidecars"); one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {
         sft_span path = sft_node_text(one, "path");
         size_t at = path.len;
         while (at > 0 && path.data[at - 1] != '/') at--;
         size_t len = path.len - at;
         if (source.len > skip + len && memcmp(source.data + skip, path.data + at, len) == 0
             && source.data[skip + len] == ':')
-            return sft_span_equal(sft_node_text(one, "match"), sft_span_cstr("weights"));
+            return cli_is(sft_node_text(one, "match"), "weights");
     }
     return false;
 }
@@ -102,24 +99,22 @@ static void mismatch_line(cli *c, const sft_node *root, const sft_node *one,
                           const char *part) {
     sft_span known = sft_node_text(one, "known");
     key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
-    cli_escaped(&c->out, sft_node_text(one, "recorded"));
-    cli_text(&c->out, " by ");
+    cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
     cli_source_words(&c->out, sft_node_text(one, "source"));
     if (part) cli_text(&c->out, " of ");
     if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
     cli_text(&c->out, known.len ? ": " : cause_of(root, one));
-    cli_escaped(&c->out, known);
-    cli_text(&c->out, "\n");
+    cli_fill(&c->out, "%\n", known);
 }
 
 static void digest_lines(cli *c, const sft_node *root, bool in_list, const char *part) {
     bool shown = !in_list || c->set.hash;
-    const sft_node *one = shown ? first_of(root, "hashes.computed") : NULL;
+    const sft_node *one = shown ? cli_first(root, "hashes.computed") : NULL;
     for (; one; one = one->next) {
         cli_pad(&c->out, in_list ? 2 : 0);
         digest_line(c, root, one, part);
     }
-    for (one = first_of(root, "hashes.mismatches"); one; one = one->next) {
+    for (one = cli_first(root, "hashes.mismatches"); one; one = one->next) {
         cli_pad(&c->out, in_list ? 2 : 0);
         mismatch_line(c, root, one, part);
     }

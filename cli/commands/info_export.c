@@ -94,7 +94,6 @@ bool cli_write_file(cli *c, const cli_model *model, const char *beside, const ch
     options.alloc = &c->alloc;
     sft_code code = sft_sink_path(path, &options, &sink, &err);
     if (!code) code = sfti_sink_fill(&sink, bytes, &err);
-    if (code == SFT_EXISTS) err.hint = "--force replaces it";
     if (code) cli_complain(c, path, &err);
     return code == SFT_OK;
 }
@@ -171,13 +170,12 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
     sft_span text;
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++) {
-            if (sft_file_metadata_get_cstr(sft_set_shard(model->set, i), keys[k], &text))
+            if (sft_file_metadata_get_cstr(sft_set_shard_at(model->set, i), keys[k], &text))
                 return cli_write_file(c, model, NULL, path, text);
         }
     }
     sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
               "expected a workflow or prompt in the metadata, found none");
-    err.hint = NULL;
     cli_refuse(c, model->path, &err);
     return false;
 }

@@ -26,7 +26,7 @@ static void count_words(cli *c, uint64_t count) {
 
 static bool is_whole(const sft_set *set) {
     for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        if (!sft_file_complete(sft_set_shard(set, i))) return false;
+        if (!sft_file_complete(sft_set_shard_at(set, i))) return false;
     }
     return true;
 }
@@ -85,7 +85,7 @@ static void dtype_lines(cli *c, const sft_set *set) {
 
 static void header_line(cli *c, const sft_set *set) {
     uint32_t alignment = sft_set_alignment(set);
-    uint64_t unaligned = sft_set_unaligned(set);
+    uint64_t unaligned = sft_set_unaligned_count(set);
     cli_label_key(c, "header");
     size_words(c, sft_set_header_bytes(set));
     cli_printf(&c->out, sft_set_shard_count(set) > 1
@@ -103,7 +103,7 @@ static void header_line(cli *c, const sft_set *set) {
 
 static const sft_file *file_with_metadata(const sft_set *set) {
     for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        if (sft_file_metadata_count(sft_set_shard(set, i))) return sft_set_shard(set, i);
+        if (sft_file_metadata_count(sft_set_shard_at(set, i))) return sft_set_shard_at(set, i);
     }
     return NULL;
 }
@@ -122,8 +122,7 @@ static void whole_value(cli *c, sft_span value, size_t indent) {
     for (bool first = true; first || value.len; first = false) {
         sft_span line = first_line(&value);
         if (!first) cli_pad(&c->out, indent);
-        cli_escaped(&c->out, line);
-        cli_text(&c->out, "\n");
+        cli_fill(&c->out, "%\n", line);
     }
 }
 
@@ -177,11 +176,11 @@ static void shard_lines(cli *c, const sft_set *set) {
     cli_label_key(c, "shards");
     cli_printf(&c->out, "%zu\n", count);
     for (size_t i = 0; i < shown; i++) {
-        const sft_file *file = sft_set_shard(set, i);
+        const sft_file *file = sft_set_shard_at(set, i);
         cli_pad(&c->out, 4);
         cli_escaped(&c->out, cli_name_of(sft_set_shard_path(set, i)));
-        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_count(file),
-                   sft_file_count(file) == 1 ? "" : "s");
+        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_tensor_count(file),
+                   sft_file_tensor_count(file) == 1 ? "" : "s");
         size_words(c, sft_file_size(file));
         cli_text(&c->out, "\n");
     }
@@ -190,7 +189,7 @@ static void shard_lines(cli *c, const sft_set *set) {
 
 void cli_header_lines(cli *c, const sft_set *set) {
     cli_label_key(c, "tensors");
-    cli_printf(&c->out, "%zu\n", sft_set_count(set));
+    cli_printf(&c->out, "%zu\n", sft_set_tensor_count(set));
     cli_label_key(c, "parameters");
     count_words(c, sft_set_parameters(set));
     cli_text(&c->out, "\n");

@@ -1,8 +1,11 @@
 #include "commands/info_label.h"
 
+#include "base/number.h"
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/group.h"
+#include "support/nodes.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +23,7 @@ static sft_span name_of(const cli_model *model, const sft_node *root) {
 /* In a list, what is only called by its folder is shown with its file's name too. */
 static sft_span listed_name(const cli_model *model, const sft_node *root) {
     sft_span source = sft_node_text(root, "model.name.source"), folder, file;
-    if (model->is_pipeline || !sft_span_equal(source, sft_span_cstr("folder")))
+    if (model->is_pipeline || !cli_is(source, "folder"))
         return name_of(model, root);
     folder = cli_folder_of(model->path);
     file = cli_name_of(model->path);
@@ -31,19 +34,17 @@ static sft_span listed_name(const cli_model *model, const sft_node *root) {
 }
 
 static void grouped_number(cli_out *out, uint64_t value) {
-    char buffer[32];
-    size_t at = sizeof buffer, digits = 0;
-    do {
-        if (digits && digits % 3 == 0) buffer[--at] = ',';
-        buffer[--at] = (char)('0' + value % 10);
-        digits++;
-    } while (value /= 10);
-    cli_put(out, buffer + at, sizeof buffer - at);
+    char digits[SFTI_UINT_SIZE];
+    size_t len = sfti_uint_text(value, 0, digits);
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0) cli_text(out, ",");
+        cli_put(out, &digits[i], 1);
+    }
 }
 
 static bool is_known(const sft_node *root) {
     sft_span kind = sft_node_text(root, "model.kind");
-    return kind.len > 0 && !sft_span_equal(kind, sft_span_cstr("unknown"));
+    return kind.len > 0 && !cli_is(kind, "unknown");
 }
 
 /* ── Lines of a label ── */
@@ -129,7 +130,7 @@ static void capital(cli_out *out, sft_span words) {
 static void kind_phrase(cli_out *out, const sft_node *root, bool title) {
     sft_span kind = sft_node_text(root, "model.kind");
     sft_span type = sft_node_text(root, "adapter.type");
-    bool adapter = sft_span_equal(kind, sft_span_cstr("adapter"));
+    bool adapter = cli_is(kind, "adapter");
     if (adapter && type.len) cli_escaped(out, cli_kind_words(type));
     if (adapter && type.len && sft_span_equal(sft_node_text(root, "adapter.dora"),
                                               sft_span_cstr("true"))) cli_text(out, " (DoRA)");
@@ -144,8 +145,7 @@ static void precision_phrase(cli_out *out, const sft_node *root) {
     sft_span precision = sft_node_text(root, "model.precision");
     sft_span words = quantization.len ? quantization : precision;
     if (!words.len) return;
-    cli_text(out, ", ");
-    cli_escaped(out, words);
+    cli_fill(out, ", %", words);
 }
 
 static void what_it_is(cli_out *out, const sft_node *root) {
@@ -159,13 +159,9 @@ static void what_it_is(cli_out *out, const sft_node *root) {
         cli_text(out, sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT ? " for " : ", ");
         cli_escaped(out, cli_architecture_words(architecture));
     }
-    if (variant.len) {
-        cli_text(out, " ");
-        cli_escaped(out, variant);
-    }
+    if (variant.len) cli_fill(out, " %", variant);
     if (rank.len) {
-        cli_text(out, ", rank ");
-        cli_escaped(out, rank);
+        cli_fill(out, ", rank %", rank);
         return;
     }
     if (is_known(root) && sft_node_uint(root, "model.parameters", &parameters) &&
@@ -189,11 +185,8 @@ static void title_line(cli *c, const cli_model *model, const sft_node *root) {
 
 static void trust_words(cli *c, const sft_node *fact) {
     cli_style_on(&c->out, CLI_DIM);
-    cli_text(&c->out, "  [");
-    cli_escaped(&c->out, sft_node_text(fact, "source"));
-    cli_text(&c->out, ", trust ");
-    cli_escaped(&c->out, sft_node_text(fact, "trust"));
-    cli_text(&c->out, "]");
+    cli_fill(&c->out, "  [%, trust %]", sft_node_text(fact, "source"),
+             sft_node_text(fact, "trust"));
     cli_style_off(&c->out, CLI_DIM);
 }
 
@@ -282,8 +275,7 @@ static void civitai_section(cli *c, const sft_node *root) {
     cli_escaped(&c->out, model);
     if (model.len && version.len) cli_text(&c->out, ", ");
     if (version.len) cli_text(&c->out, "version ");
-    cli_escaped(&c->out, version);
-    cli_text(&c->out, " (from ");
+    cli_fill(&c->out, "% (from ", version);
     cli_source_words(&c->out, sft_node_text(civitai, "source"));
     cli_text(&c->out, fits.len == 4 ? ", its hash fits)\n"
                       : fits.len ? ", of another file)\n" : ", not verified)\n");
@@ -336,14 +328,12 @@ static void training_section(cli *c, const sft_node *root) {
 
 static void merge_section(cli *c, const sft_node *root) {
     const sft_node *merge = sft_node_get(root, "merge");
-    const sft_node *sources = sft_node_get(merge, "sources");
     parts_line line = { c, "merged", 0 };
     part_text(&line, "", sft_node_text(merge, "tool"), "");
     part_text(&line, "", sft_node_text(merge, "method"), "");
     size_t shown = 0;
-    for (const sft_node *one = sources ? sources->first : NULL; one && shown < 6;
-         one = one->next, shown++)
-        part_text(&line, shown ? "" : "from ", sft_node_text(one, "name"), "");
+    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next)
+        part_text(&line, shown++ ? "" : "from ", sft_node_text(one, "name"), "");
     if (line.count) cli_text(&c->out, "\n");
 }
 
@@ -352,15 +342,14 @@ static void merge_section(cli *c, const sft_node *root) {
 static void dtype_words(cli_out *out, const sft_node *root) {
     const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
     uint64_t bytes, best = 0;
-    for (const sft_node *one = dtypes ? dtypes->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "file.dtypes"); one; one = one->next) {
         sft_node_uint(one, "bytes", &bytes);
         if (most && bytes <= best) continue;
         most = one;
         best = bytes;
     }
     if (!most) return;
-    cli_text(out, " ");
-    cli_escaped(out, most->key);
+    cli_fill(out, " %", most->key);
     if (sft_node_count(dtypes) > 1) cli_text(out, " and others");
 }
 
@@ -383,7 +372,7 @@ static void file_section(cli *c, const cli_model *model, const sft_node *root) {
     size_t pairs = cli_pair_count(model);
     if (pairs && !c->set.verbose) cli_printf(out, ", %zu metadata pair%s", pairs,
                                              pairs == 1 ? "" : "s");
-    if (!sft_span_equal(sft_node_text(root, "complete"), sft_span_cstr("true")))
+    if (!cli_is(sft_node_text(root, "complete"), "true"))
         cli_text(out, ", data not seen");
     else cli_text(out, cli_not_hashed(c, root));
     cli_text(out, "\n");
@@ -404,14 +393,12 @@ static void list_section(cli *c, const sft_node *list, const char *key, const ch
 }
 
 static void conflict_section(cli *c, const sft_node *root) {
-    const sft_node *list = sft_node_get(root, "conflicts");
-    for (const sft_node *one = list ? list->first : NULL; one; one = one->next) {
-        const sft_node *candidates = sft_node_get(one, "candidates");
+    for (const sft_node *one = cli_first(root, "conflicts"); one; one = one->next) {
+        const sft_node *first = cli_first(one, "candidates");
         cli_label_key(c, "! conflict");
         cli_escaped(&c->out, sft_node_text(one, "field"));
-        for (const sft_node *each = candidates ? candidates->first : NULL; each;
-             each = each->next) {
-            cli_text(&c->out, each == candidates->first ? ": " : ", but ");
+        for (const sft_node *each = first; each; each = each->next) {
+            cli_text(&c->out, each == first ? ": " : ", but ");
             cli_escaped_cut(&c->out, sft_node_text(each, "value"), 40);
             cli_text(&c->out, " by ");
             cli_escaped_cut(&c->out, sft_node_text(each, "source"), 60);
@@ -421,12 +408,11 @@ static void conflict_section(cli *c, const sft_node *root) {
 }
 
 static void beside_sections(cli *c, const sft_node *root) {
-    const sft_node *sidecars = sft_node_get(root, "sidecars");
     const sft_node *components = sft_node_find(root, "model.components");
     bool verbose = c->set.verbose != 0;
     if (verbose || sft_node_count(components) > 1)
         list_section(c, components, "parts", "part", "architecture");
-    for (const sft_node *one = sidecars ? sidecars->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {
         sft_span error = sft_node_text(one, "error");
         if (!error.len && !verbose) continue;
         cli_label_key(c, error.len ? "! sidecar" : "sidecar");
@@ -449,8 +435,7 @@ static void words_cut(cli *c, const sft_node *node) {
 }
 
 static void fact_lines(cli *c, const sft_node *root) {
-    const sft_node *model = sft_node_get(root, "model");
-    for (const sft_node *fact = model ? model->first : NULL; fact; fact = fact->next) {
+    for (const sft_node *fact = cli_first(root, "model"); fact; fact = fact->next) {
         const sft_node *others = sft_node_get(fact, "others");
         char key[32] = { 0 };
         if (!sft_node_get(fact, "value") || fact->key.len >= sizeof key) continue;
@@ -466,8 +451,7 @@ static void fact_lines(cli *c, const sft_node *root) {
 }
 
 static void setting_lines(cli *c, const sft_node *root) {
-    const sft_node *training = sft_node_get(root, "training");
-    for (const sft_node *one = training ? training->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "training"); one; one = one->next) {
         char key[32] = { 0 };
         if (one->type == SFT_NODE_NULL || one->key.len >= sizeof key) continue;
         if (one->type == SFT_NODE_LIST && !one->first) continue;
@@ -535,9 +519,8 @@ static size_t kind_column(const sft_node *root, char buffer[96]) {
 }
 
 static size_t words_column(const sft_node *root, char *buffer, size_t size) {
-    const sft_node *words = sft_node_get(root, "trigger_words");
     size_t used = 0;
-    for (const sft_node *one = words ? words->first : NULL; one; one = one->next) {
+    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
         sft_span text = sft_node_text(one, "text");
         size_t gap = used ? 2 : 0;
         if (used + gap + text.len > size) break;

@@ -161,8 +161,7 @@ static void show_asking(const cli_online *online, size_t done, size_t count) {
     if (!os_is_terminal(2)) return;
     cli_text(err, "\r\x1b[K");
     if (done < count) {
-        cli_escaped(err, sft_span_cstr(online->site.url));
-        cli_printf(err, ": asking for file %zu of %zu", done + 1, count);
+        cli_path(err, online->site.url, ": asking for file %zu of %zu", done + 1, count);
     }
     cli_flush(err);
 }
@@ -236,6 +235,8 @@ static void summary_json(const cli_online *online) {
         { "requests_for_models_most", online->pages },
     };
     cli *c = online->c;
+    cli_results_begin(c);
+    c->no_results = true; /* what follows them is ours */
     if (c->set.format == CLI_JSON) cli_text(&c->out, c->results ? "\n],\"online\":{"
                                                                 : "],\"online\":{");
     else cli_text(&c->out, "{\"schema\":1,\"command\":\"info\",\"online\":{");
@@ -257,9 +258,9 @@ void cli_online_summary(const cli_online *online) {
     }
     cli_printf(out, "would look up %" PRIu64 " file%s on ", online->files - online->skipped,
                plural(online->files - online->skipped));
-    cli_escaped(out, sft_span_cstr(online->site.url));
-    cli_printf(out, "\nwould hash %" PRIu64 " file%s, %s (%" PRIu64 " bytes)\n", online->hashed,
-               plural(online->hashed), cli_size_text(online->bytes, buffer), online->bytes);
+    cli_path(out, online->site.url,
+             "\nwould hash %" PRIu64 " file%s, %s (%" PRIu64 " bytes)\n", online->hashed,
+             plural(online->hashed), cli_size_text(online->bytes, buffer), online->bytes);
     cli_printf(out, "without hashing: %" PRIu64 " cached, %" PRIu64
                " recorded in a sidecar, %" PRIu64 " unknown to the server this week\n",
                online->remembered, online->claimed, online->skipped);

@@ -112,7 +112,7 @@ static bool first_picture(sft_span answer, char buffer[CLI_URL_SIZE]) {
     for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
         if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_URL_SIZE) continue;
         if (cli_raw_string(image.value, "type", &type)
-            && !sft_span_equal(type, sft_span_cstr("image")))
+            && !cli_is(type, "image"))
             continue;
         memcpy(buffer, url.data, url.len);
         buffer[url.len] = 0;
@@ -141,7 +141,6 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
         if (path) (void)cli_write_file(c, model, NULL, path, bytes);
     } else {
         sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET, "expected an image, found something else");
-        err.hint = NULL;
         cli_complain(c, url, &err);
     }
     sfti_arena_free(&arena);

@@ -1,5 +1,6 @@
 /* What ids of results are called for people, and the key at the beginning of a line. */
 #include "commands/info_label.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ static const struct kind_words { const char *id, *words; } kind_names[] = {
 
 sft_span cli_architecture_words(sft_span id) {
     for (size_t i = 0; i < sizeof architecture_names / sizeof *architecture_names; i++) {
-        if (sft_span_equal(id, sft_span_cstr(architecture_names[i].id)))
+        if (cli_is(id, architecture_names[i].id))
             return sft_span_cstr(architecture_names[i].words);
     }
     return id;
@@ -50,7 +51,7 @@ sft_span cli_architecture_words(sft_span id) {
 
 sft_span cli_kind_words(sft_span id) {
     for (size_t i = 0; i < sizeof kind_names / sizeof *kind_names; i++) {
-        if (sft_span_equal(id, sft_span_cstr(kind_names[i].id)))
+        if (cli_is(id, kind_names[i].id))
             return sft_span_cstr(kind_names[i].words);
     }
     return id;
@@ -62,7 +63,7 @@ const char *cli_tool_words(sft_span tool) {
         { "onetrainer", "OneTrainer" }, { "simpletuner", "SimpleTuner" },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (sft_span_equal(tool, sft_span_cstr(names[i].id))) return names[i].words;
+        if (cli_is(tool, names[i].id)) return names[i].words;
     }
     return NULL;
 }

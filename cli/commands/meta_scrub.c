@@ -6,57 +6,28 @@
 
 /* Keys that trainers and tools fill with what belongs to the machine they ran on; globs, in
  * lower case. */
-static const struct scrub_key {
-    const char *glob, *reason;
+#define SCRUB_GLOBS 16
+
+static const struct scrub_keys {
+    const char *reason, *globs[SCRUB_GLOBS]; /* NULL after the last */
 } scrub_keys[] = {
-    { "*session_id", "a session id" },
-    { "*run_id", "a session id" },
-    { "*job_id", "a session id" },
-    { "*_dir", "names of folders" },
-    { "*_dirs", "names of folders" },
-    { "*_path", "names of folders" },
-    { "*_paths", "names of folders" },
-    { "*_folder", "names of folders" },
-    { "*_folders", "names of folders" },
-    { "*_directory", "names of folders" },
-    { "workflow", "a workflow" },
-    { "prompt", "a workflow" },
-    { "*_workflow", "a workflow" },
-    { "extra_pnginfo", "a workflow" },
-    { "invokeai_*", "a workflow" },
-    { "sui_image_params", "a workflow" },
-    { "*_config_file", "a whole configuration" },
-    { "ot_config", "a whole configuration" },
-    { "train_config", "a whole configuration" },
-    { "training_config", "a whole configuration" },
-    { "trainer_config", "a whole configuration" },
-    { "dataset_config", "a whole configuration" },
-    { "job_config", "a whole configuration" },
-    { "config_toml", "a whole configuration" },
-    { "config_yaml", "a whole configuration" },
-    { "*command_line*", "a whole configuration" },
-    { "*cmdline*", "a whole configuration" },
-    { "argv", "a whole configuration" },
-    { "*_args_namespace", "a whole configuration" },
-    { "user", "a name" },
-    { "username", "a name" },
-    { "user_name", "a name" },
-    { "*_user", "a name" },
-    { "*_username", "a name" },
-    { "hostname", "a name" },
-    { "host", "a name" },
-    { "*_host", "a name" },
-    { "*_hostname", "a name" },
-    { "machine", "a name" },
-    { "machine_name", "a name" },
-    { "computer*", "a name" },
-    { "email", "a name" },
-    { "*_email", "a name" },
-    { "wandb*", "an account" },
-    { "*_api_key", "a secret" },
-    { "api_key", "a secret" },
-    { "*_token", "a secret" },
-    { "*password*", "a secret" },
+    { "a session id",
+      { "*session_id", "*run_id", "*job_id" } },
+    { "names of folders",
+      { "*_dir", "*_dirs", "*_path", "*_paths", "*_folder", "*_folders", "*_directory" } },
+    { "a workflow",
+      { "workflow", "prompt", "*_workflow", "extra_pnginfo", "invokeai_*", "sui_image_params" } },
+    { "a whole configuration",
+      { "*_config_file", "ot_config", "train_config", "training_config", "trainer_config",
+        "dataset_config", "job_config", "config_toml", "config_yaml", "*command_line*",
+        "*cmdline*", "argv", "*_args_namespace" } },
+    { "a name",
+      { "user", "username", "user_name", "*_user", "*_username", "hostname", "host", "*_host",
+        "*_hostname", "machine", "machine_name", "computer*", "email", "*_email" } },
+    { "an account",
+      { "wandb*" } },
+    { "a secret",
+      { "*_api_key", "api_key", "*_token", "*password*" } },
 };
 
 /* Of these the names of folders go; the counts stay, and the tags. */
@@ -74,16 +45,16 @@ static const char *key_reason(sft_span key) {
     char lower[128];
     size_t len = key.len < sizeof lower ? key.len : sizeof lower;
     for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
-    for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++) {
-        if (cli_glob_match(sft_span_cstr(scrub_keys[i].glob), (sft_span){ lower, len }))
-            return scrub_keys[i].reason;
-    }
+    for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++)
+        for (const char *const *glob = scrub_keys[i].globs; *glob; glob++)
+            if (cli_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
+                return scrub_keys[i].reason;
     return cli_scrub_text(key);
 }
 
 static const struct scrub_folders *folders_of(sft_span key) {
     for (size_t i = 0; i < sizeof scrub_folders / sizeof *scrub_folders; i++)
-        if (sft_span_equal(key, sft_span_cstr(scrub_folders[i].key))) return &scrub_folders[i];
+        if (cli_is(key, scrub_folders[i].key)) return &scrub_folders[i];
     return NULL;
 }
 

@@ -1,5 +1,7 @@
 #include "base/json.h"
+#include "base/number.h"
 #include "commands/meta_scrub.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -22,16 +24,8 @@ typedef struct folder_copy {
 
 static bool is_folder_member(sft_span key) {
     for (size_t i = 0; i < sizeof folder_members / sizeof *folder_members; i++)
-        if (sft_span_equal(key, sft_span_cstr(folder_members[i]))) return true;
+        if (cli_is(key, folder_members[i])) return true;
     return false;
-}
-
-static void write_number_key(folder_copy *f, uint64_t value) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    sfti_json_key_span(&f->w, (sft_span){ digits + at, sizeof digits - at });
 }
 
 static void copy_key(folder_copy *f) {
@@ -40,12 +34,14 @@ static void copy_key(folder_copy *f) {
     if (!key.data) {
         f->memory = false;
     } else if (f->numbered[depth]) {
-        write_number_key(f, ++f->number[depth]);
+        char digits[SFTI_UINT_SIZE];
+        size_t len = sfti_uint_text(++f->number[depth], 0, digits);
+        sfti_json_key_span(&f->w, (sft_span){ digits, len });
     } else if (is_folder_member(key)) {
         (void)sfti_json_skip(&f->json);
     } else {
         sfti_json_key_span(&f->w, key);
-        f->next = sft_span_equal(key, sft_span_cstr("tag_frequency"));
+        f->next = cli_is(key, "tag_frequency");
     }
 }
 
@@ -116,8 +112,7 @@ bool cli_scrub_folders(sft_span text, bool whole, sfti_arena *arena, sft_span *o
     bool fine = copy_folders(&f);
     *out = (sft_span){ NULL, 0 };
     if (sfti_json_done(&f.w)) f.memory = false;
-    char *copy = fine && f.memory ? sfti_arena_take(arena, made.len + 1) : NULL;
-    if (copy && made.len > 0) memcpy(copy, made.data, made.len);
+    char *copy = fine && f.memory ? sfti_arena_copy(arena, made.data, made.len) : NULL;
     if (copy) *out = (sft_span){ copy, made.len };
     else if (fine) f.memory = false;
     sft_buffer_free(&made);

@@ -15,10 +15,10 @@
 /* ── Pairs of a model ── */
 
 static sft_code read_file_pairs(meta_pairs *p, sft_error *err) {
-    const sft_file *file = sft_set_shard(p->set, 0);
+    const sft_file *file = sft_set_shard_at(p->set, 0);
     size_t shards = sft_set_shard_count(p->set), most = 0;
     for (size_t s = 0; s < shards; s++)
-        most += sft_file_metadata_count(sft_set_shard(p->set, s));
+        most += sft_file_metadata_count(sft_set_shard_at(p->set, s));
     if (shards == 1) {
         p->count = most;
         return SFT_OK;
@@ -26,13 +26,13 @@ static sft_code read_file_pairs(meta_pairs *p, sft_error *err) {
     p->items = sfti_arena_array(&p->arena, most, sizeof *p->items);
     if (!p->items) return sfti_fail_memory(err, most);
     for (size_t s = 0; s < shards; s++) {
-        file = sft_set_shard(p->set, s);
+        file = sft_set_shard_at(p->set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
             bool known = false;
             sft_span value;
             for (size_t before = 0; before < s && !known; before++)
-                known = sft_file_metadata_get(sft_set_shard(p->set, before), pair.key, &value);
+                known = sft_file_metadata_get(sft_set_shard_at(p->set, before), pair.key, &value);
             if (!known) p->items[p->count++] = pair;
         }
     }
@@ -68,7 +68,8 @@ sft_code meta_read(cli *c, const cli_input *input, meta_pairs *out, sft_error *e
 
 sft_pair meta_pair_at(const meta_pairs *pairs, size_t i) {
     i += pairs->first;
-    return pairs->items ? pairs->items[i] : sft_file_metadata_at(sft_set_shard(pairs->set, 0), i);
+    return pairs->items ? pairs->items[i]
+                        : sft_file_metadata_at(sft_set_shard_at(pairs->set, 0), i);
 }
 
 sft_span meta_value(meta_pairs *pairs, size_t i) {
@@ -131,10 +132,8 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
     sft_span text = { out->text.data ? out->text.data : "", out->text.len };
     while (text.len && strchr(" \t\r\n", *text.data)) text.data++, text.len--;
     if (cli_raw_check(text) && *text.data == '{') return json_pairs_of(text, arena, out, err);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a JSON object, found %s",
-              cli_raw_check(text) ? "another value" : "invalid JSON");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a JSON object, found %s",
+                           cli_raw_check(text) ? "another value" : "invalid JSON");
 }
 
 /* ── Pictures ── */
@@ -168,10 +167,8 @@ static sft_code picture_url(const sft_buffer *bytes, sfti_arena *arena, sft_span
                             sft_error *err) {
     const char *type = picture_type(bytes);
     if (!type) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                  "expected a JPEG, PNG, WebP or GIF picture, found something else");
-        err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err,
+                               "expected a JPEG, PNG, WebP or GIF picture, found something else");
     }
     size_t head = strlen("data:;base64,") + strlen(type);
     char *text = sfti_arena_take(arena, head + (bytes->len + 2) / 3 * 4 + 1);
@@ -203,7 +200,7 @@ bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *are
     return cli_scrub(key, value, arena, out);
 }
 
-sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_error *err) {
+sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_TEXT_SIZE], sft_error *err) {
     sft_hash_options options = SFT_HASH_OPTIONS_INIT;
     sft_hashes hashes;
     cli_progress progress;

@@ -40,6 +40,6 @@ bool meta_scrub_pair(const cli *c, sft_span key, sft_span value, sfti_arena *are
                      cli_scrubbed *out);
 
 /* Digest of a file, with progress. */
-sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_ROOM], sft_error *err);
+sft_code meta_sha256(cli *c, const char *path, char out[SFT_HASH_TEXT_SIZE], sft_error *err);
 
 #endif

@@ -53,7 +53,7 @@ static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *
     if (!code) code = ask_shard(r, shard, edit, err);
     if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
     if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
-    r->progress.before += sft_file_data_bytes(sft_set_shard(r->set, shard));
+    r->progress.before += sft_file_data_bytes(sft_set_shard_at(r->set, shard));
     sft_edit_close(edit);
     return code;
 }
@@ -63,7 +63,7 @@ static sft_job begin_shards(set_rename *r, const char *shown, bool all) {
     sft_job job = cli_progress_begin(&r->progress, r->c, shown);
     for (size_t i = 0; i < sft_set_shard_count(r->set); i++)
         if (all || is_touched(r, i))
-            r->progress.all += sft_file_data_bytes(sft_set_shard(r->set, i));
+            r->progress.all += sft_file_data_bytes(sft_set_shard_at(r->set, i));
     return job;
 }
 
@@ -82,7 +82,7 @@ static sft_code take_shards(set_rename *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code rewrite_index(const set_rename *r, const char *to, bool only_look,
+static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
                               bool *changed, sft_error *err) {
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
     sft_path_options options;
@@ -92,7 +92,7 @@ static sft_code rewrite_index(const set_rename *r, const char *to, bool only_loo
     changes.tensor_count = r->count;
     changes.shards = to ? NULL : r->fresh.names;
     changes.shard_count = to ? 0 : r->fresh.count;
-    changes.only_look = only_look;
+    changes.dry_run = dry_run;
     options.no_clobber = to != NULL;
     options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     return sft_index_rewrite(r->index, &changes, to, &options, changed, err);

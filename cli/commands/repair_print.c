@@ -3,10 +3,9 @@
 #include <string.h>
 
 static void print_fix(cli *c, const char *path, const sft_fix *fix) {
-    cli_escaped(&c->out, sft_span_cstr(path));
-    cli_printf(&c->out, ": %s: ", fix->name);
+    cli_path(&c->out, path, ": %s: ", fix->name);
     sft_error found = fix->found;
-    found.hint = NULL;
+    found.hint = SFT_HINT_NONE;
     cli_error_text(&c->out, &found);
     cli_text(&c->out, ": ");
     cli_text(&c->out, fix->done);
@@ -17,16 +16,15 @@ static void print_fix(cli *c, const char *path, const sft_fix *fix) {
 #define REPAIR_SHOWN 5
 
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {
-    size_t count = sft_repair_count(repair);
+    size_t count = sft_repair_fix_count(repair);
     for (size_t i = 0; i < count;) {
-        const char *name = sft_repair_at(repair, i)->name;
+        const char *name = sft_repair_fix_at(repair, i)->name;
         size_t end = i;
-        while (end < count && strcmp(sft_repair_at(repair, end)->name, name) == 0) end++;
+        while (end < count && strcmp(sft_repair_fix_at(repair, end)->name, name) == 0) end++;
         size_t shown = c->set.verbose || end - i <= REPAIR_SHOWN ? end : i + REPAIR_SHOWN - 1;
-        for (size_t j = i; j < shown; j++) print_fix(c, path, sft_repair_at(repair, j));
+        for (size_t j = i; j < shown; j++) print_fix(c, path, sft_repair_fix_at(repair, j));
         if (shown < end) {
-            cli_escaped(&c->out, sft_span_cstr(path));
-            cli_printf(&c->out, ": %s: %zu more, -v shows them\n", name, end - shown);
+            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
         }
         i = end;
     }
@@ -50,8 +48,8 @@ void cli_put_fix(sfti_json_writer *w, const char *path, const char *fix, const s
 }
 
 void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repair) {
-    for (size_t i = 0; i < sft_repair_count(repair); i++) {
-        const sft_fix *fix = sft_repair_at(repair, i);
+    for (size_t i = 0; i < sft_repair_fix_count(repair); i++) {
+        const sft_fix *fix = sft_repair_fix_at(repair, i);
         cli_put_fix(w, path, fix->name, &fix->found, fix->done);
     }
 }
@@ -59,7 +57,7 @@ void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repa
 cli_written_file cli_repaired_file(const char *path, const sft_repair *repair) {
     cli_written_file file = { path, sft_repair_tensor_count(repair), 0 };
     for (size_t i = 0; i < file.tensors; i++) {
-        sft_spec spec = sft_repair_tensor(repair, i);
+        sft_spec spec = sft_repair_tensor_at(repair, i);
         file.bytes += cli_spec_bytes(&spec);
     }
     return file;

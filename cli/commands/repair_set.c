@@ -6,8 +6,10 @@
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/group.h"
+#include "support/hints.h"
 #include "support/progress.h"
 #include "support/raw.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -53,7 +55,7 @@ static sft_code model_memory(sft_error *err) { return sfti_fail_memory(err, size
 
 bool cli_repairs_set(const char *operand) {
     os_info info;
-    return sft_index_is_path(operand)
+    return sft_path_is_index(operand)
            || (os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR);
 }
 
@@ -68,27 +70,19 @@ static char *output_path(const repair_model *m, size_t i) {
     return cli_join_path(m->arena, sft_span_cstr(m->c->set.output), m->names[i]);
 }
 
-static const char *keep_text(repair_model *m, const char *text, size_t len) {
-    char *copy = sfti_arena_take(m->arena, len + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    return copy;
-}
-
 static sft_code take_index(repair_model *m, const char *index, sft_error *err) {
     sft_set_options options = cli_set_options(m->c);
     sft_index *read = NULL;
     m->index = *m->path = index;
-    m->folder = keep_text(m, index, cli_folder_length(index));
+    m->folder = sfti_arena_copy(m->arena, index, cli_folder_length(index));
     sft_code code = sft_index_open(index, &options, &read, err);
     if (code) return code;
     m->count = sft_index_shard_count(read);
     m->names = sfti_arena_array(m->arena, m->count, sizeof *m->names);
     bool fine = m->folder && m->names;
     for (size_t i = 0; fine && i < m->count; i++) {
-        const char *name = sft_index_shard(read, i);
-        m->names[i] = keep_text(m, name, strlen(name));
+        const char *name = sft_index_shard_at(read, i);
+        m->names[i] = sfti_arena_copy(m->arena, name, strlen(name));
         fine = m->names[i] != NULL;
     }
     sft_index_close(read);
@@ -106,7 +100,7 @@ static bool parse_shard_name(const char *name, size_t *stem, uint64_t *i, uint64
 
 static sft_code no_family(repair_model *m, sft_error *err) {
     cli_not_one(m->count, err);
-    err->hint = m->count ? "give each file by name" : NULL;
+    if (m->count) cli_hint(err, CLI_HINT_EACH_FILE);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -134,7 +128,7 @@ static sft_code read_index(repair_model *m, const char *path, sft_error *err) {
     sft_index *read = NULL;
     sft_code code = sft_index_open(path, &options, &read, err);
     sft_index_close(read);
-    const char *kept = code ? keep_text(m, path, strlen(path)) : NULL;
+    const char *kept = code ? sfti_arena_copy(m->arena, path, strlen(path)) : NULL;
     if (kept) *m->path = kept;
     return code;
 }
@@ -156,7 +150,7 @@ static sft_code take_folder(repair_model *m, const char *operand, const cli_inpu
         if (code) return code; /* a broken one, which does not hide its shards */
         if (input->kind != CLI_FILE) return no_family(m, err);
         const char *name = cli_name_of(input->path).data;
-        m->names[i] = keep_text(m, name, strlen(name));
+        m->names[i] = sfti_arena_copy(m->arena, name, strlen(name));
         if (!m->names[i]) return model_memory(err);
     }
     return check_family(m, err);
@@ -166,10 +160,11 @@ static sft_code take_operand(repair_model *m, const char *operand, sft_error *er
     sft_set_options options = cli_set_options(m->c);
     cli_inputs inputs;
     memset(&inputs, 0, sizeof inputs);
-    if (sft_index_is_path(operand)) return take_index(m, operand, err);
+    if (sft_path_is_index(operand)) return take_index(m, operand, err);
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &inputs, err);
     if (!code && inputs.count == 1 && inputs.items[0]->kind == CLI_INDEX) {
-        const char *path = inputs.items[0]->path, *index = keep_text(m, path, strlen(path));
+        const char *path = inputs.items[0]->path;
+        const char *index = sfti_arena_copy(m->arena, path, strlen(path));
         code = index ? take_index(m, index, err) : model_memory(err);
     } else if (!code) {
         code = take_folder(m, operand, &inputs, err);
@@ -203,7 +198,7 @@ static sft_code open_files(repair_model *m, sft_error *err) {
         *m->path = input_path(m, i);
         if (!*m->path) return model_memory(err);
         sft_code code = sft_repair_open(*m->path, &options, &m->repairs[i], err);
-        if (code == SFT_NOT_FOUND) err->hint = "download the missing shard";
+        if (code == SFT_NOT_FOUND) sfti_hint(err, SFT_HINT_DOWNLOAD_SHARD);
         if (code) return code;
         m->tensors.count += sft_repair_tensor_count(m->repairs[i]);
     }
@@ -217,7 +212,7 @@ static sft_code list_files(repair_model *m, sft_error *err) {
     m->tensors.rows = rows;
     for (size_t i = 0; i < m->count; i++) {
         for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
-            sft_spec spec = sft_repair_tensor(m->repairs[i], t);
+            sft_spec spec = sft_repair_tensor_at(m->repairs[i], t);
             rows[at++] = (repair_row){ spec.name, (uint32_t)i };
             m->bytes += cli_spec_bytes(&spec);
         }
@@ -238,7 +233,7 @@ static sft_code list_files(repair_model *m, sft_error *err) {
 
 static uint32_t file_named(const repair_model *m, sft_span name) {
     for (size_t i = 0; i < m->count; i++)
-        if (sft_span_equal(sft_span_cstr(m->names[i]), name)) return (uint32_t)i;
+        if (cli_is(name, m->names[i])) return (uint32_t)i;
     return UINT32_MAX;
 }
 
@@ -294,7 +289,7 @@ static sft_code check_total(repair_model *m, sft_span text, sft_error *err) {
     bool there = cli_raw_member(text, "metadata", &metadata)
                  && cli_raw_member(metadata, "total_size", &value);
     if (there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes) return SFT_OK;
-    const char *kept = keep_text(m, value.data, value.len);
+    const char *kept = sfti_arena_copy(m->arena, value.data, value.len);
     m->found.total = true;
     m->found.total_found = (sft_span){ kept, value.len };
     return kept ? SFT_OK : model_memory(err);
@@ -328,8 +323,8 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
         cli_put_fix(m->w, m->index ? m->index : m->folder, fix, &found, done);
         return;
     }
-    cli_escaped(out, sft_span_cstr(m->index ? m->index : m->folder));
-    cli_printf(out, ": %s: %zu tensor%s%s (the first is ", fix, count, count == 1 ? "" : "s", what);
+    cli_path(out, m->index ? m->index : m->folder,
+             ": %s: %zu tensor%s%s (the first is ", fix, count, count == 1 ? "" : "s", what);
     cli_quoted(out, first);
     cli_printf(out, "): %s\n", done);
 }
@@ -344,8 +339,7 @@ static void tell_total(repair_model *m) {
         cli_put_fix(m->w, m->index, "total_size", &found, "put right in the index");
         return;
     }
-    cli_escaped(&m->c->out, sft_span_cstr(m->index));
-    cli_text(&m->c->out, ": total_size: expected ");
+    cli_path(&m->c->out, m->index, ": total_size: expected ");
     cli_printf(&m->c->out, "%" PRIu64 ", found ", m->bytes);
     cli_escaped_cut(&m->c->out, value, 40);
     cli_text(&m->c->out, "; put right in the index\n");
@@ -384,7 +378,7 @@ static sft_code write_file(repair_model *m, size_t i, const sft_job *job, cli_pr
     code = sft_repair_write(m->repairs[i], sink, job, err);
     if (code != SFT_EXISTS) cli_fresh_written(&m->fresh, path);
     for (size_t t = 0; t < sft_repair_tensor_count(m->repairs[i]); t++) {
-        sft_spec spec = sft_repair_tensor(m->repairs[i], t);
+        sft_spec spec = sft_repair_tensor_at(m->repairs[i], t);
         progress->before += cli_spec_bytes(&spec);
     }
     return code;
@@ -492,13 +486,6 @@ static sft_code rewrite_model(repair_model *m, sft_error *err) {
 
 /* ── All together ── */
 
-static sft_code need_folder(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected -o DIR, found none");
-    err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
-}
-
 static void put_model_fixes(void *ctx, sfti_json_writer *w) {
     repair_model *m = ctx;
     m->w = w;
@@ -520,8 +507,7 @@ static void print_model_fixes(repair_model *m) {
     }
     tell_index_fixes(m);
     if (m->fixes > 0) return;
-    cli_escaped(&m->c->out, sft_span_cstr(m->index ? m->index : m->folder));
-    cli_text(&m->c->out, ": nothing to repair\n");
+    cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
 }
 
 static sft_code say_model(repair_model *m, const char *operand, sft_error *err) {
@@ -560,7 +546,8 @@ sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const ch
                         sft_error *err) {
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
-    if (!c->set.output || c->set.in_place) return need_folder(err);
+    if (!c->set.output || c->set.in_place)
+        return cli_usage_error(err, "expected -o DIR, found none");
     sft_code code = repair_model_files(&m, operand, err);
     for (size_t i = 0; m.repairs && i < m.count; i++) sft_repair_close(m.repairs[i]);
     cli_fresh_end(&m.fresh);

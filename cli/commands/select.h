@@ -5,6 +5,6 @@
 #include "support/cli.h"
 
 /* The model operands[0] without the tensors the others name: where it is, or to -o. */
-int cli_select_without(cli *c, char **operands, size_t count);
+void cli_select_without(cli *c, char **operands, size_t count);
 
 #endif

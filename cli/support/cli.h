@@ -19,7 +19,9 @@ typedef struct cli {
     sft_allocator alloc;
     cli_out out, err;
     int status;     /* the worst so far */
-    size_t results; /* results begun */
+    size_t results;  /* results begun */
+    bool wrapped;    /* the beginning of --json is printed */
+    bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
     bool wants_metadata; /* trees of facts have the pairs of the header too */
     sft_open_options edit_open; /* the same for edits; beneath: folder of the index whose shards
@@ -34,8 +36,10 @@ void cli_status(cli *c, int status);
 
 /* ── Messages ── */
 
-/* "safetensors: PATH: ...": one line on stderr, after what stdout has waiting. The status
- * becomes 2. path may be NULL. */
+/* "safetensors: PATH: ...": one line on stderr, after what stdout has waiting. path may be
+ * NULL. */
+void cli_warn(cli *c, const char *path, const sft_error *err);
+/* The same, and the status becomes 2. */
 void cli_complain(cli *c, const char *path, const sft_error *err);
 /* The same, with status 1: the answer is no. */
 void cli_refuse(cli *c, const char *path, const sft_error *err);
@@ -44,23 +48,38 @@ void cli_fail_input(cli *c, const char *path, const sft_error *err);
 /* The same for a result that was begun and of which nothing is written yet. */
 void cli_fail_result(cli *c, const char *path, const sft_error *err);
 
-/* Complain about the usage, and print how to get help. Returns the status. */
-int cli_refuse_usage(cli *c, const sft_error *err);
+/* Complain about the usage: no result is printed. With how to get help. */
+void cli_fail_usage(cli *c, const sft_error *err);
+void cli_refuse_usage(cli *c, const sft_error *err);
 
 /* ── Results as JSON ── */
 
 bool cli_is_json(const cli *c);
-/* Before the first, before each, after each, after the last result; nothing when the
- * format is not JSON. */
+/* Before the first result and after the last; nothing when the format is not JSON. The first
+ * result begins them and main.c ends them, so that commands need not. */
 void cli_results_begin(cli *c);
-void cli_result_begin(cli *c);
-void cli_result_end(cli *c);
 void cli_results_end(cli *c);
-/* The beginning of a result object that the command writes, up to "ok":true. */
-void cli_result_head(sfti_json_writer *w, const char *path);
-/* Where one result goes, from offset 0 and opening brace on. With --jsonl "schema" and "command"
- * come first in it. */
+
+/* Begin one result. Returns where it goes, from offset 0 and opening brace on; with --jsonl
+ * "schema" and "command" come first in it. */
+sft_sink cli_result_begin(cli *c);
+/* Where the result that was begun goes. */
 sft_sink cli_result_sink(cli *c);
+/* End it; complain when writing it failed. */
+void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *err);
+
+/* A result object that the command writes member by member. */
+typedef struct cli_object {
+    cli *c;
+    const char *path;
+    sft_sink sink;
+    sft_error err;
+    sfti_json_writer w;
+} cli_object;
+
+/* Up to "ok":true. Returns the writer. */
+sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path);
+void cli_object_end(cli_object *object);
 
 /* ── Inputs ── */
 
@@ -72,10 +91,9 @@ sft_set_options cli_set_options(const cli *c);
 sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err);
 
 /* Call each() for every model the operands name, in order; those that cannot be are
- * reported. Stops when output is lost or a signal came. Wraps the JSON results.
- * Returns the status. */
+ * reported. Stops when output is lost or a signal came. */
 typedef void (*cli_each_fn)(cli *c, const cli_input *input);
-int cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
+void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each);
 
 /* What there is to say of an input that is no model: CLI_EMPTY, CLI_BLOCKED. */
 void cli_report_input(cli *c, const cli_input *input);

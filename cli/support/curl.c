@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/os.h"
+#include "support/hints.h"
 #include "support/http.h"
 
 #include <dlfcn.h>
@@ -225,10 +226,7 @@ static sft_code send_by_curl(void *ctx, const cli_http_request *request, cli_htt
     int found = s->lib.easy_perform(s->easy);
     s->lib.slist_free_all(headers);
     sft_code code = found == CURLE_OK ? SFT_OK : exchange_failed(s, &x, found, text, err);
-    if (code) {
-        if (err) err->hint = NULL;
-        return code;
-    }
+    if (code) return code;
     s->lib.easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &reply->status);
     take_location(s, reply);
     return SFT_OK;
@@ -255,6 +253,6 @@ sft_code cli_http_open(const sft_allocator *alloc, cli_http *out, sft_error *err
     sfti_release(alloc, s, sizeof *s);
     sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "expected libcurl for --online, found %s",
               loaded ? "one that does not work" : "none on this machine");
-    if (err) err->hint = "install it (Debian: apt-get install libcurl4)";
+    cli_hint(err, CLI_HINT_INSTALL_CURL);
     return SFT_NOT_FOUND;
 }

@@ -26,7 +26,7 @@ sft_info *cli_unit_info(const cli_model *model, size_t unit) {
 
 bool cli_unit_is_set(const cli_model *model, size_t unit) {
     const char *path = cli_unit_path(model, unit);
-    return !path || sft_index_is_path(path);
+    return !path || sft_path_is_index(path);
 }
 
 /* ── Progress ── */

@@ -105,7 +105,6 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
 }
 
 static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    cli_result_head(w, r->path);
     sfti_json_put_cstr(w, "output", c->set.output);
     sfti_json_put_bool(w, "changed", r->changed);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
@@ -113,13 +112,10 @@ static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) 
     if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
     if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
     if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
-    sfti_json_close(w, '}');
 }
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_json_writer w;
-    sft_sink sink = cli_result_sink(c);
+    cli_object object;
     if (!cli_is_json(c)) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,
@@ -127,17 +123,14 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         say_result(c, result);
         return;
     }
-    cli_result_begin(c);
-    sfti_json_write(&w, &sink, 0, &err);
-    write_result(c, &w, result);
-    if (sfti_json_done(&w)) cli_complain(c, result->path, &err);
-    cli_result_end(c);
+    write_result(c, cli_object_begin(&object, c, result->path), result);
+    cli_object_end(&object);
 }
 
 /* ── Indexes ── */
 
 bool cli_edits_index(const cli *c, const char *path) {
-    return sft_index_is_path(path) && !c->set.each_shard;
+    return sft_path_is_index(path) && !c->set.each_shard;
 }
 
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
@@ -164,9 +157,9 @@ void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
 static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
     if (done == 0 || c->set.dry_run) return;
     cli_text(&c->err, "safetensors: note: ");
-    cli_escaped(&c->err, sft_span_cstr(index));
-    cli_printf(&c->err, ": %zu of %zu files were updated before the failure; each is intact, but "
-                        "they no longer match\n", done, all);
+    cli_path(&c->err, index,
+             ": %zu of %zu files were updated before the failure; each is intact, but "
+             "they no longer match\n", done, all);
 }
 
 /* Fails before the first file; a failure of a file is reported here. */
@@ -199,11 +192,10 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
 
 void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
-    bool shards = sft_index_is_path(path) && c->set.each_shard;
+    bool shards = sft_path_is_index(path) && c->set.each_shard;
     sft_code code;
     if (shards && c->set.output)
-        code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected --each-shard without -o, found both");
+        code = cli_usage_error(&err, "expected --each-shard without -o, found both");
     else
         code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
     if (code) cli_edit_fail(c, path, &err);

@@ -40,7 +40,7 @@ sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_erro
 
 /* An index among the operands, unless --each-shard goes to its files. */
 bool cli_edits_index(const cli *c, const char *path);
-/* Write the index, in place or to -o. changes->only_look: with --dry-run. */
+/* Write the index, in place or to -o. changes->dry_run: with --dry-run. */
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err);
 

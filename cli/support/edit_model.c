@@ -25,11 +25,8 @@ static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const ch
     const cli_input *one;
     sft_code code = cli_inputs_one(in, &one, err);
     if (code) return code;
-    size_t len = strlen(one->path) + 1;
-    char *copy = sfti_arena_take(arena, len);
-    if (!copy) return sfti_fail_memory(err, len);
-    *path = memcpy(copy, one->path, len);
-    return SFT_OK;
+    *path = sfti_arena_copy(arena, one->path, strlen(one->path));
+    return *path ? SFT_OK : sfti_fail_memory(err, strlen(one->path));
 }
 
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
@@ -63,7 +60,7 @@ sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *
     sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(names));
     c->edit_open.beneath = folder.data;
     for (size_t i = 0; !code && i < count; i++) {
-        const char *name = sft_index_shard(names, i);
+        const char *name = sft_index_shard_at(names, i);
         char *path = cli_join_path(&arena, folder, name);
         code = path ? each(c, path, ctx, err) : sfti_fail_memory(err, strlen(name));
     }
@@ -103,6 +100,6 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
 
 sft_code cli_edit_recover(cli *c, const char *path, sft_error *err) {
     if (c->set.dry_run || c->set.output) return SFT_OK;
-    if (!sft_index_is_path(path)) return recover_file(c, path, NULL, err);
+    if (!sft_path_is_index(path)) return recover_file(c, path, NULL, err);
     return cli_edit_each_named(c, path, recover_shard, NULL, err);
 }

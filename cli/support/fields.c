@@ -34,7 +34,7 @@ static const char *const top_fields[] = {
 
 static const char *alias_path(sft_span name) {
     for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++) {
-        if (sft_span_equal(name, sft_span_cstr(field_aliases[i].name)))
+        if (cli_is(name, field_aliases[i].name))
             return field_aliases[i].path;
     }
     return NULL;
@@ -49,7 +49,7 @@ static bool is_fact(sft_span name) {
 
 static bool is_top(sft_span name) {
     for (size_t i = 0; i < sizeof top_fields / sizeof *top_fields; i++) {
-        if (sft_span_equal(name, sft_span_cstr(top_fields[i]))) return true;
+        if (cli_is(name, top_fields[i])) return true;
     }
     return false;
 }
@@ -66,29 +66,17 @@ bool cli_field_known(sft_span name) {
     return is_fact(name) || alias_path(name) || is_top(name);
 }
 
-static void nearer(const char *word, sft_span name, const char **best, size_t *least) {
-    size_t distance = cli_distance(sft_span_cstr(word), name);
-    if (distance >= *least) return;
-    *least = distance;
-    *best = word;
-}
-
 static sft_code unknown_field(sft_span name, sft_error *err) {
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
+    cli_guess guess = cli_guess_begin(name);
     for (int i = 0; i < SFT_FACT_COUNT; i++)
-        nearer(sft_fact_name((sft_fact)i), name, &best, &least);
+        cli_guess_try(&guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
     for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
-        nearer(field_aliases[i].name, name, &best, &least);
+        cli_guess_try(&guess, sft_span_cstr(field_aliases[i].name));
     for (size_t i = 0; i < sizeof top_fields / sizeof *top_fields; i++)
-        nearer(top_fields[i], name, &best, &least);
-    bool near = best && cli_is_near(least, name.len);
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a field such as name or training.epoch, found \"%.*s\"%s%s%s",
-              (int)name.len, name.data, near ? ": did you mean \"" : "", near ? best : "",
-              near ? "\"?" : "");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+        cli_guess_try(&guess, sft_span_cstr(top_fields[i]));
+    return cli_usage_error(
+        err, "expected a field such as name or training.epoch, found \"%.*s\"%s", (int)name.len,
+        name.data, cli_guess_text(&guess, "\"", "\""));
 }
 
 sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
@@ -98,10 +86,7 @@ sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
         sft_span name = { list, len };
         if (!cli_field_known(name)) return unknown_field(name, err);
         if (out->count == CLI_FIELDS_MOST) {
-            sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected at most %d fields",
-                      CLI_FIELDS_MOST);
-            if (err) err->hint = NULL;
-            return SFT_BAD_ARGUMENT;
+            return cli_usage_error(err, "expected at most %d fields", CLI_FIELDS_MOST);
         }
         out->names[out->count++] = name;
         if (!list[len]) return SFT_OK;
@@ -255,7 +240,7 @@ size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
     size_t known = 0;
     cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
-        bool prompt = sft_span_equal(fields->names[i], sft_span_cstr("prompt"));
+        bool prompt = cli_is(fields->names[i], "prompt");
         line_take line = { out, prompt ? ", " : " | ", 0, csv_safe };
         if (i) cli_text(out, "\t");
         cli_field_values(c, root, fields->names[i], put_value, &line);

@@ -1,7 +1,9 @@
 #include "support/fresh.h"
 
+#include "base/number.h"
 #include "os/io.h"
 #include "support/files.h"
+#include "support/hints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,7 +47,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected an index in the folder of its shards, found a symbolic link to %s", real);
-    if (err) err->hint = "give the path it leads to, or a new folder with -o";
+    cli_hint(err, CLI_HINT_NEW_FOLDER);
     return SFT_IS_LINK;
 }
 
@@ -79,18 +81,14 @@ static char *concatenated(sfti_arena *arena, sft_span a, const char *b) {
 
 /* NAME-<8 hex>.safetensors; the digits of an earlier time are replaced. */
 static char *fresh_shard_name(cli_fresh *f, const char *name) {
-    static const char hex[] = "0123456789abcdef";
-    uint8_t bits[4];
+    uint32_t bits;
     char tail[24];
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
     size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
-    if (os_random(bits, sizeof bits)) return NULL;
+    if (os_random(&bits, sizeof bits)) return NULL;
     if (stem > 9 && is_hex_tail(name + stem - 9)) stem -= 9;
     tail[0] = '-';
-    for (size_t i = 0; i < 4; i++) {
-        tail[1 + 2 * i] = hex[bits[i] >> 4];
-        tail[2 + 2 * i] = hex[bits[i] & 15];
-    }
+    sfti_hex_text(bits, 8, tail + 1);
     memcpy(tail + 9, ".safetensors", 13);
     return concatenated(&f->arena, (sft_span){ name, stem }, tail);
 }
@@ -108,7 +106,7 @@ static sft_code fresh_no_folder(int error, sft_error *err) {
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a folder for the shard, found a symbolic link in its path");
-    if (err) err->hint = "nothing is written through a link that a model's index names";
+    sfti_hint(err, SFT_HINT_LINK_NAMED);
     return SFT_IS_LINK;
 }
 
@@ -174,14 +172,14 @@ static sft_code index_names_shard(cli_fresh *f, const char *path, const char *sh
     sft_code code = sft_index_open(path, &options, &names, err);
     if (code) return code;
     for (size_t i = 0; i < sft_index_shard_count(names); i++)
-        *named = *named || strcmp(sft_index_shard(names, i), shard) == 0;
+        *named = *named || strcmp(sft_index_shard_at(names, i), shard) == 0;
     sft_index_close(names);
     return SFT_OK;
 }
 
 static int look_at_index(void *ctx, const char *name, os_kind kind) {
     name_search *n = ctx;
-    if (!sft_index_is_path(name) || kind == OS_DIR) return 0;
+    if (!sft_path_is_index(name) || kind == OS_DIR) return 0;
     char *path = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
     n->code = path ? index_names_shard(n->f, path, n->shard, &n->named, n->err)
                    : sfti_fail_memory(n->err, strlen(name));
@@ -247,25 +245,15 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     if (error == EEXIST) {
         sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                   "expected a new or empty folder, found files in it");
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
+        sfti_hint(err, SFT_HINT_NEW_FOLDER);
         return SFT_EXISTS;
     }
     return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");
 }
 
-/* Some file systems know no syncing of folders, and say so. */
 sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error *err) {
-    char parent[4096] = ".";
-    size_t len = strlen(path);
-    if (!made || c->set.no_sync || len >= sizeof parent) return SFT_OK;
-    while (len > 0 && path[len - 1] == '/') len--;
-    while (len > 0 && path[len - 1] != '/') len--;
-    if (len > 0) memcpy(parent, path, len);
-    parent[len > 0 ? len : 1] = '\0';
-    int error = os_sync_folder(parent);
-    if (!error || error == EINVAL || error == EOPNOTSUPP || error == ENOSYS) return SFT_OK;
-    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder");
+    int error = made && !c->set.no_sync ? sfti_sync_parent(path) : 0;
+    return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
 static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, sft_error *err) {

@@ -194,7 +194,7 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
     bool ok = true;
     if (sft_index_open(model->input->path, options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
-        const char *name = sft_index_shard(index, i);
+        const char *name = sft_index_shard_at(index, i);
         if (is_shard_there(sft_index_folder(index), name)) continue;
         char *kept = cli_join_path(arena, sft_span_cstr(""), cli_name_of(name).data);
         ok = kept != NULL;

@@ -59,10 +59,9 @@ bool cli_parse_threads(cli *c, uint32_t *out) {
     bool fine = cli_parse_number(text, THREADS_MOST, &value);
     *out = fine ? (uint32_t)value : 0;
     if (fine) return true;
-    sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a number for --threads, found \"%s\"", text);
-    err.hint = NULL;
+    cli_usage_error(&err, "expected a number for --threads, found \"%s\"", text);
     cli_complain(c, NULL, &err);
+    c->no_results = true;
     return false;
 }
 
@@ -82,10 +81,7 @@ static bool open_cache(cli *c, sft_hash_cache **out) {
         return false;
     }
     const sft_error *note = sft_hash_cache_note(*out);
-    if (!note) return true;
-    int status = c->status; /* reported, but not a failure */
-    cli_complain(c, c->set.cache, note);
-    c->status = status;
+    if (note) cli_warn(c, c->set.cache, note);
     return true;
 }
 

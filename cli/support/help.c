@@ -1,5 +1,4 @@
 #include "support/manual.h"
-#include "support/words.h"
 
 #include <string.h>
 
@@ -10,17 +9,10 @@ const cli_command *cli_command_named(const cli_command *const *commands, const c
     return *commands;
 }
 
-const char *cli_command_near(const cli_command *const *commands, const char *name) {
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (; *commands; commands++) {
-        const char *known = (*commands)->name;
-        size_t distance = cli_distance(sft_span_cstr(known), sft_span_cstr(name));
-        if (distance >= least) continue;
-        least = distance;
-        best = known;
-    }
-    return cli_is_near(least, strlen(name)) ? best : NULL;
+cli_guess cli_command_guess(const cli_command *const *commands, const char *name) {
+    cli_guess guess = cli_guess_begin(sft_span_cstr(name));
+    for (; *commands; commands++) cli_guess_try(&guess, sft_span_cstr((*commands)->name));
+    return guess;
 }
 
 /* Words of text from column `indent` on; the cursor stands at column `at`. */

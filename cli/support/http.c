@@ -115,9 +115,7 @@ static bool is_busy(long status) {
 }
 
 static sft_code http_fail(sft_error *err, sft_code code, const char *format, long status) {
-    sfti_fail(err, code, SFT_NO_OFFSET, format, status);
-    if (err) err->hint = NULL;
-    return code;
+    return sfti_fail(err, code, SFT_NO_OFFSET, format, status);
 }
 
 static sft_code send_with_retries(const cli_http *http, cli_http_policy *policy,
@@ -160,11 +158,9 @@ sft_code cli_http_fetch(const cli_http *http, cli_http_policy *policy,
             return http_fail(err, SFT_IO_READ, "expected an answer, found too many redirects "
                              "(status %ld)", reply->status);
         if (!cli_url_same_host(request->url, reply->location)) {
-            sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
-                      "expected an answer, found a redirect to another host: \"%s\"",
-                      reply->location);
-            if (err) err->hint = NULL;
-            return SFT_IO_READ;
+            return sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
+                             "expected an answer, found a redirect to another host: \"%s\"",
+                             reply->location);
         }
         memcpy(url, reply->location, strlen(reply->location) + 1);
         now.url = url;

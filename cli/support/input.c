@@ -38,7 +38,7 @@ static bool is_model_name(const char *name) {
     sft_span text = sft_span_cstr(name);
     if (strncmp(name, "._", 2) == 0) return false;
     return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
-           sft_index_is_path(name);
+           sft_path_is_index(name);
 }
 
 /* ── The walk ── */
@@ -104,7 +104,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     kind = kind_behind(path, kind);
     if (kind == OS_DIR) return 0;
     if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
-    return add_found(w, sft_index_is_path(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
+    return add_found(w, sft_path_is_index(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
 }
 
 /* Whether the folder is one of those it lies in. */
@@ -196,7 +196,7 @@ static bool mark_shards(walk *w, found **sorted, cli_input *input,
     }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
         char *path = cli_join_path(w->arena, (sft_span){ index, cli_folder_length(index) },
-                                   sft_index_shard(names, i));
+                                   sft_index_shard_at(names, i));
         found *f = path ? find_path(sorted, w->count, path) : NULL;
         if (f) f->is_shard = true;
         ok = path != NULL;
@@ -229,7 +229,7 @@ static bool expand_operand(const char *operand, const sft_set_options *options, 
         ok = add_folder(w, NULL, operand) && walk_folders(w);
         if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
     } else {
-        ok = add_found(w, sft_index_is_path(operand) ? CLI_INDEX : CLI_FILE, operand);
+        ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
     }
     return ok && keep_models(w, options, out);
 }
@@ -249,10 +249,8 @@ void cli_inputs_free(cli_inputs *inputs) {
 }
 
 sft_code cli_not_one(size_t count, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected one model, found a folder with %s",
-              count ? "several" : "none");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected one model, found a folder with %s",
+                           count ? "several" : "none");
 }
 
 sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_error *err) {
@@ -266,7 +264,5 @@ sft_code cli_inputs_one(const cli_inputs *inputs, const cli_input **out, sft_err
         return cli_not_one(inputs->count > 1 ? inputs->count : 0, err);
     *out = first;
     if (first->kind != CLI_STDIN) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a file, found standard input");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a file, found standard input");
 }

@@ -3,11 +3,12 @@
 #define CLI_MANUAL_H
 
 #include "support/cli.h"
+#include "support/words.h"
 
 /* Tables of commands end with NULL. */
 const cli_command *cli_command_named(const cli_command *const *commands, const char *name);
-/* The likely meaning of a mistyped name, or NULL. */
-const char *cli_command_near(const cli_command *const *commands, const char *name);
+/* The likely meaning of a mistyped name. */
+cli_guess cli_command_guess(const cli_command *const *commands, const char *name);
 
 extern const char cli_overview_summary[];
 /* The overview of all commands, and the help of one. */

@@ -55,7 +55,7 @@ static sft_code name_members(cli *c, cli_model *model) {
         memcpy(name, folder.data + at, folder.len - at);
         name[folder.len - at] = 0;
         member->name = name;
-        model->parts[i] = (sft_info_part){ name, member->set, member->info, member->path };
+        model->parts[i] = (sft_info_component){ name, member->set, member->info, member->path };
     }
     return SFT_OK;
 }
@@ -66,8 +66,8 @@ static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *
     if (!code) code = name_members(c, model);
     if (!code) {
         char *path = cli_join_path(&arena, sft_span_cstr(model->path), "model_index.json");
-        code = path ? sft_info_open_parts(model->parts, model->count, path, NULL, options,
-                                          &model->info, &model->err)
+        code = path ? sft_info_open_components(model->parts, model->count, path, NULL, options,
+                                               &model->info, &model->err)
                     : sfti_fail_memory(&model->err, 1);
     }
     sfti_arena_free(&arena);
@@ -90,7 +90,7 @@ static sft_code open_single(cli *c, cli_model *model) {
     sft_open_options open = c->open;
     if (model->input->kind != CLI_FILE || !model->folder)
         return cli_open_model(c, model->input, &model->set, &model->err);
-    open.listed_at = sft_info_folder_listed(model->folder, model->input->path);
+    open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
     options.open = &open;
     return sft_set_open(model->input->path, &options, &model->set, &model->err);
 }
@@ -130,7 +130,7 @@ sft_code cli_render_model(cli *c, cli_model *model) {
 }
 
 static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
-    return sft_info_label_json(model->info, model->path, c->set.full != 0, sink, &model->err);
+    return sft_info_json(model->info, model->path, c->set.full != 0, sink, &model->err);
 }
 
 /* A pipeline has little metadata, and may run out of memory with half of it written. */
@@ -155,7 +155,7 @@ size_t cli_pair_count(const cli_model *model) {
     sft_tree *tree = NULL;
     const sft_set *set = model->set;
     if (!set) return 0;
-    if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard(set, 0));
+    if (sft_set_shard_count(set) == 1) return sft_file_metadata_count(sft_set_shard_at(set, 0));
     if (sft_tree_new(NULL, &tree, NULL) == SFT_OK
         && sft_sets_tree(&set, 1, NULL, 1, tree, NULL) == SFT_OK)
         count = sft_node_count(sft_node_get(sft_tree_root(tree), "metadata"));
@@ -429,8 +429,8 @@ void cli_fail_model(cli *c, const cli_model *model) {
         cli_fail_input(c, model->path, &model->err);
     } else {
         cli_complain(c, model->path, &model->err);
-        cli_result_begin(c);
+        (void)cli_result_begin(c);
         error_with_missing(c, model);
-        cli_result_end(c);
+        cli_result_end(c, model->path, SFT_OK, NULL);
     }
 }

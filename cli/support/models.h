@@ -24,7 +24,7 @@ typedef struct cli_model {
     sft_set *set;           /* NULL of a pipeline */
     sft_info *info;
     cli_member *members;    /* of a pipeline, count of them */
-    sft_info_part *parts;
+    sft_info_component *parts;
     sft_tree *tree;         /* its result object; NULL: none */
     sft_error err;          /* code not 0: what went wrong */
     const char *const *missing; /* shards that are not there */

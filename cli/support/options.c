@@ -89,16 +89,13 @@ typedef struct parse {
 } parse;
 
 static sft_code parse_fail(parse *p, const char *text, sft_span word, const char *rest) {
-    sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "%s%.*s%s", text, (int)word.len,
-              word.data, rest);
-    if (p->err) p->err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(p->err, "%s%.*s%s", text, (int)word.len, word.data, rest);
 }
 
 static const cli_option *option_named(const cli_command *command, sft_span name) {
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
-        if (sft_span_equal(sft_span_cstr(row->name), name)) return row;
+        if (cli_is(name, row->name)) return row;
     }
     return NULL;
 }
@@ -111,36 +108,18 @@ static const cli_option *option_lettered(const cli_command *command, char letter
     return NULL;
 }
 
-static const char *nearest_option(const cli_command *command, sft_span name) {
-    const cli_option *row;
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
-        size_t distance = cli_distance(sft_span_cstr(row->name), name);
-        if (distance < least) {
-            least = distance;
-            best = row->name;
-        }
-    }
-    return cli_is_near(least, name.len) ? best : NULL;
-}
-
 static sft_code unknown_option(parse *p, sft_span name) {
-    const char *near = nearest_option(p->command, name);
-    sft_code code = sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                              "unknown option --%.*s%s%s%s", (int)name.len, name.data,
-                              near ? ": did you mean --" : "", near ? near : "",
-                              near ? "?" : "");
-    if (p->err) p->err->hint = NULL;
-    return code;
+    const cli_option *row;
+    cli_guess guess = cli_guess_begin(name);
+    for (size_t i = 0; (row = cli_option_at(p->command, i)) != NULL; i++)
+        cli_guess_try(&guess, sft_span_cstr(row->name));
+    return cli_usage_error(p->err, "unknown option --%.*s%s", (int)name.len, name.data,
+                           cli_guess_text(&guess, "--", ""));
 }
 
 static sft_code bad_choice(parse *p, const cli_option *row, sft_span word) {
-    sfti_fail(p->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --%s %s, found \"%.*s\"", row->name, row->value, (int)word.len,
-              word.data);
-    if (p->err) p->err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(p->err, "expected --%s %s, found \"%.*s\"", row->name, row->value,
+                           (int)word.len, word.data);
 }
 
 static int *int_field(cli_settings *settings, const cli_option *row) {

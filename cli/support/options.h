@@ -3,7 +3,7 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include "safetensors.h"
+#include "base/error.h"
 
 typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV } cli_format;
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
@@ -84,8 +84,11 @@ typedef struct cli_command {
     const cli_option *tables[CLI_TABLES_MOST]; /* NULL ends */
     const char *exits[3];        /* when the status is 0, 1, 2; NULL: never */
     size_t least, most;          /* operands */
-    int (*run)(struct cli *cli, char **operands, size_t count);
+    void (*run)(struct cli *cli, char **operands, size_t count);
 } cli_command;
+
+/* Fail because of how the command was called: a format and its arguments. */
+#define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, __VA_ARGS__)
 
 #define CLI_CSV_SAFE_HELP                                                                   \
     "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "os/io.h"
+#include "support/hints.h"
 #include "support/progress.h"
 #include "support/words.h"
 #include "support/written.h"
@@ -24,26 +25,19 @@ static sft_code refuse_link(const char *path, sft_error *err) {
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
-    if (err) {
-        err->hint = is_hub_blob(real)
-                        ? "this is the cache of the Hugging Face hub, whose files are named by "
-                          "their digest: write a copy with -o"
-                        : "give the path it leads to, or --follow";
-    }
+    if (is_hub_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
     return SFT_IS_LINK;
 }
 
 static sft_code refuse_names(uint32_t links, sft_error *err) {
     sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
               "expected a file with one name, found %u hard links", (unsigned)links);
-    if (err) err->hint = "--force changes this name only; the others keep the old file";
+    cli_hint(err, CLI_HINT_ONE_NAME);
     return SFT_HARD_LINKS;
 }
 
 static sft_code refuse_existing(sft_error *err) {
-    sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
-    if (err) err->hint = "--force replaces it";
-    return SFT_EXISTS;
+    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
 }
 
 /* Whether what is there may be replaced; *there says whether there is anything, *mode what a
@@ -100,25 +94,20 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
 }
 
 static sft_code no_output(cli_target target, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT%s, found none",
-              target == CLI_TARGET_EITHER ? " or --in-place" : "");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected -o OUT%s, found none",
+                           target == CLI_TARGET_EITHER ? " or --in-place" : "");
 }
 
 /* What is written appears whole, or not at all. */
 static sft_code no_stream(sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a path for -o, found - (standard output)");
-    if (err) err->hint = "./- names a file";
+    cli_usage_error(err, "expected a path for -o, found - (standard output)");
+    cli_hint(err, CLI_HINT_DASH_FILE);
     return SFT_BAD_ARGUMENT;
 }
 
 sft_code cli_output_agrees(const cli *c, sft_error *err) {
     if (!c->set.in_place || !c->set.output) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o OUT or --in-place, found both");
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected -o OUT or --in-place, found both");
 }
 
 sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target target,
@@ -182,10 +171,7 @@ sft_code cli_output_parts(const cli_output *out, cli *c, const cli_parts *parts,
 /* ── Sizes ── */
 
 static sft_code bad_size(const char *text, sft_error *err) {
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
 }
 
 /* Digits at *at, which moves past them; false when there are none or too many. */
@@ -249,8 +235,5 @@ sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_
         *out = (uint32_t)value;
         return SFT_OK;
     }
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a number of %s, found \"%s\"", what,
-              text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected a number of %s, found \"%s\"", what, text);
 }

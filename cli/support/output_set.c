@@ -99,7 +99,7 @@ static sft_code take_index_metadata(set_output *o, sft_error *err) {
     sft_span text = sft_set_index_metadata(set);
     sft_span parameters = { "total_parameters", 16 };
     o->options.index_metadata = text;
-    if (o->parts->count == sft_set_count(set) || text.len == 0) return SFT_OK;
+    if (o->parts->count == sft_set_tensor_count(set) || text.len == 0) return SFT_OK;
     sft_sink sink = sft_sink_memory(&o->kept);
     sfti_json_writer w;
     cli_raw member;
@@ -156,9 +156,6 @@ static sft_code write_shards(set_output *o, sft_error *err) {
     sft_code code = sft_save_set(c->set.output, p->parts, p->shard, p->count, o->shards,
                                  NULL, p->metadata_count, &o->options, &job, err);
     cli_progress_end(&progress);
-    if (code == SFT_EXISTS)
-        err->hint = "a model of several files is never overwritten file by file: name a new "
-                    "folder";
     return code;
 }
 
@@ -180,9 +177,7 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     sft_code code = SFT_OK;
     set_options(&o);
     if (!c->set.output) {
-        sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected -o DIR, found none");
-        err->hint = NULL;
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_error(err, "expected -o DIR, found none");
     }
     if (c->set.dry_run) return say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);

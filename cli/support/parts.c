@@ -14,8 +14,7 @@ static sft_code no_model(const cli_input *input, sft_error *err) {
         return err->code;
     }
     if (input->kind == CLI_STDIN) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a file, found standard input");
+        return cli_usage_error(err, "expected a file, found standard input");
     }
     return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                      "expected models (*.safetensors, *.sft or an index) in this folder, found "
@@ -38,17 +37,10 @@ static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
     return SFT_OK;
 }
 
-/* The paths of errors must outlive the inputs they come from. */
-static const char *keep_path(cli_parts *p, const char *path) {
-    size_t len = strlen(path) + 1;
-    char *kept = sfti_arena_take(&p->arena, len);
-    if (kept) memcpy(kept, path, len);
-    return kept;
-}
-
 static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
     sft_set *set;
-    p->path = keep_path(p, input->path);
+    /* The paths of errors must outlive the inputs they come from. */
+    p->path = sfti_arena_copy(&p->arena, input->path, strlen(input->path));
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = cli_input_is_path(input);
     if (!model) return no_model(input, err);
@@ -74,13 +66,13 @@ static sft_code list_shards(cli_parts *p, const sft_set *set, sft_source **out, 
     size_t count = sft_set_shard_count(set);
     *out = sfti_arena_array(&p->arena, count, sizeof **out);
     if (!*out) return sfti_fail_memory(err, count * sizeof **out);
-    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard(set, i));
+    for (size_t i = 0; i < count; i++) (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
     return SFT_OK;
 }
 
 /* file: how many files the models before it have. */
 static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_error *err) {
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     sft_source *sources;
     sfti_arena work = { .alloc = p->arena.alloc };
     uint32_t *order = sfti_arena_array(&work, count, sizeof *order);
@@ -88,7 +80,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
     sft_code code = list_shards(p, set, &sources, err);
     if (!code) code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
     for (size_t i = 0; !code && i < count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, order[i]);
+        const sft_tensor *tensor = sft_set_tensor_at(set, order[i]);
         size_t shard = sft_set_tensor_shard(set, order[i]);
         p->shard[p->count] = (uint32_t)shard;
         p->file[p->count] = (uint32_t)(file + shard);
@@ -101,7 +93,7 @@ static sft_code list_set(cli_parts *p, const sft_set *set, size_t file, sft_erro
 static sft_code list_tensors(cli_parts *p, sft_error *err) {
     uint64_t count = 0, files = 0;
     sft_code code = SFT_OK;
-    for (size_t i = 0; i < p->set_count; i++) count += sft_set_count(p->sets[i]);
+    for (size_t i = 0; i < p->set_count; i++) count += sft_set_tensor_count(p->sets[i]);
     for (size_t i = 0; i < p->set_count; i++) files += sft_set_shard_count(p->sets[i]);
     p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
     p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
@@ -113,7 +105,7 @@ static sft_code list_tensors(cli_parts *p, sft_error *err) {
     for (size_t i = 0; !code && i < p->set_count; i++) {
         code = list_set(p, p->sets[i], p->path_count, err);
         for (size_t s = 0; s < sft_set_shard_count(p->sets[i]); s++) {
-            p->files[p->path_count] = sft_set_shard(p->sets[i], s);
+            p->files[p->path_count] = sft_set_shard_at(p->sets[i], s);
             p->paths[p->path_count++] = sft_set_shard_path(p->sets[i], s);
         }
     }

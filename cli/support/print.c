@@ -65,14 +65,26 @@ void cli_text(cli_out *out, const char *text) {
     cli_put(out, text, strlen(text));
 }
 
-void cli_printf(cli_out *out, const char *format, ...) {
+static void put_format(cli_out *out, const char *format, va_list args) {
     char buffer[512];
+    int len = vsnprintf(buffer, sizeof buffer, format, args);
+    size_t most = sizeof buffer - 1;
+    if (len > 0) cli_put(out, buffer, (size_t)len < most ? (size_t)len : most);
+}
+
+void cli_printf(cli_out *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(buffer, sizeof buffer, format, args);
+    put_format(out, format, args);
     va_end(args);
-    if (len <= 0) return;
-    cli_put(out, buffer, (size_t)len < sizeof buffer ? (size_t)len : sizeof buffer - 1);
+}
+
+void cli_path(cli_out *out, const char *path, const char *format, ...) {
+    va_list args;
+    cli_escaped(out, sft_span_cstr(path));
+    va_start(args, format);
+    put_format(out, format, args);
+    va_end(args);
 }
 
 void cli_pad(cli_out *out, size_t spaces) {
@@ -134,6 +146,17 @@ void cli_escaped(cli_out *out, sft_span text) {
         cli_put(out, buffer, len);
         text.data += used;
         text.len -= used;
+    }
+}
+
+void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans) {
+    while (*format) {
+        size_t len = strcspn(format, "%");
+        cli_put(out, format, len);
+        format += len;
+        if (!*format) return;
+        cli_escaped(out, *spans++);
+        format++;
     }
 }
 
@@ -315,5 +338,6 @@ void cli_error_text(cli_out *out, const sft_error *err) {
         cli_text(out, ": ");
     }
     cli_text(out, err->message);
-    if (err->hint) cli_printf(out, "; %s", err->hint);
+    const char *hint = sft_hint_text(err->hint);
+    if (hint) cli_printf(out, "; %s", hint);
 }

@@ -29,7 +29,14 @@ void cli_text(cli_out *out, const char *text);
 void cli_printf(cli_out *out, const char *format, ...) SFTI_FORMAT(2, 3);
 /* Bytes from a file or the command line, escaped. */
 void cli_escaped(cli_out *out, sft_span text);
-/* The same, cut to `columns` with an ellipsis. Returns the columns used. */
+/* A path escaped, and what follows it. */
+void cli_path(cli_out *out, const char *path, const char *format, ...) SFTI_FORMAT(3, 4);
+/* Fixed words with spans in them, escaped: one for each % in the format, of which there is no other
+ * use. */
+#define cli_fill(out, format, ...)                                                               \
+    cli_fill_spans(out, format, (const sft_span[]){ __VA_ARGS__ })
+void cli_fill_spans(cli_out *out, const char *format, const sft_span *spans);
+/* Escaped, cut to `columns` with an ellipsis. Returns the columns used. */
 size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns);
 /* Columns of a terminal the escaped text takes. */
 size_t cli_escaped_width(sft_span text);

@@ -1,6 +1,7 @@
 #include "support/raw.h"
 
 #include "base/utf8.h"
+#include "support/words.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ bool cli_raw_member(sft_span object, const char *key, sft_span *value) {
     cli_raw raw;
     if (object.len == 0 || *object.data != '{') return false;
     for (cli_raw_begin(&raw, object); cli_raw_next(&raw);) {
-        if (!sft_span_equal(raw.key, sft_span_cstr(key))) continue;
+        if (!cli_is(raw.key, key)) continue;
         *value = raw.value;
         return true;
     }

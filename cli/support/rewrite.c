@@ -42,7 +42,7 @@ static sft_pair shard_pair(const void *file, size_t i) {
 /* The collected parts, with the shard's metadata. */
 static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_sink sink,
                               const sft_job *job, sft_error *err) {
-    const sft_file *file = sft_set_shard(r->set, shard);
+    const sft_file *file = sft_set_shard_at(r->set, shard);
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     plan.has_metadata = sft_file_has_metadata(file);
     plan.level = (sft_level)r->c->set.level;
@@ -102,16 +102,16 @@ static sft_code rewrite_shards(set_rewrite *r, sft_error *err) {
 /* What a touched shard had goes, unless a later place says where it is. */
 static sft_code take_places(set_rewrite *r, sft_error *err) {
     static const sft_span gone = { NULL, 0 };
-    uint64_t most = (uint64_t)sft_set_count(r->set) + r->parts->count;
+    uint64_t most = (uint64_t)sft_set_tensor_count(r->set) + r->parts->count;
     r->places = sfti_arena_array(&r->fresh.arena, most, sizeof *r->places);
     r->some = sfti_arena_array(&r->fresh.arena, r->parts->count, sizeof *r->some);
     r->written = sfti_arena_array(&r->fresh.arena, sft_set_shard_count(r->set), sizeof(char *));
     if (!r->places || !r->some || !r->written)
         return sfti_fail_memory(err, most * sizeof *r->places);
     for (size_t s = 0; s < sft_set_shard_count(r->set); s++) r->written[s] = NULL;
-    for (size_t i = 0; i < sft_set_count(r->set); i++) {
+    for (size_t i = 0; i < sft_set_tensor_count(r->set); i++) {
         if (!r->how->touched[sft_set_tensor_shard(r->set, i)]) continue;
-        r->places[r->place_count++] = (sft_pair){ sft_set_tensor(r->set, i)->name, gone };
+        r->places[r->place_count++] = (sft_pair){ sft_set_tensor_at(r->set, i)->name, gone };
     }
     return SFT_OK;
 }

@@ -83,20 +83,11 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
 }
 
 const char *cli_numpy_code(sft_dtype dtype) {
-    switch (dtype) {
-    case SFT_BOOL: return "|b1";
-    case SFT_U8: return "|u1";
-    case SFT_I8: return "|i1";
-    case SFT_I16: return "<i2";
-    case SFT_U16: return "<u2";
-    case SFT_F16: return "<f2";
-    case SFT_I32: return "<i4";
-    case SFT_U32: return "<u4";
-    case SFT_F32: return "<f4";
-    case SFT_C64: return "<c8";
-    case SFT_F64: return "<f8";
-    case SFT_I64: return "<i8";
-    case SFT_U64: return "<u8";
-    default: return NULL;
-    }
+    static const char *const codes[SFT_DTYPE_COUNT] = {
+        [SFT_BOOL] = "|b1", [SFT_U8] = "|u1",  [SFT_I8] = "|i1",  [SFT_I16] = "<i2",
+        [SFT_U16] = "<u2",  [SFT_F16] = "<f2", [SFT_I32] = "<i4", [SFT_U32] = "<u4",
+        [SFT_F32] = "<f4",  [SFT_C64] = "<c8", [SFT_F64] = "<f8", [SFT_I64] = "<i8",
+        [SFT_U64] = "<u8",
+    };
+    return codes[dtype];
 }

@@ -35,16 +35,14 @@ static bool number_of(sft_span text, double *out) {
     return end == buffer + text.len && *out - *out == 0;
 }
 
-sft_code cli_where_parse(const char *text, cli_where *out, sft_error *err) {
+static sft_code parse_where(const char *text, cli_where *out, sft_error *err) {
     size_t len = strcspn(text, "=~<>");
     out->field = (sft_span){ text, len };
     out->op = text[len];
     out->value = text[len] ? sft_span_cstr(text + len + 1) : (sft_span){ "", 0 };
     if (out->op && cli_field_known(out->field)) return SFT_OK;
-    sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-              "expected --where FIELD=VALUE (or ~, <, >) of a known field, found \"%s\"", text);
-    if (err) err->hint = NULL;
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_error(err, "expected --where FIELD=VALUE (or ~, <, >) of a known field, "
+                                "found \"%s\"", text);
 }
 
 typedef struct where_take {
@@ -70,4 +68,20 @@ bool cli_where_fits(cli *c, const cli_where *where, const sft_node *root) {
     where_take take = { where, false };
     cli_field_values(c, root, where->field, take_where, &take);
     return take.fits;
+}
+
+sft_code cli_where_read(cli *c, cli_wheres *out, sft_error *err) {
+    for (out->count = 0; out->count < c->set.where.count; out->count++) {
+        cli_where *where = &out->items[out->count];
+        sft_code code = parse_where(c->set.where.items[out->count], where, err);
+        if (code) return code;
+        c->wants_metadata = c->wants_metadata || cli_field_is_metadata(where->field);
+    }
+    return SFT_OK;
+}
+
+bool cli_wheres_fit(cli *c, const cli_wheres *wheres, const sft_node *root) {
+    for (size_t i = 0; i < wheres->count; i++)
+        if (!cli_where_fits(c, &wheres->items[i], root)) return false;
+    return true;
 }

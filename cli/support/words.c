@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/order.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WORD_MAX 63
@@ -129,7 +130,8 @@ static size_t least_of(size_t a, size_t b, size_t c) {
     return least < c ? least : c;
 }
 
-size_t cli_distance(sft_span a, sft_span b) {
+/* SIZE_MAX when either is longer than WORD_MAX bytes. */
+static size_t edit_distance(sft_span a, sft_span b) {
     size_t row[3][WORD_MAX + 1];
     if (a.len > WORD_MAX || b.len > WORD_MAX) return SIZE_MAX;
     for (size_t j = 0; j <= b.len; j++) row[0][j] = j;
@@ -147,6 +149,21 @@ size_t cli_distance(sft_span a, sft_span b) {
     return row[a.len % 3][b.len];
 }
 
-bool cli_is_near(size_t distance, size_t len) {
-    return distance <= (len < 3 ? 1 : len < 8 ? 2 : len / 3);
+cli_guess cli_guess_begin(sft_span word) {
+    return (cli_guess){ .word = word, .edits = SIZE_MAX };
+}
+
+void cli_guess_try(cli_guess *guess, sft_span known) {
+    size_t edits = edit_distance(known, guess->word);
+    if (edits >= guess->edits) return;
+    guess->edits = edits;
+    guess->best = known;
+}
+
+const char *cli_guess_text(cli_guess *guess, const char *before, const char *after) {
+    size_t len = guess->word.len;
+    if (guess->edits > (len < 3 ? 1 : len < 8 ? 2 : len / 3)) return "";
+    snprintf(guess->text, sizeof guess->text, ": did you mean %s%.*s%s?", before,
+             (int)guess->best.len, guess->best.data, after);
+    return guess->text;
 }

@@ -8,6 +8,10 @@
  * parts stay together. */
 int cli_dotted_compare(sft_span a, sft_span b);
 
+static inline bool cli_is(sft_span text, const char *word) {
+    return sft_span_equal(text, sft_span_cstr(word));
+}
+
 /* ASCII letters: the small one, equality and suffixes without regard to case. */
 char cli_lower(char c);
 bool cli_same_letters(sft_span a, sft_span b);
@@ -21,10 +25,17 @@ bool cli_parse_number(const char *text, uint64_t most, uint64_t *out);
  * pattern * text steps. */
 bool cli_glob_match(sft_span pattern, sft_span text);
 
-/* Edits (insert, delete, replace, swap neighbours) from a to b; SIZE_MAX when either is
- * longer than 63 bytes. */
-size_t cli_distance(sft_span a, sft_span b);
-/* Whether that many edits of a word of len bytes are a likely slip. */
-bool cli_is_near(size_t distance, size_t len);
+/* Which of the known words a mistyped one is meant to be: the one that the fewest edits (insert,
+ * delete, replace, swap neighbours) lead to. */
+typedef struct cli_guess {
+    sft_span word, best;
+    size_t edits; /* from word to best */
+    char text[160];
+} cli_guess;
+
+cli_guess cli_guess_begin(sft_span word);
+void cli_guess_try(cli_guess *guess, sft_span known);
+/* ": did you mean \"BEST\"?", with `before` and `after` around it; "" when none is near. */
+const char *cli_guess_text(cli_guess *guess, const char *before, const char *after);
 
 #endif

@@ -25,8 +25,7 @@ static cli_written_file sum_files(const cli_written *w) {
 /* ── A line ── */
 
 static void say_line(cli *c, const char *path, const char *what) {
-    cli_escaped(&c->out, sft_span_cstr(path));
-    cli_printf(&c->out, ": %s, ", what);
+    cli_path(&c->out, path, ": %s, ", what);
 }
 
 static void say_size(cli *c, const cli_written_file *file) {
@@ -77,8 +76,7 @@ static void say_human(cli *c, const cli_written *w) {
         return;
     }
     if (w->file_count == 0) {
-        cli_escaped(&c->out, sft_span_cstr(w->output));
-        cli_text(&c->out, ": nothing to change\n");
+        cli_path(&c->out, w->output, ": nothing to change\n");
         return;
     }
     if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
@@ -115,7 +113,6 @@ static void put_files(sfti_json_writer *w, const cli_written *written) {
 
 static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
     cli_written_file sum = sum_files(written);
-    cli_result_head(w, written->input);
     sfti_json_put_cstr(w, "output", written->output);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
     sfti_json_put_uint(w, "tensors", sum.tensors);
@@ -127,20 +124,14 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
         sfti_json_put_uint(w, "bytes_before", written->bytes_before);
     }
     if (written->more) written->more(written->ctx, w);
-    sfti_json_close(w, '}');
 }
 
 void cli_say_written(cli *c, const cli_written *written) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = cli_result_sink(c);
-    sfti_json_writer w;
+    cli_object object;
     if (!cli_is_json(c)) {
         say_human(c, written);
         return;
     }
-    cli_result_begin(c);
-    sfti_json_write(&w, &sink, 0, &err);
-    put_result(c, &w, written);
-    if (sfti_json_done(&w)) cli_complain(c, written->input, &err);
-    cli_result_end(c);
+    put_result(c, cli_object_begin(&object, c, written->input), written);
+    cli_object_end(&object);
 }

@@ -31,6 +31,16 @@ SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sf
 
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
+/* Hand on a failure that was kept apart until it was known to count. */
+static inline sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
+    if (err) *err = *what;
+    return code;
+}
+
+/* Another hint than the code's own; err may be NULL. */
+static inline void sfti_hint(sft_error *err, sft_hint hint) {
+    if (err) err->hint = hint;
+}
 
 /* A note or finding without a code of its own. */
 void sfti_error_clear(sft_error *err);
@@ -38,11 +48,11 @@ void sfti_error_tensor(sft_error *err, sft_span tensor);
 void sfti_error_text(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
 
 /* Escape for human eyes: what sfti_utf8_unsafe tells of and bytes that are not UTF-8 become
- * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most room bytes, whole
+ * \xHH or \u{HHHH}; backslash becomes \\ . Writes at most cap bytes, whole
  * escapes and characters only, no NUL; returns the bytes written, *used the bytes read. */
 size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used);
 
-/* In every hint that promises a repair. */
-#define SFTI_PROMISE "\"safetensors repair\""
+/* Arguments of "%.*s": a text, cut to `most` bytes. */
+#define SFTI_CLIP(text, most) (int)((text).len < (most) ? (text).len : (most)), (text).data
 
 #endif

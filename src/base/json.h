@@ -51,7 +51,7 @@ sfti_json_type sfti_json_next(sfti_json *json);
 /* After KEY: skip its value. After OBJECT or ARRAY: skip to its end, whose event
  * becomes the last one. Elsewhere nothing. Returns json->type. */
 sfti_json_type sfti_json_skip(sfti_json *json);
-/* After ARRAY: take plain integers without events, all but the last at most. The first room
+/* After ARRAY: take plain integers without events, all but the last at most. The first cap
  * of them go to out; how many there were. Then go on with sfti_json_next. */
 uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap);
 /* Unescape text into out (at least text.len bytes); returns the bytes written. */

@@ -244,7 +244,7 @@ static inline bool sfti_lex_short_integer(sfti_lex *lex) {
 }
 
 /* Integers of an array spelled without blanks, up to the last but one: the cursor ends on a
- * digit. The first room of them go to out; how many there were. */
+ * digit. The first cap of them go to out; how many there were. */
 static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t cap) {
     uint64_t count = 0;
     const char *p = lex->at;

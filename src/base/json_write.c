@@ -56,10 +56,9 @@ static void json_put_char(sfti_json_writer *w, char c) {
 /* ── Writer: strings ── */
 
 static void json_unit(uint32_t unit, char out[6]) {
-    static const char digits[] = "0123456789abcdef";
     out[0] = '\\';
     out[1] = 'u';
-    for (int i = 0; i < 4; i++) out[2 + i] = digits[unit >> (12 - 4 * i) & 15];
+    sfti_hex_text(unit, 4, out + 2);
 }
 
 /* A character as one \uXXXX, or as a pair of them. */
@@ -175,7 +174,7 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text) {
 }
 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     sfti_json_raw(w, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
@@ -211,7 +210,7 @@ void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
 }
 
 void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
-    char digits[SFTI_DOUBLE_ROOM];
+    char digits[SFTI_DOUBLE_SIZE];
     sfti_json_key(w, key);
     sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
 }

@@ -78,6 +78,43 @@ void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each) {
     return sfti_arena_take(arena, (size_t)bytes);
 }
 
+char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len) {
+    char *copy = len < SIZE_MAX ? sfti_arena_take(arena, len + 1) : NULL;
+    if (!copy) return NULL;
+    if (len > 0) memcpy(copy, bytes, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* Capacity for `more` items behind `count`; 0 when so many are not addressable. */
+static size_t grown_cap(size_t count, size_t more, size_t cap, size_t each) {
+    uint64_t want, bytes, grown = cap ? cap : 16;
+    if (!sfti_add(count, more, &want)) return 0;
+    while (grown < want && grown <= SIZE_MAX / 2) grown *= 2;
+    if (grown < want || !sfti_mul(grown, each, &bytes) || !sfti_fits_size(bytes)) return 0;
+    return (size_t)grown;
+}
+
+void *sfti_arena_grow(sfti_arena *arena, const void *items, size_t count, size_t more,
+                      size_t *cap, size_t each) {
+    if (more <= *cap - count) return (void *)(uintptr_t)items;
+    size_t grown = grown_cap(count, more, *cap, each);
+    void *all = grown ? sfti_arena_array(arena, grown, each) : NULL;
+    if (!all) return NULL;
+    if (count > 0) memcpy(all, items, count * each);
+    *cap = grown;
+    return all;
+}
+
+void *sfti_grow(const sft_allocator *a, void *items, size_t count, size_t more, size_t *cap,
+                size_t each) {
+    if (more <= *cap - count) return items;
+    size_t grown = grown_cap(count, more, *cap, each);
+    void *all = grown ? a->resize(a->ctx, items, *cap * each, grown * each) : NULL;
+    if (all) *cap = grown;
+    return all;
+}
+
 void sfti_arena_free(sfti_arena *arena) {
     for (sfti_block *block = arena->last; block;) {
         sfti_block *before = block->before;
@@ -91,7 +128,7 @@ void sfti_arena_free(sfti_arena *arena) {
 
 /* ── Buffer ── */
 
-bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
+bool sfti_buffer_reserve(sft_buffer *buffer, size_t more) {
     if (more <= buffer->cap - buffer->len) return true;
     uint64_t want, cap = buffer->cap;
     buffer->alloc = sfti_allocator(&buffer->alloc);
@@ -108,7 +145,7 @@ bool sfti_buffer_room(sft_buffer *buffer, size_t more) {
 }
 
 bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len) {
-    if (!sfti_buffer_room(buffer, len)) return false;
+    if (!sfti_buffer_reserve(buffer, len)) return false;
     if (len > 0) memcpy(buffer->data + buffer->len, bytes, len);
     buffer->len += len;
     return true;

@@ -40,12 +40,20 @@ static inline void *sfti_arena_take(sfti_arena *arena, size_t size) {
 
 /* count items of `each` bytes; NULL also when so many are not addressable. */
 void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each);
+/* A copy with a NUL behind it. */
+char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len);
+/* Arrays that grow by doubling: items of which `count` are in use, with room for `more`. The array,
+ * which may have moved; NULL when out of memory, and the old array stays. */
+void *sfti_arena_grow(sfti_arena *arena, const void *items, size_t count, size_t more,
+                      size_t *cap, size_t each);
+void *sfti_grow(const sft_allocator *a, void *items, size_t count, size_t more, size_t *cap,
+                size_t each);
 /* Make sure the next size bytes come from one new block. */
 bool sfti_arena_reserve(sfti_arena *arena, size_t size);
 void sfti_arena_free(sfti_arena *arena);
 
 /* Growable bytes; false when out of memory. */
-bool sfti_buffer_room(sft_buffer *buffer, size_t more);
+bool sfti_buffer_reserve(sft_buffer *buffer, size_t more);
 bool sfti_buffer_put(sft_buffer *buffer, const void *bytes, size_t len);
 
 #endif

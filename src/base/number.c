@@ -168,15 +168,19 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
 
 /* ── Text ── */
 
-size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_ROOM]) {
+size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE]) {
     size_t len = 1;
     for (uint64_t rest = value; rest >= 10; rest /= 10) len++;
-    if (len < width) len = width < SFTI_UINT_ROOM ? width : SFTI_UINT_ROOM;
+    if (len < width) len = width < SFTI_UINT_SIZE ? width : SFTI_UINT_SIZE;
     for (size_t at = len; at > 0; value /= 10) buffer[--at] = (char)('0' + value % 10);
     return len;
 }
 
-size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_ROOM]) {
+void sfti_hex_text(uint64_t value, size_t digits, char *out) {
+    for (; digits > 0; value >>= 4) out[--digits] = "0123456789abcdef"[value & 15];
+}
+
+size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_SIZE]) {
     if (value - value != 0) {
         const char *text = value != value ? "\"NaN\""
                            : value > 0    ? "\"Infinity\"" : "\"-Infinity\"";
@@ -184,7 +188,7 @@ size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_ROOM]) {
         memcpy(buffer, text, len + 1);
         return len;
     }
-    int len = snprintf(buffer, SFTI_DOUBLE_ROOM, "%.17g", value);
+    int len = snprintf(buffer, SFTI_DOUBLE_SIZE, "%.17g", value);
     /* The point of a locale may be another character. */
     for (int i = 0; i < len; i++)
         if (!strchr("0123456789+-e", buffer[i])) buffer[i] = '.';

@@ -38,12 +38,15 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
                      double *out);
 
 /* Decimal digits, zeros before them up to `width`; no NUL. Returns the length. */
-#define SFTI_UINT_ROOM 20
-size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_ROOM]);
+#define SFTI_UINT_SIZE 20
+size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE]);
+
+/* The lowest `digits` hexadecimal digits, in lower case; no NUL. */
+void sfti_hex_text(uint64_t value, size_t digits, char *out);
 
 /* Digits that give the same value back, as JSON: NaN and infinities are strings. Returns the
  * length. */
-#define SFTI_DOUBLE_ROOM 40
-size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_ROOM]);
+#define SFTI_DOUBLE_SIZE 40
+size_t sfti_double_text(double value, char buffer[SFTI_DOUBLE_SIZE]);
 
 #endif

@@ -81,3 +81,13 @@ void sfti_sort(uint32_t *order, uint32_t *scratch, size_t count,
     }
     if (from != order) memcpy(order, from, count * sizeof *order);
 }
+
+uint32_t *sfti_arena_sorted(sfti_arena *arena, size_t count,
+                            int (*compare)(const void *ctx, uint32_t a, uint32_t b),
+                            const void *ctx) {
+    uint32_t *order = sfti_arena_array(arena, 2 * (uint64_t)count, sizeof *order);
+    if (!order) return NULL;
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+    sfti_sort(order, order + count, count, compare, ctx);
+    return order;
+}

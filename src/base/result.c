@@ -25,7 +25,7 @@ void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule)
     sfti_json_put_known(w, "offset", error->offset);
     sfti_result_tensor(w, error);
     sfti_json_put_cstr(w, "message", error->message);
-    sfti_json_put_cstr(w, "hint", error->hint);
+    sfti_json_put_cstr(w, "hint", sft_hint_text(error->hint));
     sfti_json_close(w, '}');
 }
 

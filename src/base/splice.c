@@ -1,6 +1,7 @@
 #include "base/splice.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -11,11 +12,11 @@ static bool spell_plain(unsigned char c) {
 }
 
 static size_t spell_escape(unsigned char c, char *out) {
-    static const char hex[] = "0123456789abcdef";
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *found = c != 0 ? strchr(from, c) : NULL;
     size_t len = found ? 2 : 6;
-    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    char text[6] = { '\\', 'u', '0', '0' };
+    sfti_hex_text(c, 2, text + 4);
     if (found) text[1] = to[found - from];
     if (out) memcpy(out, text, len);
     return len;
@@ -115,28 +116,28 @@ bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
 /* ── Members ── */
 
 /* An object being spliced. */
-typedef struct splicing {
+typedef struct splicer {
     const sfti_changes *changes;
     sfti_cuts *cuts;
     bool *met;       /* by change: its member is there */
     size_t kept;     /* members that stay, so far */
     size_t end;      /* of the last member, or behind the bracket */
     size_t pending;  /* begin of a cut that ends at the next member; SIZE_MAX: none */
-} splicing;
+} splicer;
 
 static sft_code splice_memory(sft_error *err) {
     return sfti_fail_memory(err, sizeof(sfti_cut));
 }
 
 /* A member goes, with the comma before it, or when it is first the one behind. */
-static bool splice_out(splicing *s, size_t begin, size_t value_end) {
+static bool splice_out(splicer *s, size_t begin, size_t value_end) {
     static const sft_span nothing = { "", 0 };
     if (s->kept > 0) return sfti_cuts_put(s->cuts, s->end, value_end, nothing);
     if (s->pending == SIZE_MAX) s->pending = begin;
     return true;
 }
 
-static bool splice_pending(splicing *s, size_t end) {
+static bool splice_pending(splicer *s, size_t end) {
     static const sft_span nothing = { "", 0 };
     size_t begin = s->pending;
     s->pending = SIZE_MAX;
@@ -144,7 +145,7 @@ static bool splice_pending(splicing *s, size_t end) {
 }
 
 /* On a KEY: to the end of its value. */
-static bool splice_member(splicing *s, sfti_json *json) {
+static bool splice_member(splicer *s, sfti_json *json) {
     sfti_arena *arena = s->cuts->arena;
     size_t begin = json->start;
     sft_span key = sfti_json_string(json, arena);
@@ -184,7 +185,7 @@ static uint64_t fresh_text(const sfti_changes *changes, const bool *met, bool fi
     return len;
 }
 
-static bool splice_new(splicing *s) {
+static bool splice_new(splicer *s) {
     uint64_t len = fresh_text(s->changes, s->met, s->kept == 0, NULL);
     if (len == 0) return true;
     char *text = sfti_arena_array(s->cuts->arena, len, 1);
@@ -195,7 +196,7 @@ static bool splice_new(splicing *s) {
 
 sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                             sft_error *err) {
-    splicing s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
+    splicer s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
     bool ok = true;
     s.met = sfti_arena_take(cuts->arena, changes->count + 1);
     if (!s.met) return splice_memory(err);

@@ -43,5 +43,8 @@ const char *sft_build_info(void) {
            "zlib: " SFTI_TEXT_ZLIB "\n"
            "max header bytes: 100000000\n"
            "max rank: " VERSION_TEXT(SFT_MAX_RANK) "\n"
-           "max JSON depth: 127\n";
+           "max JSON depth: 127\n"
+           "stable: safetensors.h, safetensors_convert.h, safetensors_set.h\n"
+           "experimental: safetensors_dataset.h, safetensors_hash.h, safetensors_info.h, "
+           "safetensors_tree.h\n";
 }

@@ -20,7 +20,7 @@ typedef struct copy_run {
     sft_job job;
     int fd;     /* of the source, while the system copies; else -1 */
     char *buffer; /* NULL until needed */
-    size_t room_size;
+    size_t buffer_size;
     const sft_allocator *alloc;
 } copy_run;
 
@@ -48,11 +48,11 @@ static bool copy_pass(copy_run *run) {
     return false;
 }
 
-static sft_code copy_take_room(copy_run *run, uint64_t left, sft_error *err) {
+static sft_code copy_take_buffer(copy_run *run, uint64_t left, sft_error *err) {
     if (run->buffer || is_borrowed(run)) return SFT_OK;
-    run->room_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
-    run->buffer = sfti_take(run->alloc, run->room_size);
-    return run->buffer ? SFT_OK : sfti_fail_memory(err, run->room_size);
+    run->buffer_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
+    run->buffer = sfti_take(run->alloc, run->buffer_size);
+    return run->buffer ? SFT_OK : sfti_fail_memory(err, run->buffer_size);
 }
 
 /* One piece; *got 0 is the end. */
@@ -63,7 +63,7 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     size_t piece = left < most ? (size_t)left : most;
     *got = piece;
     if (piece == 0) return SFT_OK;
-    sft_code code = copy_take_room(run, left, err);
+    sft_code code = copy_take_buffer(run, left, err);
     if (code != SFT_OK) return code;
     const char *bytes = run->buffer;
     if (!bytes) {
@@ -86,7 +86,7 @@ static sft_code copy_pieces(copy_run *run, sft_error *err) {
         code = copy_tick(run, err);
         if (code == SFT_OK && !copy_pass(run)) code = copy_piece(run, &got, err);
     }
-    sfti_release(run->alloc, run->buffer, run->room_size);
+    sfti_release(run->alloc, run->buffer, run->buffer_size);
     return code;
 }
 

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #define DIRECT_UNIT ((size_t)4096)
-#define DIRECT_ROOM ((size_t)8 << 20)
+#define DIRECT_SIZE ((size_t)8 << 20)
 
 bool sfti_direct_begin(sfti_direct *d, int fd, const sft_allocator *alloc) {
     memset(d, 0, sizeof *d);
     if (os_set_direct(fd, true)) return false;
-    d->buffer = sfti_take(alloc, DIRECT_ROOM + DIRECT_UNIT);
+    d->buffer = sfti_take(alloc, DIRECT_SIZE + DIRECT_UNIT);
     if (!d->buffer) {
         (void)os_set_direct(fd, false);
         return false;
@@ -21,7 +21,7 @@ bool sfti_direct_begin(sfti_direct *d, int fd, const sft_allocator *alloc) {
 }
 
 void sfti_direct_free(sfti_direct *d) {
-    sfti_release(&d->alloc, d->buffer, DIRECT_ROOM + DIRECT_UNIT);
+    sfti_release(&d->alloc, d->buffer, DIRECT_SIZE + DIRECT_UNIT);
     d->buffer = NULL;
 }
 
@@ -50,11 +50,11 @@ static int direct_flush(sfti_direct *d, size_t len) {
 
 int sfti_direct_write(sfti_direct *d, const void *bytes, size_t len) {
     for (size_t done = 0; done < len;) {
-        size_t left = DIRECT_ROOM - d->used, piece = len - done < left ? len - done : left;
+        size_t left = DIRECT_SIZE - d->used, piece = len - done < left ? len - done : left;
         memcpy(d->at + d->used, (const char *)bytes + done, piece);
         d->used += piece;
         done += piece;
-        int error = d->used == DIRECT_ROOM ? direct_flush(d, DIRECT_ROOM) : 0;
+        int error = d->used == DIRECT_SIZE ? direct_flush(d, DIRECT_SIZE) : 0;
         if (error) return error;
     }
     return 0;

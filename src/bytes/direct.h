@@ -12,7 +12,7 @@ typedef struct sfti_direct {
     sft_allocator alloc;
     int fd;
     char *buffer; /* NULL: not in use */
-    char *at;   /* aligned, in room */
+    char *at;     /* in buffer, aligned */
     size_t used;
     uint64_t begin; /* in the file, of at[0] */
     bool plain;     /* the system had enough of it */

@@ -32,10 +32,10 @@ sft_code sft_sink_expect(const sft_sink *sink, uint64_t total, sft_error *err) {
 
 sft_code sft_sink_write(const sft_sink *sink, uint64_t offset, const void *bytes, size_t len,
                         sft_error *err) {
-    if (SFTI_CAN(sink, sft_sink_vtable, write_at))
-        return sink->vtable->write_at(sink->ctx, offset, bytes, len, err);
+    if (SFTI_CAN(sink, sft_sink_vtable, write))
+        return sink->vtable->write(sink->ctx, offset, bytes, len, err);
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a sink with write_at, found none");
+                     "expected a sink with write, found none");
 }
 
 sft_code sft_sink_finish(const sft_sink *sink, sft_error *err) {
@@ -62,7 +62,7 @@ void sft_buffer_free(sft_buffer *buffer) {
 static sft_code reach(sft_buffer *buffer, uint64_t end, sft_error *err) {
     if (end <= buffer->len) return SFT_OK;
     uint64_t more = end - buffer->len;
-    if (!sfti_fits_size(end) || !sfti_buffer_room(buffer, (size_t)more)) {
+    if (!sfti_fits_size(end) || !sfti_buffer_reserve(buffer, (size_t)more)) {
         return sfti_fail_memory(err, end);
     }
     return SFT_OK;

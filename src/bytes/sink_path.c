@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "bytes/direct.h"
 #include "bytes/source.h"
 
@@ -44,11 +45,6 @@ typedef struct path_sink {
 
 /* ── Names ── */
 
-static size_t folder_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 static size_t temp_name_length(const char *name) {
     size_t len = strlen(name);
     if (len <= TEMP_NAME_MOST) return len;
@@ -59,7 +55,7 @@ static size_t temp_name_length(const char *name) {
 
 /* folder keeps its slash at the end, which every call takes, and is "." without one. */
 static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) {
-    size_t whole = strlen(target), folder = folder_length(target);
+    size_t whole = strlen(target), folder = sfti_folder_len(target);
     size_t name = temp_name_length(target + folder);
     size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
     size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
@@ -127,7 +123,7 @@ static sft_code expect_path(void *ctx, uint64_t total, sft_error *err) {
     if (error == EOPNOTSUPP) return SFT_OK;
     if (error) {
         s->failed = true;
-        return sfti_io_fail(err, SFT_IO_WRITE, error, "make room for the file");
+        return sfti_io_fail(err, SFT_IO_WRITE, error, "allocate space for the file");
     }
     s->preallocated = total;
     return SFT_OK;
@@ -205,10 +201,7 @@ static sft_code publish_failed(int error, sft_error *err) {
         code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
                          "expected a file system that lets a file take another's name, found one "
                          "that does not: %s", os_error_text(error, buffer, sizeof buffer));
-        if (err) {
-            err->hint = "if this is a mounted object store, write to a local disk and copy the "
-                        "file, or let it be written over with --in-place-unsafe";
-        }
+        sfti_hint(err, SFT_HINT_OBJECT_STORE);
     }
     if (err) err->os_errno = error;
     return code;
@@ -247,50 +240,45 @@ static int publish_named(path_sink *s) {
 
 /* ── Without renaming ── */
 
-#define OVER_ROOM ((size_t)1 << 20)
+#define OVER_BLOCK ((size_t)1 << 20)
 
 static int over_bytes(const path_sink *s, int from, int to, char *buffer) {
-    for (uint64_t at = 0;;) {
-        size_t got = 0;
-        int error = os_pread(from, buffer, OVER_ROOM, at, &got);
-        if (error || got == 0) return error ? error : at == s->end ? 0 : EIO;
-        error = sfti_write_all(to, buffer, got, at);
+    size_t got = OVER_BLOCK;
+    uint64_t at = 0;
+    for (; got == OVER_BLOCK; at += got) {
+        int error = sfti_read_all(from, buffer, OVER_BLOCK, at, &got);
+        if (!error) error = sfti_write_all(to, buffer, got, at);
         if (error) return error;
-        at += got;
     }
+    return at == s->end ? 0 : EIO;
 }
 
-/* A mode that cannot be set leaves the file less accessible than it should be, never more. */
-static int over_settle(const path_sink *s, int to, uint32_t mode) {
-    int error = os_set_mode(to, mode);
-    if (no_renaming(error)) error = 0;
-    if (!error && s->options.has_mtime) error = os_set_mtime(to, s->options.mtime_ns);
-    return error || s->options.no_sync ? error : os_sync(to);
-}
-
-/* *gone: the old file is no longer there. */
-static int over_copy(const path_sink *s, int from, char *buffer, bool *gone) {
+/* Step 3'. Object stores take whole new files only, so the old one is removed first. *gone: it is
+ * no longer there. */
+static int over_target(path_sink *s, bool *gone) {
     os_info info;
-    int to = -1, error = os_info_fd(from, &info);
+    int from = -1, to = -1, error = os_open_read(s->temp, &from);
     bool old = s->replaces && !s->options.no_clobber;
+    char *buffer = sfti_take(&s->alloc, OVER_BLOCK);
+    if (!error && !buffer) error = ENOMEM;
+    if (!error) error = os_info_fd(from, &info);
     if (!error && old) error = os_unlink(s->target);
     *gone = old && !error;
     if (!error) error = os_open_new(s->target, info.mode & 0600, &to);
-    if (error) return error;
+    if (error) goto done;
+
     error = over_bytes(s, from, to, buffer);
-    if (!error) error = over_settle(s, to, info.mode & 0777);
+    if (!error) { /* a mode that cannot be set leaves the file less accessible, never more */
+        error = os_set_mode(to, info.mode & 0777);
+        if (no_renaming(error)) error = 0;
+    }
+    if (!error && s->options.has_mtime) error = os_set_mtime(to, s->options.mtime_ns);
+    if (!error && !s->options.no_sync) error = os_sync(to);
     int closed = os_close(to);
     if (!error) error = closed;
     if (error && os_unlink(s->target)) *gone = true;
-    return error;
-}
-
-/* Step 3'. Object stores take whole new files only, so the old one is removed first. */
-static int over_target(path_sink *s, bool *gone) {
-    int from = -1, error = os_open_read(s->temp, &from);
-    char *buffer = sfti_take(&s->alloc, OVER_ROOM);
-    if (!error) error = buffer ? over_copy(s, from, buffer, gone) : ENOMEM;
-    sfti_release(&s->alloc, buffer, OVER_ROOM);
+done:
+    sfti_release(&s->alloc, buffer, OVER_BLOCK);
     if (from >= 0) (void)os_close(from);
     return error;
 }
@@ -300,20 +288,15 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     bool gone = false;
     int error = over_target(s, &gone);
     if (!error) return SFT_OK;
-    if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_ROOM);
+    if (error == ENOMEM && !gone) return sfti_fail_memory(err, OVER_BLOCK);
     if (error == EEXIST && !gone) return publish_failed(error, err);
     if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
     s->named = false; /* it stays */
     sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
               "cannot write over the file: %s; what it should be is whole in %s beside it",
-              os_error_text(error, text, sizeof text), s->temp + folder_length(s->temp));
+              os_error_text(error, text, sizeof text), s->temp + sfti_folder_len(s->temp));
     if (err) err->os_errno = error;
     return SFT_IO_PUBLISH;
-}
-
-/* Some file systems know no syncing of folders, and say so. */
-static bool no_folder_sync(int error) {
-    return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
 }
 
 /* Step 4. If it fails, a file that took a free name is removed again. One that has replaced another
@@ -321,7 +304,7 @@ static bool no_folder_sync(int error) {
 static sft_code settle_folder(path_sink *s, sft_error *err) {
     bool fresh = !s->replaces || s->options.no_clobber;
     int error = s->folder_fd >= 0 ? os_sync(s->folder_fd) : 0;
-    if (error == 0 || no_folder_sync(error)) return SFT_OK;
+    if (error == 0 || sfti_no_folder_sync(error)) return SFT_OK;
     if (!fresh || os_unlink(s->target) != 0) return SFT_OK;
     return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
 }
@@ -382,7 +365,7 @@ static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
                      info.kind == OS_DIR ? "a folder" : "something that is no regular file");
 }
 
-/* Where the bytes are to appear, by the link policy: *target is path or room. */
+/* Where the bytes are to appear, by the link policy: *target is path or buffer. */
 static sft_code resolve_link(const char *path, sft_link_policy policy, char *buffer, size_t len,
                              const char **target, sft_error *err) {
     os_info info;
@@ -416,7 +399,7 @@ static int sink_open_folder(path_sink *s) {
     if (s->options.no_sync || s->options.no_sync_folder) return 0;
     int error = os_open_folder(s->folder, &s->folder_fd);
     if (error) s->folder_fd = -1;
-    return no_folder_sync(error) ? 0 : error;
+    return sfti_no_folder_sync(error) ? 0 : error;
 }
 
 static const sft_sink_vtable direct_sink_vtable = {
@@ -484,7 +467,7 @@ static sft_code check_path(const char *path, const sft_path_options *options,
                          "and 0%o",
                          (int)options->link, (unsigned)options->mode);
     }
-    if (path[folder_length(path)]) return SFT_OK;
+    if (path[sfti_folder_len(path)]) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected the path of a file, found \"%s\"", path);
 }

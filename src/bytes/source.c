@@ -18,10 +18,10 @@ sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, 
     }
     if (len == 0) return SFT_OK;
     if (!source->base || source->size == SFT_SIZE_UNKNOWN) {
-        if (SFTI_CAN(source, sft_source_vtable, read_at))
-            return source->vtable->read_at(source->ctx, offset, into, len, got, err);
+        if (SFTI_CAN(source, sft_source_vtable, read))
+            return source->vtable->read(source->ctx, offset, into, len, got, err);
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read_at, found none");
+                         "expected a source with read, found none");
     }
     memcpy(into, (const char *)source->base + offset, len);
     *got = len;
@@ -47,7 +47,7 @@ void sft_source_close(sft_source *source) {
 }
 
 bool sfti_source_usable(const sft_source *source) {
-    return SFTI_CAN(source, sft_source_vtable, read_at);
+    return SFTI_CAN(source, sft_source_vtable, read);
 }
 
 /* ── Memory and maps ── */
@@ -250,9 +250,7 @@ static sft_code beneath_fail(int error, sft_error *err) {
                   "expected a file, found a symbolic link in its path");
     if (!err) return leads_out ? SFT_INDEX_PATH : SFT_IS_LINK;
     err->os_errno = error;
-    err->hint = leads_out ? "put the file itself there; only links of a Hub cache to its own blobs "
-                            "may leave the folder"
-                          : "nothing is changed through a link that a model's files name";
+    err->hint = leads_out ? SFT_HINT_LINK_LEAVES : SFT_HINT_LINK_NAMED;
     return err->code;
 }
 

@@ -32,7 +32,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private,
                          const sft_allocator *alloc, sft_source *out, sft_error *err);
 
 /* Exactly len bytes, or SFT_IO_SHRUNK. This and sft_source_read are the ways to read any source:
- * they use base where there is one and ask read_at for nothing beyond a known size, on which the
+ * they use base where there is one and ask read for nothing beyond a known size, on which the
  * memory source relies. */
 sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, size_t len,
                          sft_error *err);

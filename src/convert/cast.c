@@ -176,11 +176,11 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
 
 /* ── Running ── */
 
-typedef struct cast_rooms {
+typedef struct cast_buffers {
     _Alignas(64) uint8_t buffer[2][SFTI_CAST_BLOCK * 8];
-} cast_rooms;
+} cast_buffers;
 
-static size_t run_block(const sfti_cast *cast, cast_rooms *buffers, const uint8_t *in,
+static size_t run_block(const sfti_cast *cast, cast_buffers *buffers, const uint8_t *in,
                         uint8_t *out, size_t n) {
     for (size_t s = 0; s < cast->count; s++) {
         uint8_t *to = s + 1 == cast->count ? out : buffers->buffer[s & 1];
@@ -193,7 +193,7 @@ static size_t run_block(const sfti_cast *cast, cast_rooms *buffers, const uint8_
 
 uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, uint64_t n) {
     uint32_t from = sft_dtype_describe(cast->from)->bits, to = sft_dtype_describe(cast->to)->bits;
-    cast_rooms buffers;
+    cast_buffers buffers;
     if (cast->count == 0) {
         if (n > 0) memcpy(out, in, (size_t)(n / 8 * from + n % 8 * from / 8));
         return n;
@@ -217,7 +217,7 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
         sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
                   "expected numbers, for %s has no NaN, found %s in element %llu", to->name,
                   value, (unsigned long long)element);
-        if (err) err->hint = NULL;
+        sfti_hint(err, SFT_HINT_NONE);
         return SFT_CAST_VALUE;
     }
     if (to->kind == SFT_KIND_UINT)

@@ -22,7 +22,7 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     sft_convert_action action = SFT_CONVERT_CAST;
     if (!is_wanted(c, tensor)) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->overruled = sfti_scale_beside(c->set, tensor, &action) && c->options.scaled;
+    row->overruled = sfti_scale_find(c->set, tensor, &action) && c->options.scaled;
     return row->overruled ? SFT_CONVERT_CAST : action;
 }
 
@@ -38,14 +38,14 @@ static sft_code measure_cast(const sft_conversion *c, const sft_tensor *tensor, 
     sft_code code = sft_shape_size(c->to, tensor->shape, tensor->rank, NULL, bytes, err);
     if (code == SFT_OK || !err) return code;
     sfti_error_tensor(err, tensor->name);
-    err->hint = "--match chooses tensors";
+    err->hint = SFT_HINT_CHOOSE_TENSORS;
     return code;
 }
 
 /* Row i, and where the next one begins. */
 static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     sfti_converted *row = &c->rows[i], *next = &c->rows[i + 1];
-    const sft_tensor *tensor = sft_set_tensor(c->set, i);
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
     uint64_t before = tensor->end - tensor->begin, bytes = before;
     row->overruled = false;
     row->action = (uint8_t)decide(c, tensor, row);
@@ -68,20 +68,20 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
 static bool is_key_before(const sft_conversion *c, size_t shard, sft_span key) {
     sft_span value;
     for (size_t s = 0; s < shard; s++)
-        if (sft_file_metadata_get(sft_set_shard(c->set, s), key, &value)) return true;
+        if (sft_file_metadata_get(sft_set_shard_at(c->set, s), key, &value)) return true;
     return false;
 }
 
 static sft_pair converted_pair(const void *conversion, size_t i) {
     const sft_conversion *c = conversion;
-    if (!c->picks) return sft_file_metadata_at(sft_set_shard(c->set, 0), i);
-    return sft_file_metadata_at(sft_set_shard(c->set, c->picks[i].shard), c->picks[i].pair);
+    if (!c->picks) return sft_file_metadata_at(sft_set_shard_at(c->set, 0), i);
+    return sft_file_metadata_at(sft_set_shard_at(c->set, c->picks[i].shard), c->picks[i].pair);
 }
 
 static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set), most = 0;
     for (size_t s = 0; s < shards; s++) {
-        const sft_file *file = sft_set_shard(c->set, s);
+        const sft_file *file = sft_set_shard_at(c->set, s);
         c->has_metadata = c->has_metadata || sft_file_has_metadata(file);
         most += sft_file_metadata_count(file);
     }
@@ -92,7 +92,7 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     c->picks = sfti_arena_array(&c->arena, most, sizeof *c->picks);
     if (!c->picks) return sfti_fail_memory(err, most * sizeof *c->picks);
     for (size_t s = 0; s < shards; s++) {
-        const sft_file *file = sft_set_shard(c->set, s);
+        const sft_file *file = sft_set_shard_at(c->set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++)
             if (!is_key_before(c, s, sft_file_metadata_at(file, i).key))
                 c->picks[c->metadata_count++] = (sfti_convert_pick){ (uint32_t)s, (uint32_t)i };
@@ -104,11 +104,11 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
 
 static sft_code decide_all(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set);
-    c->count = sft_set_count(c->set);
+    c->count = sft_set_tensor_count(c->set);
     c->rows = sfti_arena_array(&c->arena, (uint64_t)c->count + 1, sizeof *c->rows);
     c->files = sfti_arena_array(&c->arena, shards, sizeof *c->files);
     if (!c->rows || !c->files) return sfti_fail_memory(err, c->count * sizeof *c->rows);
-    for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard(c->set, s));
+    for (size_t s = 0; s < shards; s++) c->files[s] = sft_file_source(sft_set_shard_at(c->set, s));
     c->rows[0].begin = 0;
     for (size_t i = 0; i < c->count; i++) {
         sft_code code = fill_row(c, i, err);
@@ -161,14 +161,14 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     if (i >= conversion->count) return SFT_CONVERT_OTHER;
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
     if (scale && action >= SFT_CONVERT_SCALED)
-        *scale = sfti_scale_beside(conversion->set, sft_set_tensor(conversion->set, i), &action);
+        *scale = sfti_scale_find(conversion->set, sft_set_tensor_at(conversion->set, i), &action);
     return action;
 }
 
 uint64_t sft_conversion_bytes(const sft_conversion *conversion, size_t i) {
     if (i >= conversion->count) return 0;
     const sfti_converted *row = &conversion->rows[i];
-    const sft_tensor *tensor = sft_set_tensor(conversion->set, i);
+    const sft_tensor *tensor = sft_set_tensor_at(conversion->set, i);
     return row->action == SFT_CONVERT_CAST ? row[1].begin - row->begin
                                            : tensor->end - tensor->begin;
 }
@@ -193,7 +193,7 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
-    sft_part part = sft_part_of(sft_set_tensor(c->set, i), from);
+    sft_part part = sft_part_of(sft_set_tensor_at(c->set, i), from);
     if (c->rows[i].action != SFT_CONVERT_CAST) return part;
     part.spec.dtype = c->to;
     part.source = &c->source;
@@ -286,7 +286,7 @@ static sft_pair shard_pair(const void *file, size_t i) {
 
 static sft_code shard_parts(const sft_conversion *c, size_t shard, sfti_arena *work,
                             sft_part **parts, size_t *count, sft_error *err) {
-    size_t most = sft_file_count(sft_set_shard(c->set, shard));
+    size_t most = sft_file_tensor_count(sft_set_shard_at(c->set, shard));
     *count = 0;
     *parts = sfti_arena_array(work, most, sizeof **parts);
     if (!*parts) return sfti_fail_memory(err, most * sizeof **parts);
@@ -300,7 +300,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     sft_conversion *c = conversion;
     sfti_arena work = { .alloc = c->alloc };
     sft_plan_options plan = plan_options_of(c);
-    const sft_file *file = sft_set_shard(c->set, shard);
+    const sft_file *file = sft_set_shard_at(c->set, shard);
     sft_part *parts;
     size_t count;
     if (!file) {

@@ -32,7 +32,7 @@ typedef struct sfti_convert_slot {
     uint64_t first;      /* element */
     uint64_t count;      /* elements */
     size_t bytes;        /* of `out`, afterwards */
-    uint8_t *in, *out;   /* rooms */
+    uint8_t *in, *out;   /* buffers */
     sft_error err;       /* code SFT_OK: the bytes are there */
     os_thread thread;
     bool running;
@@ -74,7 +74,7 @@ struct sft_conversion {
     sfti_cast_kernels kernels;
     sfti_cast cast;               /* of the dtype of `now` */
     sfti_convert_now now;
-    uint8_t *in;                  /* room of the calling thread, while it saves */
+    uint8_t *in;                  /* buffer of the calling thread, while it saves */
     sfti_cast_workers pool;
 };
 

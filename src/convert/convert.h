@@ -110,8 +110,8 @@ size_t sfti_i64_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, 
 /* ── Scales ── */
 
 /* What a tensor of a set belongs to: its scale, or the tensor that it scales; NULL, and the
- * fate untouched, for a tensor by itself. */
-const sft_tensor *sfti_scale_beside(const sft_set *set, const sft_tensor *tensor,
+ * action untouched, for a tensor by itself. */
+const sft_tensor *sfti_scale_find(const sft_set *set, const sft_tensor *tensor,
                                     sft_convert_action *action);
 
 #endif

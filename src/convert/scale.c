@@ -24,7 +24,7 @@ static const scale_row scale_rows[] = {
     { ".weight", ".scale", true },
 };
 
-/* What else stands beside a tensor that has a scale. */
+/* Other tensors that accompany one that has a scale. */
 static const scale_row companion_rows[] = {
     { "", "_scale_2", false },
     { "", "_global_scale", false },
@@ -67,7 +67,7 @@ static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) 
     return NULL;
 }
 
-/* What a tensor is the scale of, or stands beside. */
+/* The tensor that this one scales or accompanies. */
 static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) {
     for (size_t i = 0; i < sizeof scale_rows / sizeof *scale_rows; i++) {
         const scale_row *row = &scale_rows[i];
@@ -82,7 +82,7 @@ static const sft_tensor *owner_of(const sft_set *set, const sft_tensor *tensor) 
     return NULL;
 }
 
-const sft_tensor *sfti_scale_beside(const sft_set *set, const sft_tensor *tensor,
+const sft_tensor *sfti_scale_find(const sft_set *set, const sft_tensor *tensor,
                                     sft_convert_action *action) {
     const sft_tensor *found = scale_of(set, tensor);
     if (found) {

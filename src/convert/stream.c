@@ -12,7 +12,7 @@ static uint32_t stream_bits(sft_dtype dtype) {
 
 /* ── Casting a stretch of a tensor ── */
 
-/* Elements first and on, at most what the room holds, from a multiple of 8. */
+/* Elements from first on, at most what the buffer holds; first is a multiple of 8. */
 static sft_code cast_piece(const sft_conversion *c, uint64_t first, size_t count, uint8_t *in,
                            uint8_t *out, sft_error *err) {
     const sft_tensor *tensor = c->now.tensor;
@@ -43,7 +43,7 @@ static sft_code cast_stretch(const sft_conversion *c, uint64_t first, uint64_t c
     return SFT_OK;
 }
 
-/* Part of eight elements, by way of a room. */
+/* Part of eight elements, through a buffer. */
 static sft_code cast_corner(const sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                             size_t *done, sft_error *err) {
     uint8_t eight[64];
@@ -175,8 +175,8 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     if (now->tensor && offset >= now->begin && offset - now->begin < now->bytes) return;
     size_t i = row_at(c, offset);
     pool_wait(&c->pool);
-    now->tensor = sft_set_tensor(c->set, i);
-    now->file = sft_set_shard(c->set, sft_set_tensor_shard(c->set, i));
+    now->tensor = sft_set_tensor_at(c->set, i);
+    now->file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
     now->begin = c->rows[i].begin;
     const sft_tensor *tensor = now->tensor;
     if (sft_shape_size(c->to, tensor->shape, tensor->rank, &now->elements, &now->bytes, NULL))

@@ -1,6 +1,6 @@
 /* What all parts of a dataset share: options, columns, names, receipts, the storage. Above it are
- * arrow/ (columns as Arrow has them), write/ (rows into shards), read/ (manifest, headers, index),
- * commit/ (receipts into a manifest) and, over all of them, maintain/ (verify, gc, compact). */
+ * arrow/ (Arrow's types and rows), write/ (rows into shards), read/ (manifest, headers, index),
+ * commit/ (receipts into a manifest) and, above those, maintain/ (verify, gc, compact). */
 #ifndef SFTI_DATASET_H
 #define SFTI_DATASET_H
 
@@ -12,16 +12,16 @@
 #define SFTI_DATASET_MANIFEST "dataset_manifest.json"
 #define SFTI_DATASET_GENERATOR "libsafetensors " SFT_VERSION_STRING
 #define SFTI_DATASET_INDEX "_tensor_index.parquet"
-/* Key of __metadata__ by which a shard is known to be ours; its value is "1". */
+/* Key of __metadata__ that marks a shard as ours; its value is "1". */
 #define SFTI_DATASET_MARK "libsafetensors.dataset"
-#define SFTI_DATASET_NAME 96 /* room for a shard's name, its NUL counted */
-#define SFTI_SCHEMA_MOST 10000 /* keys that the manifest's schema lists */
+#define SFTI_DATASET_NAME 96 /* bytes of a shard's name, with its NUL */
+#define SFTI_SCHEMA_MOST 10000 /* keys in the manifest's schema */
 
 /* ── options.c ── */
 
 typedef enum sfti_tail { SFTI_TAIL_WRITE, SFTI_TAIL_DROP, SFTI_TAIL_PAD } sfti_tail;
 
-/* What the options say of a column: its dtype, or its shape per sample. */
+/* A dtype or a shape per sample that the options set for a column. */
 typedef struct sfti_ds_override {
     sft_span column; /* empty: of all columns */
     bool has_dtype, has_shape;
@@ -48,10 +48,10 @@ struct sft_dataset_options {
 
 /* ── columns.c: options and an Arrow schema, settled ── */
 
-/* What an Arrow type gives for each row. */
+/* What a row of an Arrow type holds. */
 typedef enum sfti_ds_form {
     SFTI_FORM_PLAIN,  /* one number or boolean */
-    SFTI_FORM_ARRAY,  /* a list of them, nested or not */
+    SFTI_FORM_ARRAY,  /* a list of numbers, nested or not */
     SFTI_FORM_TENSOR  /* struct<data, shape, dtype> */
 } sfti_ds_form;
 
@@ -60,7 +60,7 @@ typedef struct sfti_ds_column {
     size_t child; /* of the batch's struct */
     sfti_ds_form form;
     bool has_dtype, has_shape;
-    sft_dtype from; /* elements as Arrow has them; not of TENSOR */
+    sft_dtype from; /* Arrow's elements; not of TENSOR */
     sft_dtype dtype;
     uint32_t rank;
     const uint64_t *shape; /* per sample */
@@ -73,36 +73,72 @@ typedef struct sfti_ds_columns {
     size_t name_child;      /* KV: the key column */
 } sfti_ds_columns;
 
-/* Errors as sft_dataset_check_schema. All from the arena. */
-sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
+typedef struct sfti_ds_entry { /* one key of `schema` */
+    sft_span key;
+    sft_span dtype; /* as spelled: a connector may have others */
+    uint32_t rank;
+    const uint64_t *shape;
+} sfti_ds_entry;
+
+/* Errors as sft_dataset_check_schema. Memory is from the arena. */
+sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err);
+
+/* ── column.c ── */
+
+/* "[3, 4]", cut to fit. For messages. */
+#define SFTI_SHAPE_TEXT 80
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]);
+bool sfti_ds_shape_same(const uint64_t *a, uint32_t a_rank, const uint64_t *b, uint32_t b_rank);
+
+/* NULL when there is none of that name. */
+const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t count,
+                                          sft_span name);
+/* Whether dtypes and shapes are the same, known or not. */
+bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count);
+/* Dtype and shape stay known only where both columns agree. */
+void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other);
+/* Whether a tensor, whose first dimension is samples, has the column's dtype and shape. */
+bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
+/* "dtype" and "shape" of a column, each null where rows differ. */
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
+/* "columns": an object with one of these for each. */
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
 
 /* ── names.c ── */
 
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
-/* The digits that a text begins with, `least` at least: their number, and the text behind them. */
+/* A text's leading digits, at least `least` of them: their value, and the rest of the text. */
 bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
-/* Whether a name is of that pattern, and its numbers. */
+/* Whether a text is all digits, and their value. */
+bool sfti_ds_number(sft_span text, uint64_t *out);
+bool sfti_ds_ends(sft_span name, const char *with);
+/* "kv", "batch", or NULL for 0. */
+const char *sfti_ds_mode_name(sft_dataset_mode mode);
+/* "_job-<uuid>" of a uuid of 36 characters */
+#define SFTI_JOB_FOLDER 48
+void sfti_ds_job_folder(const char *uuid, char out[SFTI_JOB_FOLDER]);
+/* "<folder>/<name>", or the name alone where folder is "" */
+#define SFTI_STORED_NAME (SFTI_DATASET_NAME + SFTI_JOB_FOLDER)
+void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STORED_NAME]);
+/* Whether a name has that pattern, and its numbers. */
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard);
 #define SFTI_COMMIT_FILE ".dataset_manifest.commit-"
 #define SFTI_COMMIT_FILE_NAME 64
-#define SFTI_COMMIT_DIGITS 16 /* of the digest in its name */
-/* Whether a name is of a commit file, and its number. */
+#define SFTI_COMMIT_DIGITS 16 /* of the digest in a commit file's name */
+/* Whether a name is a commit file's, and its number. */
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 /* "_job-<uuid>" */
 bool sfti_ds_is_job(sft_span name);
-/* Folder of an index that a commit replaces, where that is a folder: "_job-<uuid>-index" */
+/* Suffix of the folder to which a commit moves an old index that is a folder. */
 #define SFTI_JOB_INDEX "-index"
-/* "[3, 4]", cut to fit. For messages. */
-#define SFTI_SHAPE_TEXT 80
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]);
-/* Random uuid of version 4, with NUL. */
+/* A random uuid (version 4), with NUL. */
 sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
-/* Of the text that sft_commit_job gives: uuid and first number of files. */
+/* The text of sft_commit_job, parsed: the job's uuid and its first file number. */
 typedef struct sfti_ds_job {
     char uuid[37];
     uint64_t first;
@@ -111,26 +147,22 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err);
 
 /* ── receipt.c ── */
 
-/* One shard that a task wrote; or, of a task that wrote none, what it dropped: then `name` and
- * `stored` are NULL. */
+/* One shard that a task wrote. For a task that wrote none: the rows it dropped; `name` and `stored`
+ * are NULL then. */
 typedef struct sfti_ds_receipt {
     sft_span name;   /* final name, bare */
-    sft_span stored; /* where it is now: "_job-<uuid>/" and name, or name */
+    sft_span stored; /* its current name: "_job-<uuid>/<name>" or name */
     uint64_t partition, shard;
     uint64_t bytes, header_bytes, samples, valid_samples, tensors;
-    uint64_t dropped; /* rows of the task that its tail dropped; in its last receipt */
+    uint64_t dropped; /* rows that the task's tail dropped; in its last receipt */
     char sha256[65];
     size_t column_count;
-    const sfti_ds_column *columns; /* name, dtype, shape as far as they are one for all rows */
+    const sfti_ds_column *columns; /* name; dtype and shape where all rows have the same */
 } sfti_ds_receipt;
 
 sft_code sfti_ds_receipt_write(const sfti_ds_receipt *receipt, sft_span job,
                                sft_buffer *out, sft_error *err); /* one object, appended */
-/* "dtype" and "shape" of a column, each null where it is not one for all rows. */
-void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
-/* "columns": an object with one of these for each. */
-void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
-/* An array of them; all of the given job, else SFT_DATASET_RECEIPT. */
+/* An array of receipts; SFT_DATASET_RECEIPT unless all are of the given job. */
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **out, size_t *count, sft_error *err);
 
@@ -141,28 +173,52 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
 #define sfti_call(storage, member, ...) \
     ((storage)->vtable->member((storage)->ctx, __VA_ARGS__))
 
-/* Whether what every storage must have is there; NULL has nothing. First of all public calls. */
+/* Whether a storage has the required members (NULL has none): the first check of every public
+ * call. */
 sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err);
 
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
                           sfti_arena *arena, sft_span *out, sft_error *err);
-/* Whole, in one step, durable. */
+/* Atomic and durable. */
 sft_code sfti_ds_put(const sft_storage *storage, const char *name, sft_span bytes,
                      sft_error *err);
-/* What its first eight bytes say. */
+/* The length of the header: the first eight bytes. */
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err);
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 
+/* ── listing.c ── */
+
+/* Names from a listing, in its order, kept until it has ended. */
+typedef struct sfti_ds_listed {
+    struct sfti_ds_listed *next;
+    int64_t mtime_s;
+    char name[];
+} sfti_ds_listed;
+
+/* Empty when zeroed, but for the arena's allocator. Freeing the arena frees it. */
+typedef struct sfti_ds_listing {
+    sfti_arena arena;
+    sfti_ds_listed *first, *last;
+    bool full; /* out of memory */
+} sfti_ds_listing;
+
+/* "<folder>/<name>", or the name alone where folder is "". False when out of memory. */
+bool sfti_ds_listing_put(sfti_ds_listing *listing, const char *folder, const char *name,
+                         int64_t mtime_s);
+/* List a folder; `each` returns the result of sfti_ds_listing_put for names to keep, else true. */
+sft_code sfti_ds_listing_fill(sfti_ds_listing *listing, const sft_storage *storage,
+                              const char *folder, sft_stored_fn each, void *ctx, sft_error *err);
+
 /* ── job_folder.c ── */
 
-/* Remove what is ours in a job's folder, then the folder unless something is left: *kept counts
- * the others' files. NULL: not asked. */
+/* Remove our files from a job's folder, then the folder if it is empty. *kept (if not NULL) counts
+ * files that are not ours. */
 sft_code sfti_ds_job_remove(const sft_storage *storage, const char *folder, uint64_t *kept,
                             sft_error *err);
-/* Whether a name is one of a manifest that is not whole yet. */
+/* Whether a name is a temporary file of the manifest. */
 bool sfti_ds_is_temporary(sft_span name);
-/* Whether a file in such a folder is ours. */
+/* Whether a file in a job's folder is ours. */
 bool sfti_ds_job_owns(const char *folder, const char *name);
 
 #endif

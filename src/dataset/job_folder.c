@@ -7,12 +7,7 @@
 
 /* ── Whose a file is ── */
 
-static bool job_ends(sft_span name, const char *with) {
-    size_t len = strlen(with);
-    return name.len >= len && memcmp(name.data + name.len - len, with, len) == 0;
-}
-
-/* What src/bytes/sink_path.c names a file until it is whole: ".<name>.sft-<letters>". */
+/* src/bytes/sink_path.c names a file ".<name>.sft-<letters>" until it is complete. */
 static sft_span job_temporary(sft_span name) {
     static const char mark[] = ".sft-";
     if (name.len < 2 || name.data[0] != '.') return name;
@@ -30,9 +25,9 @@ static bool job_named(sft_span name) {
     return sfti_ds_shard_parse(name, &file, &shard);
 }
 
-/* An index that Spark wrote, and the commit moved here: its parts, their checksums and marks. */
+/* Files of an index that Spark wrote and a commit moved here: parts, checksums and markers. */
 static bool job_sparks(sft_span name) {
-    return job_ends(name, ".parquet") || job_ends(name, ".crc") ||
+    return sfti_ds_ends(name, ".parquet") || sfti_ds_ends(name, ".crc") ||
            (name.len && name.data[0] == '_');
 }
 
@@ -43,38 +38,23 @@ bool sfti_ds_is_temporary(sft_span name) {
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {
     sft_span whole = sft_span_cstr(name);
-    bool index = job_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
+    bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX);
     return job_named(job_temporary(whole)) || (index && job_sparks(whole));
 }
 
 /* ── Removing ── */
 
-typedef struct job_list {
+typedef struct job_files {
     const char *folder;
-    sfti_arena arena;
-    struct job_name {
-        struct job_name *next;
-        char text[];
-    } *first;
+    sfti_ds_listing ours;
     uint64_t kept;
-    bool full;
-} job_list;
+} job_files;
 
 static bool job_each(void *ctx, const sft_stored *object) {
-    job_list *l = ctx;
-    size_t folder = strlen(l->folder), len = strlen(object->name) + 1;
-    if (object->folder || !sfti_ds_job_owns(l->folder, object->name)) {
-        l->kept++;
-        return true;
-    }
-    struct job_name *one = sfti_arena_take(&l->arena, sizeof *one + folder + 1 + len);
-    l->full = !one;
-    if (!one) return false;
-    memcpy(one->text, l->folder, folder);
-    one->text[folder] = '/';
-    memcpy(one->text + folder + 1, object->name, len);
-    one->next = l->first;
-    l->first = one;
+    job_files *f = ctx;
+    if (!object->folder && sfti_ds_job_owns(f->folder, object->name))
+        return sfti_ds_listing_put(&f->ours, f->folder, object->name, 0);
+    f->kept++;
     return true;
 }
 
@@ -86,15 +66,14 @@ static bool job_any(void *ctx, const sft_stored *object) {
 
 sft_code sfti_ds_job_remove(const sft_storage *s, const char *folder, uint64_t *kept,
                             sft_error *err) {
-    job_list l = { .folder = folder, .arena = { .alloc = sfti_allocator(NULL) } };
+    job_files f = { .folder = folder, .ours = { .arena = { .alloc = sfti_allocator(NULL) } } };
     bool left = false;
-    sft_code code = sfti_call(s, list, folder, job_each, &l, err);
-    if (code == SFT_OK && l.full) code = sfti_fail_memory(err, sizeof(struct job_name));
-    for (struct job_name *one = l.first; one && code == SFT_OK; one = one->next)
-        code = sfti_call(s, remove, one->text, false, err);
-    sfti_arena_free(&l.arena);
-    if (kept) *kept = l.kept;
-    if (code || l.kept) return code;
+    sft_code code = sfti_ds_listing_fill(&f.ours, s, folder, job_each, &f, err);
+    for (const sfti_ds_listed *one = f.ours.first; one && !code; one = one->next)
+        code = sfti_call(s, remove, one->name, false, err);
+    sfti_arena_free(&f.ours.arena);
+    if (kept) *kept = f.kept;
+    if (code || f.kept) return code;
     code = sfti_call(s, list, folder, job_any, &left, err);
     return code || left ? code : sfti_call(s, remove, folder, true, err);
 }

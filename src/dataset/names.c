@@ -48,15 +48,15 @@ static bool name_starts(sft_span *text, const char *with) {
     return true;
 }
 
-/* Digits, and a dash behind them. */
-static bool shard_digits(sft_span *text, size_t least, uint64_t *out) {
+/* Digits and a dash. */
+static bool name_digits(sft_span *text, size_t least, uint64_t *out) {
     return sfti_ds_digits(text, least, out) && name_starts(text, "-");
 }
 
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && shard_digits(&name, 5, file) &&
-           shard_digits(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
-           name_uuid(name.data) && memcmp(name.data + UUID_LEN, ENDING, sizeof ENDING - 1) == 0;
+    return name_starts(&name, PART) && name_digits(&name, 5, file) &&
+           name_digits(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+           name_uuid(name.data) && sfti_ds_ends(name, ENDING);
 }
 
 bool sfti_ds_is_job(sft_span name) {
@@ -78,43 +78,52 @@ sft_code sfti_ds_uuid(char out[37], sft_error *err) {
     return SFT_OK;
 }
 
+bool sfti_ds_number(sft_span text, uint64_t *out) {
+    return sfti_ds_digits(&text, 1, out) && text.len == 0;
+}
+
+bool sfti_ds_ends(sft_span name, const char *with) {
+    size_t len = strlen(with);
+    return name.len >= len && memcmp(name.data + name.len - len, with, len) == 0;
+}
+
+const char *sfti_ds_mode_name(sft_dataset_mode mode) {
+    return mode == SFT_DATASET_KV ? "kv" : mode == SFT_DATASET_BATCH ? "batch" : NULL;
+}
+
+void sfti_ds_job_folder(const char *uuid, char out[SFTI_JOB_FOLDER]) {
+    (void)snprintf(out, SFTI_JOB_FOLDER, "%s%.36s", JOB, uuid);
+}
+
+void sfti_ds_stored_name(const char *folder, const char *name, char out[SFTI_STORED_NAME]) {
+    (void)snprintf(out, SFTI_STORED_NAME, "%s%s%s", folder, *folder ? "/" : "", name);
+}
+
 /* "<uuid>:<number>" */
 sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     uint64_t first = 0;
     sft_span rest = { NULL, 0 };
     bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
     if (good) rest = (sft_span){ text.data + UUID_LEN + 1, text.len - UUID_LEN - 1 };
-    if (!good || !sfti_ds_digits(&rest, 1, &first) || rest.len)
+    if (!good || !sfti_ds_number(rest, &first))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected the text of sft_commit_job, found \"%.*s\"",
-                         (int)(text.len < 60 ? text.len : 60), text.data);
+                         SFTI_CLIP(text, 60));
     memcpy(out->uuid, text.data, UUID_LEN);
     out->uuid[UUID_LEN] = '\0';
     out->first = first;
     return SFT_OK;
 }
 
-void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]) {
-    size_t at = 1;
-    buffer[0] = '[';
-    for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
-        at += (size_t)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
-                               (unsigned long long)shape[i]);
-    (void)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s",
-                   at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
-}
-
-static bool commit_digest_shown(sft_span text) {
+/* Of a commit file: "none" or the first digits of a digest. */
+static bool name_digest(sft_span text) {
     if (sft_span_equal(text, sft_span_cstr("none"))) return true;
     for (size_t i = 0; i < text.len; i++)
-        if (!memchr("0123456789abcdef", text.data[i], 16)) return false;
+        if (!name_hex(text.data[i])) return false;
     return text.len == SFTI_COMMIT_DIGITS;
 }
 
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
-    const size_t start = sizeof SFTI_COMMIT_FILE - 1;
-    if (name.len <= start || memcmp(name.data, SFTI_COMMIT_FILE, start) != 0) return false;
-    sft_span rest = { name.data + start, name.len - start };
-    if (!sfti_ds_digits(&rest, 1, number) || rest.len == 0 || *rest.data != '-') return false;
-    return commit_digest_shown((sft_span){ rest.data + 1, rest.len - 1 });
+    return name_starts(&name, SFTI_COMMIT_FILE) && name_digits(&name, 1, number) &&
+           name_digest(name);
 }

@@ -10,7 +10,7 @@
 #define BATCH (1u << SFT_DATASET_BATCH)
 #define KEYED (1u << SFT_DATASET_KV)
 #define BOTH (BATCH | KEYED)
-#define WISHES_MOST 65536
+#define OVERRIDES_MOST 65536
 #define NAME_MOST 32 /* of an option */
 
 /* ── Values ── */
@@ -27,7 +27,7 @@ typedef sft_code (*option_take)(option_reader *r);
 static sft_code option_wrong(const option_reader *r, const char *expected) {
     return sfti_fail(r->err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
                      "option %.*s: expected %s, found \"%.*s\"", (int)r->name.len, r->name.data,
-                     expected, (int)(r->value.len < 100 ? r->value.len : 100), r->value.data);
+                     expected, SFTI_CLIP(r->value, 100));
 }
 
 static char option_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
@@ -39,23 +39,20 @@ static bool option_is(sft_span text, const char *word) {
     return true;
 }
 
-static bool option_number(sft_span text, uint64_t *out) {
-    uint64_t value = 0;
-    if (text.len == 0) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned digit = (unsigned)(uint8_t)text.data[i] - '0';
-        if (digit > 9 || !sfti_mul(value, 10, &value) || !sfti_add(value, digit, &value))
-            return false;
-    }
-    *out = value;
-    return true;
+/* The index of the value among the words. */
+static sft_code option_word(option_reader *r, const char *const *words, unsigned count,
+                            const char *expected, unsigned *out) {
+    for (*out = 0; *out < count; ++*out)
+        if (option_is(r->value, words[*out])) return SFT_OK;
+    return option_wrong(r, expected);
 }
 
 static sft_code option_flag(option_reader *r, bool *out) {
-    if (!option_is(r->value, "true") && !option_is(r->value, "false"))
-        return option_wrong(r, "true or false");
-    *out = option_is(r->value, "true");
-    return SFT_OK;
+    static const char *const words[] = { "false", "true" };
+    unsigned word;
+    sft_code code = option_word(r, words, 2, "true or false", &word);
+    if (!code) *out = word == 1;
+    return code;
 }
 
 static sft_span option_trim(sft_span text) {
@@ -66,7 +63,7 @@ static sft_span option_trim(sft_span text) {
 }
 
 static sft_code option_batch_size(option_reader *r) {
-    if (!option_number(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
+    if (!sfti_ds_number(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
         r->out->batch_size > INT64_MAX)
         return option_wrong(r, "a number of rows from 1 on");
     return SFT_OK;
@@ -82,7 +79,7 @@ static sft_code option_separator(option_reader *r) {
     return SFT_OK;
 }
 
-/* Names in a JSON list. names: has room for one more than there are commas. */
+/* Names in a JSON list. `names` has one more element than the value has commas. */
 static sft_code columns_listed(option_reader *r, sft_span *names, size_t *count) {
     sfti_json json;
     sfti_json_begin(&json, r->value.data, r->value.len);
@@ -118,17 +115,18 @@ static sft_code option_columns(option_reader *r) {
         columns_split(r, names, &count);
     if (code) return code;
     if (count == 0)
-        return option_wrong(r, "names of columns with commas between, or a JSON list");
+        return option_wrong(r, "names of columns separated by commas, or a JSON list");
     r->out->columns = names;
     r->out->column_count = count;
     return SFT_OK;
 }
 
 static sft_code option_duplicates(option_reader *r) {
-    r->out->last_win = option_is(r->value, "lastWin");
-    if (!r->out->last_win && !option_is(r->value, "fail"))
-        return option_wrong(r, "fail or lastWin");
-    return SFT_OK;
+    static const char *const words[] = { "fail", "lastWin" };
+    unsigned word;
+    sft_code code = option_word(r, words, 2, "fail or lastWin", &word);
+    r->out->last_win = word == 1;
+    return code;
 }
 
 static sft_code option_single(option_reader *r) { return option_flag(r, &r->out->single); }
@@ -137,7 +135,7 @@ static sft_code option_index(option_reader *r) { return option_flag(r, &r->out->
 
 static sft_code option_shard_size(option_reader *r) {
     uint64_t mib = 0;
-    if (!option_number(r->value, &mib) || mib < 50 || mib > 1000)
+    if (!sfti_ds_number(r->value, &mib) || mib < 50 || mib > 1000)
         return option_wrong(r, "MiB from 50 to 1000");
     r->out->shard_bytes = mib * MIB;
     return SFT_OK;
@@ -145,23 +143,22 @@ static sft_code option_shard_size(option_reader *r) {
 
 static sft_code option_tail(option_reader *r) {
     static const char *const words[] = { "write", "drop", "pad" };
-    for (unsigned i = 0; i < 3; i++)
-        if (option_is(r->value, words[i])) {
-            r->out->tail = (sfti_tail)i;
-            return SFT_OK;
-        }
-    return option_wrong(r, "write, drop or pad");
+    unsigned word;
+    sft_code code = option_word(r, words, 3, "write, drop or pad", &word);
+    if (!code) r->out->tail = (sfti_tail)word;
+    return code;
 }
 
 static sft_code option_rounding(option_reader *r) {
-    r->out->truncate = option_is(r->value, "truncate");
-    if (!r->out->truncate && !option_is(r->value, "nearest"))
-        return option_wrong(r, "nearest or truncate");
-    return SFT_OK;
+    static const char *const words[] = { "nearest", "truncate" };
+    unsigned word;
+    sft_code code = option_word(r, words, 2, "nearest or truncate", &word);
+    r->out->truncate = word == 1;
+    return code;
 }
 
 static sft_code option_keep_old(option_reader *r) {
-    if (!option_number(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
+    if (!sfti_ds_number(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
     return SFT_OK;
 }
 
@@ -177,10 +174,10 @@ static sfti_ds_override *override_of(option_reader *r, sft_span column) {
     return override;
 }
 
-/* Wishes of both options stand in one array, for an option comes only once. */
+/* Overrides of both options share one array; an option comes only once. */
 static sft_code overrides_room(option_reader *r, size_t more) {
     size_t count = r->out->override_count + more;
-    if (count > WISHES_MOST) return option_wrong(r, "fewer columns");
+    if (count > OVERRIDES_MOST) return option_wrong(r, "fewer columns");
     sfti_ds_override *all = sfti_arena_array(&r->out->arena, count, sizeof *all);
     if (!all) return sfti_fail_memory(r->err, count * sizeof *all);
     if (r->out->override_count)
@@ -247,7 +244,7 @@ static sft_code overrides_take(option_reader *r, override_take_fn take, const ch
     if (code) return code;
     sfti_json_begin(&json, r->value.data, r->value.len);
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return option_wrong(r, expected);
-    while (code == SFT_OK && sfti_json_next(&json) == SFTI_JSON_KEY) {
+    while (!code && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span column = sfti_json_string(&json, &r->out->arena);
         if (!column.data) return sfti_fail_memory(r->err, json.text.len);
         sfti_json_next(&json);
@@ -288,43 +285,43 @@ typedef struct option_row {
 
 static const option_row option_table[] = {
     { { "batch_size", "a number of rows from 1 on", NULL,
-        "selects batch mode: one file every so many rows, one tensor a column", BATCH },
+        "selects batch mode: one file per this many rows, one tensor per column", BATCH },
       option_batch_size },
     { { "name_col", "a column of strings", NULL,
-        "selects KV mode: each row gives one tensor a column, named by this one", KEYED },
+        "selects KV mode: each row gives one tensor per column, named by this one", KEYED },
       option_name_col },
     { { "dtype", "one of the 22 names, or {\"column\": name}", NULL,
-        "what values are converted to; without it each column keeps its own type", BOTH },
+        "dtype to convert values to; by default each column keeps its type", BOTH },
       option_dtype },
-    { { "columns", "names with commas between, or a JSON list", NULL,
-        "the columns to write; without it all (in KV mode all but name_col)", BOTH },
+    { { "columns", "names separated by commas, or a JSON list", NULL,
+        "the columns to write; by default all (in KV mode all but name_col)", BOTH },
       option_columns },
     { { "shapes", "{\"column\": [dims]}", NULL,
-        "shape per sample of columns of arrays; without it they are flat", BOTH },
+        "shape per sample of array columns; by default they are flat", BOTH },
       option_shapes },
     { { "duplicatesStrategy", "fail, lastWin", "fail",
-        "what becomes of two rows of one name, wherever they are", KEYED },
+        "how two rows with the same name are handled, in any partition", KEYED },
       option_duplicates },
     { { "generate_index", "true, false", "false",
-        "also write _tensor_index.parquet, which tells where each tensor lies", BOTH },
+        "also write _tensor_index.parquet, with the location of each tensor", BOTH },
       option_index },
     { { "target_shard_size_mb", "MiB from 50 to 1000", "300",
-        "a file ends after the row with which it is this large", KEYED },
+        "a file ends after the row that reaches this size", KEYED },
       option_shard_size },
     { { "kv_separator", "any text", "__",
         "stands between name and column in the name of a tensor", KEYED },
       option_separator },
     { { "tail_strategy", "write, drop, pad", "write",
-        "what becomes of a partition's last rows when they fill no batch", BATCH },
+        "how a partition's last rows are handled when they fill no batch", BATCH },
       option_tail },
     { { "rounding", "nearest, truncate", "nearest",
-        "how floats lose bits; truncate is what the Scala connector does", BOTH },
+        "how floats are rounded; truncate is what the Scala connector does", BOTH },
       option_rounding },
     { { "keep_old", "seconds", "0",
-        "on overwrite: leave replaced files for gc, for readers still at work", BOTH },
+        "on overwrite: keep replaced files this long, for readers still at work", BOTH },
       option_keep_old },
     { { "single_writer", "true, false", "false",
-        "nobody else commits meanwhile: also where a storage cannot keep two commits apart", BOTH },
+        "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)
@@ -339,9 +336,7 @@ static size_t option_find(sft_span name) {
     return i;
 }
 
-static size_t option_least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Edits (insert, remove, replace) from one word to the other, case aside. */
+/* The edit distance (insert, remove, replace) between two words, ignoring case. */
 static size_t option_distance(sft_span a, const char *word) {
     size_t row[NAME_MOST + 1];
     size_t len = strlen(word);
@@ -351,7 +346,8 @@ static size_t option_distance(sft_span a, const char *word) {
         for (size_t j = 0; j < len; j++) {
             size_t same = corner + (option_lower(a.data[i]) != option_lower(word[j]));
             corner = row[j + 1];
-            row[j + 1] = option_least(same, option_least(corner, row[j]) + 1);
+            size_t edit = (corner < row[j] ? corner : row[j]) + 1;
+            row[j + 1] = same < edit ? same : edit;
         }
     }
     return row[len];
@@ -364,25 +360,15 @@ static sft_code option_unknown(sft_span name, sft_error *err) {
         size_t far = option_distance(name, option_table[i].shown.name);
         if (far < best) best = far, nearest = option_table[i].shown.name;
     }
-    int len = (int)(name.len < 100 ? name.len : 100);
     if (nearest)
         return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET,
-                         "there is no option \"%.*s\"; did you mean \"%s\"?", len, name.data,
-                         nearest);
-    return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET, "there is no option \"%.*s\"", len,
-                     name.data);
+                         "there is no option \"%.*s\"; did you mean \"%s\"?",
+                         SFTI_CLIP(name, 100), nearest);
+    return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET, "there is no option \"%.*s\"",
+                     SFTI_CLIP(name, 100));
 }
 
 /* ── All of them ── */
-
-static bool option_copy(sfti_arena *arena, sft_span from, sft_span *to) {
-    char *copy = sfti_arena_take(arena, from.len + 1);
-    if (!copy) return false;
-    if (from.len) memcpy(copy, from.data, from.len);
-    copy[from.len] = '\0';
-    *to = (sft_span){ copy, from.len };
-    return true;
-}
 
 static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size_t count,
                              sft_error *err) {
@@ -393,11 +379,11 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
         if (at == OPTION_COUNT) return option_unknown(pairs[i].key, err);
         if (seen[at]) return option_wrong(&r, "the option once (case does not matter)");
         seen[at] = true;
-        if (!option_copy(&o->arena, pairs[i].value, &r.value))
-            return sfti_fail_memory(err, pairs[i].value.len);
+        r.value.data = sfti_arena_copy(&o->arena, r.value.data, r.value.len);
+        if (!r.value.data) return sfti_fail_memory(err, r.value.len);
         if (sfti_utf8_check(r.value.data, r.value.len) != r.value.len)
             return option_wrong(&r, "UTF-8");
-        /* Another mode's option is not looked at: the connector's calls give them freely. */
+        /* Options of the other mode are ignored: calls written for the connector contain them. */
         if (o->mode && !(option_table[at].shown.modes & 1u << o->mode)) continue;
         sft_code code = option_table[at].take(&r);
         if (code) return code;
@@ -439,11 +425,11 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
     o->separator = sft_span_cstr("__");
     o->shard_bytes = 300 * MIB;
     sft_code code = options_mode(o, pairs, count, err);
-    /* A name that nobody knows is told before one that is missing. */
+    /* An unknown name is reported before a missing one. */
     for (size_t i = 0; i < count; i++)
         if (option_find(pairs[i].key) == OPTION_COUNT) code = option_unknown(pairs[i].key, err);
-    if (code == SFT_OK) code = options_take(o, pairs, count, err);
-    if (code == SFT_OK) *out = o;
+    if (!code) code = options_take(o, pairs, count, err);
+    if (!code) *out = o;
     else sft_dataset_options_free(o);
     return code;
 }

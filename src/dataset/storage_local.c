@@ -1,6 +1,6 @@
 #include "base/error.h"
+#include "bytes/source.h"
 #include "dataset/dataset.h"
-#include "os/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,11 +11,10 @@
 
 typedef struct local_store {
     sft_allocator alloc;
-    size_t cap; /* of this struct and the folder's path behind it */
+    size_t cap; /* of this struct, with the folder's path */
     bool no_sync;
     int lock_fd; /* -1: not held */
-    uint64_t locked_by; /* the process: one that it forked has the descriptor, and not the lock */
-    size_t folder_len;
+    uint64_t locked_by; /* the process: a forked child has the descriptor, not the lock */
     char folder[];
 } local_store;
 
@@ -46,7 +45,7 @@ static void local_path_free(const local_store *s, char *path) {
     if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
 }
 
-/* Of os_open_beneath and os_unlink_beneath. */
+/* For failures of os_open_beneath and os_unlink_beneath. */
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
     if (failed == ENOENT) code = SFT_NOT_FOUND;
     if (failed != EXDEV && failed != ELOOP) return sfti_io_fail(err, code, failed, what);
@@ -54,11 +53,11 @@ static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, co
     sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
     if (err) err->os_errno = failed;
-    if (err) err->hint = "a dataset's files are no links, but those of a Hub cache to its blobs";
+    sfti_hint(err, SFT_HINT_DATASET_LINKS);
     return code;
 }
 
-/* No folder in the first bytes of a name is a link; it need not be there. */
+/* Checks that no folder in the first `len` bytes of a name is a link. It need not exist. */
 static sft_code local_no_links(const local_store *s, const char *name, size_t len,
                                sft_error *err) {
     int fd = -1;
@@ -74,35 +73,39 @@ static sft_code local_no_links(const local_store *s, const char *name, size_t le
     return gone ? SFT_OK : local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
 }
 
+/* "<folder>/<name>", or the folder alone where the name is "". */
+static char *local_join(const local_store *s, const char *folder, const char *name) {
+    size_t above = strlen(folder), len = strlen(name), cap = above + (len ? len + 2 : 1);
+    char *path = sfti_take(&s->alloc, cap);
+    if (!path) return NULL;
+    memcpy(path, folder, above);
+    if (len) {
+        path[above] = '/';
+        memcpy(path + above + 1, name, len);
+    }
+    path[cap - 1] = '\0';
+    return path;
+}
+
 /* "" is the folder itself. */
 static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
-    size_t len = strlen(name);
-    if (len && !local_name_good(name))
+    if (*name && !local_name_good(name))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a name inside the dataset's folder, found \"%s\"", name);
     const char *slash = strrchr(name, '/');
     sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
     if (code) return code;
-    size_t cap = s->folder_len + (len ? len + 2 : 1);
-    char *path = sfti_take(&s->alloc, cap);
-    if (!path) return sfti_fail_memory(err, cap);
-    memcpy(path, s->folder, s->folder_len);
-    if (len) {
-        path[s->folder_len] = '/';
-        memcpy(path + s->folder_len + 1, name, len);
-    }
-    path[cap - 1] = '\0';
-    *out = path;
-    return SFT_OK;
+    *out = local_join(s, s->folder, name);
+    return *out ? SFT_OK : sfti_fail_memory(err, strlen(name));
 }
 
-/* Some file systems sync no folders: EINVAL. */
+/* Some file systems cannot sync folders: EINVAL. */
 static int local_sync(const char *folder) {
     int failed = os_sync_folder(folder);
     return failed == EINVAL ? 0 : failed;
 }
 
-/* A folder whose name would not outlast a power cut is as good as none. */
+/* A folder's name must survive a power failure: sync the folder above it. */
 static int local_sync_above(char *path) {
     char *slash = strrchr(path, '/');
     if (!slash) return local_sync(".");
@@ -122,7 +125,7 @@ static int local_make_folder(const local_store *s, char *path) {
     return s->no_sync ? 0 : local_sync_above(path);
 }
 
-/* Make every folder above the path's last part that is not there. */
+/* Creates the missing folders above the path's last part. */
 static int local_make_folders(const local_store *s, char *path) {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = '\0';
@@ -142,64 +145,22 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     char *path = NULL;
     options.no_sync = s->no_sync;
     options.no_clobber = !replace;
-    /* A name in a job's folder says nothing: that which it gets by a commit is settled. */
+    /* A name in a job's folder need not be durable: the commit syncs the final one. */
     options.no_sync_folder = strchr(name, '/') != NULL;
     options.alloc = &s->alloc;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
-    if (code == SFT_OK) code = sft_sink_path(path, &options, out, err);
+    if (!code) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
     return code;
 }
 
-typedef struct local_file {
-    sft_allocator alloc;
-    int fd;
-    sft_source inner;
-} local_file;
-
-static sft_code local_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                           sft_error *err) {
-    local_file *f = ctx;
-    return sft_source_read(&f->inner, offset, into, len, got, err);
-}
-
-static void local_file_close(void *ctx) {
-    local_file *f = ctx;
-    sft_allocator alloc = f->alloc;
-    sft_source_close(&f->inner);
-    os_close(f->fd);
-    sfti_release(&alloc, f, sizeof *f);
-}
-
-static const sft_source_vtable local_source_vtable = {
-    sizeof(sft_source_vtable), local_read, local_file_close
-};
-
-static sft_code local_source(const local_store *s, int fd, sft_source *out, sft_error *err) {
-    local_file *f = sfti_take(&s->alloc, sizeof *f);
-    if (!f) {
-        os_close(fd);
-        return sfti_fail_memory(err, sizeof *f);
-    }
-    f->alloc = s->alloc;
-    f->fd = fd;
-    sft_code code = sft_source_fd(fd, &s->alloc, &f->inner, err);
-    if (code) {
-        os_close(fd);
-        sfti_release(&s->alloc, f, sizeof *f);
-        return code;
-    }
-    *out = (sft_source){ f, &local_source_vtable, f->inner.size, NULL, false };
-    return SFT_OK;
-}
-
-/* In a sticky folder all may make files, and nobody replace another's: there a commit file, as good
- * as a manifest that is replaced, counts if it is of who asks, or of the owner of the folder or of
- * the manifest. */
-static bool local_planted(const local_store *s, const char *name, const os_info *file) {
+/* In a sticky folder everyone may create files, but not replace another user's. There a commit
+ * file, which acts as a new manifest, counts only if its owner is the current user or the owner of
+ * the folder or of the manifest. */
+static bool local_foreign_commit(const local_store *s, const char *name, const os_info *file) {
     os_info folder, manifest;
     uint64_t number;
     int fd = -1;
@@ -213,50 +174,36 @@ static bool local_planted(const local_store *s, const char *name, const os_info 
     return failed || file->owner != manifest.owner;
 }
 
-static sft_code local_open_fd(const local_store *s, const char *name, int *fd, sft_error *err) {
-    os_info info;
-    int failed = os_open_beneath(s->folder, name, OS_BENEATH_READ, fd);
-    if (failed == EXDEV) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the file");
-    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "open the file");
-    failed = os_info_fd(*fd, &info);
-    bool planted = failed == 0 && local_planted(s, name, &info);
-    if (failed == 0 && info.kind == OS_FILE && !planted) return SFT_OK;
-    os_close(*fd);
-    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the file");
-    if (planted)
-        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                         "expected a commit of the dataset's owner, found another user's");
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found something else");
-}
-
-/* A shard in the middle of an edit is told of, not read. */
-static sft_code local_unedited(const local_store *s, const char *path, int fd, sft_error *err) {
-    static const char tail[] = ".safetensors";
-    size_t len = strlen(path), more = sizeof tail - 1;
-    if (len < more || memcmp(path + len - more, tail, more) != 0) return SFT_OK;
-    sft_code code = sft_edit_check(path, &s->alloc, err);
-    if (code != SFT_OK) os_close(fd);
-    return code;
+/* A shard with an interrupted edit is an error. */
+static sft_code local_edit_check(const local_store *s, const char *path, sft_error *err) {
+    if (!sfti_ds_ends(sft_span_cstr(path), ".safetensors")) return SFT_OK;
+    return sft_edit_check(path, &s->alloc, err);
 }
 
 static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const local_store *s = ctx;
+    os_info info;
     char *path = NULL;
-    int fd = -1;
     sft_code code = local_path(s, name, &path, err);
     if (code) return code;
-    code = local_open_fd(s, name, &fd, err);
-    if (code == SFT_OK) code = local_unedited(s, path, fd, err);
+    code = sfti_source_open(path, s->folder, &s->alloc, out, NULL, &info, err);
+    if (code) goto done;
+    if (local_foreign_commit(s, name, &info))
+        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected a commit of the dataset's owner, found another user's");
+    else code = local_edit_check(s, path, err);
+    if (code) sft_source_close(out);
+done:
     local_path_free(s, path);
-    return code ? code : local_source(s, fd, out, err);
+    return code;
 }
 
 static sft_code local_rename(const local_store *s, const char *from, const char *to,
                              bool no_clobber, int *failed, sft_error *err) {
     char *old = NULL, *new = NULL;
     sft_code code = local_path(s, from, &old, err);
-    if (code == SFT_OK) code = local_path(s, to, &new, err);
-    *failed = code == SFT_OK ? os_rename(old, new, no_clobber) : 0;
+    if (!code) code = local_path(s, to, &new, err);
+    *failed = !code ? os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
     if (*failed) code = local_fail(err, SFT_IO_PUBLISH, *failed, "move the file into place");
@@ -274,11 +221,9 @@ static sft_code local_move_new(void *ctx, const char *from, const char *to, sft_
     if (failed != EPERM && failed != ENOSYS && failed != EOPNOTSUPP && failed != EINVAL &&
         failed != ENOTSUP)
         return code;
-    code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
                      "expected a file system with locks, or with renaming that never replaces, "
                      "found one with neither");
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
 }
 
 static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
@@ -294,40 +239,36 @@ static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
 
 /* ── Listing ── */
 
-typedef struct local_listing {
+typedef struct local_list_call {
     const local_store *store;
     char *folder;
     sft_stored_fn each;
     void *ctx;
     sft_code code;
     sft_error *err;
-} local_listing;
+} local_list_call;
 
 static int local_each(void *ctx, const char *name, os_kind kind) {
-    local_listing *l = ctx;
+    local_list_call *l = ctx;
     os_info info;
-    size_t len = strlen(l->folder), more = strlen(name);
-    char *path = sfti_take(&l->store->alloc, len + more + 2);
+    (void)kind;
+    char *path = local_join(l->store, l->folder, name);
     if (!path) {
-        l->code = sfti_fail_memory(l->err, len + more + 2);
+        l->code = sfti_fail_memory(l->err, strlen(name));
         return ENOMEM;
     }
-    memcpy(path, l->folder, len);
-    path[len] = '/';
-    memcpy(path + len + 1, name, more + 1);
     int failed = os_info_path(path, false, &info);
-    sfti_release(&l->store->alloc, path, len + more + 2);
+    local_path_free(l->store, path);
     if (failed) return failed == ENOENT ? 0 : failed; /* it may go meanwhile */
     sft_stored found = { name, info.kind == OS_DIR ? 0 : info.size,
                          info.mtime_ns / NS_A_SECOND, info.kind == OS_DIR,
                          info.ctime_ns / NS_A_SECOND };
-    (void)kind;
     return l->each(l->ctx, &found) ? 0 : ECANCELED;
 }
 
 static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                            sft_error *err) {
-    local_listing l = { ctx, NULL, each, each_ctx, SFT_OK, err };
+    local_list_call l = { ctx, NULL, each, each_ctx, SFT_OK, err };
     sft_code code = local_path(ctx, folder, &l.folder, err);
     if (code) return code;
     code = local_no_links(ctx, folder, strlen(folder), err);
@@ -340,49 +281,29 @@ static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, vo
 
 /* ── Removing ── */
 
-typedef struct local_names {
-    sfti_arena arena;
-    struct local_name {
-        struct local_name *next;
-        char text[];
-    } *first;
-    bool full, nested;
-} local_names;
+typedef struct local_files {
+    const char *folder;
+    sfti_ds_listing files;
+    bool nested;
+} local_files;
 
-static int local_gather(void *ctx, const char *name, os_kind kind) {
-    local_names *names = ctx;
-    size_t len = strlen(name) + 1;
-    struct local_name *one = sfti_arena_take(&names->arena, sizeof *one + len);
-    names->full = !one;
-    names->nested = names->nested || kind == OS_DIR;
-    if (!one) return ENOMEM;
-    memcpy(one->text, name, len);
-    one->next = names->first;
-    names->first = one;
-    return 0;
+static int local_file_each(void *ctx, const char *name, os_kind kind) {
+    local_files *f = ctx;
+    f->nested = f->nested || kind == OS_DIR;
+    return sfti_ds_listing_put(&f->files, f->folder, name, 0) ? 0 : ENOMEM;
 }
 
-/* folder is a name in the dataset's. */
-static int local_unlink_in(const local_store *s, const char *folder, const char *name) {
-    size_t len = strlen(folder), more = strlen(name);
-    char *path = sfti_take(&s->alloc, len + more + 2);
-    if (!path) return ENOMEM;
-    memcpy(path, folder, len);
-    path[len] = '/';
-    memcpy(path + len + 1, name, more + 1);
-    int failed = os_unlink_beneath(s->folder, path);
-    sfti_release(&s->alloc, path, len + more + 2);
-    return failed == ENOENT ? 0 : failed;
-}
-
-/* Our folders hold files only; one with folders in it is left as it is. */
+/* folder: a name in the dataset's. Our folders hold files only; one with folders in it is left
+ * unchanged. */
 static int local_remove_folder(const local_store *s, const char *path, const char *folder) {
-    local_names names = { { .alloc = s->alloc }, NULL, false, false };
-    int failed = os_list(path, local_gather, &names);
-    if (failed == 0 && names.nested) failed = ENOTEMPTY;
-    for (struct local_name *one = names.first; one && failed == 0; one = one->next)
-        failed = local_unlink_in(s, folder, one->text);
-    sfti_arena_free(&names.arena);
+    local_files f = { .folder = folder, .files = { .arena = { .alloc = s->alloc } } };
+    int failed = os_list(path, local_file_each, &f);
+    if (failed == 0 && f.nested) failed = ENOTEMPTY;
+    for (const sfti_ds_listed *one = f.files.first; one && failed == 0; one = one->next) {
+        failed = os_unlink_beneath(s->folder, one->name);
+        if (failed == ENOENT) failed = 0;
+    }
+    sfti_arena_free(&f.files.arena);
     return failed ? failed : os_remove_folder(path);
 }
 
@@ -452,14 +373,14 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
                          "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
     return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
-                     "another commit to the dataset has been under way for %llu s",
+                     "another commit to the dataset has been in progress for %llu s",
                      (unsigned long long)(wait_ms / 1000));
 }
 
 static void local_unlock(void *ctx) {
     local_store *s = ctx;
     int fd = s->lock_fd;
-    s->lock_fd = -1; /* first: who waits may have it at once */
+    s->lock_fd = -1; /* before unlocking: a waiting thread may take it at once */
     if (fd >= 0 && s->locked_by == os_process()) os_unlock(fd);
     if (fd >= 0) os_close(fd);
 }
@@ -495,7 +416,7 @@ sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator
     size_t cap = sizeof(local_store) + len + 1;
     local_store *s = sfti_take(&own, cap);
     if (!s) return sfti_fail_memory(err, cap);
-    *s = (local_store){ own, cap, no_sync, -1, 0, len };
+    *s = (local_store){ own, cap, no_sync, -1, 0 };
     memcpy(s->folder, folder, len);
     s->folder[len] = '\0';
     *out = (sft_storage){ s, &local_vtable, false };

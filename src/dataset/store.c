@@ -2,6 +2,7 @@
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/sink.h"
+#include "bytes/source.h"
 #include "dataset/dataset.h"
 
 /* ── Conveniences over sft_storage ── */
@@ -15,23 +16,10 @@ sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
                      storage ? "one without" : "NULL");
 }
 
-static sft_code store_fill(const sft_source *source, char *into, size_t len, sft_error *err) {
-    for (size_t at = 0; at < len;) {
-        size_t got = 0;
-        sft_code code = sft_source_read(source, at, into + at, len - at, &got, err);
-        if (code) return code;
-        if (got == 0)
-            return sfti_fail(err, SFT_IO_SHRUNK, at, "expected %llu bytes, found %llu",
-                             (unsigned long long)len, (unsigned long long)at);
-        at += got;
-    }
-    return SFT_OK;
-}
-
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err) {
     char bytes[8];
-    sft_code code = store_fill(source, bytes, sizeof bytes, err);
-    if (code == SFT_OK) *out = sfti_get_u64(bytes);
+    sft_code code = sfti_source_all(source, 0, bytes, sizeof bytes, err);
+    if (!code) *out = sfti_get_u64(bytes);
     return code;
 }
 
@@ -45,12 +33,12 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
                          "%s: expected at most %llu bytes, found %llu", name,
                          (unsigned long long)most, (unsigned long long)source.size);
-    if (code == SFT_OK) {
+    if (!code) {
         text = sfti_arena_take(arena, (size_t)source.size + 1);
-        code = text ? store_fill(&source, text, (size_t)source.size, err)
+        code = text ? sfti_source_all(&source, 0, text, (size_t)source.size, err)
                     : sfti_fail_memory(err, source.size);
     }
-    if (code == SFT_OK) *out = (sft_span){ text, (size_t)source.size };
+    if (!code) *out = (sft_span){ text, (size_t)source.size };
     sft_source_close(&source);
     return code;
 }

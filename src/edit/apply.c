@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "base/path.h"
 #include "edit/edit.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 /* ── Applying ── */
 
 static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
-    uint64_t most = edit->options.place_most ? edit->options.place_most : SFTI_EDIT_PLACE_MOST;
+    uint64_t asked = edit->options.max_place_bytes, most = asked ? asked : SFTI_EDIT_PLACE_MOST;
     if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
     return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
 }
@@ -99,21 +100,16 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
 /* With an unnamed file in the same folder, which is gone afterwards. */
 static sft_edit_method probe_methods(const sft_edit *edit) {
     char folder[4096];
-    const char *slash = strrchr(edit->path, '/');
-    size_t len = slash ? (size_t)(slash - edit->path) + 1 : 0;
-    uint64_t block = edit->info.block ? edit->info.block : 4096;
-    uint64_t from = edit->options.insert_from;
+    uint64_t block = sfti_edit_block(edit);
     sft_edit_method method = SFT_EDIT_COPY;
     int fd;
-    memcpy(folder, len > 0 ? edit->path : ".", len > 0 ? len : 1);
-    folder[len > 0 ? len : 1] = '\0';
-    if (os_open_unnamed(folder, 0600, &fd)) return SFT_EDIT_COPY;
-    bool insert = !edit->options.safe && !edit->is_link && edit->fd >= 0 &&
-                  edit->patch_count == 0 &&
-                  edit->info.size >= (from ? from : SFTI_EDIT_INSERT_FROM);
+    if (!sfti_folder_copy(edit->path, folder, sizeof folder) ||
+        os_open_unnamed(folder, 0600, &fd))
+        return SFT_EDIT_COPY;
     if (edit->info.size >= block && os_clone_range(edit->fd, 0, fd, 0, block) == 0)
         method = SFT_EDIT_REFLINK;
-    else if (insert && os_preallocate(fd, 2 * block) == 0 && os_insert_range(fd, 0, block) == 0)
+    else if (edit->fd >= 0 && sfti_edit_inserts(edit) && os_preallocate(fd, 2 * block) == 0 &&
+             os_insert_range(fd, 0, block) == 0)
         method = SFT_EDIT_INSERT;
     (void)os_close(fd);
     return method;

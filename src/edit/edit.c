@@ -1,6 +1,7 @@
 #include "edit/edit.h"
 
 #include "base/options.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "journal/check.h"
 
@@ -47,9 +48,7 @@ static bool is_cache_blob(const char *path) {
 static sft_code edit_refuse_link(const char *real, sft_error *err) {
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
-    if (err && is_cache_blob(real))
-        err->hint = "this is the Hugging Face cache: there a changed file no longer is what its "
-                    "name says; -o OUT writes a changed copy";
+    if (is_cache_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
     return SFT_IS_LINK;
 }
 
@@ -65,8 +64,7 @@ static sft_code edit_take_path(const char *path, char buffer[4096], sft_error *e
 /* The folder that path lies in. Of what was named by a file, no part of it is a link. */
 static sft_code edit_open_folder(const char *path, const char *beneath, int *fd, sft_error *err) {
     char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
+    size_t len = sfti_folder_len(path);
     memcpy(folder, path, len);
     folder[len] = '\0';
     if (beneath && len > strlen(beneath)) {
@@ -82,10 +80,9 @@ static sft_code edit_open_folder(const char *path, const char *beneath, int *fd,
  * beneath stay. */
 static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sft_error *err) {
     char held[4096];
-    const char *slash = strrchr(path, '/');
     sft_code code = edit_open_folder(path, *beneath, folder, err);
     if (code != SFT_OK) return code;
-    if (os_path_in(*folder, slash ? slash + 1 : path, held, sizeof held) == 0) {
+    if (os_path_in(*folder, path + sfti_folder_len(path), held, sizeof held) == 0) {
         memcpy(path, held, strlen(held) + 1);
         *beneath = NULL;
     } else {
@@ -186,26 +183,24 @@ static void edit_shut(sft_edit *edit) {
     edit->fd = -1;
 }
 
+/* An interrupted edit is completed first. A file that is torn, though it was just seen to be whole,
+ * is being changed now, or was until now: it is opened once more when nobody holds its lock. */
 static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     const sft_edit_options *o = &edit->options;
-    sft_code code =
-        sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync, &edit->alloc,
-                             NULL, err);
-    return code == SFT_OK ? edit_open_model(edit, err) : code;
-}
-
-/* What is torn, though it was just seen to be whole, is being changed now, or was until now. */
-static sft_code edit_open_retry(sft_edit *edit, sft_error *err) {
-    sft_code code = edit_open_whole(edit, err);
-    bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
-    if (!torn || edit->fd < 0) return code;
-    int error = os_lock(edit->fd);
-    edit_shut(edit);
-    if (error != EAGAIN) return edit_open_whole(edit, err);
-    sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-              "expected no other program to change the file, found one");
-    if (err) err->os_errno = error;
-    return SFT_EDIT_BUSY;
+    for (bool again = false;; again = true) {
+        sft_code code = sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync,
+                                             &edit->alloc, NULL, err);
+        if (code == SFT_OK) code = edit_open_model(edit, err);
+        bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
+        if (again || !torn || edit->fd < 0) return code;
+        int error = os_lock(edit->fd);
+        edit_shut(edit);
+        if (error != EAGAIN) continue;
+        sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+                  "expected no other program to change the file, found one");
+        if (err) err->os_errno = error;
+        return SFT_EDIT_BUSY;
+    }
 }
 
 static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
@@ -218,7 +213,7 @@ static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err)
                             err);
     if (code != SFT_OK) return code;
     return o->no_recover || edit->is_link ? edit_open_model(edit, err)
-                                          : edit_open_retry(edit, err);
+                                          : edit_open_whole(edit, err);
 }
 
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
@@ -283,10 +278,8 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found NULL", what);
     size_t good = sfti_utf8_check(text.data, text.len);
     if (good == text.len) return SFT_OK;
-    sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
-              "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
-    if (err) err->hint = NULL; /* no file is at fault */
-    return SFT_HEADER_UTF8;
+    return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+                     "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 
 /* An empty value is not a missing one. */

@@ -1,5 +1,5 @@
-/* What the files of an edit share: opening and asking (edit.c, edit_put.c), the new header
- * (edit_head.c), bringing it to the disk (edit_apply.c, edit_place.c, edit_grow.c). */
+/* What the files of an edit share: opening and requests (edit.c, put.c), the new header (head.c),
+ * writing it (apply.c, place.c, grow.c). */
 #ifndef SFTI_EDIT_H
 #define SFTI_EDIT_H
 
@@ -52,6 +52,20 @@ struct sft_edit {
     int folder;          /* that the file lies in, or -1 */
     char path[4096];     /* in that folder, whatever becomes of the folder's name */
 };
+
+/* The unit in which blocks are shared and inserted. */
+static inline uint64_t sfti_edit_block(const sft_edit *edit) {
+    uint64_t block = edit->info.block;
+    return block < 4096 || (block & (block - 1)) != 0 ? 4096 : block;
+}
+
+/* Whether blocks may be inserted before the header. */
+static inline bool sfti_edit_inserts(const sft_edit *edit) {
+    uint64_t from = edit->options.min_insert_bytes;
+    if (from == 0) from = SFTI_EDIT_INSERT_FROM;
+    return !edit->options.safe && !edit->is_link && edit->info.size >= from &&
+           edit->patch_count == 0;
+}
 
 /* The new head (length and header), and where it differs. */
 typedef struct sfti_new_head {

@@ -6,9 +6,9 @@
 
 /* Where the first whole block of the data begins; the file's end if there is none. */
 static uint64_t first_block(const sft_edit *edit, uint64_t data) {
-    uint64_t block = edit->info.block, at;
-    if (block == 0 || (block & (block - 1)) != 0) block = 4096;
-    if (!sfti_align_up(data, block, &at) || at > edit->info.size) return edit->info.size;
+    uint64_t at;
+    if (!sfti_align_up(data, sfti_edit_block(edit), &at) || at > edit->info.size)
+        return edit->info.size;
     return at;
 }
 
@@ -126,13 +126,11 @@ static sft_code insert_blocks(sft_edit *edit, const sfti_target *target,
 sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_new_head *head,
                         const sft_job *job, sft_edit_method *method, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    uint64_t from = edit->options.insert_from ? edit->options.insert_from : SFTI_EDIT_INSERT_FROM;
     bool unable = false;
     options.no_sync = edit->options.no_sync;
     options.in_place_unsafe = edit->options.in_place_unsafe;
     replacement r = { edit->path, &options, target->fd, head, false, true };
-    r.insert = head->grown > 0 && !edit->options.safe && !edit->is_link &&
-               edit->info.size >= from && edit->patch_count == 0;
+    r.insert = head->grown > 0 && sfti_edit_inserts(edit);
     sft_code code = replace_file(edit, &r, job, method, err);
     if (code != SFT_OK || *method != SFT_EDIT_INSERT) return code;
     code = insert_blocks(edit, target, head, &unable, err);

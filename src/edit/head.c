@@ -44,10 +44,8 @@ static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
 }
 
 static sft_code name_collision(sft_span name, sft_error *err) {
-    sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
-                     "expected a free name, found that two tensors would have this one");
-    if (err) err->hint = NULL;
-    return SFT_TENSOR_DUPLICATE;
+    return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
+                            "expected a free name, found that two tensors would have this one");
 }
 
 static sft_span requested_name(const void *ctx, uint32_t entry) {
@@ -152,19 +150,18 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     if (code != SFT_OK) return code;
     h->end = (size_t)(json.at - json.begin);
     if (h->met_metadata || !adds_metadata(h)) return SFT_OK;
-    return head_new_metadata(h, open, sft_file_count(h->edit->file) == 0, err);
+    return head_new_metadata(h, open, sft_file_tensor_count(h->edit->file) == 0, err);
 }
 
 /* ── Its place ── */
 
 static uint64_t grown_with(const sft_edit *edit, uint64_t more, uint64_t spare) {
-    uint64_t block = edit->info.block, out = 0;
-    if (block < 4096 || (block & (block - 1)) != 0) block = 4096;
-    if (!sfti_add(more, spare, &out) || !sfti_align_up(out, block, &out)) return UINT64_MAX;
-    return out;
+    uint64_t out = 0;
+    bool fits = sfti_add(more, spare, &out) && sfti_align_up(out, sfti_edit_block(edit), &out);
+    return fits ? out : UINT64_MAX;
 }
 
-/* With room to spare, or without where a header may not be so long. */
+/* With spare spaces, or without them where the header would be too long. */
 static uint64_t grown_by(const sft_edit *edit, uint64_t text, uint64_t cap, uint64_t most) {
     uint64_t spare = edit->options.spare ? edit->options.spare : SFTI_EDIT_SPARE, all;
     if (text <= cap) return 0;

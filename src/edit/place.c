@@ -38,7 +38,7 @@ static int place_bytes(const overwrite *p, bool old) {
     int error = 0;
     if (first < last) error = sfti_write_all(p->target->fd, from + first, last - first, first);
     if (error || p->edit->patch_count == 0) return error;
-    return sfti_journal_play_data(&p->journal, p->target->fd, old);
+    return sfti_journal_apply_data(&p->journal, p->target->fd, old);
 }
 
 static int place_time(const overwrite *p) {
@@ -70,8 +70,8 @@ static void place_undo(const overwrite *p, sft_error *err) {
     if (restore(p)) {
         (void)place_time(p);
         (void)sfti_journal_remove(p->edit->path);
-    } else if (err) {
-        err->hint = sft_code_describe(SFT_EDIT_INTERRUPTED)->hint;
+    } else {
+        sfti_hint(err, SFT_HINT_RECOVER);
     }
 }
 
@@ -109,7 +109,7 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
         place_undo(p, err);
         return code;
     }
-    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "make room before the data");
+    sft_code code = sfti_io_fail(err, SFT_IO_WRITE, error, "insert space before the data");
     if (error != EOPNOTSUPP && (os_info_fd(p->target->fd, &now) != 0 ||
                                 now.size != p->edit->info.size)) {
         place_undo(p, err);
@@ -117,7 +117,7 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
     }
     /* Synced, for the file that is to replace this one must not meet its journal. */
     int kept = sfti_journal_remove(p->edit->path);
-    if (!kept && !p->edit->options.no_sync) kept = sfti_journal_settle(p->edit->path);
+    if (!kept && !p->edit->options.no_sync) kept = sfti_sync_parent(p->edit->path);
     *unable = error == EOPNOTSUPP && !kept;
     if (kept && error == EOPNOTSUPP)
         code = sfti_io_fail(err, SFT_IO_PUBLISH, kept, "remove the journal of the edit");

@@ -18,7 +18,7 @@ static sft_code recovery_refuse(const char *what, sft_error *err) {
     sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
               "expected the file that the journal of an interrupted edit tells of, found %s; "
               "both are left alone", what);
-    sfti_journal_hint(err);
+    sfti_hint(err, SFT_HINT_JOURNAL_REMOVE);
     return SFT_EDIT_INTERRUPTED;
 }
 
@@ -28,19 +28,17 @@ static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
     (void)os_find_hole(m->fd, 0, &hole);
     if (hole > size) hole = size;
     sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
-              "expected %llu bytes to have come in before the header, found it in its place "
-              "and a hole at byte %llu: \"fallocate --collapse-range --offset %llu --length "
-              "%llu FILE\" (or, at the end, \"truncate --size %llu FILE\") takes it out",
-              (unsigned long long)grown, (unsigned long long)hole, (unsigned long long)hole,
-              (unsigned long long)grown, (unsigned long long)size);
-    if (err) err->hint = "keep a copy of file and journal; then \"safetensors meta recover "
-                         "FILE\"";
+              "expected %llu bytes inserted before the header, found the header in its place "
+              "and a hole of %llu bytes at byte %llu of a file of %llu bytes",
+              (unsigned long long)grown, (unsigned long long)grown, (unsigned long long)hole,
+              (unsigned long long)size);
+    sfti_hint(err, SFT_HINT_RECOVER_HOLE);
     return SFT_EDIT_INTERRUPTED;
 }
 
 static sft_code recovery_write(const recovery *m, sft_error *err) {
-    int error = sfti_journal_play_head(&m->journal, m->fd);
-    if (!error) error = sfti_journal_play_data(&m->journal, m->fd, false);
+    int error = sfti_journal_apply_head(&m->journal, m->fd);
+    if (!error) error = sfti_journal_apply_data(&m->journal, m->fd, false);
     if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "finish an interrupted edit");
     return SFT_OK;
 }
@@ -72,9 +70,7 @@ static sft_code check_identity(const recovery *m, sft_error *err) {
     bool inode = m->info.inode == w[SFTI_JW_INODE], device = m->info.device == w[SFTI_JW_DEVICE];
     if ((inode && device) || m->force) return SFT_OK;
     recovery_refuse(inode ? "the same on another device" : "another file", err);
-    if (err && m->info.size == w[SFTI_JW_SIZE])
-        err->hint = "--force mends it all the same, where every byte fits (a copy of the file); "
-                    "or remove the .NAME.sft-journal beside it, when the model is as it should be";
+    if (m->info.size == w[SFTI_JW_SIZE]) sfti_hint(err, SFT_HINT_RECOVER_OR_REMOVE);
     return SFT_EDIT_INTERRUPTED;
 }
 
@@ -89,9 +85,7 @@ static sft_code recovery_lock(recovery *m, sft_error *err) {
                    : "expected an interrupted edit, found the journal of one that may go on: the "
                      "file system has no locks to tell");
     if (err) err->os_errno = error;
-    if (err && !held)
-        err->hint = "when no other program changes the file, \"safetensors meta recover --force "
-                    "FILE\"";
+    if (!held) sfti_hint(err, SFT_HINT_RECOVER_UNLOCKED);
     return SFT_EDIT_BUSY;
 }
 

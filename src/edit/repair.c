@@ -15,7 +15,7 @@ struct sft_repair {
     sft_source source;
     sft_scan *scan;
     sft_fix *fixes;
-    size_t fix_count, fix_room;
+    size_t fix_count, fix_cap;
     sft_part *parts;
     size_t count;
     sft_pair *pairs; /* NULL: those of the scan's model, which are sound */
@@ -108,7 +108,7 @@ bool sfti_scan_repairs(const sft_scan *scan, uint64_t size) {
     const sfti_model *model = sfti_scan_model(scan);
     size_t count = sft_scan_finding_count(scan);
     for (size_t i = 0; i < count; i++)
-        if (!row_of_finding(scan, &sft_scan_finding(scan, i)->error)) return false;
+        if (!row_of_finding(scan, &sft_scan_finding_at(scan, i)->error)) return false;
     for (size_t i = 0; i < model->tensors.count; i++)
         if (check_entry(model, size, sfti_model_tensor(model, i), NULL) != SFT_OK) return false;
     return count < FINDINGS_TOO_MANY && (!verdict || row_of_code(verdict->code));
@@ -118,14 +118,14 @@ bool sfti_scan_repairs(const sft_scan *scan, uint64_t size) {
 static sft_code refuse_finding(const sft_error *found, sft_error *err) {
     if (!err) return found->code;
     *err = *found;
-    if (row_of_code(found->code)) err->hint = NULL;
+    if (row_of_code(found->code)) err->hint = SFT_HINT_NONE;
     return found->code;
 }
 
 static sft_code take_findings(sft_repair *r, sft_error *err) {
     size_t count = sft_scan_finding_count(r->scan);
     for (size_t i = 0; i < count; i++) {
-        const sft_error *found = &sft_scan_finding(r->scan, i)->error;
+        const sft_error *found = &sft_scan_finding_at(r->scan, i)->error;
         const struct repair_row *row = row_of_finding(r->scan, found);
         if (!row) return refuse_finding(found, err);
         put_fix(r, row, found);
@@ -133,7 +133,7 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
     const sft_error *verdict = sft_scan_error(r->scan);
     if (verdict && !row_of_code(verdict->code)) return refuse_finding(verdict, err);
     for (size_t i = 0; i < sft_scan_note_count(r->scan); i++) {
-        const sft_note *note = sft_scan_note(r->scan, i);
+        const sft_note *note = sft_scan_note_at(r->scan, i);
         const struct repair_row *row = row_of_note(note->name);
         if (row) put_fix(r, row, &note->error);
     }
@@ -141,12 +141,12 @@ static sft_code take_findings(sft_repair *r, sft_error *err) {
 }
 
 static sft_code take_fixes(sft_repair *r, sft_error *err) {
-    r->fix_room = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
+    r->fix_cap = sft_scan_finding_count(r->scan) + sft_scan_note_count(r->scan);
     if (sft_scan_finding_count(r->scan) >= FINDINGS_TOO_MANY) {
-        return refuse_finding(&sft_scan_finding(r->scan, 0)->error, err);
+        return refuse_finding(&sft_scan_finding_at(r->scan, 0)->error, err);
     }
-    r->fixes = sfti_arena_array(&r->arena, r->fix_room, sizeof *r->fixes);
-    if (!r->fixes) return sfti_fail_memory(err, r->fix_room * sizeof *r->fixes);
+    r->fixes = sfti_arena_array(&r->arena, r->fix_cap, sizeof *r->fixes);
+    if (!r->fixes) return sfti_fail_memory(err, r->fix_cap * sizeof *r->fixes);
     return take_findings(r, err);
 }
 
@@ -241,7 +241,7 @@ static bool settle_pairs(sft_repair *r, size_t count) {
 
 static bool is_metadata_sound(const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
-        sft_code code = sft_scan_finding(scan, i)->error.code;
+        sft_code code = sft_scan_finding_at(scan, i)->error.code;
         if ((code >= SFT_METADATA_TYPE && code <= SFT_METADATA_DUPLICATE)
             || code == SFT_METADATA_KEY_DUPLICATE)
             return false;
@@ -274,7 +274,7 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
 
 static bool has_legacy_layout(const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        if (sft_scan_finding(scan, i)->error.code == SFT_LEGACY_LAYOUT) return true;
+        if (sft_scan_finding_at(scan, i)->error.code == SFT_LEGACY_LAYOUT) return true;
     return false;
 }
 
@@ -286,7 +286,7 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
     options->legacy = true;
     sft_scan_close(r->scan);
     r->scan = NULL;
-    sft_code code = sft_scan_source(borrowed, options, &r->scan, err);
+    sft_code code = sft_scan_open_source(borrowed, options, &r->scan, err);
     if (code == SFT_OK) code = take_fixes(r, err);
     if (code != SFT_OK) return code;
     sft_fix *fixes = sfti_arena_array(&r->arena, r->fix_count + 1, sizeof *fixes);
@@ -306,7 +306,7 @@ static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_
     if (code != SFT_OK) return code;
     own.header_only = false;
     borrowed.borrowed = true;
-    code = sft_scan_source(borrowed, &own, &r->scan, err);
+    code = sft_scan_open_source(borrowed, &own, &r->scan, err);
     if (code != SFT_OK) return code;
     if (has_legacy_layout(r->scan)) return scan_legacy(r, &own, err);
     return take_fixes(r, err);
@@ -353,11 +353,11 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     return code;
 }
 
-size_t sft_repair_count(const sft_repair *repair) {
+size_t sft_repair_fix_count(const sft_repair *repair) {
     return repair->fix_count;
 }
 
-const sft_fix *sft_repair_at(const sft_repair *repair, size_t i) {
+const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i) {
     return i < repair->fix_count ? &repair->fixes[i] : NULL;
 }
 
@@ -365,7 +365,7 @@ size_t sft_repair_tensor_count(const sft_repair *repair) {
     return repair->count;
 }
 
-sft_spec sft_repair_tensor(const sft_repair *repair, size_t i) {
+sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i) {
     return repair->parts[i].spec;
 }
 

@@ -178,15 +178,15 @@ static void say_unknown(const sfti_evidence *e, sft_error *error) {
     size_t text = head_printable(e, 40);
     if (e->size == 0) {
         sfti_error_text(error, "expected a header length, found an empty file");
-        error->hint = "download the file again";
+        error->hint = SFT_HINT_DOWNLOAD_AGAIN;
     } else if (head_is_zero(e)) {
         sfti_error_text(error, "expected a header length, found %zu zero bytes: room was made "
                         "for this file but nothing was written", e->head_len);
-        error->hint = "download the file again";
+        error->hint = SFT_HINT_DOWNLOAD_AGAIN;
     } else if (text) {
         sfti_error_text(error, "expected a header length, found text: %.*s%s", (int)text,
                         (const char *)e->head, text < e->head_len ? "..." : "");
-        error->hint = "this is no safetensors file; read it as text to see why";
+        error->hint = SFT_HINT_READ_AS_TEXT;
     }
 }
 

@@ -11,7 +11,7 @@ struct sft_file {
     sfti_model model;
     sfti_arena arena;
     char *header; /* private copy, or NULL when the text lies in the caller's memory */
-    size_t header_room;
+    size_t header_cap;
     sft_level level;
     bool complete; /* all data was there when the file was opened */
     bool writable; /* base is a private map */

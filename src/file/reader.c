@@ -8,25 +8,19 @@
 
 /* ── Options ─────────────────────────────────────────────────────────────── */
 
-static sft_code options_refuse(const char *what, unsigned long long found, sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found %llu", what,
-                     found);
-}
-
-static sft_code options_check(const sft_open_options *o, sft_error *err) {
-    if ((unsigned)o->level > SFT_LEVEL_STRICT)
-        return options_refuse("a level from 0 to 2 in the open options", o->level, err);
-    if ((unsigned)o->mode > SFT_AUTO)
-        return options_refuse("a mode from 0 to 3 in the open options", o->mode, err);
-    return SFT_OK;
-}
-
 sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err) {
     sft_open_options *o = &out->options;
     memset(out, 0, sizeof *out);
     sft_code code = sfti_take_open(options, o, err);
-    if (code == SFT_OK) code = options_check(o, err);
     if (code != SFT_OK) return code;
+    if ((unsigned)o->level > SFT_LEVEL_STRICT)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a level from 0 to 2 in the open options, found %u",
+                         (unsigned)o->level);
+    if ((unsigned)o->mode > SFT_AUTO)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a mode from 0 to 3 in the open options, found %u",
+                         (unsigned)o->mode);
     out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ os_resize, NULL };
     out->limits.level = o->level;
     out->limits.legacy = o->legacy;
@@ -54,10 +48,10 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
     return sfti_frame(prefix, size, limits, header_bytes, err);
 }
 
-/* Grow by half of what has arrived, never past n. */
-static bool header_grow(sfti_header *h, size_t n, const sft_allocator *alloc) {
+/* Memory for all n bytes if they are known to be there; else half as much again as has arrived. */
+static bool header_grow(sfti_header *h, size_t n, bool known, const sft_allocator *alloc) {
     size_t more = h->cap / 2 > HEADER_FIRST ? h->cap / 2 : HEADER_FIRST;
-    size_t cap = n - h->cap < more ? n : h->cap + more;
+    size_t cap = known || n - h->cap < more ? n : h->cap + more;
     char *data = alloc->resize(alloc->ctx, h->data, h->cap, cap);
     if (!data) return false;
     h->data = data;
@@ -65,42 +59,30 @@ static bool header_grow(sfti_header *h, size_t n, const sft_allocator *alloc) {
     return true;
 }
 
-static sft_code header_stream(const sft_source *source, size_t n, const sft_allocator *alloc,
-                              sfti_header *h, sft_error *err) {
-    while (h->len < n) {
-        size_t got = 0, want;
-        if (h->len == h->cap && !header_grow(h, n, alloc)) return sfti_fail_memory(err, n);
-        want = h->cap - h->len;
-        sft_code code =
-            sft_source_read(source, SFTI_PREFIX + h->len, h->data + h->len, want, &got, err);
-        if (code != SFT_OK) return code;
-        h->len += got;
-        if (got < want)
-            return sfti_fail(err, SFT_HEADER_TRUNCATED, SFTI_PREFIX + h->len,
-                             "expected a header of %zu bytes, found %zu before the end", n,
-                             h->len);
-    }
-    return SFT_OK;
-}
-
-static sft_code header_whole(const sft_source *source, size_t n, const sft_allocator *alloc,
-                             sfti_header *h, sft_error *err) {
-    h->data = sfti_take(alloc, n);
-    if (!h->data) return sfti_fail_memory(err, n);
-    h->cap = n;
-    sft_code code = sfti_source_all(source, SFTI_PREFIX, h->data, n, err);
-    if (code == SFT_OK) h->len = n; /* not before: a scan's source answers from here */
-    return code;
-}
-
-sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
-                          sfti_header *out, sft_error *err) {
-    memset(out, 0, sizeof *out);
-    if (n == 0) return SFT_OK;
+sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
+                          const sft_allocator *alloc, sfti_header *out, sft_error *err) {
     bool known = source->size != SFT_SIZE_UNKNOWN;
-    sft_code code = known ? header_whole(source, (size_t)n, alloc, out, err)
-                          : header_stream(source, (size_t)n, alloc, out, err);
-    if (code == SFT_OK || code == SFT_HEADER_TRUNCATED) return code;
+    size_t n = (size_t)header_bytes;
+    sft_code code = SFT_OK;
+    memset(out, 0, sizeof *out);
+    while (out->len < n) {
+        if (out->len == out->cap && !header_grow(out, n, known, alloc)) {
+            code = sfti_fail_memory(err, n);
+            break;
+        }
+        uint64_t at = SFTI_PREFIX + out->len;
+        size_t want = out->cap - out->len, got = want;
+        char *into = out->data + out->len;
+        code = known ? sfti_source_all(source, at, into, want, err)
+                     : sft_source_read(source, at, into, want, &got, err);
+        if (code != SFT_OK) break;
+        out->len += got; /* not before: a scan's source answers from here */
+        if (got < want)
+            return sfti_fail(err, SFT_HEADER_TRUNCATED, at + got,
+                             "expected a header of %zu bytes, found %zu before the end", n,
+                             out->len);
+    }
+    if (code == SFT_OK) return SFT_OK;
     sfti_release(alloc, out->data, out->cap);
     memset(out, 0, sizeof *out);
     return code;
@@ -108,68 +90,32 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
 
 /* ── Opening ─────────────────────────────────────────────────────────────── */
 
-static sft_code file_new(sft_source source, const sfti_open *how, sft_file **out,
-                         sft_error *err) {
-    sft_file *file = sfti_take(&how->alloc, sizeof *file);
-    if (!file) {
-        sft_source_close(&source);
-        return sfti_fail_memory(err, sizeof *file);
-    }
-    memset(file, 0, sizeof *file);
-    file->alloc = how->alloc;
-    file->arena.alloc = how->alloc;
-    file->source = source;
-    file->level = how->limits.level;
-    *out = file;
-    return SFT_OK;
-}
-
-static sft_code file_model(sft_file *file, sft_span text, const sfti_open *how,
-                           sft_error *err) {
-    bool covered = file->source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
-    uint64_t size = covered ? file->source.size : SFT_SIZE_UNKNOWN, seed[2];
-    sfti_seed_draw(file, seed);
-    sft_code code = sfti_model_read(text, size, &how->limits, seed, NULL, &file->arena,
-                                    &file->model, err);
-    file->complete = code == SFT_OK && covered;
-    return code;
-}
-
 /* in_place: the header is validated and kept where base has it, for memory which the
  * caller promised not to change; a map can change under our eyes, so it is copied. */
 static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open *how,
                                  sft_error *err) {
     uint8_t prefix[SFTI_PREFIX];
     size_t found;
-    uint64_t n;
-    sft_code code =
-        sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
+    uint64_t n, seed[2];
+    sft_code code = sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
     if (code != SFT_OK) return code;
+    sft_span text = { "", (size_t)n };
     if (in_place) {
-        sft_span text = { (const char *)file->source.base + SFTI_PREFIX, (size_t)n };
-        return file_model(file, text, how, err);
+        text.data = (const char *)file->source.base + SFTI_PREFIX;
+    } else {
+        sfti_header header;
+        code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
+        file->header = header.data;
+        file->header_cap = header.cap;
+        if (code != SFT_OK) return code;
+        if (header.data) text.data = header.data;
     }
-    sfti_header header;
-    code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
-    file->header = header.data;
-    file->header_room = header.cap;
-    if (code != SFT_OK) return code;
-    sft_span text = { header.data ? header.data : "", header.len };
-    return file_model(file, text, how, err);
-}
-
-/* Takes the source. */
-static sft_code file_open(sft_source source, bool in_place, const sfti_open *how,
-                          sft_file **out, sft_error *err) {
-    sft_file *file = NULL;
-    sft_code code = file_new(source, how, &file, err);
-    if (code == SFT_OK) code = file_read_header(file, in_place, how, err);
-    if (code != SFT_OK) {
-        sft_close(file);
-        return code;
-    }
-    *out = file;
-    return SFT_OK;
+    bool covered = file->source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
+    uint64_t size = covered ? file->source.size : SFT_SIZE_UNKNOWN;
+    sfti_seed_draw(file, seed);
+    code = sfti_model_read(text, size, &how->limits, seed, NULL, &file->arena, &file->model, err);
+    file->complete = code == SFT_OK && covered;
+    return code;
 }
 
 /* The map, or why there is none. A file cut short since it was measured is no longer what
@@ -203,20 +149,27 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     return SFT_OK;
 }
 
-/* info becomes that of after the header was read, if it is given and wanted. */
-static sft_code file_open_fd(sft_source source, int fd, const sfti_open *how, os_info *info,
-                             sft_file **out, sft_error *err) {
-    sft_file *file = NULL;
-    sft_code code = file_open(source, false, how, &file, err);
-    if (code == SFT_OK && info && how->options.listed_at && os_info_fd(fd, info))
-        info->mtime_ns = INT64_MAX;
-    if (code == SFT_OK) code = file_map(file, fd, how->options.mode, err);
-    if (code != SFT_OK) {
-        sft_close(file);
-        return code;
+/* Takes the source, whatever comes of it. fd: to map, or -1. info, if given and wanted, becomes
+ * that of after the header was read. */
+static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
+                          os_info *info, sft_file **out, sft_error *err) {
+    sft_file *file = sfti_take(&how->alloc, sizeof *file);
+    if (!file) {
+        sft_source_close(&source);
+        return sfti_fail_memory(err, sizeof *file);
     }
-    *out = file;
-    return SFT_OK;
+    memset(file, 0, sizeof *file);
+    file->alloc = how->alloc;
+    file->arena.alloc = how->alloc;
+    file->source = source;
+    file->level = how->limits.level;
+    sft_code code = file_read_header(file, in_place, how, err);
+    if (code == SFT_OK && info && how->options.listed_s && os_info_fd(fd, info))
+        info->mtime_ns = INT64_MAX;
+    if (code == SFT_OK && fd >= 0) code = file_map(file, fd, how->options.mode, err);
+    if (code == SFT_OK) *out = file;
+    else sft_close(file);
+    return code;
 }
 
 static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
@@ -234,8 +187,8 @@ static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_
 static bool file_is_quiet(const os_info *info, const sfti_open *how) {
     const uint64_t day = 86400;
     int64_t seconds = info->mtime_ns / 1000000000;
-    if (how->options.listed_at <= day || seconds < 0) return false;
-    return (uint64_t)seconds < how->options.listed_at - day;
+    if (how->options.listed_s <= day || seconds < 0) return false;
+    return (uint64_t)seconds < how->options.listed_s - day;
 }
 
 /* Whether what was opened, or failed to, is in the middle of an edit. */
@@ -266,7 +219,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
     code = sfti_source_open(path, how.options.beneath, &how.alloc, &source, &fd, &info, err);
     if (code != SFT_OK) return code;
-    code = file_open_fd(source, fd, &how, &info, out, err);
+    code = file_open(source, fd, false, &how, &info, out, err);
     return file_unedited(path, &info, &how, code, out, err);
 }
 
@@ -275,7 +228,7 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
     sft_source source;
     sft_code code = open_begin(options, &how, out, err);
     if (code == SFT_OK) code = sft_source_fd(fd, &how.alloc, &source, err);
-    return code == SFT_OK ? file_open_fd(source, fd, &how, NULL, out, err) : code;
+    return code == SFT_OK ? file_open(source, fd, false, &how, NULL, out, err) : code;
 }
 
 sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,
@@ -289,13 +242,13 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
     if (how.options.mode == SFT_MAP_COW)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected another mode than SFT_MAP_COW for memory");
-    return file_open(sft_source_memory(bytes, len), true, &how, out, err);
+    return file_open(sft_source_memory(bytes, len), -1, true, &how, NULL, out, err);
 }
 
 static sft_code source_usable(const sft_source *source, const sfti_open *how, sft_error *err) {
     if (!sfti_source_usable(source))
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read_at, found NULL");
+                         "expected a source with read, found NULL");
     if (how->options.mode == SFT_READ || how->options.mode == SFT_AUTO) return SFT_OK;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected mode SFT_READ or SFT_AUTO for a source, found %u",
@@ -312,7 +265,7 @@ sft_code sft_open_source(sft_source source, const sft_open_options *options, sft
         return code;
     }
     if (source.size == SFT_SIZE_UNKNOWN) source.base = NULL;
-    return file_open(source, false, &how, out, err);
+    return file_open(source, -1, false, &how, NULL, out, err);
 }
 
 void sft_close(sft_file *file) {
@@ -320,17 +273,17 @@ void sft_close(sft_file *file) {
     sft_allocator alloc = file->alloc;
     sft_source_close(&file->source);
     sfti_arena_free(&file->arena);
-    sfti_release(&alloc, file->header, file->header_room);
+    sfti_release(&alloc, file->header, file->header_cap);
     sfti_release(&alloc, file, sizeof *file);
 }
 
 /* ── Facts ───────────────────────────────────────────────────────────────── */
 
-size_t sft_file_count(const sft_file *file) {
+size_t sft_file_tensor_count(const sft_file *file) {
     return file->model.tensors.count;
 }
 
-const sft_tensor *sft_file_tensor(const sft_file *file, size_t i) {
+const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i) {
     return i < file->model.tensors.count ? sfti_model_tensor(&file->model, i) : NULL;
 }
 

@@ -44,7 +44,7 @@ static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t met
     for (size_t i = 0; i < save->count; i++) {
         save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
     }
-    if (save->count > 0) save->total = sft_plan_tensor(save->plan, save->count - 1)->end;
+    if (save->count > 0) save->total = sft_plan_tensor_at(save->plan, save->count - 1)->end;
     return SFT_OK;
 }
 
@@ -63,7 +63,7 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     if (code != SFT_OK) return code;
     sfti_stages_begin(&stages, &save->job, save->total);
     for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
-        const sft_tensor *tensor = sft_plan_tensor(save->plan, i);
+        const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);
         const sft_part *part = &save->parts[save->order[i]];
         uint64_t bytes = tensor->end - tensor->begin;
         code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &stages.job, err);

@@ -75,7 +75,7 @@ static void scan_put_note(void *ctx, const char *name, const sft_error *error) {
 
 static void scan_put_entry(void *ctx, const sft_scan_entry *entry) {
     sft_scan *scan = ctx;
-    uint32_t at = (uint32_t)(entry->name_at - SFTI_PREFIX); /* headers are under 2 GiB */
+    uint32_t at = (uint32_t)(entry->name_begin - SFTI_PREFIX); /* headers are under 2 GiB */
     (void)list_put(scan, &scan->entries, &at);
 }
 
@@ -131,7 +131,7 @@ static sft_code scan_bytes_begin(scan_bytes *b, sft_source inner, const sfti_hea
 /* ── The end of the file ─────────────────────────────────────────────────── */
 
 typedef struct scan_tail {
-    char *bytes; /* TAIL_BYTES + DRAIN_BYTES of room */
+    char *bytes; /* TAIL_BYTES + DRAIN_BYTES */
     size_t len;
     uint64_t begin; /* of bytes, in the file */
 } scan_tail;
@@ -374,10 +374,14 @@ static bool scan_sort(sft_scan *scan) {
     return true;
 }
 
+static bool promises_repair(sft_hint hint) {
+    return hint == SFT_HINT_REPAIR || hint == SFT_HINT_REPAIR_PADDING;
+}
+
 static void drop_promise(sft_error *error) {
-    const char *hint = sft_code_describe(error->code)->hint;
-    if (!error->hint || !strstr(error->hint, SFTI_PROMISE)) return;
-    error->hint = hint && strstr(hint, SFTI_PROMISE) ? NULL : hint;
+    if (!promises_repair(error->hint)) return;
+    error->hint = sft_code_describe(error->code)->hint;
+    if (promises_repair(error->hint)) error->hint = SFT_HINT_NONE;
 }
 
 /* Where one thing that was found cannot be repaired, no repair is promised for another. */
@@ -463,7 +467,7 @@ static sft_code scan_edited(const char *path, const os_info *info, sft_scan **sc
     return code;
 }
 
-sft_code sft_scan_path(const char *path, const sft_open_options *options, sft_scan **out,
+sft_code sft_scan_open(const char *path, const sft_open_options *options, sft_scan **out,
                        sft_error *err) {
     sfti_open how;
     os_info info;
@@ -480,8 +484,8 @@ sft_code sft_scan_path(const char *path, const sft_open_options *options, sft_sc
     return code;
 }
 
-sft_code sft_scan_source(sft_source source, const sft_open_options *options, sft_scan **out,
-                         sft_error *err) {
+sft_code sft_scan_open_source(sft_source source, const sft_open_options *options, sft_scan **out,
+                              sft_error *err) {
     sfti_open how;
     sft_code code = SFT_OK;
     if (out) *out = NULL;
@@ -516,7 +520,7 @@ size_t sft_scan_finding_count(const sft_scan *scan) {
     return scan->findings.count;
 }
 
-const sft_finding *sft_scan_finding(const sft_scan *scan, size_t i) {
+const sft_finding *sft_scan_finding_at(const sft_scan *scan, size_t i) {
     return i < scan->findings.count ? list_at(&scan->findings, scan->order[i]) : NULL;
 }
 
@@ -524,7 +528,7 @@ size_t sft_scan_note_count(const sft_scan *scan) {
     return scan->notes.count;
 }
 
-const sft_note *sft_scan_note(const sft_scan *scan, size_t i) {
+const sft_note *sft_scan_note_at(const sft_scan *scan, size_t i) {
     return list_at(&scan->notes, i);
 }
 

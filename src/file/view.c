@@ -104,7 +104,7 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
     if (!file || !tensor || !out) return view_bad_call(err);
     memset(out, 0, sizeof *out);
     uint64_t len = tensor_bytes(tensor);
-    /* under 2^61, for its bits are under 2^64: only a host of 32 bits lacks the room */
+    /* under 2^61, for its bits are under 2^64: only a 32-bit host lacks the address space */
     if (sfti_never(!sfti_fits_size(len)))
         return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, tensor->offset, tensor->name,
                                 "expected a tensor this host can hold, found %llu bytes",
@@ -348,7 +348,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     if (code == SFT_OK) code = reads_check(reads, count, &total, err);
     if (code != SFT_OK || count == 0) return code;
     uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
-    /* count is under 2^32: only a host of 32 bits lacks the room */
+    /* count is under 2^32: only a 32-bit host lacks the address space */
     if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);
     uint32_t *order = sfti_take(&file->alloc, (size_t)bytes);
     if (!order) return sfti_fail_memory(err, bytes);
@@ -385,7 +385,7 @@ typedef struct slice_copy {
     sft_runs runs;
     char *dst;
     char *window; /* scratch, taken when first needed */
-    size_t window_room;
+    size_t window_size;
 } slice_copy;
 
 static void copy_row(slice_copy *c, const char *tensor_at_zero, const sfti_row *row,
@@ -452,9 +452,9 @@ static slice_window window_plan(sft_runs ahead) {
 static sft_code window_take(slice_copy *c, sft_error *err) {
     uint64_t all = tensor_bytes(c->tensor);
     if (c->window) return SFT_OK;
-    c->window_room = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
-    c->window = sfti_take(&c->file->alloc, c->window_room);
-    return c->window ? SFT_OK : sfti_fail_memory(err, c->window_room);
+    c->window_size = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
+    c->window = sfti_take(&c->file->alloc, c->window_size);
+    return c->window ? SFT_OK : sfti_fail_memory(err, c->window_size);
 }
 
 static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t len,
@@ -486,7 +486,7 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
 static sft_code slice_from_source(slice_copy *c, sft_error *err) {
     sft_code code = SFT_OK;
     while (code == SFT_OK && c->runs.left > 0) code = slice_step(c, err);
-    sfti_release(&c->file->alloc, c->window, c->window_room);
+    sfti_release(&c->file->alloc, c->window, c->window_size);
     return code;
 }
 

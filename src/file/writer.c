@@ -11,11 +11,11 @@
 /* ── Of a plan or added one by one ── */
 
 static size_t writer_count(const sft_writer *w) {
-    return w->plan ? sft_plan_count(w->plan) : w->added.count;
+    return w->plan ? sft_plan_tensor_count(w->plan) : w->added.count;
 }
 
 static const sft_tensor *writer_tensor(const sft_writer *w, size_t i) {
-    if (w->plan) return sft_plan_tensor(w->plan, i);
+    if (w->plan) return sft_plan_tensor_at(w->plan, i);
     return i < w->added.count ? &w->added.items[i].tensor : NULL;
 }
 
@@ -45,7 +45,7 @@ static sft_code writer_begin(sft_writer *w, sft_error *err) {
 static sft_writer *writer_take(const sft_plan *plan, sft_sink sink) {
     const sft_allocator *alloc = sfti_plan_allocator(plan);
     uint64_t bytes;
-    if (!sfti_mul(sft_plan_count(plan), sizeof(uint64_t), &bytes)) return NULL;
+    if (!sfti_mul(sft_plan_tensor_count(plan), sizeof(uint64_t), &bytes)) return NULL;
     if (!sfti_add(bytes, sizeof(sft_writer), &bytes) || !sfti_fits_size(bytes)) return NULL;
     sft_writer *w = sfti_take(alloc, (size_t)bytes);
     if (!w) return NULL;
@@ -75,7 +75,7 @@ sft_code sft_writer_begin(const sft_plan *plan, sft_sink sink, sft_writer **out,
     sft_writer *w = writer_take(plan, sink);
     if (!w) {
         sft_sink_abandon(&sink);
-        return sfti_fail_memory(err, (uint64_t)sft_plan_count(plan) * sizeof(uint64_t));
+        return sfti_fail_memory(err, (uint64_t)sft_plan_tensor_count(plan) * sizeof(uint64_t));
     }
     sft_code code = writer_begin(w, err);
     if (code != SFT_OK) {

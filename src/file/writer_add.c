@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define ADDED_ROOM ((uint64_t)64 << 10)
-#define ADDED_FIRST 64 /* tensors there is room for at first */
+#define ADDED_HEADER ((uint64_t)64 << 10)
+#define ADDED_FIRST 64 /* capacity for tensors at first */
 
 /* ── Opening ── */
 
@@ -40,21 +40,21 @@ static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t co
     options.keep_order = true;
     options.align = a->options.align;
     options.max_header_bytes = a->cap;
-    options.header_room = a->cap;
+    options.min_header_bytes = a->cap;
     options.alloc = &a->arena.alloc;
     return sft_plan_new(specs, count, a->options.metadata, a->options.metadata_count, &options,
                         out, err);
 }
 
-/* The room that is kept, a whole number of what the data's start is aligned to, and what the
- * metadata take of it. */
+/* The header length that is reserved, so that the data's start is aligned, and what the metadata
+ * take of it. */
 static sft_code added_begin(sfti_added *a, sft_error *err) {
     sft_plan *plan = NULL;
     uint64_t align = a->options.align ? a->options.align : 8, start = 0;
-    uint64_t cap = a->options.header_room ? a->options.header_room : ADDED_ROOM;
+    uint64_t cap = a->options.header_bytes ? a->options.header_bytes : ADDED_HEADER;
     if (cap > SFT_MAX_HEADER_BYTES || align > SFT_MAX_HEADER_BYTES || (align & (align - 1)) != 0)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected room of at most %llu bytes and an alignment that is a power "
+                         "expected a header of at most %llu bytes and an alignment that is a power "
                          "of two, found %llu and %llu",
                          (unsigned long long)SFT_MAX_HEADER_BYTES, (unsigned long long)cap,
                          (unsigned long long)align);
@@ -120,7 +120,7 @@ static sft_span added_name(const void *ctx, uint32_t entry) {
     return ((const sfti_added_tensor *)ctx)[entry].tensor.name;
 }
 
-/* Twice the room, and a table over it; the old ones stay in the arena. */
+/* Doubles the capacity, with a table over it; the old ones stay in the arena. */
 static bool added_grow(sfti_added *a) {
     size_t most = a->most ? a->most * 2 : ADDED_FIRST;
     if (most > UINT32_MAX / 4) return false;
@@ -157,7 +157,7 @@ static sft_code check_added(const sfti_added *a, const sft_spec *spec, uint64_t 
     options.alloc = &a->arena.alloc;
     sft_code code = sft_plan_new(spec, 1, NULL, 0, &options, &plan, err);
     if (code != SFT_OK) return code;
-    *bytes = sft_plan_tensor(plan, 0)->end;
+    *bytes = sft_plan_tensor_at(plan, 0)->end;
     sft_plan_free(plan);
     if (sfti_names_find(&a->names, spec->name) == SFTI_NO_NAME) return SFT_OK;
     return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, spec->name,

@@ -115,7 +115,7 @@ static bool read_dtype(entry_parser *e) {
 
 #define DIM_WORDS "an integer from 0 to 18446744073709551615"
 
-/* Dimensions up to the bracket into dims (room of them), further ones counted only. */
+/* Dimensions up to the bracket into dims (at most cap), further ones counted only. */
 static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *count) {
     *count = sfti_json_uints(&e->json, dims, cap);
     for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
@@ -292,8 +292,8 @@ static void tell_entry(entry_parser *e, sft_span raw) {
     if (!e->r->watch) return;
     e->scan.name.data = raw.data - 1;
     e->scan.name.len = raw.len + 2;
-    e->scan.name_at = base + (uint64_t)(raw.data - 1 - e->json.begin);
-    e->scan.value_at = base + (uint64_t)(e->at - e->json.begin);
+    e->scan.name_begin = base + (uint64_t)(raw.data - 1 - e->json.begin);
+    e->scan.value_begin = base + (uint64_t)(e->at - e->json.begin);
     e->scan.value_end = base + (uint64_t)(e->json.at - e->json.begin);
     e->r->watch->entry(e->r->watch->ctx, &e->scan);
 }
@@ -346,7 +346,7 @@ static void spelled_fields(sfti_json *json, sft_scan_entry *out) {
 
 /* The text was read before: the entry is sound JSON, or the last one that was reached. */
 sft_scan_entry sfti_entry_spelled(sft_span text, size_t at) {
-    sft_scan_entry out = { .name_at = SFTI_PREFIX + at };
+    sft_scan_entry out = { .name_begin = SFTI_PREFIX + at };
     sfti_json json;
     sfti_json_begin(&json, text.data + at, text.len - at);
     sfti_json_next(&json);
@@ -355,7 +355,7 @@ sft_scan_entry sfti_entry_spelled(sft_span text, size_t at) {
     while (value < text.data + text.len && memchr(" \t\r\n:", *value, 5)) value++;
     sfti_json_begin(&json, value, (size_t)(text.data + text.len - value));
     spelled_fields(&json, &out);
-    out.value_at = SFTI_PREFIX + (uint64_t)(value - text.data);
+    out.value_begin = SFTI_PREFIX + (uint64_t)(value - text.data);
     sfti_json_begin(&json, value, (size_t)(text.data + text.len - value));
     (void)spelled_value(&json);
     out.value_end = SFTI_PREFIX + (uint64_t)(json.at - text.data);

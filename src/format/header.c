@@ -235,8 +235,7 @@ static bool report_trailing(sfti_parser *r) {
     sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text,
                  (size_t)(r->lex.at - r->text.data), "the end of the header");
     if (only_padding(r->lex.at, r->lex.end))
-        error.hint = "the writer padded with NUL; " SFTI_PROMISE " writes a valid copy if nothing "
-                     "else is wrong";
+        error.hint = SFT_HINT_REPAIR_PADDING;
     return sfti_report(r, &error);
 }
 

@@ -235,6 +235,7 @@ static bool check_size(sfti_parser *r, const sft_tensor *t) {
                              "bytes by dtype and shape");
     code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, NULL, &error);
     error.offset = name_offset(r, t->name);
+    error.hint = sft_code_describe(code)->hint;
     sfti_error_tensor(&error, t->name);
     return sfti_report(r, &error);
 }

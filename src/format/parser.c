@@ -80,7 +80,7 @@ static bool new_chunk(sfti_parser *r) {
 sft_tensor *sfti_new_tensor(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
-    /* room counts entries as short as they come */
+    /* cap counts entries of the shortest possible length */
     if (t->count >= most || sfti_never(t->count >= r->cap)) {
         sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, "no more tensors");
         r->fatal = true;

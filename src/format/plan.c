@@ -25,7 +25,7 @@ struct sft_plan {
 };
 
 /* A plan being made; work holds what is of no use afterwards. */
-typedef struct planning {
+typedef struct planner {
     const char *specs;
     size_t spec_stride; /* bytes from one to the next */
     size_t count;
@@ -38,21 +38,21 @@ typedef struct planning {
     uint32_t *pair_order; /* of pairs */
     uint32_t *scratch;    /* as long as the longer of them */
     sft_plan *plan;
-} planning;
+} planner;
 
 static const sft_span metadata_name = { "__metadata__", 12 };
 
-static const sft_spec *spec_of(const planning *p, size_t i) {
+static const sft_spec *spec_of(const planner *p, size_t i) {
     return (const sft_spec *)(const void *)(p->specs + i * p->spec_stride);
 }
 
-static sft_pair pair_of(const planning *p, size_t i) {
+static sft_pair pair_of(const planner *p, size_t i) {
     return p->options.pair_at ? p->options.pair_at(p->options.pair_ctx, i) : p->pairs[i];
 }
 
 /* ── Checks ── */
 
-static sft_code check_options(planning *p, const sft_plan_options *options, sft_error *err) {
+static sft_code check_options(planner *p, const sft_plan_options *options, sft_error *err) {
     sft_plan_options own;
     sft_code code = sfti_take_plan(options, &own, err);
     if (own.align == 0) own.align = 8;
@@ -66,7 +66,7 @@ static sft_code check_options(planning *p, const sft_plan_options *options, sft_
                      (unsigned)own.align);
 }
 
-static sft_code check_counts(const planning *p, sft_error *err) {
+static sft_code check_counts(const planner *p, sft_error *err) {
     bool has_pairs = p->pairs || p->options.pair_at;
     if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !has_pairs)) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -127,7 +127,7 @@ static sft_code check_level(const sft_spec *spec, sft_level level, sft_error *er
                             "expected a tensor's name without control characters, found some");
 }
 
-static sft_code check_specs(const planning *p, sft_error *err) {
+static sft_code check_specs(const planner *p, sft_error *err) {
     for (size_t i = 0; i < p->count; i++) {
         sft_code code = check_spec(spec_of(p, i), err);
         if (code == SFT_OK) code = check_level(spec_of(p, i), p->options.level, err);
@@ -136,7 +136,7 @@ static sft_code check_specs(const planning *p, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code check_pairs(const planning *p, sft_error *err) {
+static sft_code check_pairs(const planner *p, sft_error *err) {
     for (size_t i = 0; i < p->pair_count; i++) {
         sft_pair pair = pair_of(p, i);
         sft_span key = pair.key, value = pair.value;
@@ -173,7 +173,7 @@ static size_t dtype_place(const sft_spec *spec) {
 }
 
 /* Sorted by name already: a stable pass over the dtypes, highest first, does the rest. */
-static void order_by_dtype(planning *p) {
+static void order_by_dtype(planner *p) {
     size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
     for (size_t i = 0; i < p->count; i++) next[dtype_place(spec_of(p, i)) + 1]++;
     for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
@@ -184,7 +184,7 @@ static void order_by_dtype(planning *p) {
     if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
 }
 
-static sft_code order_specs(planning *p, sft_error *err) {
+static sft_code order_specs(planner *p, sft_error *err) {
     in_order_given(p->order, p->count);
     sfti_sort(p->order, p->scratch, p->count, compare_specs, p);
     for (size_t i = 1; i < p->count; i++) {
@@ -201,7 +201,7 @@ static sft_code order_specs(planning *p, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code order_pairs(planning *p, sft_error *err) {
+static sft_code order_pairs(planner *p, sft_error *err) {
     in_order_given(p->pair_order, p->pair_count);
     sfti_sort(p->pair_order, p->scratch, p->pair_count, compare_pairs, p);
     for (size_t i = 1; i < p->pair_count; i++) {
@@ -216,7 +216,7 @@ static sft_code order_pairs(planning *p, sft_error *err) {
 
 /* ── Layout ── */
 
-static bool take_spec(const planning *p, const sft_spec *spec, sft_tensor *out) {
+static bool take_spec(const planner *p, const sft_spec *spec, sft_tensor *out) {
     sft_plan *plan = p->plan;
     *out = (sft_tensor){ .name = spec->name, .dtype = spec->dtype, .rank = spec->rank,
                          .shape = spec->shape };
@@ -231,7 +231,7 @@ static bool take_spec(const planning *p, const sft_spec *spec, sft_tensor *out) 
     return true;
 }
 
-static sft_code lay_out(planning *p, sft_error *err) {
+static sft_code lay_out(planner *p, sft_error *err) {
     sft_plan *plan = p->plan;
     uint64_t at = 0, bytes;
     plan->count = p->count;
@@ -277,7 +277,7 @@ static void head_cstr(head_text *h, const char *text) {
 }
 
 static void head_number(head_text *h, uint64_t value) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     head_put(h, digits, sfti_uint_text(value, 0, digits));
 }
 
@@ -287,7 +287,7 @@ static void head_string(head_text *h, sft_span text) {
     if (h->len <= h->most) h->len += len;
 }
 
-static void head_metadata(head_text *h, const planning *p) {
+static void head_metadata(head_text *h, const planner *p) {
     head_string(h, metadata_name);
     head_put(h, ":{", 2);
     for (size_t i = 0; i < p->pair_count; i++) {
@@ -316,7 +316,7 @@ static void head_tensor(head_text *h, const sft_tensor *tensor) {
     head_put(h, "]}", 2);
 }
 
-static void head_object(head_text *h, const planning *p) {
+static void head_object(head_text *h, const planner *p) {
     bool metadata = p->pair_count > 0 || p->options.has_metadata;
     head_put(h, "{", 1);
     if (metadata) head_metadata(h, p);
@@ -328,7 +328,7 @@ static void head_object(head_text *h, const planning *p) {
 }
 
 /* N: the text with the spaces that are asked for, and those that align the data's start. */
-static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded,
+static sft_code measure_head(const planner *p, uint64_t *text, uint64_t *padded,
                              sft_error *err) {
     const sft_plan_options *o = &p->options;
     head_text count = { NULL, 0, o->max_header_bytes };
@@ -336,7 +336,7 @@ static sft_code measure_head(const planning *p, uint64_t *text, uint64_t *padded
     head_object(&count, p);
     *text = count.len;
     bool fits = sfti_add(count.len, o->spare, &start);
-    if (start < o->header_room) start = o->header_room;
+    if (start < o->min_header_bytes) start = o->min_header_bytes;
     fits = fits && start <= SFTI_MOST_HEADER;
     if (!fits) start = SFTI_MOST_HEADER;
     (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* see head_put */
@@ -355,7 +355,7 @@ uint64_t sfti_plan_entry(const sft_tensor *tensor) {
     return count.len;
 }
 
-static sft_code write_head(planning *p, sft_error *err) {
+static sft_code write_head(planner *p, sft_error *err) {
     sft_plan *plan = p->plan;
     uint64_t text, padded, total;
     sft_code code = measure_head(p, &text, &padded, err);
@@ -379,7 +379,7 @@ static sft_code write_head(planning *p, sft_error *err) {
 
 /* ── All together ── */
 
-static sft_code take_scratch(planning *p, sft_error *err) {
+static sft_code take_scratch(planner *p, sft_error *err) {
     size_t most = p->count > p->pair_count ? p->count : p->pair_count;
     p->order = sfti_arena_array(&p->work, p->count, sizeof *p->order);
     p->pair_order = sfti_arena_array(&p->work, p->pair_count, sizeof *p->pair_order);
@@ -388,7 +388,7 @@ static sft_code take_scratch(planning *p, sft_error *err) {
     return sfti_fail_memory(err, (uint64_t)most * sizeof *p->scratch);
 }
 
-static sft_code make_plan(planning *p, sft_error *err) {
+static sft_code make_plan(planner *p, sft_error *err) {
     sft_code code = check_specs(p, err);
     if (code == SFT_OK) code = check_pairs(p, err);
     if (code == SFT_OK) code = take_scratch(p, err);
@@ -399,7 +399,7 @@ static sft_code make_plan(planning *p, sft_error *err) {
     return code;
 }
 
-static sft_code plan_new(planning *p, const sft_plan_options *options, sft_plan **out,
+static sft_code plan_new(planner *p, const sft_plan_options *options, sft_plan **out,
                          sft_error *err) {
     if (!out) {
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -427,7 +427,7 @@ static sft_code plan_new(planning *p, const sft_plan_options *options, sft_plan 
 sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metadata,
                       size_t metadata_count, const sft_plan_options *options, sft_plan **out,
                       sft_error *err) {
-    planning p = { .specs = (const char *)specs, .spec_stride = sizeof *specs, .count = count,
+    planner p = { .specs = (const char *)specs, .spec_stride = sizeof *specs, .count = count,
                    .copies = true, .pairs = metadata, .pair_count = metadata_count };
     return plan_new(&p, options, out, err);
 }
@@ -435,7 +435,7 @@ sft_code sft_plan_new(const sft_spec *specs, size_t count, const sft_pair *metad
 sft_code sfti_plan_parts(const sft_part *parts, size_t count, const sft_pair *metadata,
                          size_t metadata_count, const sft_plan_options *options, sft_plan **out,
                          sft_error *err) {
-    planning p = { .specs = parts ? (const char *)parts + offsetof(sft_part, spec) : NULL,
+    planner p = { .specs = parts ? (const char *)parts + offsetof(sft_part, spec) : NULL,
                    .spec_stride = sizeof *parts, .count = count, .pairs = metadata,
                    .pair_count = metadata_count };
     return plan_new(&p, options, out, err);
@@ -457,11 +457,11 @@ sft_span sft_plan_head(const sft_plan *plan) {
     return head;
 }
 
-size_t sft_plan_count(const sft_plan *plan) {
+size_t sft_plan_tensor_count(const sft_plan *plan) {
     return plan->count;
 }
 
-const sft_tensor *sft_plan_tensor(const sft_plan *plan, size_t i) {
+const sft_tensor *sft_plan_tensor_at(const sft_plan *plan, size_t i) {
     return i < plan->count ? &plan->tensors[i] : NULL;
 }
 

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/number.h"
 #include "hash/hash.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
     sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sfti_sha_blocks_x86();
     sfti_blake3_lanes_fn blake3 = NULL;
-    if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto();
+    if (!sha && !(forbid & SFTI_HASH_NO_CRYPTO)) sha = sfti_sha_blocks_crypto(impl);
     impl->sha_blocks = sha ? sha : sfti_sha_blocks_plain;
     if (!(forbid & SFTI_HASH_NO_LANES))
         blake3 = sfti_blake3_lanes_x86(!(forbid & SFTI_HASH_NO_WIDE), &impl->lanes);
@@ -92,16 +93,15 @@ const char *sft_hashes_get(const sft_hashes *hashes, sft_hash_algo algo) {
     return known ? hashes->text + algo_rows[algo].at : NULL;
 }
 
-char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo) {
+char *sfti_hashes_add(sft_hashes *hashes, sft_hash_algo algo) {
     hashes->known |= SFT_HASH_BIT(algo);
     return hashes->text + algo_rows[algo].at;
 }
 
 void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes) {
-    static const char hex[] = "0123456789abcdef";
-    char *text = sfti_hashes_room(hashes, algo);
-    for (size_t i = 0; i < algo_rows[algo].digits; i++)
-        text[i] = hex[bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    char *text = sfti_hashes_add(hashes, algo);
+    for (size_t i = 0; i < algo_rows[algo].digits; i += 2)
+        sfti_hex_text(bytes[i / 2], 2, text + i);
     text[algo_rows[algo].digits] = '\0';
 }
 

@@ -61,7 +61,7 @@ typedef struct batch {
     sft_error *err;
     size_t threads, team; /* with memory, at work */
     batch_worker *workers; /* the first is the calling thread's */
-    uint8_t *rooms;
+    uint8_t *buffers;
 } batch;
 
 static void batch_lock(batch *b, os_mutex *mutex) {
@@ -90,7 +90,7 @@ static void batch_model_done(batch *b, sfti_hash_model *model) {
 }
 
 static uint64_t unit_cost(const sfti_hash_unit *unit) {
-    return unit->size == SFT_SIZE_UNKNOWN || unit->is_beside ? 0 : unit->size;
+    return unit->size == SFT_SIZE_UNKNOWN || unit->is_uncounted ? 0 : unit->size;
 }
 
 /* The model's units can be claimed from now on. */
@@ -210,7 +210,7 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue) {
         return;
     }
     slot->ended = got == 0;
-    slot->got = slot->unit->is_beside ? 0 : at + got - slot->pass.at;
+    slot->got = slot->unit->is_uncounted ? 0 : at + got - slot->pass.at;
     if (got > 0) sfti_pass_feed(&slot->pass, queue, at, data, got);
 }
 
@@ -353,7 +353,7 @@ static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cac
 static bool batch_may_wait(const batch *b) {
     os_info info;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_index_is_path(b->asks[i].path)
+        if (!sft_path_is_index(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind != OS_FILE)
             return true;
     return false;
@@ -385,7 +385,7 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     return SFT_OK;
 }
 
-static size_t batch_rooms_size(const batch *b) {
+static size_t batch_buffers_size(const batch *b) {
     return b->threads * BATCH_SLOTS * BATCH_BLOCK;
 }
 
@@ -393,17 +393,17 @@ static sft_code batch_take_memory(batch *b) {
     size_t workers = b->threads * sizeof *b->workers;
     size_t models = (b->count + 1) * sizeof(sfti_hash_model *);
     b->workers = sfti_take(&b->alloc, workers);
-    b->rooms = sfti_take(&b->alloc, batch_rooms_size(b));
+    b->buffers = sfti_take(&b->alloc, batch_buffers_size(b));
     b->models = b->count < SIZE_MAX / 16 ? sfti_take(&b->alloc, models) : NULL;
     if (b->models) memset(b->models, 0, models);
-    if (!b->workers || !b->rooms || !b->models)
-        return sfti_fail_memory(b->err, batch_rooms_size(b));
+    if (!b->workers || !b->buffers || !b->models)
+        return sfti_fail_memory(b->err, batch_buffers_size(b));
     memset(b->workers, 0, workers);
     for (size_t t = 0; t < b->threads; t++) {
         b->workers[t].batch = b;
         b->workers[t].queue.impl = &b->impl;
         for (size_t i = 0; i < BATCH_SLOTS; i++)
-            b->workers[t].slots[i].buffer = b->rooms + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
+            b->workers[t].slots[i].buffer = b->buffers + (t * BATCH_SLOTS + i) * BATCH_BLOCK;
     }
     return SFT_OK;
 }
@@ -413,7 +413,7 @@ static void batch_release(batch *b) {
         if (b->models[i]) sfti_hash_model_free(b->models[i]);
     sfti_release(&b->alloc, b->models, (b->count + 1) * sizeof(sfti_hash_model *));
     sfti_release(&b->alloc, b->workers, b->threads * sizeof *b->workers);
-    sfti_release(&b->alloc, b->rooms, batch_rooms_size(b));
+    sfti_release(&b->alloc, b->buffers, batch_buffers_size(b));
 }
 
 /* What the progress will be measured by; an index counts when it is open. */
@@ -421,7 +421,7 @@ static void batch_count_bytes(batch *b) {
     os_info info;
     if (!b->job.tick) return;
     for (size_t i = 0; i < b->count; i++)
-        if (!sft_index_is_path(b->asks[i].path)
+        if (!sft_path_is_index(b->asks[i].path)
             && os_info_path(b->asks[i].path, true, &info) == 0 && info.kind == OS_FILE)
             b->total += info.size;
 }
@@ -463,7 +463,7 @@ static sft_code batch_check(const sft_hash_request *asks, size_t count, size_t *
     for (size_t i = 0; i < count; i++) {
         if (!asks[i].path) return batch_bad_call(err, "a path that is NULL");
         if (asks[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
-        *files += sft_index_is_path(asks[i].path) ? BATCH_THREADS : 1;
+        *files += sft_path_is_index(asks[i].path) ? BATCH_THREADS : 1;
     }
     return SFT_OK;
 }

@@ -127,7 +127,7 @@ static void cache_note(sft_hash_cache *cache, uint64_t offset) {
     sfti_fail(&cache->note, SFT_JSON_SYNTAX, offset,
               "expected a cache of digests, found a damaged line: it is ignored, and written "
               "anew");
-    cache->note.hint = NULL;
+    cache->note.hint = SFT_HINT_NONE;
 }
 
 static size_t cache_lines(sft_span text) {
@@ -167,15 +167,15 @@ static sft_code cache_read_bytes(int fd, uint64_t offset, char *bytes, size_t *l
 /* ── Which file may be a cache ── */
 
 static sft_code cache_refuse(sft_error *err, sft_code code, const char *found,
-                             const char *hint) {
+                             sft_hint hint) {
     sfti_fail(err, code, SFT_NO_OFFSET,
               "expected a cache of digests, or nothing, at this path, found %s", found);
-    if (err) err->hint = hint;
+    sfti_hint(err, hint);
     return code;
 }
 
 static sft_code cache_check_kind(os_kind kind, sft_error *err) {
-    static const char hint[] = "nothing was written; name another file";
+    sft_hint hint = SFT_HINT_CACHE_OTHER_FILE;
     if (kind == OS_FILE) return SFT_OK;
     if (kind == OS_LINK) return cache_refuse(err, SFT_IS_LINK, "a symbolic link", hint);
     return cache_refuse(err, SFT_IO_NOT_FILE, kind == OS_DIR ? "a folder" : "no regular file",
@@ -186,11 +186,10 @@ static sft_code cache_check_kind(os_kind kind, sft_error *err) {
 static sft_code cache_check_owner(const os_info *info, sft_error *err) {
     if (info->owner != os_user() && info->owner != 0)
         return cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
-                            "its digests cannot be trusted; name another file");
+                            SFT_HINT_CACHE_OWNER);
     if (info->mode & 022)
         return cache_refuse(err, SFT_IO_OPEN, "a file that others may write",
-                            "its digests cannot be trusted; take write permission from group "
-                            "and others, or name another file");
+                            SFT_HINT_CACHE_MODE);
     return SFT_OK;
 }
 
@@ -209,7 +208,7 @@ static sft_code cache_check_first(cache_file *file, sft_error *err) {
     if (file->older || (len == CACHE_FIRST && memcmp(first, cache_first, len) == 0))
         return SFT_OK;
     return cache_refuse(err, SFT_EXISTS, "a file of another kind",
-                        "it is left as it is; name another file");
+                        SFT_HINT_CACHE_KEPT);
 }
 
 /* The file at path, if it may be read as a cache and replaced by one: a regular file of the
@@ -231,7 +230,7 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     error = os_info_fd(out->fd, &info);
     if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     else if (info.device != seen.device || info.inode != seen.inode)
-        code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", NULL);
+        code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", SFT_HINT_NONE);
     else code = cache_check_owner(&info, err);
     out->size = error ? 0 : info.size;
     if (code == SFT_OK) code = cache_check_first(out, err);

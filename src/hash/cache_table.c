@@ -90,7 +90,7 @@ uint32_t *sfti_cache_order(const sft_hash_cache *cache) {
     return order;
 }
 
-/* The quarter that was used longest ago makes room. */
+/* Drops the quarter that was used longest ago. */
 static bool cache_evict(sft_hash_cache *cache) {
     size_t count = cache->count, gone = count / 4, kept = 0;
     uint32_t *order = sfti_cache_order(cache);
@@ -104,7 +104,7 @@ static bool cache_evict(sft_hash_cache *cache) {
     return true;
 }
 
-static bool cache_make_room(sft_hash_cache *cache) {
+static bool cache_grow(sft_hash_cache *cache) {
     size_t cap = cache->cap ? 2 * cache->cap : 64;
     if (cache->count < cache->cap) return true;
     if (cache->cap >= SFTI_CACHE_ENTRIES) return cache_evict(cache);
@@ -119,7 +119,7 @@ sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_k
 sfti_cache_entry *sfti_cache_entry_of(sft_hash_cache *cache, const sfti_hash_key *key) {
     sfti_cache_entry *entry = sfti_cache_find(cache, key);
     if (!entry) {
-        if (!cache_make_room(cache)) return NULL;
+        if (!cache_grow(cache)) return NULL;
         cache->slots[cache_slot(cache, key)] = (uint32_t)(cache->count + 1);
         entry = &cache->entries[cache->count++];
         memset(entry, 0, sizeof *entry);

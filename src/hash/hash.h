@@ -13,8 +13,8 @@ typedef struct sfti_hash_impl sfti_hash_impl;
 
 /* `blocks` blocks of 64 bytes of each of count streams (1 to SFTI_SHA_LANES). */
 #define SFTI_SHA_LANES 4
-typedef void (*sfti_sha_blocks_fn)(uint32_t *const *states, const uint8_t *const *data,
-                                   size_t blocks, size_t count);
+typedef void (*sfti_sha_blocks_fn)(const sfti_hash_impl *impl, uint32_t *const *states,
+                                   const uint8_t *const *data, size_t blocks, size_t count);
 
 /* Chaining values of count inputs (1 to impl->lanes) of `blocks` blocks each, stride
  * bytes apart, one behind the other into out. counter grows by step from input to input. */
@@ -39,6 +39,7 @@ enum {
 
 struct sfti_hash_impl {
     sfti_sha_blocks_fn sha_blocks;
+    os_function crypto_update; /* SHA256_Update, if libcrypto is in use */
     sfti_blake3_lanes_fn blake3_lanes;
     size_t lanes;
     bool clmul, zlib;
@@ -49,9 +50,9 @@ void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid);
 
 /* NULL where the processor, or the compiler, has none. */
 sfti_sha_blocks_fn sfti_sha_blocks_x86(void);
-sfti_sha_blocks_fn sfti_sha_blocks_crypto(void);
-void sfti_sha_blocks_plain(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
-                           size_t count);
+sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl);
+void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
+                           const uint8_t *const *data, size_t blocks, size_t count);
 sfti_blake3_lanes_fn sfti_blake3_lanes_x86(bool wide, size_t *lanes);
 void sfti_blake3_lanes_plain(const sfti_blake3_call *call);
 bool sfti_crc32_has_clmul(void);
@@ -170,7 +171,7 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
 /* ── Digests as text ── */
 
 /* Where the text of a digest goes, with its NUL; it is known from now on. */
-char *sfti_hashes_room(sft_hashes *hashes, sft_hash_algo algo);
+char *sfti_hashes_add(sft_hashes *hashes, sft_hash_algo algo);
 /* bytes: as many as it has digits, halved. */
 void sfti_hashes_put(sft_hashes *hashes, sft_hash_algo algo, const uint8_t *bytes);
 /* Those of `from` that `to` was asked for and does not know. */

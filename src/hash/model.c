@@ -16,13 +16,13 @@
 /* What one thread computes of a file that several read: the file's SHA-256 and what goes with
  * it, the data's, the tensors', all that is not SHA-256. */
 #define MODEL_OF_DATA (SFT_HASH_BIT(SFT_HASH_AUTOV3) | SFT_HASH_BIT(SFT_HASH_SSHS_MODEL))
-#define MODEL_BESIDE                                                     \
+#define MODEL_NO_SHA                                                     \
     (SFT_HASH_BIT(SFT_HASH_CRC32) | SFT_HASH_BIT(SFT_HASH_CRC32_CIVITAI) \
      | SFT_HASH_BIT(SFT_HASH_BLAKE3))
 #define MODEL_SHARES 4
 static const uint32_t model_shares[MODEL_SHARES] = {
-    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_BESIDE),
-    MODEL_BESIDE,
+    SFT_HASH_ALL & ~(MODEL_OF_DATA | MODEL_CONTENT | MODEL_NO_SHA),
+    MODEL_NO_SHA,
     MODEL_OF_DATA,
     MODEL_CONTENT,
 };
@@ -109,7 +109,7 @@ static void model_split(sfti_hash_model *model, const sft_source *source, const 
         if (model->unit_count + 1 >= threads) share = missing;
         model_add_unit(model, source, model->bytes, file, share, model->digests,
                        &model->hashes);
-        model->units[model->unit_count - 1].is_beside = model->unit_count > 1;
+        model->units[model->unit_count - 1].is_uncounted = model->unit_count > 1;
         missing &= ~share;
     }
 }
@@ -123,7 +123,7 @@ static void model_list_one(sfti_hash_model *model, const sft_source *source,
     if (!file) missing &= ~SFT_HASH_OF_MODEL;
     model->units = model_take(model, MODEL_SHARES, sizeof *model->units);
     if (missing & MODEL_CONTENT)
-        model->digests = model_take(model, sft_file_count(file) + 1, sizeof *model->digests);
+        model->digests = model_take(model, sft_file_tensor_count(file) + 1, sizeof *model->digests);
     if (model->error.code == SFT_OK) model_split(model, source, file, missing, threads);
 }
 
@@ -206,7 +206,7 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
     bool all = true;
     sfti_sha256_begin(&sum);
     for (size_t i = 0; i < model->shard_count; i++) {
-        sft_source source = sft_file_source(sft_set_shard(model->set, i));
+        sft_source source = sft_file_source(sft_set_shard_at(model->set, i));
         int fd = sfti_source_descriptor(&source);
         if (fd < 0 || os_info_fd(fd, &info) != 0) {
             all = false;
@@ -224,7 +224,7 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *opening) {
 static bool set_add_sizes(sfti_hash_model *model) {
     model->bytes = 0;
     for (size_t i = 0; i < sft_set_shard_count(model->set); i++) {
-        const sft_file *file = sft_set_shard(model->set, i);
+        const sft_file *file = sft_set_shard_at(model->set, i);
         if (!sft_file_complete(file)
             || !sfti_add(model->bytes, sft_file_size(file), &model->bytes)) {
             sfti_fail(&model->error, SFT_INCOMPLETE, SFT_NO_OFFSET,
@@ -235,7 +235,7 @@ static bool set_add_sizes(sfti_hash_model *model) {
     return true;
 }
 
-static bool set_make_room(sfti_hash_model *model) {
+static bool set_take_memory(sfti_hash_model *model) {
     size_t count = sft_set_shard_count(model->set);
     model->shard_count = count;
     model->units = model_take(model, count + 1, sizeof *model->units);
@@ -260,18 +260,18 @@ static void set_list_units(sfti_hash_model *model) {
                    && !(model->hashes.known & MODEL_CONTENT);
     size_t first = 0;
     if (content)
-        model->digests = model_take(model, sft_set_count(model->set) + 1,
+        model->digests = model_take(model, sft_set_tensor_count(model->set) + 1,
                                     sizeof *model->digests);
     if (model->error.code) return;
     for (size_t i = 0; i < model->shard_count; i++) {
-        const sft_file *file = sft_set_shard(model->set, i);
+        const sft_file *file = sft_set_shard_at(model->set, i);
         const sft_hashes *have = &model->shards[i];
         sft_source source = sft_file_source(file);
         uint32_t algos = model_missing(have, sft_file_size(file))
                          | (content ? MODEL_CONTENT : 0);
         model_add_unit(model, &source, sft_file_size(file), file, algos,
                        content ? model->digests + first : NULL, &model->shards[i]);
-        first += sft_file_count(file);
+        first += sft_file_tensor_count(file);
     }
 }
 
@@ -285,7 +285,7 @@ static void model_open_set(sfti_hash_model *model, const sfti_hash_how *opening)
     model->is_many = true;
     if (sft_set_open(model->ask.path, &options, &model->opened, &model->error)) return;
     model->set = model->opened;
-    if (!set_add_sizes(model) || !set_make_room(model)) return;
+    if (!set_add_sizes(model) || !set_take_memory(model)) return;
     set_recall(model, opening);
     if (!opening->only_cached) set_list_units(model);
 }
@@ -307,7 +307,7 @@ static void model_begin_answer(sfti_hash_model *model, sft_hash_request ask,
 void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request ask,
                           const sfti_hash_how *opening) {
     model_begin_answer(model, ask, opening->alloc);
-    if (sft_index_is_path(ask.path)) {
+    if (sft_path_is_index(ask.path)) {
         model_open_set(model, opening);
         return;
     }
@@ -322,13 +322,13 @@ void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t
     model->is_borrowed = true;
     if (!set_add_sizes(model)) return;
     if (sft_set_shard_count(set) == 1 && !sft_set_index_path(set)) {
-        sft_source source = sft_file_source(sft_set_shard(set, 0));
-        model_list_one(model, &source, sft_set_shard(set, 0), opening);
+        sft_source source = sft_file_source(sft_set_shard_at(set, 0));
+        model_list_one(model, &source, sft_set_shard_at(set, 0), opening);
         return;
     }
     model->is_many = true;
     model->ask.algos &= MODEL_CONTENT;
-    if (set_make_room(model)) set_list_units(model);
+    if (set_take_memory(model)) set_list_units(model);
 }
 
 static void model_check_memos(sfti_hash_model *model) {

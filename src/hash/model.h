@@ -13,7 +13,7 @@ typedef struct sfti_hash_unit {
     uint32_t algos;
     uint8_t (*digests)[32];
     sft_hashes *into;
-    bool is_beside; /* another unit counts the bytes for the progress */
+    bool is_uncounted; /* another unit counts these bytes for the progress */
 } sfti_hash_unit;
 
 /* What the cache is told afterwards, if the file is still the same. */

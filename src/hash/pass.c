@@ -42,7 +42,7 @@ typedef struct legacy_plan {
 
 static void legacy_fill(legacy_plan *p) {
     for (size_t i = 0; i < p->spec_count; i++) {
-        const sft_tensor *t = sft_file_tensor(p->file, i);
+        const sft_tensor *t = sft_file_tensor_at(p->file, i);
         p->specs[i] = (sft_spec){ t->name, t->dtype, t->rank, t->shape };
     }
     p->pair_count = 0;
@@ -67,8 +67,8 @@ static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *al
     if (code != SFT_OK) return SFT_OK;
     bool same = true;
     for (size_t i = 0; same && i < p->spec_count; i++) {
-        const sft_tensor *now = sft_file_tensor(p->file, i);
-        const sft_tensor *then = sft_plan_tensor(plan, sft_plan_position(plan, i));
+        const sft_tensor *now = sft_file_tensor_at(p->file, i);
+        const sft_tensor *then = sft_plan_tensor_at(plan, sft_plan_position(plan, i));
         same = now->begin == now->end || now->begin == then->begin;
     }
     if (same) *out = sft_plan_head(plan).len;
@@ -79,7 +79,7 @@ static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *al
 static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc, uint64_t *out,
                                 sft_error *err) {
     sfti_arena arena = { .alloc = *alloc };
-    legacy_plan p = { .file = file, .spec_count = sft_file_count(file) };
+    legacy_plan p = { .file = file, .spec_count = sft_file_tensor_count(file) };
     p.specs = sfti_arena_take(&arena, (p.spec_count + 1) * sizeof *p.specs);
     p.pairs = sfti_arena_take(&arena, (sft_file_metadata_count(file) + 1) * sizeof *p.pairs);
     sft_code code = SFT_OUT_OF_MEMORY;
@@ -140,7 +140,7 @@ static void digests_begin(sfti_pass *r) {
     sfti_sha256 nothing;
     if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
     sfti_sha256_begin(&nothing);
-    for (size_t i = 0; i < sft_file_count(r->file); i++)
+    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++)
         sfti_sha256_end(r->impl, &nothing, r->digests[i]);
 }
 
@@ -211,7 +211,7 @@ static void feed_part(sfti_part *part, sfti_sha_queue *queue, const reading_piec
 /* The rest of the tensor in hand, as far as the piece goes; whether it ends here. A tensor
  * that lies in one piece needs no sum that stays. */
 static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
-    const sft_tensor *tensor = sft_file_tensor(r->file, r->tensor);
+    const sft_tensor *tensor = sft_file_tensor_at(r->file, r->tensor);
     uint64_t first = tensor->offset, last = first + (tensor->end - tensor->begin);
     bool begins = first >= piece->at, ends = last <= piece->end;
     uint64_t from = begins ? first : piece->at, to = ends ? last : piece->end;
@@ -225,7 +225,7 @@ static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const reading_piece
 }
 
 static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const reading_piece *piece) {
-    while (r->tensor < sft_file_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
+    while (r->tensor < sft_file_tensor_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
 }
 
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
@@ -312,7 +312,7 @@ static void content_tensor(const sfti_hash_impl *impl, sfti_sha256 *sum, const s
 sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
                            uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
                            sft_error *err) {
-    size_t count = set ? sft_set_count(set) : sft_file_count(file);
+    size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
     size_t bytes = (count + 1) * sizeof(uint32_t);
     uint32_t *order = sfti_take(alloc, bytes);
     uint8_t digest[32];
@@ -322,8 +322,8 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
                         : sft_file_order(file, SFT_ORDER_NAME, order, err);
     sfti_sha256_begin(&sum);
     for (size_t i = 0; code == SFT_OK && i < count; i++) {
-        const sft_tensor *tensor = set ? sft_set_tensor(set, order[i])
-                                       : sft_file_tensor(file, order[i]);
+        const sft_tensor *tensor = set ? sft_set_tensor_at(set, order[i])
+                                       : sft_file_tensor_at(file, order[i]);
         content_tensor(impl, &sum, tensor, digests[order[i]]);
     }
     sfti_release(alloc, order, bytes);

@@ -77,8 +77,9 @@ static void sha_block(uint32_t state[8], const uint8_t *block) {
     state[7] += h;
 }
 
-void sfti_sha_blocks_plain(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
-                           size_t count) {
+void sfti_sha_blocks_plain(const sfti_hash_impl *impl, uint32_t *const *states,
+                           const uint8_t *const *data, size_t blocks, size_t count) {
+    (void)impl;
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < blocks; b++) sha_block(states[i], data[i] + 64 * b);
 }
@@ -94,7 +95,7 @@ void sfti_sha256_begin(sfti_sha256 *sum) {
 
 static void sha_one(const sfti_hash_impl *impl, uint32_t *state, const uint8_t *data,
                     size_t blocks) {
-    impl->sha_blocks(&state, &data, blocks, 1);
+    impl->sha_blocks(impl, &state, &data, blocks, 1);
 }
 
 /* Fill the block that was begun before; what is left of the job begins with a new one. */
@@ -131,7 +132,7 @@ static void sha_step(const sfti_hash_impl *impl, sha_lanes *lanes) {
         data[i] = job->data;
         if (job->len / 64 < blocks) blocks = job->len / 64;
     }
-    impl->sha_blocks(states, data, blocks, lanes->count);
+    impl->sha_blocks(impl, states, data, blocks, lanes->count);
     for (size_t i = 0; i < lanes->count; i++) {
         sfti_sha_job *job = lanes->job[i];
         job->data += 64 * blocks;

@@ -1,30 +1,47 @@
-/* libcrypto's block function, for processors whose SHA instructions we do not know. The
- * state is ours; its own interface would keep it in memory of its own. */
+/* libcrypto's block function, for processors whose SHA instructions we do not know. The library is
+ * loaded when something is hashed, not at the start of every program. The state is ours; its own
+ * interface would keep it in memory of its own. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "hash/hash.h"
 
 #if defined(SFTI_FOUND_CRYPTO)
+#include <openssl/opensslv.h>
 #include <openssl/sha.h>
 #include <string.h>
 
-static void crypto_blocks(uint32_t *const *states, const uint8_t *const *data, size_t blocks,
-                          size_t count) {
+/* The library whose SHA256_CTX the header describes. */
+#define CRYPTO_TEXT(x) CRYPTO_TEXT_(x)
+#define CRYPTO_TEXT_(x) #x
+#if defined(OPENSSL_SHLIB_VERSION)
+#define CRYPTO_LIBRARY "libcrypto.so." CRYPTO_TEXT(OPENSSL_SHLIB_VERSION)
+#elif defined(SHLIB_VERSION_NUMBER)
+#define CRYPTO_LIBRARY "libcrypto.so." SHLIB_VERSION_NUMBER
+#else
+#define CRYPTO_LIBRARY "libcrypto.so"
+#endif
+
+typedef int (*crypto_update_fn)(SHA256_CTX *ctx, const void *data, size_t len);
+
+static void crypto_blocks(const sfti_hash_impl *impl, uint32_t *const *states,
+                          const uint8_t *const *data, size_t blocks, size_t count) {
+    crypto_update_fn update = (crypto_update_fn)impl->crypto_update;
     for (size_t i = 0; i < count; i++) {
-        SHA256_CTX ctx;
-        (void)SHA256_Init(&ctx);
+        SHA256_CTX ctx = { .md_len = SHA256_DIGEST_LENGTH };
         for (int j = 0; j < 8; j++) ctx.h[j] = states[i][j];
-        (void)SHA256_Update(&ctx, data[i], 64 * blocks);
+        (void)update(&ctx, data[i], 64 * blocks);
         for (int j = 0; j < 8; j++) states[i][j] = ctx.h[j];
     }
 }
 
-sfti_sha_blocks_fn sfti_sha_blocks_crypto(void) {
-    return crypto_blocks;
+sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
+    impl->crypto_update = os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
+    return impl->crypto_update ? crypto_blocks : NULL;
 }
 
 #else
 
-sfti_sha_blocks_fn sfti_sha_blocks_crypto(void) {
+sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
+    (void)impl;
     return NULL;
 }
 

@@ -73,8 +73,10 @@ shani_streams(uint32_t *const *states, const uint8_t *const *data, size_t blocks
     }
 }
 
-SHANI_TARGET static void shani_blocks(uint32_t *const *states, const uint8_t *const *data,
-                                      size_t blocks, size_t count) {
+SHANI_TARGET static void shani_blocks(const sfti_hash_impl *impl, uint32_t *const *states,
+                                      const uint8_t *const *data, size_t blocks,
+                                      size_t count) {
+    (void)impl;
     switch (count) {
     case 1: shani_streams(states, data, blocks, 1); return;
     case 2: shani_streams(states, data, blocks, 2); return;

@@ -74,7 +74,7 @@ sft_span sfti_info_copy(sft_info *info, sft_span text) {
 
 bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {
     for (size_t i = 0; info->set && i < sft_set_shard_count(info->set); i++)
-        if (sft_file_metadata_get_cstr(sft_set_shard(info->set, i), key, out))
+        if (sft_file_metadata_get_cstr(sft_set_shard_at(info->set, i), key, out))
             return !sfti_is_placeholder(*out);
     return false;
 }

@@ -47,7 +47,7 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
 /* ── CivitAI's labels of base models and its types ── */
 
 /* Labels that say more than an architecture. */
-static const struct side_label { const char *label, *variant; } side_labels[] = {
+static const struct civitai_label { const char *label, *variant; } civitai_labels[] = {
     { "Flux.1 Kontext", "kontext" },
     { "SD 2.1 Unclip", "unclip" },
     { "Wan Video 1.3B t2v", "1.3b+t2v" },
@@ -66,13 +66,13 @@ void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, i
         if (sfti_same_letters(label, nothing[i])) return;
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(label), source, trust);
-    for (size_t i = 0; i < SFTI_COUNT(side_labels); i++)
-        if (sfti_same_letters(label, side_labels[i].label))
-            sfti_info_add_cstr(info, SFT_FACT_VARIANT, side_labels[i].variant, source, trust);
+    for (size_t i = 0; i < SFTI_COUNT(civitai_labels); i++)
+        if (sfti_same_letters(label, civitai_labels[i].label))
+            sfti_info_add_cstr(info, SFT_FACT_VARIANT, civitai_labels[i].variant, source, trust);
 }
 
 /* covers: a kind of ours that the declared word is used for, too. */
-static const struct side_type { const char *type, *kind, *covers; } side_types[] = {
+static const struct civitai_type { const char *type, *kind, *covers; } civitai_types[] = {
     { "LORA", "adapter", "control_lora" }, { "LoCon", "adapter", NULL },
     { "LyCORIS", "adapter", NULL }, { "DoRA", "adapter", NULL },
     { "Checkpoint", "checkpoint", "diffusion_model" },
@@ -89,9 +89,9 @@ static const struct side_type { const char *type, *kind, *covers; } side_types[]
 void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust) {
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
     type = sfti_trim(type);
-    for (size_t i = 0; i < SFTI_COUNT(side_types); i++) {
-        const char *kind = side_types[i].kind, *covers = side_types[i].covers;
-        if (!sfti_same_letters(type, side_types[i].type)) continue;
+    for (size_t i = 0; i < SFTI_COUNT(civitai_types); i++) {
+        const char *kind = civitai_types[i].kind, *covers = civitai_types[i].covers;
+        if (!sfti_same_letters(type, civitai_types[i].type)) continue;
         if (covers && best && sft_span_equal(best->value.text, sft_span_cstr(covers)))
             kind = covers;
         sfti_info_add_cstr(info, SFT_FACT_KIND, kind, source, trust);

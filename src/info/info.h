@@ -239,7 +239,7 @@ struct sft_info {
     sft_info_folder *own_folder;  /* listed by sft_info_open; NULL: the caller's, or none */
     uint64_t shard, shard_of;     /* of a shard opened alone ("…-00001-of-00003"), else 0 */
     sft_span shard_index;         /* the index beside it, or empty */
-    const struct sft_info_part *parts; /* of a folder of components */
+    const struct sft_info_component *parts; /* of a folder of components */
     size_t part_count;
     sfti_digests computed;
     const sft_info_folder *listed; /* the folder that was looked into, or NULL */
@@ -354,7 +354,7 @@ void sfti_info_file_name(sft_info *info);
 void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
 void sfti_info_header(sft_info *info);  /* __metadata__ */
 void sfti_info_online(sft_info *info);  /* the answer, before what lies beside */
-void sfti_info_beside(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
+void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
 /* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
  * they told (model-info.md §1.4). sfti_info_resolve must follow. */
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);

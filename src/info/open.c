@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/options.h"
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void take_names(sft_info *info, const char *path) {
     sft_span name = sfti_base_name(whole);
     size_t folder = whole.len - name.len;
     info->path = whole;
-    info->stem = sft_index_is_path(path) ? index_stem(name) : sfti_stem(name);
+    info->stem = sft_path_is_index(path) ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
     while (folder > 1 && whole.data[folder - 1] == '/') folder--;
     if (folder > 0) info->folder = (sft_span){ whole.data, folder };
@@ -93,7 +93,7 @@ static void collect(sft_info *info, const char *path, const sft_info_folder *fol
     sfti_info_header(info);
     if (!info->code) take_shard(info, folder);
     sfti_info_online(info);
-    if (!info->options.header_only && path && !info->code) sfti_info_beside(info, folder);
+    if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
     sfti_info_file_name(info);
     if (!info->code) sfti_info_resolve(info);
 }
@@ -166,7 +166,7 @@ sft_code sft_info_set_computed(sft_info *info, uint32_t asked, const sft_hashes 
     told = copy_digests(info, &told);
     sft_code code = info->code;
     info->code = SFT_OK; /* all that was there still is */
-    if (code) return sfti_fail_memory(err, SFT_HASH_ROOM);
+    if (code) return sfti_fail_memory(err, SFT_HASH_TEXT_SIZE);
     info->computed = told;
     return SFT_OK;
 }
@@ -180,13 +180,13 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
 
 /* ── Parts ── */
 
-static bool is_denoiser(const sft_info_part *part) {
+static bool is_denoiser(const sft_info_component *part) {
     return strcmp(part->name, "unet") == 0 || strcmp(part->name, "transformer") == 0
         || strcmp(part->name, "prior") == 0;
 }
 
 /* The part whose architecture is the pipeline's. */
-static const sft_info_part *main_part(const sft_info_part *parts, size_t count) {
+static const sft_info_component *main_part(const sft_info_component *parts, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (is_denoiser(&parts[i])) return &parts[i];
     return &parts[0];
@@ -199,7 +199,7 @@ static const char *part_dtype(const sft_set *set) {
     return count > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name;
 }
 
-static void add_part(sft_info *info, const sft_info_part *part) {
+static void add_part(sft_info *info, const sft_info_component *part) {
     sfti_component *component = sfti_info_push(info, &info->components, sizeof *component);
     const sfti_fact *architecture = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
     if (!component) return;
@@ -233,13 +233,13 @@ static void forget_file_names(sft_info *info) {
         }
 }
 
-sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const char *path,
-                             const sft_info_folder *folder, const sft_info_options *options,
-                             sft_info **out, sft_error *err) {
+sft_code sft_info_open_components(const sft_info_component *parts, size_t count, const char *path,
+                                  const sft_info_folder *folder, const sft_info_options *options,
+                                  sft_info **out, sft_error *err) {
     *out = NULL;
     if (count == 0)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected parts, found none");
-    const sft_info_part *first = main_part(parts, count);
+    const sft_info_component *first = main_part(parts, count);
     sft_info *info = NULL;
     sft_code code = new_info(first->set, options, &info, err);
     if (code) return code;
@@ -252,7 +252,7 @@ sft_code sft_info_open_parts(const sft_info_part *parts, size_t count, const cha
                        100);
     take_main_facts(info, first->info);
     for (size_t i = 0; i < count; i++) add_part(info, &parts[i]);
-    if (!info->options.header_only && !info->code) sfti_info_beside(info, folder);
+    if (!info->options.header_only && !info->code) sfti_info_sidecars(info, folder);
     info->set = NULL;
     forget_file_names(info);
     if (!info->code) sfti_info_resolve(info);

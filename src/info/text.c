@@ -144,7 +144,7 @@ bool sfti_parse_double(sft_span text, double *out) {
 }
 
 size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_ROOM]) {
-    char fraction[SFTI_UINT_ROOM];
+    char fraction[SFTI_UINT_SIZE];
     size_t len = 0, digits = 6;
     if (!(value < 1e12 && value > -1e12)) return 0;
     if (value < 0) buffer[len++] = '-', value = -value;

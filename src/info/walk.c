@@ -21,7 +21,7 @@ typedef struct walk_state {
     size_t pointer_len; /* of the current value */
     bool pointer_full;
     size_t level;       /* components of the current value's path */
-    char digits[SFTI_UINT_ROOM]; /* of an index, while it is the key */
+    char digits[SFTI_UINT_SIZE]; /* of an index, while it is the key */
     walk_place places[SFTI_JSON_DEPTH + 1]; /* places[n]: the container with n components */
 } walk_state;
 

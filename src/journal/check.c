@@ -29,8 +29,7 @@ static sft_code report_interrupted(const journal_query *q, bool ours, sft_error 
                      "interrupted and has left its journal"
                    : "expected a file as before or after a change of it, found the copy of one "
                      "in the middle of an edit, with its journal");
-    if (err && !ours)
-        err->hint = "\"safetensors meta recover --force FILE\" mends a copy";
+    if (!ours) sfti_hint(err, SFT_HINT_RECOVER_COPY);
     return SFT_EDIT_INTERRUPTED;
 }
 
@@ -88,7 +87,7 @@ static bool is_none(int error) {
     return false;
 }
 
-static sft_code check_beside(journal_query q, const char *path, const sft_allocator *alloc,
+static sft_code check_at_path(journal_query q, const char *path, const sft_allocator *alloc,
                             sft_error *err) {
     os_info there;
     q.path = path;
@@ -104,11 +103,11 @@ static sft_code check_beside(journal_query q, const char *path, const sft_alloca
 static sft_code check_by_path(const journal_query *q, const sft_allocator *alloc, sft_error *err) {
     char real[4096];
     os_info name;
-    sft_code code = check_beside(*q, q->path, alloc, err);
+    sft_code code = check_at_path(*q, q->path, alloc, err);
     if (code != SFT_OK || os_info_path(q->path, false, &name) || name.kind != OS_LINK)
         return code;
     if (os_real_path(q->path, real, sizeof real)) return SFT_OK;
-    return check_beside(*q, real, alloc, err);
+    return check_at_path(*q, real, alloc, err);
 }
 
 sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,

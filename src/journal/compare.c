@@ -49,10 +49,10 @@ static int jr_part_moved(const sfti_journal_file *j, const jr_section *s, uint64
     return jr_part(j, s->old_at, s->old_len, at + zeros - s->moved, len - zeros, into + zeros);
 }
 
-static void jr_judge(const struct sfti_journal_room *buffer, size_t len, size_t in_place,
+static void jr_judge(const struct sfti_journal_buffers *buffers, size_t len, size_t in_place,
                      sfti_journal_verdict *v) {
-    const char *file = buffer->piece[0], *after = buffer->piece[1], *before = buffer->piece[2];
-    v->is_old = v->is_old && memcmp(file, buffer->piece[3], in_place) == 0;
+    const char *file = buffers->piece[0], *after = buffers->piece[1], *before = buffers->piece[2];
+    v->is_old = v->is_old && memcmp(file, buffers->piece[3], in_place) == 0;
     v->is_new = v->is_new && memcmp(file, after, len) == 0;
     if (!v->is_either || memcmp(file, after, len) == 0) return;
     for (size_t i = 0; i < len && v->is_either; i++)
@@ -62,18 +62,18 @@ static void jr_judge(const struct sfti_journal_room *buffer, size_t len, size_t 
 static int jr_section_piece(const sfti_journal_file *j, const jr_bytes *from,
                             const jr_section *s, uint64_t at, size_t want,
                             sfti_journal_verdict *v) {
-    struct sfti_journal_room *buffer = j->buffer;
+    struct sfti_journal_buffers *buffers = j->buffers;
     size_t got = 0;
     size_t in_place = at >= s->old_len ? 0
                       : s->old_len - at < want ? (size_t)(s->old_len - at) : want;
-    int error = jr_bytes_read(from, buffer->piece[0], want, s->file_at + at, &got);
+    int error = jr_bytes_read(from, buffers->piece[0], want, s->file_at + at, &got);
     if (error) return error;
     if (got < want) v->is_old = v->is_new = v->is_either = false;
     if (got < want) return 0;
-    error = jr_part(j, s->new_at, s->new_len, at, want, buffer->piece[1]);
-    if (!error) error = jr_part_moved(j, s, at, want, buffer->piece[2]);
-    if (!error) error = jr_part(j, s->old_at, s->old_len, at, want, buffer->piece[3]);
-    if (!error) jr_judge(buffer, want, in_place, v);
+    error = jr_part(j, s->new_at, s->new_len, at, want, buffers->piece[1]);
+    if (!error) error = jr_part_moved(j, s, at, want, buffers->piece[2]);
+    if (!error) error = jr_part(j, s->old_at, s->old_len, at, want, buffers->piece[3]);
+    if (!error) jr_judge(buffers, want, in_place, v);
     return error;
 }
 

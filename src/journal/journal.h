@@ -1,7 +1,7 @@
 /* The journal of an edit: .NAME.sft-journal beside the file, whole on the disk before the
  * first byte of the file changes, gone when the last one is there. It locks out other
- * editors, and holds what changes, before and after. Writing it is journal.c, reading it
- * journal_read.c, what follows for the file edit_mend.c. */
+ * editors, and holds what changes, before and after. write.c writes it, read.c reads
+ * and verifies it, compare.c and apply.c relate it to the file. */
 #ifndef SFTI_JOURNAL_H
 #define SFTI_JOURNAL_H
 
@@ -61,8 +61,6 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
 /* Remove it; the errno. A journal that stays is no harm while the file is one of what it
  * says, and is the file that it says. */
 int sfti_journal_remove(const char *path);
-/* Wait until the disk knows that it is removed; the errno. */
-int sfti_journal_settle(const char *path);
 
 /* SFT_BUFFER_SIZE if the source is known to have more or fewer bytes than the patch. */
 sft_code sfti_patch_check(const sfti_patch *patch, sft_error *err);
@@ -90,7 +88,7 @@ typedef struct sfti_journal_file {
     int fd;
     uint64_t len;
     uint64_t word[SFTI_JW_COUNT];
-    struct sfti_journal_room *buffer;
+    struct sfti_journal_buffers *buffers;
     struct sfti_journal_seal *seal;
     sft_allocator alloc;
 } sfti_journal_file;
@@ -101,8 +99,8 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
                            sfti_journal_file *out, sft_error *err);
 void sfti_journal_close(sfti_journal_file *j);
 /* Read it all: a SOUND one with a wrong sum, ranges that cannot be, or heads that are none,
- * becomes ODD. to_play: from now on nothing is read of it but what was verified. */
-sft_code sfti_journal_verify(sfti_journal_file *j, bool to_play, sft_error *err);
+ * becomes ODD. to_apply: from now on nothing is read of it but what was verified. */
+sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err);
 /* All of len bytes; EIO if it is shorter, or they are not those that were verified. */
 int sfti_journal_read(const sfti_journal_file *j, void *into, size_t len, uint64_t at);
 /* Whether it was removed since it was opened. */
@@ -122,17 +120,15 @@ int sfti_journal_compare(const sfti_journal_file *j, int fd, uint64_t size, sft_
                          sfti_journal_verdict *out);
 /* SFT_EDIT_INTERRUPTED: why nothing is done that it says. */
 sft_code sfti_journal_refuse(const sfti_journal_file *j, sft_error *err);
-/* What a person can do about a journal that we leave alone, as the hint. */
-void sfti_journal_hint(sft_error *err);
-/* Bring the new head, or the new (else the old) bytes of the data to the file. The errno. */
-int sfti_journal_play_head(const sfti_journal_file *j, int fd);
-int sfti_journal_play_data(const sfti_journal_file *j, int fd, bool old);
+/* Write the new head, or the new (else the old) bytes of the data, to the file. The errno. */
+int sfti_journal_apply_head(const sfti_journal_file *j, int fd);
+int sfti_journal_apply_data(const sfti_journal_file *j, int fd, bool old);
 
 /* ── What the files of this folder share ── */
 
 #define SFTI_JOURNAL_PIECE ((size_t)32 << 10)
 
-struct sfti_journal_room {
+struct sfti_journal_buffers {
     char piece[4][SFTI_JOURNAL_PIECE]; /* of the file, after, before, before where it was */
     sfti_crc32_table table;
 };

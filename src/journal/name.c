@@ -1,3 +1,5 @@
+#include "base/number.h"
+#include "base/path.h"
 #include "base/siphash.h"
 #include "journal/journal.h"
 
@@ -16,14 +18,13 @@ static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIG
     while (cut > JOURNAL_NAME_MOST - 3 && ((unsigned char)name[cut] & 0xc0) == 0x80) cut--;
     *len = cut;
     out[0] = '-';
-    for (size_t i = 0; i < 16; i++) out[1 + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    sfti_hex_text(hash, 16, out + 1);
     return JOURNAL_DIGEST;
 }
 
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     static const char tail[] = ".sft-journal";
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash ? (size_t)(slash - path) + 1 : 0, name = strlen(path + folder), more = 0;
+    size_t folder = sfti_folder_len(path), name = strlen(path + folder), more = 0;
     char digest[JOURNAL_DIGEST];
     if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
     if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;
@@ -44,15 +45,4 @@ int sfti_journal_there(const char *path, os_info *there) {
 int sfti_journal_remove(const char *path) {
     char name[SFTI_JOURNAL_PATH];
     return sfti_journal_path(path, name) ? os_unlink(name) : 0;
-}
-
-int sfti_journal_settle(const char *path) {
-    char folder[SFTI_JOURNAL_PATH];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
-    if (len >= sizeof folder) return 0;
-    memcpy(folder, len ? path : ".", len ? len : 1);
-    folder[len ? len : 1] = '\0';
-    int error = os_sync_folder(folder);
-    return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS ? 0 : error;
 }

@@ -123,16 +123,16 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
     if (error == ENOENT) jr_be(out, SFTI_JOURNAL_NONE, NULL);
     else if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (out->state != SFTI_JOURNAL_SOUND) return SFT_OK;
-    out->buffer = sfti_take(alloc, sizeof *out->buffer);
-    return out->buffer ? SFT_OK : sfti_fail_memory(err, sizeof *out->buffer);
+    out->buffers = sfti_take(alloc, sizeof *out->buffers);
+    return out->buffers ? SFT_OK : sfti_fail_memory(err, sizeof *out->buffers);
 }
 
 void sfti_journal_close(sfti_journal_file *j) {
     if (j->fd >= 0) (void)os_close(j->fd);
-    sfti_release(&j->alloc, j->buffer, sizeof *j->buffer);
+    sfti_release(&j->alloc, j->buffers, sizeof *j->buffers);
     sfti_journal_seal_free(j);
     j->fd = -1;
-    j->buffer = NULL;
+    j->buffers = NULL;
 }
 
 bool sfti_journal_is_gone(const sfti_journal_file *j) {
@@ -143,16 +143,16 @@ bool sfti_journal_is_gone(const sfti_journal_file *j) {
 /* ── Verifying ── */
 
 static int jr_sum(const sfti_journal_file *j, bool *right) {
-    struct sfti_journal_room *buffer = j->buffer;
+    struct sfti_journal_buffers *buffers = j->buffers;
     char sum[8];
     uint32_t crc = 0;
-    sfti_crc32_begin(&buffer->table);
+    sfti_crc32_begin(&buffers->table);
     for (uint64_t at = 0; at < j->len - 8;) {
-        size_t want = j->len - 8 - at < sizeof buffer->piece ? (size_t)(j->len - 8 - at)
-                                                           : sizeof buffer->piece;
-        int error = sfti_journal_read(j, buffer->piece, want, at);
+        const size_t most = sizeof buffers->piece;
+        size_t want = j->len - 8 - at < most ? (size_t)(j->len - 8 - at) : most;
+        int error = sfti_journal_read(j, buffers->piece, want, at);
         if (error) return error;
-        crc = sfti_crc32_add(&buffer->table, crc, buffer->piece, want);
+        crc = sfti_crc32_add(&buffers->table, crc, buffers->piece, want);
         at += want;
     }
     int error = sfti_journal_read(j, sum, sizeof sum, j->len - 8);
@@ -248,8 +248,8 @@ static sft_code jr_verify(sfti_journal_file *j, sft_error *err) {
  *     each of these reads is of a block that is in memory since, or has its tag again
  *  3  so whoever can write to the journal makes it unreadable, but no byte that was not judged
  *     gets into the file */
-sft_code sfti_journal_verify(sfti_journal_file *j, bool to_play, sft_error *err) {
+sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err) {
     if (j->state != SFTI_JOURNAL_SOUND) return SFT_OK;
-    sft_code code = to_play ? sfti_journal_seal_begin(j, err) : SFT_OK;
+    sft_code code = to_apply ? sfti_journal_seal_begin(j, err) : SFT_OK;
     return code == SFT_OK ? jr_verify(j, err) : code;
 }

@@ -1,5 +1,7 @@
 #include "os/io.h"
 
+#include "base/path.h"
+
 #include <errno.h>
 
 sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *what) {
@@ -30,6 +32,23 @@ int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
         done += put;
     }
     return 0;
+}
+
+bool sfti_no_folder_sync(int error) {
+    return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
+}
+
+int sfti_sync_parent(const char *path) {
+    char folder[4608];
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/') len--;
+    while (len > 0 && path[len - 1] != '/') len--;
+    if (len == 0) path = "./", len = 2;
+    if (len >= sizeof folder) return 0;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    int error = os_sync_folder(folder);
+    return sfti_no_folder_sync(error) ? 0 : error;
 }
 
 void sfti_seed_draw(const void *here, uint64_t seed[2]) {

@@ -16,6 +16,12 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 /* All of len bytes; the errno, EIO where the system takes none. */
 int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
 
+/* Sync the folder that the last part of a path lies in; the errno, 0 also where folders cannot be
+ * synced. */
+int sfti_sync_parent(const char *path);
+/* Whether this errno says that the file system syncs no folders. */
+bool sfti_no_folder_sync(int error);
+
 /* Keys of tables of names: from the system, or where it has none from the clock and the address
  * of something. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);

@@ -44,7 +44,7 @@ int os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 int os_read(int fd, void *into, size_t len, size_t *got);
 int os_map(int fd, uint64_t len, bool writable_private, void **out);
 void os_unmap(void *at, uint64_t len);
-/* Real path of a link or file, into out[room]; ENAMETOOLONG if it does not fit. */
+/* Real path of a link or file, into out[cap]; ENAMETOOLONG if it does not fit. */
 int os_real_path(const char *path, char *out, size_t cap);
 
 /* ── Beneath a folder ──
@@ -97,7 +97,7 @@ int os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t l
 /* The same by sharing blocks, all of len or nothing: whole blocks, but for the last of
  * `from`. EOPNOTSUPP where the file system does not share. */
 int os_clone_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len);
-/* Make room of whole blocks before offset at: what was there moves up, zeros come in.
+/* Insert whole blocks of zeros at offset `at`; what was there moves up.
  * EOPNOTSUPP where the file system cannot. */
 int os_insert_range(int fd, uint64_t at, uint64_t len);
 /* Take whole blocks out again: what is behind them moves down. */
@@ -135,6 +135,9 @@ uint64_t os_time_s(void); /* of the calendar, since 1970 */
 void os_sleep_ms(uint32_t ms); /* a signal may end it */
 uint32_t os_user(void);        /* effective user id; 0 is the superuser */
 uint32_t os_cpu_count(void);
+/* A function of a shared library, which is loaded for it and stays; NULL if there is none. */
+typedef void (*os_function)(void);
+os_function os_library_function(const char *library, const char *name);
 const char *os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
 bool os_is_terminal(int fd);
 uint32_t os_terminal_columns(int fd); /* 0 when unknown */

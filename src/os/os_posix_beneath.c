@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #endif
 
-#define BENEATH_ROOM 4096
+#define BENEATH_PATH 4096
 #define BENEATH_LINKS 40
 #define BENEATH_TRIES 16
 
@@ -66,7 +66,7 @@ static int join_parts(const char *a, size_t len, const char *b, char *out, size_
 
 /* A name being walked; what is before `at` are folders, none of them a link. */
 typedef struct walk_name {
-    char text[BENEATH_ROOM];
+    char text[BENEATH_PATH];
     char *at; /* the part to open next */
     size_t links;
 } walk_name;
@@ -74,7 +74,7 @@ typedef struct walk_name {
 /* text becomes the walked folders, the link's target and the rest, without "." and ".."; what
  * was walked stays walked in text only, and is opened again. */
 static int walk_splice(walk_name *w, const char *target, const char *rest) {
-    char joined[BENEATH_ROOM];
+    char joined[BENEATH_PATH];
     size_t len = (size_t)(w->at - w->text);
     int error = join_parts(target, strlen(target), rest, joined, sizeof joined);
     if (error) return error;
@@ -104,7 +104,7 @@ static int walk_splice(walk_name *w, const char *target, const char *rest) {
 
 /* One folder more. */
 static int walk_step(walk_name *w, int *at, char *slash, bool links) {
-    char target[BENEATH_ROOM];
+    char target[BENEATH_PATH];
     int next, error;
     *slash = '\0';
     error = open_at(*at, w->at, FOLDER_FLAGS | O_NOFOLLOW, &next);
@@ -122,7 +122,7 @@ static int walk_step(walk_name *w, int *at, char *slash, bool links) {
 }
 
 static int walk_last(walk_name *w, int at, int flags, bool links, int *fd) {
-    char target[BENEATH_ROOM];
+    char target[BENEATH_PATH];
     int error = open_at(at, w->at, flags | O_NOFOLLOW, fd);
     bool link = is_link_at(at, w->at); /* O_PATH opens a link itself */
     if (!link) return error;
@@ -226,7 +226,7 @@ static int open_folder(const char *folder, int *fd) {
 /* The folder that the last part of name lies in, no part of which is a link: *at is to be
  * closed, *last points into name. */
 static int open_parent(int root, const char *name, int *at, const char **last) {
-    char above[BENEATH_ROOM];
+    char above[BENEATH_PATH];
     const char *slash = strrchr(name, '/');
     *last = slash ? slash + 1 : name;
     if (!slash) return open_at(root, ".", FOLDER_FLAGS, at);
@@ -238,22 +238,22 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
 
 /* What the link `last` in the folder at, whose real path is `link`, says of a Hub cache: *root
  * is the folder opened that out + *name lies in. link becomes the path of the link. */
-static int follow_hub(int at, const char *last, char link[BENEATH_ROOM], char out[BENEATH_ROOM],
+static int follow_hub(int at, const char *last, char link[BENEATH_PATH], char out[BENEATH_PATH],
                       size_t *name, int *root) {
-    char target[BENEATH_ROOM];
+    char target[BENEATH_PATH];
     size_t len = strlen(link), rest = strlen(last) + 1;
     int error = read_link_at(at, last, target, sizeof target);
     if (error) return error;
-    if (rest >= BENEATH_ROOM - len) return ENAMETOOLONG;
+    if (rest >= BENEATH_PATH - len) return ENAMETOOLONG;
     link[len] = '/';
     memcpy(link + len + 1, last, rest);
-    if (!sfti_hub_blob(link, target, out, BENEATH_ROOM, name)) return EXDEV;
+    if (!sfti_hub_blob(link, target, out, BENEATH_PATH, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 
 /* The real path of the folder that name lies in. */
 static int real_parent(const char *folder, const char *name, char *real, size_t cap) {
-    char path[BENEATH_ROOM];
+    char path[BENEATH_PATH];
     const char *slash = strrchr(name, '/');
     size_t len = slash ? (size_t)(slash - name) : 0;
     if (!*folder) folder = ".";
@@ -266,7 +266,7 @@ static int real_parent(const char *folder, const char *name, char *real, size_t 
 /* A link that leads out of the folder: from a snapshot to a blob of the same cache, which may
  * in turn be a link to one that all repositories share. */
 static int open_hub(int root, const char *folder, const char *name, int flags, int *fd) {
-    char real[BENEATH_ROOM], out[BENEATH_ROOM];
+    char real[BENEATH_PATH], out[BENEATH_PATH];
     const char *last;
     size_t rest;
     int at, cache, error = real_parent(folder, name, real, sizeof real);

@@ -1,5 +1,5 @@
 /* What only some file systems can: copies without bytes passing through here, shared blocks,
- * room inside a file, leases, locks, times; and folders. */
+ * ranges inside a file, leases, locks, times; and folders. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

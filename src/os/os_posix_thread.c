@@ -59,7 +59,7 @@ void os_thread_join(os_thread *thread) {
     thread->handle[0] = NULL;
 }
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(os_mutex), "os_mutex has room");
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(os_mutex), "os_mutex holds it");
 
 int os_mutex_init(os_mutex *mutex) {
     return pthread_mutex_init((pthread_mutex_t *)(void *)mutex, NULL);
@@ -77,7 +77,7 @@ void os_mutex_free(os_mutex *mutex) {
     (void)pthread_mutex_destroy((pthread_mutex_t *)(void *)mutex);
 }
 
-_Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond has room");
+_Static_assert(sizeof(pthread_cond_t) <= sizeof(os_cond), "os_cond holds it");
 
 int os_cond_init(os_cond *cond) {
     return pthread_cond_init((pthread_cond_t *)(void *)cond, NULL);

@@ -129,7 +129,7 @@ static void deep_count(sft_dtype dtype, const uint8_t *at, size_t len, uint64_t 
 /* ── Walking ── */
 
 typedef struct deep_walk {
-    sft_deep *out;
+    sft_deep_counts *out;
     const sft_job *job;
     uint8_t *window; /* of one file's data: bytes [from, from + len) */
     size_t cap;
@@ -166,7 +166,7 @@ static void deep_part(deep_walk *walk, const sft_tensor *tensor, uint64_t *at) {
 }
 
 static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, uint64_t index) {
-    sft_deep *out = walk->out;
+    sft_deep_counts *out = walk->out;
     sft_kind kind = sft_dtype_describe(tensor->dtype)->kind;
     uint64_t values = 0;
     if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_COMPLEX) return;
@@ -201,8 +201,8 @@ static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_ten
 static sft_code deep_file(deep_walk *walk, const sft_file *file, uint64_t *index) {
     walk->from = 0;
     walk->len = 0;
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        sft_code code = deep_tensor(walk, file, sft_file_tensor(file, i), (*index)++);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        sft_code code = deep_tensor(walk, file, sft_file_tensor_at(file, i), (*index)++);
         if (code) return code;
     }
     return SFT_OK;
@@ -218,13 +218,13 @@ static sft_code deep_set(deep_walk *walk, const sft_set *set) {
     return deep_tick(walk);
 }
 
-static void deep_clear(sft_deep *out) {
+static void deep_clear(sft_deep_counts *out) {
     memset(out, 0, sizeof *out);
     out->first_nan_tensor = out->first_inf_tensor = UINT64_MAX;
 }
 
 /* The least window that will do: all of the largest shard, DEEP_WINDOW at most. */
-static size_t deep_room(const sft_set *set) {
+static size_t deep_window(const sft_set *set) {
     uint64_t cap = DEEP_BLOCK;
     for (size_t s = 0; s < set->shard_count && cap < DEEP_WINDOW; s++) {
         uint64_t bytes = sft_file_data_bytes(set->files[s]);
@@ -233,10 +233,11 @@ static size_t deep_room(const sft_set *set) {
     return cap < DEEP_WINDOW ? (size_t)cap : DEEP_WINDOW;
 }
 
-sft_code sft_set_check_deep(const sft_set *set, sft_deep *out, const sft_job *job, sft_error *err) {
+sft_code sft_set_check_deep(const sft_set *set, sft_deep_counts *out, const sft_job *job,
+                            sft_error *err) {
     const sft_allocator *alloc = &set->arena.alloc;
     sft_job own;
-    deep_walk walk = { .out = out, .job = &own, .cap = deep_room(set), .err = err };
+    deep_walk walk = { .out = out, .job = &own, .cap = deep_window(set), .err = err };
     deep_clear(out);
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;

@@ -46,8 +46,8 @@ static sft_code diff_both(diff_walk *walk, const sft_tensor *a, const sft_tensor
                           const size_t shards[2]) {
     sft_diff *diff = walk->diff;
     sft_diff_tensor found = { .name = a->name, .a = a, .b = b, .first = UINT64_MAX };
-    const sft_file *files[2] = { sft_set_shard(walk->run.sets[0], shards[0]),
-                                 sft_set_shard(walk->run.sets[1], shards[1]) };
+    const sft_file *files[2] = { sft_set_shard_at(walk->run.sets[0], shards[0]),
+                                 sft_set_shard_at(walk->run.sets[1], shards[1]) };
     bool same = true;
     if (a->dtype != b->dtype) found.what |= SFT_DIFF_DTYPE;
     if (!diff_same_shape(a, b)) found.what |= SFT_DIFF_SHAPE;
@@ -74,11 +74,11 @@ static void diff_alone(sft_diff *diff, const sft_tensor *tensor, uint32_t what) 
 /* Both lists in natural order, side by side. */
 static sft_code diff_tensors(diff_walk *walk) {
     const sft_set *a = walk->run.sets[0], *b = walk->run.sets[1];
-    size_t i = 0, j = 0, left = sft_set_count(a), right = sft_set_count(b);
+    size_t i = 0, j = 0, left = sft_set_tensor_count(a), right = sft_set_tensor_count(b);
     while (i < left || j < right) {
         size_t at_a = i < left ? walk->order[0][i] : 0, at_b = j < right ? walk->order[1][j] : 0;
-        const sft_tensor *x = i < left ? sft_set_tensor(a, at_a) : NULL;
-        const sft_tensor *y = j < right ? sft_set_tensor(b, at_b) : NULL;
+        const sft_tensor *x = i < left ? sft_set_tensor_at(a, at_a) : NULL;
+        const sft_tensor *y = j < right ? sft_set_tensor_at(b, at_b) : NULL;
         int order = !x ? 1 : !y ? -1 : sfti_natural_compare(x->name, y->name);
         size_t shards[2] = { sft_set_tensor_shard(a, at_a), sft_set_tensor_shard(b, at_b) };
         sft_code code = SFT_OK;
@@ -101,7 +101,7 @@ static sft_pair diff_pair_of(const sfti_diff_side *side, uint32_t i) {
         if (side->first[middle] <= i) low = middle;
         else high = middle;
     }
-    return sft_file_metadata_at(sft_set_shard(side->set, low), i - side->first[low]);
+    return sft_file_metadata_at(sft_set_shard_at(side->set, low), i - side->first[low]);
 }
 
 /* By key, those that came later behind those of the same key. */
@@ -123,7 +123,7 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
     diff->sides[side].first = first;
     for (size_t s = 0; s < shards; s++) {
         first[s] = (uint32_t)count;
-        count += sft_file_metadata_count(sft_set_shard(diff->sides[side].set, s));
+        count += sft_file_metadata_count(sft_set_shard_at(diff->sides[side].set, s));
         if (count >= UINT32_MAX)
             return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
                              "expected fewer than 4294967295 pairs, found %llu",
@@ -187,15 +187,16 @@ static sft_code diff_metadata(diff_walk *walk, sfti_arena *work) {
 
 /* ── All together ── */
 
-static sft_code diff_take_room(diff_walk *walk, sfti_arena *work) {
+static sft_code diff_take_memory(diff_walk *walk, sfti_arena *work) {
     sft_error *err = walk->err;
     sft_diff *diff = walk->diff;
-    uint64_t count = (uint64_t)sft_set_count(walk->run.sets[0]) + sft_set_count(walk->run.sets[1]);
+    uint64_t count = (uint64_t)sft_set_tensor_count(walk->run.sets[0])
+                     + sft_set_tensor_count(walk->run.sets[1]);
     diff->tensors = sfti_arena_array(&diff->arena, count, sizeof *diff->tensors);
     if (!diff->tensors) return sfti_fail_memory(err, count * sizeof *diff->tensors);
     for (int i = 0; i < 2; i++) {
         const sft_set *set = walk->run.sets[i];
-        walk->order[i] = sfti_arena_array(work, sft_set_count(set), sizeof *walk->order[i]);
+        walk->order[i] = sfti_arena_array(work, sft_set_tensor_count(set), sizeof *walk->order[i]);
         walk->run.window[i] = sfti_arena_take(work, SFTI_DIFF_WINDOW);
         walk->run.values[i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
         walk->run.values[2 + i] = sfti_arena_array(work, SFTI_DIFF_VALUES, sizeof(double));
@@ -211,12 +212,12 @@ static sft_code diff_take_room(diff_walk *walk, sfti_arena *work) {
 static uint64_t diff_total(const sft_set *set) {
     uint64_t total = 0;
     for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        total += sft_file_data_bytes(sft_set_shard(set, i));
+        total += sft_file_data_bytes(sft_set_shard_at(set, i));
     return total;
 }
 
 static sft_code diff_all(diff_walk *walk, sfti_arena *work) {
-    sft_code code = diff_take_room(walk, work);
+    sft_code code = diff_take_memory(walk, work);
     walk->run.total = diff_total(walk->run.sets[0]) + diff_total(walk->run.sets[1]);
     if (!code) code = diff_tensors(walk);
     if (!code && !walk->diff->options.no_metadata) code = diff_metadata(walk, work);
@@ -265,15 +266,15 @@ void sft_diff_free(sft_diff *diff) {
 
 bool sft_diff_same(const sft_diff *diff) { return diff->count == 0 && diff->pair_count == 0; }
 
-size_t sft_diff_count(const sft_diff *diff) { return diff->count; }
+size_t sft_diff_tensor_count(const sft_diff *diff) { return diff->count; }
 
-const sft_diff_tensor *sft_diff_at(const sft_diff *diff, size_t i) {
+const sft_diff_tensor *sft_diff_tensor_at(const sft_diff *diff, size_t i) {
     return i < diff->count ? &diff->tensors[i] : NULL;
 }
 
-uint64_t sft_diff_equal(const sft_diff *diff) { return diff->equal; }
+uint64_t sft_diff_equal_count(const sft_diff *diff) { return diff->equal; }
 
-uint64_t sft_diff_close(const sft_diff *diff) { return diff->close; }
+uint64_t sft_diff_within_tolerance_count(const sft_diff *diff) { return diff->close; }
 
 double sft_diff_max_abs(const sft_diff *diff) { return diff->max_abs; }
 

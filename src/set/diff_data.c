@@ -141,7 +141,7 @@ static void data_window(const sfti_diff_run *run, data_stretch *s, size_t count,
 /* ── Windows ── */
 
 /* Whole elements of both that fit their windows. */
-static size_t data_room(sft_dtype a, sft_dtype b) {
+static size_t data_window_size(sft_dtype a, sft_dtype b) {
     uint32_t left = sft_dtype_describe(a)->bits, right = sft_dtype_describe(b)->bits;
     return SFTI_DIFF_WINDOW * 8 / (left > right ? left : right) / DATA_BATCH * DATA_BATCH;
 }
@@ -167,7 +167,7 @@ sft_code sfti_diff_data(sfti_diff_run *run, const sft_file *const files[2],
     data_stretch s = { .dtype = { a->dtype, b->dtype }, .bytes = { run->window[0],
                                                                    run->window[1] } };
     uint64_t elements = 0, from = 0;
-    size_t cap = data_room(a->dtype, b->dtype);
+    size_t cap = data_window_size(a->dtype, b->dtype);
     *same = true;
     out->first = UINT64_MAX;
     sft_code code = sft_shape_size(a->dtype, a->shape, a->rank, &elements, NULL, err);

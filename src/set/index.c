@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/order.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "os/io.h"
 #include "set/set.h"
@@ -181,10 +182,8 @@ static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span
         return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, at,
                          "expected at most %llu shards, found more",
                          (unsigned long long)r->options->max_shards);
-    char *copy = sfti_arena_take(&r->index->arena, name.len + 1);
+    char *copy = sfti_arena_copy(&r->index->arena, name.data, name.len);
     if (!copy) return sfti_fail_memory(r->err, name.len + 1);
-    memcpy(copy, name.data, name.len);
-    copy[name.len] = '\0';
     shards->list[shards->count] = (sft_span){ copy, name.len };
     sfti_set_names_put(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
     shards->count++;
@@ -334,16 +333,6 @@ struct sft_index {
     char *folder; /* in the index's arena */
 };
 
-static sft_code index_take_folder(sft_index *names, const char *path, sft_error *err) {
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) + 1 : 0;
-    names->folder = sfti_arena_take(&names->index.arena, len + 1);
-    if (!names->folder) return sfti_fail_memory(err, len + 1);
-    memcpy(names->folder, path, len);
-    names->folder[len] = '\0';
-    return SFT_OK;
-}
-
 sft_code sft_index_open(const char *path, const sft_set_options *options,
                         sft_index **out, sft_error *err) {
     sfti_set_how all;
@@ -355,7 +344,11 @@ sft_code sft_index_open(const char *path, const sft_set_options *options,
     sft_index *names = sfti_take(&alloc, sizeof *names);
     if (!names) return sfti_fail_memory(err, sizeof *names);
     code = sfti_index_load(path, &all, &names->index, err);
-    if (!code) code = index_take_folder(names, path, err);
+    if (!code) {
+        size_t len = sfti_folder_len(path);
+        names->folder = sfti_arena_copy(&names->index.arena, path, len);
+        if (!names->folder) code = sfti_fail_memory(err, len + 1);
+    }
     if (code) sft_index_close(names);
     else *out = names;
     return code;
@@ -365,7 +358,7 @@ size_t sft_index_shard_count(const sft_index *index) {
     return index->index.shard_count;
 }
 
-const char *sft_index_shard(const sft_index *index, size_t i) {
+const char *sft_index_shard_at(const sft_index *index, size_t i) {
     return i < index->index.shard_count ? index->index.shards[i].data : NULL;
 }
 

@@ -40,7 +40,7 @@ static bool edit_utf8(const sft_pair *pairs, size_t count) {
 }
 
 static sft_span edit_number(uint64_t value, sfti_arena *arena) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     size_t len = sfti_uint_text(value, 0, digits);
     char *out = sfti_arena_take(arena, len);
     if (out) memcpy(out, digits, len);
@@ -94,7 +94,6 @@ static sft_code edit_collisions(index_edit *e) {
         if (sfti_set_names_put(&names, now[i], i) == i) continue;
         code = sfti_fail_tensor(e->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
                                 "expected a free name, found that two tensors would have it");
-        if (e->err) e->err->hint = NULL;
     }
     return code;
 }
@@ -222,12 +221,12 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     if (code == SFT_OK) code = edit_index_text(e);
     bool any = code == SFT_OK && e->cuts.first != NULL;
     if (changed) *changed = any;
-    if (code != SFT_OK || e->changes.only_look || (!any && !to)) return code;
+    if (code != SFT_OK || e->changes.dry_run || (!any && !to)) return code;
     sft_path_options own = edit_path_options(path, to, options);
     return edit_write(e, to ? to : path, &own);
 }
 
-static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, only_look)
+static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, dry_run)
 
 sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, const char *to,
                            const sft_path_options *options, bool *changed, sft_error *err) {

@@ -4,11 +4,11 @@
 #include "set/set.h"
 
 static int tensor_name_order(const void *ctx, uint32_t a, uint32_t b) {
-    return sfti_bytes_compare(sft_set_tensor(ctx, a)->name, sft_set_tensor(ctx, b)->name);
+    return sfti_bytes_compare(sft_set_tensor_at(ctx, a)->name, sft_set_tensor_at(ctx, b)->name);
 }
 
 static int tensor_natural_order(const void *ctx, uint32_t a, uint32_t b) {
-    return sfti_natural_compare(sft_set_tensor(ctx, a)->name, sft_set_tensor(ctx, b)->name);
+    return sfti_natural_compare(sft_set_tensor_at(ctx, a)->name, sft_set_tensor_at(ctx, b)->name);
 }
 
 /* Each shard's own order, numbered in the set. */
@@ -16,7 +16,7 @@ static sft_code order_shards(const sft_set *set, sft_order order, uint32_t *out,
                              sft_error *err) {
     size_t at = 0;
     for (size_t s = 0; s < set->shard_count; s++) {
-        size_t count = sft_file_count(set->files[s]);
+        size_t count = sft_file_tensor_count(set->files[s]);
         sft_code code = sft_file_order(set->files[s], order, out + at, err);
         if (code) return code;
         for (size_t i = 0; i < count; i++) out[at + i] += (uint32_t)at;

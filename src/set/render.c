@@ -48,8 +48,8 @@ static void sums_add(set_sums *sums, const sft_set *set) {
     sums->bytes = unknown ? SFT_SIZE_UNKNOWN : sums->bytes + bytes;
     sums->header_bytes += sft_set_header_bytes(set);
     sums->data_bytes += sft_set_data_bytes(set);
-    sums->tensors += sft_set_count(set);
-    sums->unaligned += sft_set_unaligned(set);
+    sums->tensors += sft_set_tensor_count(set);
+    sums->unaligned += sft_set_unaligned_count(set);
     if (sft_set_alignment(set) < sums->alignment) sums->alignment = sft_set_alignment(set);
     for (size_t i = 0; i < count; i++) {
         sft_dtype_sum *sum = &sums->dtypes[sft_dtype_describe(dtypes[i].dtype)->order];
@@ -201,7 +201,7 @@ static void put_shards(sfti_json_writer *w, const sft_set *set) {
         sfti_json_open(w, '{');
         sfti_json_path(w, set->paths[i]);
         sfti_json_put_known(w, "bytes", sft_file_size(set->files[i]));
-        sfti_json_put_uint(w, "tensors", sft_file_count(set->files[i]));
+        sfti_json_put_uint(w, "tensors", sft_file_tensor_count(set->files[i]));
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -288,7 +288,7 @@ static void put_tensors(sfti_json_writer *w, const sft_set *set, const uint32_t 
     sfti_json_open(w, '[');
     for (size_t i = 0; i < set->count && !w->code; i++) {
         size_t at = order ? order[i] : i;
-        const sft_tensor *tensor = sft_set_tensor(set, at);
+        const sft_tensor *tensor = sft_set_tensor_at(set, at);
         if (!match || match(ctx, tensor)) put_tensor(w, set, at, tensor);
     }
     sfti_json_close(w, ']');
@@ -341,7 +341,7 @@ static void put_findings(sfti_json_writer *w, const sft_scan *scan) {
     sfti_json_key(w, "findings");
     sfti_json_open(w, '[');
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        sfti_result_finding(w, &sft_scan_finding(scan, i)->error, true);
+        sfti_result_finding(w, &sft_scan_finding_at(scan, i)->error, true);
     sfti_json_close(w, ']');
 }
 
@@ -357,11 +357,11 @@ static void put_note(sfti_json_writer *w, const sft_note *note) {
 static void put_notes(sfti_json_writer *w, const sft_scan *scan) {
     sfti_json_key(w, "notes");
     sfti_json_open(w, '[');
-    for (size_t i = 0; i < sft_scan_note_count(scan); i++) put_note(w, sft_scan_note(scan, i));
+    for (size_t i = 0; i < sft_scan_note_count(scan); i++) put_note(w, sft_scan_note_at(scan, i));
     sfti_json_close(w, ']');
 }
 
-static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
+static void put_deep(sfti_json_writer *w, const sft_deep_counts *deep) {
     sfti_json_key(w, "deep");
     if (!deep) {
         sfti_json_null(w);
@@ -379,7 +379,7 @@ static void put_deep(sfti_json_writer *w, const sft_deep *deep) {
     sfti_json_close(w, '}');
 }
 
-sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep *deep,
+sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_counts *deep,
                         sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
@@ -406,7 +406,7 @@ static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
 }
 
 sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span shards,
-                            const char *path, const sft_deep *deep, sft_sink *sink,
+                            const char *path, const sft_deep_counts *deep, sft_sink *sink,
                             sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);

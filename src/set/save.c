@@ -37,7 +37,7 @@ typedef struct set_save {
 
 /* ── Names ── */
 
-/* Appends to out[room] while there is room; *len counts on. */
+/* Appends to out[cap] what fits; *len counts all. */
 static void name_put(char *out, size_t cap, size_t *len, const char *text, size_t text_len) {
     for (size_t i = 0; i < text_len; i++, ++*len) {
         if (*len + 1 < cap) out[*len] = text[i];
@@ -46,7 +46,7 @@ static void name_put(char *out, size_t cap, size_t *len, const char *text, size_
 
 /* "-00001", more digits where five do not do. */
 static void name_put_number(char *out, size_t cap, size_t *len, uint32_t value) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     name_put(out, cap, len, digits, sfti_uint_text(value, 5, digits));
 }
 
@@ -267,28 +267,20 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     if (s->made) return SFT_OK;
     if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
     error = os_list(s->folder, save_any_entry, &found);
-    if (found) {
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected a new or empty folder, found files in it");
-    }
-    if (error == ENOTDIR) {
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected a new or empty folder, found a file");
+    if (found || error == ENOTDIR) {
+        sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "expected a new or empty folder, found %s",
+                  found ? "files in it" : "a file");
+        sfti_hint(err, SFT_HINT_NEW_FOLDER);
+        return SFT_EXISTS;
     }
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
 }
 
 /* The entry of a folder made here, in its parent. */
 static sft_code save_sync_parent(set_save *s, sft_error *err) {
-    size_t len = strlen(s->folder);
     if (!s->made || s->options.no_sync) return SFT_OK;
-    while (len > 0 && s->folder[len - 1] == '/') len--;
-    while (len > 0 && s->folder[len - 1] != '/') len--;
-    memcpy(s->path, len > 0 ? s->folder : ".", len > 0 ? len : 1);
-    s->path[len > 0 ? len : 1] = '\0';
-    int error = os_sync_folder(s->path);
-    bool unknown = error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
-    return error && !unknown ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
+    int error = sfti_sync_parent(s->folder);
+    return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
 static void save_undo(set_save *s) {

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "os/io.h"
 #include "set/index.h"
 
@@ -57,11 +58,10 @@ static void set_prefix(sft_error *error, const char *name) {
 static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
     if (indexed && error->code == SFT_NOT_FOUND) {
         error->code = SFT_INDEX_SHARD_MISSING;
-        error->hint = sft_code_describe(SFT_INDEX_SHARD_MISSING)->hint;
+        error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
     if (error->os_errno == EMFILE)
-        error->hint = "each shard keeps a file open: raise the limit (ulimit -n) above the "
-                      "number of shards";
+        error->hint = SFT_HINT_OPEN_FILES;
     set_prefix(error, path);
 }
 
@@ -108,7 +108,7 @@ static const char *set_join(sft_set *set, const char *folder, size_t len, const 
 
 static sft_code set_keep_path(sft_set *set, size_t i, const char *path, sft_error *err) {
     if (!path) return sfti_set_path_fail(err);
-    set->paths[i] = set_join(set, "", 0, path);
+    set->paths[i] = sfti_arena_copy(&set->arena, path, strlen(path));
     return set->paths[i] ? SFT_OK : sfti_fail_memory(err, strlen(path) + 1);
 }
 
@@ -132,7 +132,7 @@ static sft_span set_name_at(const void *ctx, uint32_t entry) {
 static sft_code set_join_names(sft_set *set, sft_error *err) {
     uint64_t count = 0, bytes;
     uint32_t at = 0;
-    for (size_t i = 0; i < set->shard_count; i++) count += sft_file_count(set->files[i]);
+    for (size_t i = 0; i < set->shard_count; i++) count += sft_file_tensor_count(set->files[i]);
     set->count = (size_t)count;
     if (set->shard_count == 1) return SFT_OK;
     if (count >= SFTI_NO_NAME)
@@ -146,8 +146,8 @@ static sft_code set_join_names(sft_set *set, sft_error *err) {
     sft_code code =
         sfti_set_names(&set->names, set->count, set_name_at, set, &set->arena, err);
     for (size_t s = 0; !code && s < set->shard_count; s++) {
-        for (size_t i = 0; !code && i < sft_file_count(set->files[s]); i++, at++) {
-            const sft_tensor *tensor = sft_file_tensor(set->files[s], i);
+        for (size_t i = 0; !code && i < sft_file_tensor_count(set->files[s]); i++, at++) {
+            const sft_tensor *tensor = sft_file_tensor_at(set->files[s], i);
             set->tensors[at] = tensor;
             set->shard_of[at] = (uint32_t)s;
             uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
@@ -176,19 +176,19 @@ static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
                             index->shards[found].data);
 }
 
-/* 1. The shards' paths, beside the index. 2. Open them: whatever links the folder holds, they lie
- * beneath it. 3. Join their names. 4. Compare them with what the index says. */
+/* 1. The shards' paths, in the index's folder. 2. Open them: whatever links the folder holds, they
+ * lie beneath it. 3. Join their names. 4. Compare them with what the index says. */
 static sft_code set_from_index(const char *path, const sfti_index *index,
                                const sfti_set_how *options, sft_set **out, sft_error *err) {
     sft_set *set;
     sft_open_options beneath = options->open;
-    const char *slash = strrchr(path, '/');
-    size_t folder_len = slash ? (size_t)(slash + 1 - path) : 0;
+    size_t folder_len = sfti_folder_len(path);
     sft_code code = set_new(options->open.alloc, index->shard_count, &set, err);
     if (code) return code;
-    char *folder = sfti_arena_take(&set->arena, folder_len + 1);
-    char *metadata = sfti_arena_take(&set->arena, index->metadata.len + 1);
-    set->index_path = set_join(set, "", 0, path);
+    char *folder = sfti_arena_copy(&set->arena, path, folder_len);
+    char *metadata =
+        sfti_arena_copy(&set->arena, index->metadata.data, index->metadata.len);
+    set->index_path = sfti_arena_copy(&set->arena, path, strlen(path));
     bool all = folder && metadata && set->index_path;
     for (size_t i = 0; all && i < set->shard_count; i++) {
         set->paths[i] = set_join(set, path, folder_len, index->shards[i].data);
@@ -198,9 +198,6 @@ static sft_code set_from_index(const char *path, const sfti_index *index,
         code = sfti_fail_memory(err, strlen(path));
         goto done;
     }
-    memcpy(folder, path, folder_len);
-    folder[folder_len] = '\0';
-    if (index->metadata.len > 0) memcpy(metadata, index->metadata.data, index->metadata.len);
     set->index_metadata = (sft_span){ metadata, index->metadata.len };
     beneath.beneath = folder;
     code = set_open_shards(set, &beneath, err);
@@ -213,11 +210,10 @@ done:
     return code;
 }
 
-bool sft_index_is_path(const char *path) {
+bool sft_path_is_index(const char *path) {
     static const char middle[] = ".safetensors.index", end[] = ".json";
     if (!path) return false;
-    const char *slash = strrchr(path, '/');
-    const char *at = strstr(slash ? slash + 1 : path, middle);
+    const char *at = strstr(path + sfti_folder_len(path), middle);
     if (!at) return false;
     at += sizeof middle - 1;
     size_t len = strlen(at);
@@ -290,7 +286,7 @@ sft_code sft_set_open(const char *path, const sft_set_options *options, sft_set 
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
 
-    if (sft_index_is_path(path)) {
+    if (sft_path_is_index(path)) {
         code = sfti_index_load(path, &all, &index, err);
         if (!code) code = set_from_index(path, &index, &all, out, err);
         sfti_index_release(&index);
@@ -337,7 +333,7 @@ void sft_set_close(sft_set *set) {
 
 size_t sft_set_shard_count(const sft_set *set) { return set->shard_count; }
 
-const sft_file *sft_set_shard(const sft_set *set, size_t i) {
+const sft_file *sft_set_shard_at(const sft_set *set, size_t i) {
     return i < set->shard_count ? set->files[i] : NULL;
 }
 
@@ -349,11 +345,11 @@ const char *sft_set_index_path(const sft_set *set) { return set->index_path; }
 
 sft_span sft_set_index_metadata(const sft_set *set) { return set->index_metadata; }
 
-size_t sft_set_count(const sft_set *set) { return set->count; }
+size_t sft_set_tensor_count(const sft_set *set) { return set->count; }
 
-const sft_tensor *sft_set_tensor(const sft_set *set, size_t i) {
+const sft_tensor *sft_set_tensor_at(const sft_set *set, size_t i) {
     if (i >= set->count) return NULL;
-    return set->tensors ? set->tensors[i] : sft_file_tensor(set->files[0], i);
+    return set->tensors ? set->tensors[i] : sft_file_tensor_at(set->files[0], i);
 }
 
 size_t sft_set_tensor_shard(const sft_set *set, size_t i) {

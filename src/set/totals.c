@@ -12,7 +12,7 @@ static void total_add(uint64_t *sum, uint64_t more) {
 static uint64_t total_files(const sft_set *set, uint64_t (*of_file)(const sft_file *file)) {
     uint64_t sum = 0;
     for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        total_add(&sum, of_file(sft_set_shard(set, i)));
+        total_add(&sum, of_file(sft_set_shard_at(set, i)));
     return sum;
 }
 
@@ -29,7 +29,7 @@ uint64_t sft_set_data_bytes(const sft_set *set) {
 uint32_t sft_set_alignment(const sft_set *set) {
     uint32_t least = UINT32_MAX;
     for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        uint32_t alignment = sft_file_alignment(sft_set_shard(set, i));
+        uint32_t alignment = sft_file_alignment(sft_set_shard_at(set, i));
         if (alignment < least) least = alignment;
     }
     return least;
@@ -45,15 +45,15 @@ static uint64_t total_elements(const sft_tensor *tensor) {
 
 uint64_t sft_set_parameters(const sft_set *set) {
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_set_count(set); i++)
-        total_add(&sum, total_elements(sft_set_tensor(set, i)));
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        total_add(&sum, total_elements(sft_set_tensor_at(set, i)));
     return sum;
 }
 
-uint64_t sft_set_unaligned(const sft_set *set) {
+uint64_t sft_set_unaligned_count(const sft_set *set) {
     uint64_t sum = 0;
-    for (size_t i = 0; i < sft_set_count(set); i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, i);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
         sum += tensor->end > tensor->begin && !sft_tensor_aligned(tensor);
     }
     return sum;
@@ -63,8 +63,8 @@ size_t sft_set_dtypes(const sft_set *set, sft_dtype_sum *out, size_t cap) {
     sft_dtype_sum sums[SFT_DTYPE_COUNT]; /* by place in the order */
     size_t count = 0;
     memset(sums, 0, sizeof sums);
-    for (size_t i = 0; i < sft_set_count(set); i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, i);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
         sft_dtype_sum *sum = &sums[sft_dtype_describe(tensor->dtype)->order];
         sum->dtype = tensor->dtype;
         total_add(&sum->tensors, 1);

@@ -4,7 +4,7 @@
   tests/attack/run.py [-v] [NAME...]
 
 Needs root, who plays a model's owner, an attacker and himself; else all is skipped. In each, the
-attacker leaves something beside or in place of a model, and the owner or root works there: no
+attacker leaves something next to or in place of a model, and the owner or root works there: no
 byte of a model but the attacker's own may become what the attacker wrote, and nobody waits.
 """
 import ctypes
@@ -45,7 +45,7 @@ class Skip(Exception):
 
 
 def become(user):
-    """For a child: this user, and no group of root's."""
+    """In a child: become this user, without root's groups."""
     def switch():
         os.setgroups([])
         os.setgid(user)
@@ -81,7 +81,7 @@ def framed(head):
 
 
 def journal(inode, size, old, new, ranges=(), magic=b"sft-edit"):
-    """Of ranges as (at, old bytes, new bytes); with its right checksum."""
+    """A journal of ranges (at, old bytes, new bytes), with a correct checksum."""
     data = sum(len(one[1]) for one in ranges)
     text = magic + struct.pack("<10Q", 2, 1, inode.st_dev, inode.st_ino, size, 0, len(old), len(new),
                                len(ranges), data)
@@ -91,8 +91,8 @@ def journal(inode, size, old, new, ranges=(), magic=b"sft-edit"):
 
 
 def evil_journal(path):
-    """Of what the attacker may read: each byte of the file is "old" or "new" by it, so that to
-    finish the edit gives the file another tensor name and other data."""
+    """A journal made from what the attacker may read: it takes each byte of the file for old or
+    new, so that completing the edit gives the file another tensor name and other data."""
     with open(path, "rb") as file:
         content = file.read()
     # w -> v in the name: pretend that the name was half written: the file is old there, new in
@@ -103,7 +103,7 @@ def evil_journal(path):
 
 
 class Place:
-    """A folder that all may write to, with the owner's model, and a place of the owner's own."""
+    """A folder that all may write to, with the owner's model, and a folder of the owner."""
 
     def __init__(self, scratch, sft):
         self.sft = sft
@@ -148,7 +148,7 @@ READERS = (["ls", "m.safetensors"], ["check", "m.safetensors"], ["info", "m.safe
 
 
 def expect_unharmed(place, what):
-    """The model is as it was whoever works there; who reads it is not kept from that."""
+    """The model stays as it was whoever works there, and can still be read."""
     for user in (OWNER, 0):
         for words in WRITERS:
             done = place.run(user, *words)
@@ -188,8 +188,8 @@ def play_unreadable(place):
 
 
 def play_leased(place):
-    """The attacker has a lease on the planted journal, gives it back to nobody and takes it again:
-    who opens it waits for three quarters of a minute each time."""
+    """The attacker holds a lease on the planted journal and renews it: each open of it blocks
+    for three quarters of a minute."""
     ready, told = os.pipe()
 
     def hold():
@@ -225,7 +225,7 @@ def play_leased(place):
 
 
 def play_link(place):
-    """The journal is a link to one that belongs to the owner, of another place."""
+    """The journal is a symbolic link to a journal of the owner in another folder."""
     def link():
         os.symlink(os.path.join(place.home, "kept"), place.journal)
     write(os.path.join(place.home, "kept"), evil_journal(place.model))
@@ -239,7 +239,7 @@ def play_link(place):
 
 
 def play_hard_link(place):
-    """The same by a second name, where the system lets the attacker give it one."""
+    """The same with a hard link, where the system lets the attacker make one."""
     def link():
         os.link(os.path.join(place.home, "kept"), place.journal)
     write(os.path.join(place.home, "kept"), evil_journal(place.model), 0o666)
@@ -273,7 +273,7 @@ def play_pipe(place):
 
 
 def play_own(place):
-    """It is not for nothing: the owner's own journal is followed, by the owner and by root."""
+    """The opposite case: the owner's own journal is applied, by the owner and by root."""
     for user in (OWNER, 0):
         for owner in (OWNER, user):
             write(place.model, place.content)
@@ -290,7 +290,7 @@ def play_own(place):
 # ── Races ──
 
 def flip(place, path, until):
-    """The name leads to the attacker's own model, to the victim's by a link, and back."""
+    """The name switches between the attacker's model and a link to the victim's."""
     own, link = path + ".own", path + ".link"
     while time.monotonic() < until:
         write(own, place.content)
@@ -339,7 +339,7 @@ def play_race_put(place):
 
 
 def swap(one, other):
-    """The two names change places, for ever."""
+    """Exchange the two names in a loop."""
     libc = ctypes.CDLL(None, use_errno=True)
     a, b = os.fsencode(one), os.fsencode(other)
     while libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, EXCHANGE) == 0:
@@ -347,8 +347,8 @@ def swap(one, other):
 
 
 def race_folder(place, words):
-    """The folder of a model of the attacker's becomes a link to the owner's, and is itself again:
-    what is looked at in one is neither replaced nor written in the other."""
+    """The folder of the attacker's model switches between a folder and a link to the owner's:
+    what was checked in one is neither replaced nor written in the other."""
     folder, link = os.path.join(place.shared, "w"), os.path.join(place.shared, "l")
     victim = os.path.join(place.home, "v.safetensors")
 
@@ -391,7 +391,7 @@ def expect_home(place):
 
 
 def play_race_folder(place):
-    """As root names it himself, the other's model is changed too, but only as he says."""
+    """If root names the other user's model, it is changed, but only as asked."""
     race_folder(place, lambda i: ["meta", "set", "--safe", "w/v.safetensors", "k", "v" * (5000 + i)])
 
 
@@ -409,8 +409,8 @@ def play_race_folder_of_shards(place):
 
 
 def play_race_journal(place):
-    """The owner's journal is being read while the attacker puts another in its place, as far as
-    a sticky folder lets them: it does not; so in one that is not."""
+    """The attacker replaces the owner's journal while it is read. A sticky folder prevents that,
+    so the test uses one that is not sticky."""
     os.chmod(place.shared, 0o777)
 
     def attack():
@@ -445,7 +445,7 @@ def play_race_journal(place):
 
 
 def play_race_cache(place):
-    """A shard's name leads to one file and another: what is remembered of a file is its own."""
+    """A shard's name switches between two files: the cache keeps the digests of each apart."""
     models, cache = os.path.join(place.shared, "s"), os.path.join(place.home, "cache")
 
     def attack():

@@ -5,7 +5,7 @@
 
 A case is FOLDER/CASE.sh; the folder is the command it is about, or general. bash runs it
 (after lib.sh) in a scratch folder that holds the example models; CASE.stdout, CASE.stderr
-and CASE.exit beside it are what it must give (absent: nothing, and 0). $SFT is the command,
+and CASE.exit next to it are what it must give (absent: nothing, and 0). $SFT is the command,
 $MODELS the folder of the example models. --update writes what the cases gave; look at the
 difference before you keep it. NAME picks cases: cat/json, cat-json, or cat for the folder.
 
@@ -46,7 +46,7 @@ def write(path, content, absent):
 
 
 def command(folder):
-    """One executable path, whatever words the command is made of."""
+    """One executable path, even for a command of several words."""
     default = os.path.join(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")), "safetensors")
     words = shlex.split(os.environ.get("SFT_COMMAND") or shlex.quote(default))
     words = [os.path.abspath(w) if os.path.exists(w) else w for w in words]
@@ -67,7 +67,7 @@ def environment(sft, models):
 
 
 def run_case(name, env):
-    """What a case gives: (stdout, stderr, exit), each bytes."""
+    """The output of a case: (stdout, stderr, exit), each bytes."""
     scratch = tempfile.mkdtemp(prefix="sft-cli-")
     try:
         shutil.copytree(env["MODELS"], scratch, dirs_exist_ok=True)

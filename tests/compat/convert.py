@@ -170,7 +170,7 @@ def cast(name, to, codes, saturate=False):
 # ── Inputs ──
 
 def around(form, targets):
-    """F32 or F64 codes at, half-way between and beside the values of all small formats."""
+    """F32 or F64 codes at, half-way between and next to the values of all small formats."""
     values = []
     for target in targets:
         step = max(1, (target.top + 1) // 512)
@@ -298,7 +298,7 @@ def exact_value(name, code):
 
 
 def peer(name, to, codes):
-    """What numpy and ml_dtypes make of them."""
+    """The results of numpy and ml_dtypes."""
     source = ALL[name]
     values = codes.view(source.dtype) if name != "BOOL" else codes != 0
     with np.errstate(all="ignore"):

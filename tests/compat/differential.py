@@ -126,7 +126,7 @@ def work(seed, jobs, results):
 
 
 def generated(args, totals):
-    """Hand batches to the workers until the count or the time is reached."""
+    """Give the workers batches until the count or the time is reached."""
     jobs, results = multiprocessing.Queue(), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=work, args=(args.seed, jobs, results))
                for _ in range(args.workers)]
@@ -219,7 +219,7 @@ def report(name, count, failures, excused):
 
 
 def histogram(totals):
-    """The table of codes; those that came too seldom."""
+    """The table of codes; those that occurred too rarely."""
     need = 1000 * totals["records"] // 200000
     seldom = []
     family = [row["name"] for row in driver.codes()

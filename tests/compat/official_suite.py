@@ -133,7 +133,7 @@ def unpack(path, work):
 
 
 def seam(kind, work, python):
-    """The folder that goes in front of sys.path."""
+    """The folder to put first in sys.path."""
     if kind == "official":
         return []
     if kind == "package":
@@ -212,7 +212,7 @@ def required_set(rows, target):
 
 
 def judge(kind, rows, need):
-    """(passed, failed) of the required set; tells what failed."""
+    """(passed, failed) of the required set; prints the failures."""
     missing = sorted(need - passed(rows))
     texts = {row["id"]: row["text"] for row in rows if row.get("outcome", "passed") != "passed"}
     for name in missing:

@@ -52,5 +52,5 @@ def tables(*options, command=None):
 
 def codes():
     """Rows of the error table as dictionaries, in its order."""
-    names = ("number", "name", "class", "exception", "rule", "level", "sentence", "hint")
+    names = ("number", "name", "class", "rule", "level", "sentence", "hint")
     return [dict(zip(names, row)) for row in tables("--codes")]

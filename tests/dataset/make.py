@@ -146,7 +146,7 @@ def thrift(fields):
 
 def index_file(path, rows, files, commit=None, columns=("tensor_key", "file_name", "shape",
                                                         "dtype")):
-    """A Parquet file without data: what its footer tells is all that is looked at."""
+    """A Parquet file without data: only its footer is read."""
     chunks = [[(2, 4), (3, {1: 6, 3: ["file_name"], 5: rows,
                             12: {3: 0, 5: max(files), 6: min(files)}})]] if files else []
     footer = [(1, 1), (2, [[(4, "schema"), (5, len(columns))]] + [[(4, name)] for name in columns]),

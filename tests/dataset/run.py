@@ -3,7 +3,7 @@
 
   docs/dataset_manifest.schema.json   takes our manifests and the connector's, and no bad ones
   docs/schema/dataset.json            closed here against fields that it does not name
-  docs/json.md                        tells of every field
+  docs/json.md                        describes every field
 """
 import copy
 import json
@@ -116,13 +116,13 @@ def check_words(schema):
     manual += read("docs", "json.md").split("### Every result")[1].split("\n## ")[0]
     for part in schema["$defs"].values():
         for field in part.get("properties", {}):
-            demand("`%s`" % field in manual, "docs/json.md does not tell of `%s`" % field)
-    told = read("docs", "dataset.md")
+            demand("`%s`" % field in manual, "docs/json.md does not mention `%s`" % field)
+    manual = read("docs", "dataset.md")
     fields = json.loads(read("docs", "dataset_manifest.schema.json"))
     for field in fields["properties"]:
-        demand("`%s`" % field in told, "docs/dataset.md does not tell of `%s`" % field)
+        demand("`%s`" % field in manual, "docs/dataset.md does not mention `%s`" % field)
     for field in fields["$defs"]["shard"]["properties"]:
-        demand("`shards[].%s`" % field in told, "docs/dataset.md: no shards[]." + field)
+        demand("`shards[].%s`" % field in manual, "docs/dataset.md: no shards[]." + field)
 
 
 def main():

@@ -1,6 +1,6 @@
-"""What the tests of Ray Data and Daft share. tools/engines_env.sh makes their environment;
-build/engines/bin/python -m pytest tests/engines runs them. What a dataset on disk must be is
-told by tests/spark/holding.py."""
+"""Fixtures of the tests of Ray Data and Daft. tools/engines_env.sh makes their environment;
+build/engines/bin/python -m pytest tests/engines runs them. tests/spark/holding.py checks the
+datasets on disk."""
 import os
 import pathlib
 import sys
@@ -12,7 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "spark")]
 
 from places import flags, out  # noqa: E402, F401
 
-# Nothing of a network, and no word of it. Workers find what the tests find.
+# No network and no statistics. Workers import what the tests import.
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
                   DAFT_ANALYTICS_ENABLED="0", DO_NOT_TRACK="true",
                   PYTHONPATH=os.pathsep.join(filter(None, sys.path[:2]

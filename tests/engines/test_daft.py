@@ -132,7 +132,7 @@ def test_a_failing_row_leaves_the_old_dataset(out):
 
 
 def test_what_the_sink_alone_leaves_gc_removes(out):
-    """Nobody tells it of a failure."""
+    """Daft does not report failures to it."""
     write_safetensors(frame(30), out, batch_size=10)
     df = frame().into_batches(20).with_column("n", unlucky(col("n")))
     sink = SafetensorsSink(out, mode="overwrite", batch_size=10)
@@ -147,7 +147,7 @@ def test_what_the_sink_alone_leaves_gc_removes(out):
 ON_RAY = """
 import sys
 import daft, ray
-import mishaps, test_daft
+import faults, test_daft
 from daft import DataType, col
 from libsafetensors.daft import write_safetensors
 
@@ -160,8 +160,8 @@ assert told["total_samples"] == 60
 
 @daft.func(return_dtype=DataType.int64())
 def killing(n):
-    if n == 85 and mishaps.first(flags):
-        mishaps.die()
+    if n == 85 and faults.first(flags, "done"):
+        faults.kill_self()
     return n
 
 df = test_daft.frame(40, 60).into_partitions(4).with_column("n", killing(col("n")))

@@ -1,4 +1,4 @@
-"""The examples of docs/ray.md and docs/daft.md run as they stand there."""
+"""The examples of docs/ray.md and docs/daft.md run as printed."""
 import re
 
 import pytest
@@ -15,7 +15,7 @@ def run(text, name):
 
 
 def made():
-    """What both pages say there is then."""
+    """What both pages say exists afterwards."""
     told = holding.whole("embeddings")
     assert told["total_samples"] == 2000 and told["version"] == 2
     got = holding.stacked("embeddings")

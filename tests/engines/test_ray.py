@@ -4,8 +4,8 @@ import os
 import numpy as np
 import pytest
 
+import faults
 import holding
-import mishaps
 from holding import numbered
 
 pytest.importorskip("ray")
@@ -38,7 +38,7 @@ def test_small_blocks_fill_batches(ray, out):
 
 
 def test_order(ray, out):
-    """That of the dataset, where Ray is told to keep it."""
+    """The order of the dataset, if Ray is told to preserve it."""
     options = ray.data.DataContext.get_current().execution_options
     options.preserve_order = True
     try:
@@ -190,7 +190,7 @@ def test_a_task_that_raises_leaves_the_old_dataset(ray, out):
 
 
 class Dying(SafetensorsDatasink):
-    """Its first task is killed: while it writes, or when all is written but not yet told."""
+    """Its first task is killed: while it writes, or when all is written but not yet reported."""
 
     def __init__(self, path, flags, after, **options):
         super().__init__(path, **options)
@@ -199,16 +199,16 @@ class Dying(SafetensorsDatasink):
     def write(self, blocks, ctx):
         if self.after:
             told = super().write(blocks, ctx)
-            if mishaps.first(self.flags):
-                mishaps.die()
+            if faults.first(self.flags, "done"):
+                faults.kill_self()
             return told
         return super().write(self.cut(blocks), ctx)
 
     def cut(self, blocks):
         for number, block in enumerate(blocks):
             yield block
-            if mishaps.first(self.flags):
-                mishaps.die()
+            if faults.first(self.flags, "done"):
+                faults.kill_self()
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["writing", "written"])

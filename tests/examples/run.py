@@ -132,7 +132,7 @@ def run_append(folder):
               '"step.1":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},'
               '"step.2":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}}')
     expect(text, header, "added header")
-    check(size >= 4096, "the room that was kept", str(size))
+    check(size >= 4096, "the spare bytes that were kept", str(size))
     check(data == struct.pack("<6f", 0, 10, 11, 20, 21, 22), "added bytes", str(data))
     program("example_append", path, "1000", status=1)
     check(parsed(path)[1] == header, "too many tensors leave the old file alone")
@@ -158,7 +158,7 @@ def run_edit(folder):
           "the first edit grows the header", said)
     check('"__metadata__":{"title":"Neon City"}' in parsed(path)[1], "the key is there")
     said = program("example_edit", path, "title", "Neon City II")
-    check(said.startswith("in place, "), "the second edit finds room", said)
+    check(said.startswith("in place, "), "the second edit fits in place", said)
     check('{"title":"Neon City II"}' in parsed(path)[1], "the key is changed")
     program("example_edit", path, "title")
     check("Neon" not in parsed(path)[1], "the key is gone")

@@ -15,7 +15,7 @@ struct crash_scene {
     /* Before `run` is recorded, and after it: keep what the files were and are. */
     void (*keep)(const crash_scene *scene, bool after);
     /* On a disk as it was left, nothing failing: NULL, or what is wrong. done: run had
-     * returned. May change the disk (mend it). */
+     * returned. May change the disk (recover it). */
     const char *(*judge)(const crash_scene *scene, bool done);
 };
 

@@ -119,7 +119,7 @@ static const char *recover_all(void) {
     for (size_t i = 0; i < path_count; i++) {
         if (!journal_target(paths[i], target)) continue;
         if (sft_edit_recover(target, NULL, NULL, NULL))
-            return complaint("cannot be mended", target);
+            return complaint("cannot be recovered", target);
         if (os_fake_exists(paths[i])) return complaint("is still there", paths[i]);
     }
     return NULL;
@@ -153,13 +153,13 @@ static const char *judge_indexes(void) {
     return NULL;
 }
 
-static const char *judge_present(size_t *litter) {
-    *litter = 0;
+static const char *judge_present(size_t *leftovers) {
+    *leftovers = 0;
     for (size_t i = 0; i < path_count; i++) {
-        if (is_hidden(paths[i]) && !shot_find(&old, paths[i])) ++*litter;
+        if (is_hidden(paths[i]) && !shot_find(&old, paths[i])) ++*leftovers;
         else if (!is_whole(paths[i])) return complaint("neither the old nor the new", paths[i]);
     }
-    return *litter > 1 ? "more than one hidden file" : NULL;
+    return *leftovers > 1 ? "more than one hidden file" : NULL;
 }
 
 static const char *judge_absent(bool done) {
@@ -187,24 +187,24 @@ static void sweep_folder(void *ctx, const char *path) {
     memcpy(paths[path_count++], path, len + 1);
 }
 
-static const char *judge_litter(size_t litter) {
+static const char *judge_leftovers(size_t leftovers) {
     size_t swept = 0;
-    if (litter == 0) return NULL;
+    if (leftovers == 0) return NULL;
     path_count = 0;
     os_fake_each_folder(sweep_folder, NULL);
     for (size_t i = 0; i < path_count; i++) sweep_one(&swept, paths[i]);
-    return swept == litter ? NULL : "a hidden file that nobody removes";
+    return swept == leftovers ? NULL : "a hidden file that nobody removes";
 }
 
 const char *crash_judge(const crash_scene *scene, bool done) {
-    size_t litter = 0;
+    size_t leftovers = 0;
     (void)scene;
     list_paths();
     const char *wrong = judge_readers();
     if (!wrong) wrong = recover_all();
     list_paths();
-    if (!wrong) wrong = judge_present(&litter);
+    if (!wrong) wrong = judge_present(&leftovers);
     if (!wrong) wrong = judge_absent(done);
     if (!wrong) wrong = judge_indexes();
-    return wrong ? wrong : judge_litter(litter);
+    return wrong ? wrong : judge_leftovers(leftovers);
 }

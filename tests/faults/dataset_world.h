@@ -1,5 +1,5 @@
-/* Datasets on the platform in memory: commits as a program makes them, every step of which
- * may fail, and what may be there afterwards. */
+/* Datasets on the platform in memory: commits as a program makes them, every step of which may
+ * fail, and the states allowed afterwards. */
 #ifndef DATASET_WORLD_H
 #define DATASET_WORLD_H
 
@@ -115,13 +115,13 @@ static inline sft_code world_task(sft_commit *c, const sft_storage *s, uint64_t 
 
 typedef struct world_commit {
     const char *mode; /* of duplicates: "fail", "lastWin" */
-    sft_commit_how how;
+    sft_commit_mode how;
     const char *letters; /* of the shards, '|' between */
     bool index, adopt;
 } world_commit;
 
 static size_t world_warned;
-static sft_code world_aborted; /* what giving up came to */
+static sft_code world_aborted; /* result of the abort */
 
 static inline void world_warn(void *ctx, const sft_error *what) {
     (void)ctx;
@@ -144,7 +144,7 @@ static inline sft_code world_index(sft_commit *c, const sft_storage *s, sft_erro
         if (more) rows = (uint8_t)(rows + batch.length);
         if (more) batch.release(&batch);
     }
-    /* The stream tells a number and a text; codes do not go through it. */
+    /* The stream has an errno and a text, but no sft_code. */
     if (failed) code = sft_error_set(err, failed == 12 ? SFT_OUT_OF_MEMORY : SFT_IO_READ, failed,
                                      "the index");
     stream.release(&stream);
@@ -168,7 +168,7 @@ static inline sft_code world_tasks(sft_commit *c, const sft_storage *s, const ch
     return code;
 }
 
-/* Begin to publish; what fails is aborted, as far as that goes. */
+/* From begin to publish; aborts after a failure, ignoring errors. */
 static inline sft_code world_run(const world_commit *w, sft_error *err) {
     sft_pair pairs[] = { { sft_span_cstr("name_col"), sft_span_cstr("id") },
                          { sft_span_cstr("duplicatesStrategy"), sft_span_cstr(w->mode) },
@@ -179,14 +179,14 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     sft_dataset_options *options = NULL;
     sft_storage s = { .ctx = NULL };
     sft_commit *c = NULL;
-    how.how = w->how;
+    how.mode = w->how;
     how.adopt_listing = w->adopt;
     how.lock_wait_ms = 1;
     how.open = &open;
     open.alloc = &fault_alloc;
     sft_code code = sft_dataset_options_new(pairs, 3, &fault_alloc, &options, err);
     if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
-    if (!code) code = sft_commit_begin(options, &s, NULL, &how, &c, err);
+    if (!code) code = sft_commit_open(options, &s, NULL, &how, &c, err);
     if (!code) code = world_tasks(c, &s, w->letters, err);
     if (!code) code = sft_commit_prepare(c, NULL, err);
     bool index = !code && sft_commit_indexed(c);
@@ -203,10 +203,10 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     return code;
 }
 
-/* ── What is there ── */
+/* ── The dataset afterwards ── */
 
-/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: it is
- * damaged, *why tells. */
+/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: damaged,
+ * see *why. */
 static inline const char *world_letters(const char **why) {
     static char letters[64], message[600];
     sft_error err = SFT_ERROR_INIT;
@@ -219,8 +219,8 @@ static inline const char *world_letters(const char **why) {
     for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
         sft_file *file = NULL;
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
-        for (size_t k = 0; !code && k < sft_file_count(file); k++) {
-            char letter = sft_file_tensor(file, k)->name.data[0];
+        for (size_t k = 0; !code && k < sft_file_tensor_count(file); k++) {
+            char letter = sft_file_tensor_at(file, k)->name.data[0];
             char *before = memchr(letters, letter, used);
             if (before) memmove(before, before + 1, used-- - (size_t)(before - letters) - 1);
             letters[used++] = letter;
@@ -235,7 +235,7 @@ static inline const char *world_letters(const char **why) {
     return code ? NULL : letters;
 }
 
-/* NULL, or what is wrong; with gc before it, nothing may be left besides. */
+/* NULL, or what is wrong; after gc nothing else may be left. */
 static inline const char *world_verify(bool gc) {
     static char result[1 << 14];
     sft_error err = SFT_ERROR_INIT;
@@ -257,8 +257,8 @@ static inline const char *world_verify(bool gc) {
     /* An index that no manifest names does no harm, and gc leaves it. */
     bool index = strstr(result, "\"orphan_count\":1,\"orphans\":[{\"code\":\"dataset_shard\","
                                 "\"shard\":\"_tensor_index.parquet\"") != NULL;
-    bool litter = gc && !index && !strstr(result, "\"orphan_count\":0");
-    return code || !whole || litter ? result : NULL;
+    bool leftovers = gc && !index && !strstr(result, "\"orphan_count\":0");
+    return code || !whole || leftovers ? result : NULL;
 }
 
 #endif

@@ -59,7 +59,7 @@ typedef struct fake_state {
     fake_failure failure;
     size_t calls, allocations, failed, log_count;
     const char *log[FAKE_LOG];
-    size_t short_reads, short_writes, disk_room, direct_unit;
+    size_t short_reads, short_writes, disk_space, direct_unit;
     bool no_unnamed, can_clone, can_insert, can_direct;
     int no_rename; /* errno */
     void (*watch)(const os_fake_op *op);

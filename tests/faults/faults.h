@@ -15,7 +15,7 @@ extern const sft_allocator fault_alloc;
 typedef struct fault_seen {
     int status;    /* code of the library, or exit status of the command */
     sft_error err; /* of the library */
-    bool overflow; /* a text was longer than its room: the scene is too big */
+    bool overflow; /* a text was longer than its buffer: the scene is too big */
     size_t len, err_len;
     char text[1 << 19], err_text[1 << 14];
 } fault_seen;

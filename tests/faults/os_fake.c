@@ -81,7 +81,7 @@ void os_fake_short_reads(size_t k) { fake.short_reads = k; }
 void os_fake_short_writes(size_t k) { fake.short_writes = k; }
 void os_fake_no_unnamed(bool none) { fake.no_unnamed = none; }
 void os_fake_no_rename(int error) { fake.no_rename = error; }
-void os_fake_disk_room(size_t cap) { fake.disk_room = cap; }
+void os_fake_disk_space(size_t cap) { fake.disk_space = cap; }
 
 void os_fake_can(bool clone, bool insert) {
     fake.can_clone = clone;
@@ -133,8 +133,8 @@ void fake_node_drop(fake_node *node) {
 
 int fake_node_resize(fake_node *node, size_t len) {
     if (len > node->len) {
-        if (len - node->len > fake.disk_room) return ENOSPC;
-        fake.disk_room -= fake.disk_room == SIZE_MAX ? 0 : len - node->len;
+        if (len - node->len > fake.disk_space) return ENOSPC;
+        fake.disk_space -= fake.disk_space == SIZE_MAX ? 0 : len - node->len;
         node->data = fake_sure(realloc(node->data, len + 1));
         memset(node->data + node->len, 0, len + 1 - node->len);
     } else {
@@ -421,7 +421,7 @@ void os_fake_reset(void) {
     free(fake.names);
     for (size_t i = 0; i < FAKE_MAPS; i++) free(fake.maps[i].at);
     memset(&fake, 0, sizeof fake);
-    fake.disk_room = SIZE_MAX;
+    fake.disk_space = SIZE_MAX;
     fake.user = 1000;
     for (int i = 0; i < 3; i++) set_stream(i, fake_node_new(OS_PIPE, NULL, 0));
 }

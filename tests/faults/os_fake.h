@@ -27,7 +27,7 @@ void os_fake_set_size(const char *path, size_t len);
  * the next call. An empty file gives a non-NULL pointer. */
 const void *os_fake_file(const char *path, size_t *len);
 bool os_fake_exists(const char *path);
-/* Names in the whole system that are files or links, to look for litter. */
+/* Names in the whole system that are files or links, to look for leftovers. */
 size_t os_fake_count_files(void);
 
 /* ── Standard streams ── */
@@ -70,8 +70,8 @@ void os_fake_can(bool clone, bool insert);
 /* Write past the page cache: then offset and length in units of 4096. */
 void os_fake_can_direct(bool can);
 void os_fake_direct_unit(size_t unit); /* instead of 4096, but for the memory; 0: 4096 */
-/* Bytes of file contents the disk has room for: then ENOSPC. SIZE_MAX at first. */
-void os_fake_disk_room(size_t cap);
+/* Bytes of file contents that fit on the disk: then ENOSPC. SIZE_MAX at first. */
+void os_fake_disk_space(size_t cap);
 /* os_stop_signal answers `signal` from the nth counted call on. */
 void os_fake_stop_at(size_t nth, int signal);
 

@@ -86,7 +86,7 @@ static int beneath_paths(const char *folder, const char *name, char *base, char 
  * `last`. */
 static int beneath_no_links(const char *full, size_t from, bool last) {
     char part[FAKE_PATH];
-    for (const char *slash = full + from; slash; slash = strchr(slash + 1, '/')) {
+    for (const char *slash = strchr(full + from, '/'); slash; slash = strchr(slash + 1, '/')) {
         size_t len = (size_t)(slash - full);
         memcpy(part, full, len);
         part[len] = '\0';
@@ -314,6 +314,12 @@ void os_sleep_ms(uint32_t ms) { fake.clock += ms; }
 uint32_t os_user(void) { return fake.user; }
 
 uint32_t os_cpu_count(void) { return 4; }
+
+os_function os_library_function(const char *library, const char *name) {
+    (void)library;
+    (void)name;
+    return NULL;
+}
 
 const char *os_error_text(int error, char *buffer, size_t len) {
     (void)snprintf(buffer, len, "error %d", error);

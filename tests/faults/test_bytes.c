@@ -1,5 +1,5 @@
 /* Sources, sinks and the writer over a system of which the nth call fails, for every n,
- * once and from then on: no crash, no leak, the old file or the new one, and no litter. */
+ * once and from then on: no crash, no leak, the old file or the new one, and no leftover files. */
 #include "bytes/source.h"
 #include "os_fake.h"
 
@@ -165,7 +165,7 @@ static void fail_write(const scene *s, size_t nth, int error, bool forever) {
     /* Only where not even removing works may the hidden file stay. */
     size_t most = before + (fresh && !s->old_file) + forever;
     if (os_fake_count_files() > most) {
-        print_error("%s: call %zu, errno %d, forever %d: litter\n", s->name, nth, error,
+        print_error("%s: call %zu, errno %d, forever %d: leftovers\n", s->name, nth, error,
                     forever);
     }
     assert_true(os_fake_count_files() <= most);
@@ -211,7 +211,7 @@ static void test_disk_full(void **state) {
     for (size_t cap = 0; cap < 8; cap++) {
         for (size_t i = 0; i < SCENES; i++) {
             set_scene(&scenes[i]);
-            os_fake_disk_room(cap);
+            os_fake_disk_space(cap);
             if (cap % 2) os_fake_fail_call("os_preallocate", 1, EOPNOTSUPP, false);
             assert_int_equal(write_file(&scenes[i], &err), SFT_IO_WRITE);
             assert_int_equal(err.os_errno, ENOSPC);

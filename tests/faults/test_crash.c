@@ -18,8 +18,8 @@
 #define JOURNAL FOLDER "/.m.safetensors.sft-journal"
 #define PAD "                                                                "
 
-enum { PLACE, PLACE_NAMED, RENAME, COPY, CLONE, INSERT, SAFE, SAVE_NEW, SAVE_OVER, SAVE_NAMED, MEND,
-       MEND_INSERT, INSERT_FULL };
+enum { PLACE, PLACE_NAMED, RENAME, COPY, CLONE, INSERT, SAFE, SAVE_NEW, SAVE_OVER, SAVE_NAMED,
+       RECOVER, RECOVER_INSERT, INSERT_FULL };
 
 static const char header[] =
     "{\"__metadata__\":{\"k\":\"v\"},"
@@ -77,8 +77,8 @@ static sft_code edit_target(int way, sft_error *err) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_edit *edit = NULL;
     options.safe = way == SAFE;
-    options.insert_from = 1;
-    bool grows = way == COPY || way == CLONE || way == INSERT || way >= MEND_INSERT;
+    options.min_insert_bytes = 1;
+    bool grows = way == COPY || way == CLONE || way == INSERT || way >= RECOVER_INSERT;
     sft_span value = sft_span_cstr(grows ? text : "quite another value");
     sft_code code = sft_edit_open(TARGET, &options, &edit, err);
     if (!code && way == RENAME)
@@ -110,7 +110,7 @@ static void set_edit(const crash_scene *scene) {
     os_fake_add_dir(FOLDER);
     if (scene->way != SAVE_NEW) put_target();
     os_fake_no_unnamed(scene->way == PLACE_NAMED || scene->way == SAVE_NAMED);
-    os_fake_can(scene->way == CLONE, scene->way == INSERT || scene->way >= MEND_INSERT);
+    os_fake_can(scene->way == CLONE, scene->way == INSERT || scene->way >= RECOVER_INSERT);
 }
 
 static sft_code run_edit(const crash_scene *scene, sft_error *err) {
@@ -118,8 +118,8 @@ static sft_code run_edit(const crash_scene *scene, sft_error *err) {
     return saves ? save_target(err) : edit_target(scene->way, err);
 }
 
-/* Cut off in the middle; then what mends it is cut off too. */
-static void set_mend(const crash_scene *scene) {
+/* Cut off in the middle; then what recovers it is cut off too. */
+static void set_recovery(const crash_scene *scene) {
     sft_error err = SFT_ERROR_INIT;
     set_edit(scene);
     keep(scene, false);
@@ -182,11 +182,11 @@ static sft_code run_full(const crash_scene *scene, sft_error *err) {
     return SFT_OK;
 }
 
-static void keep_mended(const crash_scene *scene, bool after) {
+static void keep_recovered(const crash_scene *scene, bool after) {
     if (after) keep(scene, true);
 }
 
-static sft_code run_mend(const crash_scene *scene, sft_error *err) {
+static sft_code run_recover(const crash_scene *scene, sft_error *err) {
     (void)scene;
     return sft_edit_recover(TARGET, NULL, NULL, err);
 }
@@ -221,7 +221,7 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     sft_code code = sft_edit_recover(TARGET, NULL, NULL, &err);
     if (code && (old.there || code != SFT_NOT_FOUND)) {
         static char buffer[600];
-        (void)snprintf(buffer, sizeof buffer, "cannot be mended: %s", err.message);
+        (void)snprintf(buffer, sizeof buffer, "cannot be recovered: %s", err.message);
         return buffer;
     }
     if (os_fake_exists(JOURNAL)) return "the journal is still there";
@@ -234,13 +234,13 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
 
 #define SCENE(what) { .name = "crash " #what, .way = what, .set = set_edit, .run = run_edit, \
     .keep = keep, .judge = judge_cut }
-#define MENDS(what) { .name = "crash " #what, .way = what, .set = set_mend, .run = run_mend, \
-    .keep = keep_mended, .judge = judge_cut }
+#define RECOVERS(what) { .name = "crash " #what, .way = what, .set = set_recovery, \
+    .run = run_recover, .keep = keep_recovered, .judge = judge_cut }
 
 static const crash_scene scenes[] = {
     SCENE(PLACE), SCENE(PLACE_NAMED), SCENE(RENAME), SCENE(COPY), SCENE(CLONE), SCENE(INSERT),
-    SCENE(SAFE), SCENE(SAVE_NEW), SCENE(SAVE_OVER), SCENE(SAVE_NAMED), MENDS(MEND),
-    MENDS(MEND_INSERT),
+    SCENE(SAFE), SCENE(SAVE_NEW), SCENE(SAVE_OVER), SCENE(SAVE_NAMED), RECOVERS(RECOVER),
+    RECOVERS(RECOVER_INSERT),
     { .name = "crash INSERT_FULL", .way = INSERT_FULL, .set = set_full, .run = run_full,
       .keep = keep_full, .judge = judge_cut },
 };

@@ -1,6 +1,6 @@
-/* Power cuts while a dataset is committed: after them it is the old one or the new one, whole,
- * and once the call has returned it is the new one. With a sync taken away the same play must
- * find what is torn, or it would prove nothing. */
+/* Power failures during a commit: afterwards the dataset is the old one or the new one, complete,
+ * and once the call has returned it is the new one. Without one of the syncs the same test must
+ * find damage, or it would prove nothing. */
 #define _GNU_SOURCE
 #include "crash.h"
 #include "dataset_world.h"
@@ -74,7 +74,7 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (!fresh && strcmp(letters, cut->old) != 0) return "neither the old nor the new dataset";
     if (strcmp(letters, "-") == 0) return NULL;
     const char *wrong = world_verify(false);
-    /* The index is moved aside before the manifest: readers do without. */
+    /* The old index is renamed before the manifest is replaced: readers work without it. */
     if (wrong && !(scene->way % CUT_NAMED == CUT_INDEXED && strstr(wrong, "\"finding_count\":1,") &&
                    strstr(wrong, "expected the index that the manifest names")))
         return wrong;

@@ -14,8 +14,8 @@
 #define TARGET FOLDER "/m.safetensors"
 #define JOURNAL FOLDER "/.m.safetensors.sft-journal"
 
-/* One tensor in place, two, with metadata and a name; by a new file; and mending. */
-enum { ONE, NAMED, TWO, MIXED, COPY, CLONE, SAFE, GROW, MEND };
+/* One tensor in place, two, with metadata and a name; by a new file; and recovery. */
+enum { ONE, NAMED, TWO, MIXED, COPY, CLONE, SAFE, GROW, RECOVER };
 
 static const char header[] =
     "{\"__metadata__\":{\"k\":\"v\"},"
@@ -57,8 +57,8 @@ static sft_code put_target(int way, sft_error *err) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_edit *edit = NULL;
     options.safe = way == SAFE;
-    options.place_most = way == COPY || way == CLONE ? 1 : 0;
-    options.insert_from = 1;
+    options.max_place_bytes = way == COPY || way == CLONE ? 1 : 0;
+    options.min_insert_bytes = 1;
     sft_code code = sft_edit_open(TARGET, &options, &edit, err);
     if (!code) code = ask_put(way, edit, err);
     if (!code) code = sft_edit_apply(edit, NULL, NULL, err);
@@ -83,8 +83,8 @@ static void cut_put(const crash_scene *scene, size_t nth) {
     os_fake_short_writes(0);
 }
 
-/* Cut off in the middle of the data; then what mends it is cut off too. */
-static void set_mend(const crash_scene *scene) {
+/* Cut off in the middle of the data; then what recovers it is cut off too. */
+static void set_recovery(const crash_scene *scene) {
     size_t first = 0; /* write of all that goes to the file itself */
     do cut_put(scene, ++first);
     while (!os_fake_exists(JOURNAL));
@@ -93,11 +93,11 @@ static void set_mend(const crash_scene *scene) {
 }
 
 /* What was before is before the edit that was cut off. */
-static void keep_mended(const crash_scene *scene, bool after) {
+static void keep_recovered(const crash_scene *scene, bool after) {
     if (after) crash_keep(scene, true);
 }
 
-static sft_code run_mend(const crash_scene *scene, sft_error *err) {
+static sft_code run_recover(const crash_scene *scene, sft_error *err) {
     (void)scene;
     return sft_edit_recover(TARGET, NULL, NULL, err);
 }
@@ -109,9 +109,9 @@ static const crash_scene scenes[] = {
     SCENE(ONE), SCENE(NAMED), SCENE(TWO), SCENE(MIXED), SCENE(COPY), SCENE(CLONE), SCENE(SAFE),
     SCENE(GROW),
 };
-static const crash_scene mends[] = {
-    { .name = "crash put MEND", .way = MEND, .set = set_mend, .run = run_mend,
-      .keep = keep_mended, .judge = crash_judge },
+static const crash_scene recoveries[] = {
+    { .name = "crash put RECOVER", .way = RECOVER, .set = set_recovery, .run = run_recover,
+      .keep = keep_recovered, .judge = crash_judge },
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -119,7 +119,7 @@ static void play_scenes(void **state) {
     (void)state;
     size_t distinct = crash_play_all(scenes, COUNT(scenes), 4000);
     assert_true(distinct >= 10000);
-    assert_true(crash_play_all(mends, COUNT(mends), 4000) > 0);
+    assert_true(crash_play_all(recoveries, COUNT(recoveries), 4000) > 0);
 }
 
 static void play_controls(void **state) {

@@ -1,5 +1,5 @@
 /* Power cuts while the library writes files anew: whole from parts, with a plan, tensor by
- * tensor into reserved room, past the page cache, and as a model of several files. */
+ * tensor into reserved space, past the page cache, and as a model of several files. */
 #include "crash.h"
 #include "safetensors_set.h"
 
@@ -56,7 +56,7 @@ static sft_code save_parts(sft_sink sink, bool large, sft_error *err) {
 
 static sft_code put_backwards(const sft_plan *plan, sft_writer *writer, sft_error *err) {
     sft_code code = SFT_OK;
-    for (size_t i = sft_plan_count(plan); i-- > 0 && !code;) {
+    for (size_t i = sft_plan_tensor_count(plan); i-- > 0 && !code;) {
         code = sft_writer_put(writer, i, data, 100, err);
         if (!code) code = sft_writer_put(writer, i, data + 100, 200, err);
     }
@@ -81,7 +81,7 @@ static sft_code save_added(sft_sink sink, sft_error *err) {
     static const char *const names[] = { "z", "y", "x" };
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_writer *writer;
-    options.header_room = 600;
+    options.header_bytes = 600;
     sft_code code = sft_writer_begin_unplanned(&options, sink, &writer, err);
     if (code) return code;
     for (size_t n = 0; n < 3 && !code; n++) {

@@ -1,5 +1,5 @@
-/* Commits over a system of which the nth allocation or call fails: the dataset is the old one
- * or the new one, whole; after the commit point nothing fails. */
+/* Commits on a system whose nth allocation or call fails: the dataset is the old one or the new
+ * one, complete; after the commit point nothing fails. */
 #include "dataset_world.h"
 
 #include <setjmp.h>
@@ -60,11 +60,11 @@ static void complain(const commit_scene *scene, const fault_point *f, const char
             f->forever ? " from then on" : "", what, (int)code, err->message);
 }
 
-/* The code of a failure is that of what failed. */
+/* The error code is that of the failed call. */
 static bool code_fits(const fault_point *f, sft_code code, const sft_error *err) {
     sft_class cls = sft_code_describe(code)->cls;
     if (f->memory) return code == SFT_OUT_OF_MEMORY;
-    /* What the system says is not there is not looked for. */
+    /* Code for missing features is not reached. */
     if (f->error == ENOENT && (code == SFT_MANIFEST_MISSING || code == SFT_DATASET_SHARD ||
                                code == SFT_DATASET_CHANGED || cls == SFT_CLASS_IO))
         return true;
@@ -94,11 +94,11 @@ static void play(const commit_scene *scene, const fault_point *f) {
         return;
     }
     bool is_old = strcmp(letters, scene->old) == 0, is_new = strcmp(letters, scene->fresh) == 0;
-    /* When nothing can be read any more it is not known whether it was published. */
+    /* When nothing can be read any more, whether it was published is unknown. */
     if (!is_new && (!code || !is_old)) complain(scene, f, letters, code, &err);
     if (code && !is_old && !f->forever) complain(scene, f, "failed, and is new", code, &err);
     const char *wrong = strcmp(letters, "-") == 0 ? NULL : world_verify(true);
-    /* An index that was moved aside cannot be moved back where nothing can be done any more. */
+    /* A renamed index cannot be moved back when every call fails. */
     bool index = wrong && strstr(wrong, "expected the index that the manifest names") &&
                  strstr(wrong, "\"finding_count\":1,");
     if (wrong && !(index && f->forever)) complain(scene, f, wrong, code, &err);
@@ -136,7 +136,7 @@ static void all_scenes(void **state) {
     assert_true(runs > 3000);
 }
 
-/* ── A disk that becomes full ── */
+/* ── A full disk ── */
 
 static void full_disk(void **state) {
     size_t refused = 0;
@@ -147,9 +147,9 @@ static void full_disk(void **state) {
             sft_error err = SFT_ERROR_INIT;
             const char *why;
             set_scene(&scenes[i]);
-            os_fake_disk_room(cap);
+            os_fake_disk_space(cap);
             sft_code code = world_run(&scenes[i].run, &err);
-            os_fake_disk_room(SIZE_MAX);
+            os_fake_disk_space(SIZE_MAX);
             done = code == SFT_OK;
             if (code) assert_int_equal(err.os_errno, ENOSPC);
             assert_string_equal(world_letters(&why), done ? scenes[i].fresh : scenes[i].old);

@@ -1,5 +1,5 @@
-/* Rows become shards over a system of which the nth allocation or call fails: the call says so,
- * no file of this writer is left, and every batch was released once. */
+/* Rows become shards on a system whose nth allocation or call fails: the call reports it, no file
+ * of this writer is left, and every batch was released once. */
 #include "faults.h"
 #include "safetensors_dataset.h"
 #include "unit/arrow_make.h"
@@ -99,12 +99,12 @@ static sft_code write_all(const fault_scene *scene, const sft_dataset_options *o
     sft_code code = sft_dataset_check_schema(options, scene->mode == BIG ? large_type()
                                                                          : rows_type(), NULL, err);
     if (code == SFT_OK)
-        code = sft_shard_writer_open(options, storage, sft_span_cstr(JOB_TEXT), 2,
-                                     scene->mode == BIG ? large_type() : rows_type(),
-                                     &fault_alloc, &writer, err);
+        code = sft_shard_writer_begin(options, storage, sft_span_cstr(JOB_TEXT), 2,
+                                      scene->mode == BIG ? large_type() : rows_type(),
+                                      &fault_alloc, &writer, err);
     if (code) return code;
     code = give_all(scene, writer, &job, err);
-    if (code == SFT_OK) return sft_shard_writer_close(writer, receipts, &job, err);
+    if (code == SFT_OK) return sft_shard_writer_finish(writer, receipts, &job, err);
     sft_shard_writer_abandon(writer);
     return code;
 }
@@ -146,7 +146,7 @@ static const char *judge_shards(const fault_scene *scene, const fault_seen *seen
         return files ? NULL : "success, and no file";
     }
     if (seen->status == 0) return files == files_most ? NULL : "success, and other files";
-    /* Removing takes a path, and so memory. */
+    /* Removing needs memory for a path. */
     lasting = lasting || (seen->status == SFT_OUT_OF_MEMORY && os_fake_failed() > 1);
     return files && !lasting ? "a file is left" : NULL;
 }
@@ -162,7 +162,7 @@ static const fault_scene scenes[] = {
     SCENE("large, a thread hashes", BIG, 4),
 };
 
-/* Refuse: a name twice; a value that has no place in the dtype. */
+/* Errors: a name twice; a value that does not fit the dtype. */
 static const fault_scene refusals[] = {
     SCENE("keys, one twice", ROWS, 3),
     SCENE("large, a value too large", BIG, 5),

@@ -1,5 +1,5 @@
 /* Editing over a system of which the nth allocation or call fails: the file is as it was or
- * as it was to be; where it is neither, mending makes it so; and no litter. */
+ * as it was to be; where it is neither, recovery makes it so; and no leftover files. */
 #include "faults.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 /* What a scene does, and over which file system. */
 enum { PLACE, MTIME, RENAME, GROW, SAFE, LINK, SAVE, PLAN, PUT, PUT_BOTH, PUT_GROW, PUT_LARGE,
-       PUT_SAVE, PUT_PIPE, MEND, MEND_INSERT, MEND_PUT };
+       PUT_SAVE, PUT_PIPE, RECOVER, RECOVER_INSERT, RECOVER_PUT };
 enum { PLAIN, NAMED, CLONES, INSERTS, REFUSES }; /* REFUSES: asked to insert, and cannot */
 
 #define PAD "                                                                "
@@ -48,8 +48,8 @@ static sft_edit_options options_of(const fault_scene *scene) {
     open.alloc = &fault_alloc;
     options.keep_mtime = scene->way == MTIME;
     options.safe = scene->way == SAFE;
-    options.insert_from = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
-    options.place_most = scene->way == PUT_LARGE ? 600 : 0;
+    options.min_insert_bytes = scene->mode == INSERTS || scene->mode == REFUSES ? 1 : 0;
+    options.max_place_bytes = scene->way == PUT_LARGE ? 600 : 0;
     return options;
 }
 
@@ -85,7 +85,7 @@ static sft_code ask(const fault_scene *scene, sft_edit *edit, sft_error *err) {
                                "has room for sixty-four bytes";
     sft_span key = sft_span_cstr("k"), value = sft_span_cstr("other");
     if (scene->way == RENAME) return sft_edit_rename(edit, sft_span_cstr("a"), key, err);
-    if (scene->way >= PUT && scene->way < MEND) {
+    if (scene->way >= PUT && scene->way < RECOVER) {
         sft_code code = ask_bytes(scene, edit, err);
         if (code || scene->way != PUT_GROW) return code;
     }
@@ -126,7 +126,7 @@ static void run_edit(const fault_scene *scene, fault_seen *seen) {
     see_file(scene, seen);
 }
 
-static void run_mend(const fault_scene *scene, fault_seen *seen) {
+static void run_recover(const fault_scene *scene, fault_seen *seen) {
     sft_edit_options options = options_of(scene);
     sft_edit_found found = SFT_EDIT_CLEAN;
     seen->status = sft_edit_recover(TARGET, &options, &found, &seen->err);
@@ -166,13 +166,13 @@ static void break_edit(const fault_scene *scene, size_t nth, fault_seen *seen) {
 }
 
 /* An edit that ended in the middle: the journal is there, and ten bytes of the file. */
-static void set_mend(const fault_scene *scene) {
+static void set_recovery(const fault_scene *scene) {
     static size_t first[3]; /* write of all that goes to the file itself */
-    size_t *nth = &first[scene->way - MEND];
+    size_t *nth = &first[scene->way - RECOVER];
     fault_scene broken = *scene;
     fault_seen *seen = calloc(1, sizeof *seen);
     assert_non_null(seen);
-    broken.way = scene->way == MEND_INSERT ? GROW : scene->way == MEND_PUT ? PUT_BOTH : PLACE;
+    broken.way = scene->way == RECOVER_INSERT ? GROW : scene->way == RECOVER_PUT ? PUT_BOTH : PLACE;
     for (size_t n = 1; *nth == 0; n++) {
         break_edit(&broken, n, seen);
         if (os_fake_exists(JOURNAL)) *nth = n;
@@ -209,10 +209,11 @@ static const char *judge_file(const fault_scene *scene, const fault_seen *seen) 
     if (os_fake_exists(JOURNAL)) {
         options.open = &open;
         open.alloc = &fault_alloc;
-        if (!done && scene->way < MEND && !is_file(old, sizeof old) && !is_file(fresh, fresh_len) &&
-            (!seen->err.hint || !strstr(seen->err.hint, "recover")))
-            return "the file is torn, and nobody says how to mend it";
-        if (sft_edit_recover(TARGET, &options, NULL, NULL)) return "cannot be mended";
+        if (!done && scene->way < RECOVER && !is_file(old, sizeof old) &&
+            !is_file(fresh, fresh_len) &&
+            seen->err.hint != SFT_HINT_RECOVER)
+            return "the file is torn, and nobody says how to recover it";
+        if (sft_edit_recover(TARGET, &options, NULL, NULL)) return "cannot be recovered";
     }
     if (done && !is_file(fresh, fresh_len)) return "success, and not the new file";
     if (is_file(old, sizeof old) || is_file(fresh, fresh_len)) return NULL;
@@ -226,7 +227,7 @@ static const char *judge_edit(const fault_scene *scene, const fault_seen *seen, 
     const char *wrong = judge_file(scene, seen);
     size_t most = files_before + (is_saved(scene) && os_fake_exists(OUTPUT));
     if (wrong) return wrong;
-    if (scene->way >= MEND) return NULL;
+    if (scene->way >= RECOVER) return NULL;
     return os_fake_count_files() > most + lasting ? "a hidden file is left" : NULL;
 }
 
@@ -248,13 +249,13 @@ static const fault_scene puts[] = {
     EDIT(PUT_SAVE, PLAIN),  EDIT(PUT_SAVE, CLONES),
 };
 
-static const fault_scene mends[] = {
-    { .name = "mend", .run = run_mend, .way = MEND, .mode = PLAIN, .writes = true,
-      .set = set_mend, .after = judge_edit },
-    { .name = "mend insert", .run = run_mend, .way = MEND_INSERT, .mode = INSERTS,
-      .writes = true, .set = set_mend, .after = judge_edit },
-    { .name = "mend put", .run = run_mend, .way = MEND_PUT, .mode = PLAIN, .writes = true,
-      .set = set_mend, .after = judge_edit },
+static const fault_scene recoveries[] = {
+    { .name = "recover", .run = run_recover, .way = RECOVER, .mode = PLAIN, .writes = true,
+      .set = set_recovery, .after = judge_edit },
+    { .name = "recover insert", .run = run_recover, .way = RECOVER_INSERT, .mode = INSERTS,
+      .writes = true, .set = set_recovery, .after = judge_edit },
+    { .name = "recover put", .run = run_recover, .way = RECOVER_PUT, .mode = PLAIN, .writes = true,
+      .set = set_recovery, .after = judge_edit },
 };
 
 static void play_edits(void **state) {
@@ -267,16 +268,16 @@ static void play_puts(void **state) {
     assert_true(fault_play(puts, sizeof puts / sizeof *puts, 100, 700));
 }
 
-static void play_mends(void **state) {
+static void play_recoveries(void **state) {
     (void)state;
-    assert_true(fault_play(mends, sizeof mends / sizeof *mends, 3, 200));
+    assert_true(fault_play(recoveries, sizeof recoveries / sizeof *recoveries, 3, 200));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_edits),
         cmocka_unit_test(play_puts),
-        cmocka_unit_test(play_mends),
+        cmocka_unit_test(play_recoveries),
     };
     return cmocka_run_group_tests_name("editing over a failing system", tests, NULL, NULL);
 }

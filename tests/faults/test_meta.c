@@ -1,5 +1,5 @@
 /* meta and rename over a system of which the nth allocation or call fails, or which is told
- * to stop: the model is the old one or the new one, at once or once it is mended, and no
+ * to stop: the model is the old one or the new one, at once or once it is recovered, and no
  * hidden file is left. */
 #include "faults.h"
 
@@ -21,10 +21,10 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t len) {
 }
 
 static uint64_t tensor_sum(const sft_set *set, size_t i) {
-    const sft_tensor *t = sft_set_tensor(set, i);
+    const sft_tensor *t = sft_set_tensor_at(set, i);
     sft_loan loan;
     uint64_t sum = mix(1, t->name.data, t->name.len);
-    const sft_file *file = sft_set_shard(set, sft_set_tensor_shard(set, i));
+    const sft_file *file = sft_set_shard_at(set, sft_set_tensor_shard(set, i));
     if (sft_borrow(file, t, &loan, NULL)) return 0;
     sum = mix(mix(sum, t->shape, t->rank * sizeof *t->shape), loan.data, loan.len);
     sft_return(file, &loan);
@@ -40,9 +40,9 @@ static uint64_t model_sum(const char *path) {
     options.open = &open;
     open.alloc = &fault_alloc;
     if (sft_set_open(path, &options, &set, NULL)) return 0;
-    for (size_t i = 0; i < sft_set_count(set); i++) sum += tensor_sum(set, i);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) sum += tensor_sum(set, i);
     for (size_t s = 0; s < sft_set_shard_count(set); s++) {
-        const sft_file *file = sft_set_shard(set, s);
+        const sft_file *file = sft_set_shard_at(set, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
             sum += mix(mix(2, pair.key.data, pair.key.len), pair.value.data, pair.value.len);
@@ -70,7 +70,7 @@ static void set_world(const fault_scene *scene) {
     os_fake_fail(0, 0, false);
 }
 
-static const char *mend_all(void) {
+static const char *recover_all(void) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     options.open = &open;
@@ -78,7 +78,7 @@ static const char *mend_all(void) {
     for (size_t i = 0; i < sizeof edited / sizeof *edited; i++) {
         sft_edit_found found;
         if (!os_fake_exists(edited[i])) continue;
-        if (sft_edit_recover(edited[i], &options, &found, NULL)) return "cannot be mended";
+        if (sft_edit_recover(edited[i], &options, &found, NULL)) return "cannot be recovered";
     }
     return NULL;
 }
@@ -93,7 +93,7 @@ static void count_hidden(void *ctx, const char *path, uint64_t inode) {
 static const char *judge_model(const fault_scene *scene, const fault_seen *seen, bool lasting) {
     bool clean = os_fake_failed() == 0 && seen->status == 0;
     os_fake_heal();
-    const char *wrong = mend_all();
+    const char *wrong = recover_all();
     uint64_t sum = model_sum(scene->path);
     if (clean) new_sum = sum;
     if (wrong) return wrong;
@@ -123,7 +123,7 @@ static const char *judge_shards(const fault_scene *scene, const fault_seen *seen
     bool clean = os_fake_failed() == 0 && seen->status == 0;
     (void)scene;
     os_fake_heal();
-    const char *wrong = mend_all();
+    const char *wrong = recover_all();
     for (size_t i = 1; i < 4; i++) {
         uint64_t sum = model_sum(edited[i]);
         if (clean) new_shards[i] = sum;

@@ -91,14 +91,14 @@ static sft_code see_orders(fault_seen *seen, const sft_file *file) {
     sft_code code = SFT_OK;
     for (int order = 0; !code && order <= SFT_ORDER_HEADER; order++) {
         code = sft_file_order(file, (sft_order)order, places, &seen->err);
-        if (!code) fault_see_bytes(seen, places, sft_file_count(file) * sizeof *places);
+        if (!code) fault_see_bytes(seen, places, sft_file_tensor_count(file) * sizeof *places);
     }
     return code;
 }
 
 static void see_facts(fault_seen *seen, const sft_file *file) {
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *tensor = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *tensor = sft_file_tensor_at(file, i);
         fault_see_tensor(seen, tensor);
         fault_see(seen, "%d", sft_file_find(file, tensor->name) == tensor);
     }
@@ -145,11 +145,11 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total) {
 static sft_code see_many(fault_seen *seen, const sft_file *file) {
     static sft_read reads[512];
     sft_job job = SFT_JOB_INIT;
-    size_t count = sft_file_count(file), at = 0;
+    size_t count = sft_file_tensor_count(file), at = 0;
     job.tick = go_on;
     job.threads = 4;
     for (size_t i = count; i-- > 0;) {
-        const sft_tensor *tensor = sft_file_tensor(file, i);
+        const sft_tensor *tensor = sft_file_tensor_at(file, i);
         size_t len = (size_t)(tensor->end - tensor->begin);
         reads[i] = (sft_read){ tensor, buffer + at, len };
         at += len;
@@ -174,8 +174,8 @@ static sft_code see_slice(fault_seen *seen, const sft_file *file, const sft_tens
 static sft_code see_slices(fault_seen *seen, const sft_file *file) {
     static const char *const of_matrix[] = { "[0]", "[::-1, 1:]", "[:, ::2]", "[::2]", "[-1, -1]" };
     sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_count(file) && i < 8; i++) {
-        const sft_tensor *tensor = sft_file_tensor(file, i);
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file) && i < 8; i++) {
+        const sft_tensor *tensor = sft_file_tensor_at(file, i);
         if (tensor->rank == 1) code = see_slice(seen, file, tensor, "[::-2]");
         for (size_t s = 0; !code && tensor->rank == 2 && tensor->shape[0] && s < 5; s++)
             code = see_slice(seen, file, tensor, of_matrix[s]);
@@ -193,8 +193,8 @@ static sft_code see_some(fault_seen *seen, const sft_file *file) {
 
 static sft_code see_tensors(fault_seen *seen, const sft_file *file, bool mapped) {
     sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_count(file) && i < 20; i++) {
-        const sft_tensor *tensor = sft_file_tensor(file, i);
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file) && i < 20; i++) {
+        const sft_tensor *tensor = sft_file_tensor_at(file, i);
         code = see_borrowed(seen, file, tensor);
         if (!code && mapped) code = see_viewed(seen, file, tensor);
         if (!code) code = see_copied(seen, file, tensor);
@@ -204,8 +204,8 @@ static sft_code see_tensors(fault_seen *seen, const sft_file *file, bool mapped)
 
 static sft_code see_forward(fault_seen *seen, const sft_file *file) {
     sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < sft_file_count(file); i++)
-        code = see_copied(seen, file, sft_file_tensor(file, i));
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file); i++)
+        code = see_copied(seen, file, sft_file_tensor_at(file, i));
     return code;
 }
 
@@ -274,13 +274,13 @@ static void see_error(fault_seen *seen, const char *what, const sft_error *error
 static void see_scan(fault_seen *seen, const sft_scan *scan) {
     if (sft_scan_error(scan)) see_error(seen, "verdict", sft_scan_error(scan));
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-        see_error(seen, "finding", &sft_scan_finding(scan, i)->error);
+        see_error(seen, "finding", &sft_scan_finding_at(scan, i)->error);
     for (size_t i = 0; i < sft_scan_note_count(scan); i++)
-        see_error(seen, sft_scan_note(scan, i)->name, &sft_scan_note(scan, i)->error);
+        see_error(seen, sft_scan_note_at(scan, i)->name, &sft_scan_note_at(scan, i)->error);
     for (size_t i = 0; i < sft_scan_entry_count(scan); i++) {
         const sft_scan_entry one = sft_scan_entry_at(scan, i), *entry = &one;
         fault_see(seen, "%.*s %" PRIu64 "\n", (int)entry->name.len, entry->name.data,
-                  entry->value_at);
+                  entry->value_begin);
     }
 }
 
@@ -293,10 +293,10 @@ static void run_scan(const fault_scene *scene, fault_seen *seen) {
     options.level = (sft_level)scene->mode;
     options.alloc = &fault_alloc;
     if (scene->way == BY_PATH) {
-        code = sft_scan_path(scene->path, &options, &scan, &seen->err);
+        code = sft_scan_open(scene->path, &options, &scan, &seen->err);
     } else {
         code = open_fifo_path(scene, &source, &seen->err);
-        if (!code) code = sft_scan_source(source, &options, &scan, &seen->err);
+        if (!code) code = sft_scan_open_source(source, &options, &scan, &seen->err);
     }
     if (!code) see_scan(seen, scan);
     sft_scan_close(scan);
@@ -377,8 +377,8 @@ static void a_file_cut_short_is_told(void **state) {
         fault_world();
         assert_int_equal(sft_open("/m/a.safetensors", NULL, &file, &err), SFT_OK);
         os_fake_set_size("/m/a.safetensors", len);
-        for (size_t i = 0; i < sft_file_count(file); i++) {
-            const sft_tensor *tensor = sft_file_tensor(file, i);
+        for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+            const sft_tensor *tensor = sft_file_tensor_at(file, i);
             size_t bytes = (size_t)(tensor->end - tensor->begin);
             bool cut = bytes && tensor->offset + bytes > len;
             assert_int_equal(sft_read_into(file, tensor, buffer, bytes, &err),

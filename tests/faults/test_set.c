@@ -48,8 +48,8 @@ static sft_code open_set(const fault_scene *scene, sft_set **set, sft_error *err
 /* ── The namespace ── */
 
 static void see_namespace(fault_seen *seen, const sft_set *set) {
-    for (size_t i = 0; i < sft_set_count(set); i++) {
-        const sft_tensor *tensor = sft_set_tensor(set, i);
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
         size_t shard = SIZE_MAX;
         fault_see_tensor(seen, tensor);
         bool found = sft_set_find(set, tensor->name, &shard) == tensor;
@@ -65,7 +65,7 @@ static sft_code see_orders(fault_seen *seen, const sft_set *set) {
     sft_code code = SFT_OK;
     for (int order = 0; !code && order <= SFT_ORDER_HEADER; order++) {
         code = sft_set_order(set, (sft_order)order, places, &seen->err);
-        if (!code) fault_see_bytes(seen, places, sft_set_count(set) * sizeof *places);
+        if (!code) fault_see_bytes(seen, places, sft_set_tensor_count(set) * sizeof *places);
     }
     return code;
 }
@@ -75,7 +75,7 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total) {
     return true;
 }
 
-static sft_code see_deep(fault_seen *seen, const sft_set *set, sft_deep *deep) {
+static sft_code see_deep(fault_seen *seen, const sft_set *set, sft_deep_counts *deep) {
     sft_job job = SFT_JOB_INIT;
     job.tick = go_on;
     sft_code code = sft_set_check_deep(set, deep, &job, &seen->err);
@@ -86,7 +86,7 @@ static sft_code see_deep(fault_seen *seen, const sft_set *set, sft_deep *deep) {
 
 static void run_set(const fault_scene *scene, fault_seen *seen) {
     sft_set *set;
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_code code = open_set(scene, &set, &seen->err);
     if (!code) {
         see_namespace(seen, set);
@@ -102,7 +102,7 @@ static void run_index(const fault_scene *scene, fault_seen *seen) {
     sft_index *names;
     seen->status = sft_index_open(scene->path, &options, &names, &seen->err);
     for (size_t i = 0; names && i < sft_index_shard_count(names); i++)
-        fault_see(seen, "%s\n", sft_index_shard(names, i));
+        fault_see(seen, "%s\n", sft_index_shard_at(names, i));
     sft_index_close(names);
 }
 
@@ -138,7 +138,7 @@ static sft_code put_check(const fault_scene *scene, sft_sink *sink, sft_error *e
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_scan *scan = NULL;
     options.alloc = &fault_alloc;
-    sft_code code = sft_scan_path(scene->path, &options, &scan, err);
+    sft_code code = sft_scan_open(scene->path, &options, &scan, err);
     if (!code) code = sft_scan_json(scan, scene->path, NULL, sink, err);
     sft_scan_close(scan);
     return code;
@@ -147,7 +147,7 @@ static sft_code put_check(const fault_scene *scene, sft_sink *sink, sft_error *e
 static sft_code put_set(const fault_scene *scene, result_kind kind, sft_sink *sink,
                         fault_seen *seen) {
     sft_set *set;
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_span none = { NULL, 0 };
     sft_error *err = &seen->err;
     sft_code code = open_set(scene, &set, err);

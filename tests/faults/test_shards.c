@@ -49,9 +49,9 @@ static model look(void) {
     options.open = &open;
     open.alloc = &fault_alloc;
     if (sft_set_open(INDEX, &options, &set, NULL)) return m;
-    for (size_t i = 0; i < sft_set_count(set); i++)
-        m.digest += tensor_digest(sft_set_shard(set, sft_set_tensor_shard(set, i)),
-                                  sft_set_tensor(set, i));
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        m.digest += tensor_digest(sft_set_shard_at(set, sft_set_tensor_shard(set, i)),
+                                  sft_set_tensor_at(set, i));
     sft_set_close(set);
     return m;
 }

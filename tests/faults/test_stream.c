@@ -56,7 +56,7 @@ static sft_code run_added(sft_sink sink, sft_error *err) {
     options.alloc = &fault_alloc;
     options.metadata = &pair;
     options.metadata_count = 1;
-    options.header_room = 8000;
+    options.header_bytes = 8000;
     sft_code code = sft_writer_begin_unplanned(&options, sink, &writer, err);
     if (code) return code;
     code = add_tensors(writer, err);

@@ -64,7 +64,7 @@ static void test_refused(void **state) {
         assert_int_equal(write_target(false, !old_file, &err), SFT_IO_PUBLISH);
         assert_int_equal(err.os_errno, unrenamed[i / 4]);
         assert_non_null(strstr(err.message, "lets a file take another's name"));
-        assert_non_null(strstr(err.hint, "--in-place-unsafe"));
+        assert_int_equal(err.hint, SFT_HINT_OBJECT_STORE);
         assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
         if (old_file) assert_true(target_is("old"));
         assert_int_equal(os_fake_open_fds(), 0);
@@ -120,7 +120,7 @@ static const char *hidden_name(char *buffer, size_t len, const sft_error *err) {
 }
 
 /* Old, or new, or gone with the new one whole beside it, and the message naming that. */
-static void expect_whole(bool old_file, sft_code code, const sft_error *err, bool litter) {
+static void expect_whole(bool old_file, sft_code code, const sft_error *err, bool leftovers) {
     char name[64];
     size_t len;
     if (code == SFT_OK) {
@@ -139,7 +139,7 @@ static void expect_whole(bool old_file, sft_code code, const sft_error *err, boo
     if (target_is("new file")) return; /* only its folder is not synced */
     if (old_file) assert_true(target_is("old"));
     else assert_false(os_fake_exists("/dir/target"));
-    if (!litter) assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
+    if (!leftovers) assert_int_equal(os_fake_count_files(), old_file ? 1 : 0);
 }
 
 static void test_failures(void **state) {

@@ -1,5 +1,5 @@
 /* The plan, the writer and copies into every kind of sink over a system of which the nth
- * allocation or call fails: the whole file or none (or the old one), and no litter. What
+ * allocation or call fails: the whole file or none (or the old one), and no leftover files. What
  * sft_sink_path does by itself is in test_bytes.c. */
 #include "faults.h"
 
@@ -117,10 +117,10 @@ static const sft_pair pairs[] = { { { "format", 6 }, { "pt", 2 } },
 static sft_code put_tensors(sft_writer *writer, const sft_plan *plan, bool backwards,
                             sft_error *err) {
     static const char bytes[120] = "the same bytes for all";
-    size_t count = sft_plan_count(plan);
+    size_t count = sft_plan_tensor_count(plan);
     for (size_t n = 0; n < count; n++) {
         size_t i = backwards ? count - 1 - n : n;
-        const sft_tensor *tensor = sft_plan_tensor(plan, i);
+        const sft_tensor *tensor = sft_plan_tensor_at(plan, i);
         size_t len = (size_t)(tensor->end - tensor->begin), half = len / 2;
         sft_code code = sft_writer_put(writer, i, bytes, half, err);
         if (!code) code = sft_writer_put(writer, i, bytes + half, len - half, err);

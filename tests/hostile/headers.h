@@ -16,7 +16,7 @@ typedef struct text {
 void text_put(text *t, const void *bytes, size_t len);
 void text_str(text *t, const char *string);
 void text_number(text *t, uint64_t value);
-/* More room for len bytes, which the caller fills. */
+/* Space for len more bytes, which the caller fills. */
 char *text_more(text *t, size_t len);
 void text_free(text *t);
 

@@ -92,7 +92,7 @@ static measure open_once(const text *header, sft_level level) {
     clock_t start = clock();
     m.code = sft_open_source(source_of(&h, header), &options, &file, NULL);
     m.seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    m.tensors = m.code ? 0 : sft_file_count(file);
+    m.tensors = m.code ? 0 : sft_file_tensor_count(file);
     m.pairs = m.code ? 0 : sft_file_metadata_count(file);
     sft_close(file);
     return m;

@@ -138,7 +138,7 @@ static void make_label(label_measure *m, sft_file *file, const sft_allocator *al
     m->code = (int)sft_info_open(set, NULL, NULL, &options, &info, NULL);
     if (m->code == 0) {
         m->words = sft_info_trigger_count(info);
-        m->code = (int)sft_info_label_json(info, "m", false, &sink, NULL);
+        m->code = (int)sft_info_json(info, "m", false, &sink, NULL);
         sft_info_close(info);
     }
     sft_set_close(set);

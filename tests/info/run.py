@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command's answer to "what is this file?", for models composed one by one.
+"""The command's answer to "what is this file?", for models that the cases build.
 
-  tests/info/run.py [-v] [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile
+  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile
 
 Every case of make.py is written into a folder of its own and given to `info --json`; its
 result must hold the facts of expected/GROUP.facts, which were written from the contract,
@@ -73,7 +73,7 @@ def run(words, cwd=None):
 
 
 def answer(path, options):
-    """(exit status, the answer or None, lines of complaint)"""
+    """(exit status, the answer or None, lines of stderr)"""
     try:
         made = run(["info", "--json", *options, "--", path])
     except subprocess.TimeoutExpired:
@@ -153,6 +153,12 @@ def main():
     parser.add_argument("cases", nargs="*")
     given = parser.parse_args()
     folder = given.keep or tempfile.mkdtemp(prefix="info-")
+    known = {"samples", "hostile"}
+    for group, name, *_ in make.cases():
+        known |= {group, "%s:%s" % (group, name)}
+    unknown = [name for name in given.cases if name not in known]
+    if unknown:
+        sys.exit("tests/info: no case is called " + ", ".join(unknown))
     tally, check = Tally(), validator()
     try:
         composed(folder, given.cases, tally, check)

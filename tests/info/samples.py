@@ -30,7 +30,7 @@ def rows():
     return [dict(zip(lines[0], line)) for line in lines[1:]]
 
 
-def wish(column, text):
+def expectation(column, text):
     if text == "-":
         return None
     return int(text) if column == "rank" else text
@@ -39,7 +39,7 @@ def wish(column, text):
 def expected(row):
     if row["kind"] == "error":
         return [("exit", "=", 2), ("ok", "=", False)]
-    found = [(where, "=", wish(column, row[column])) for column, where in FIELDS.items()
+    found = [(where, "=", expectation(column, row[column])) for column, where in FIELDS.items()
              if row[column] != "*"]
     return found + MORE.get(os.path.basename(row["path"]), [])
 

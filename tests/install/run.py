@@ -35,6 +35,11 @@ def version():
         return re.search(r'SFT_VERSION_STRING "(.+)"', file.read()).group(1)
 
 
+def soversion():
+    major, minor = version().split(".")[:2]
+    return major if major != "0" else f"0.{minor}"
+
+
 def try_program(what, script, env=None):
     ok, text = sh(script, env)
     check(ok and text.splitlines()[-1:] == [f"{version()} 1 2"], what, text)
@@ -49,7 +54,7 @@ def check_files(prefix):
     files = installed(prefix)
     for path in sorted(glob.glob(os.path.join(ROOT, "include", "safetensors*"))):
         check("include/" + os.path.basename(path) in files, f"{os.path.basename(path)} installed")
-    for end in ("libsafetensors.a", "libsafetensors.so", "libsafetensors.so.0", "safetensors.pc",
+    for end in ("libsafetensors.a", "libsafetensors.so", f"libsafetensors.so.{soversion()}", "safetensors.pc",
                 "safetensorsConfig.cmake"):
         check(any(f.endswith("/" + end) for f in files), f"{end} installed", "\n".join(files))
     for path in files:

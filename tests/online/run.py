@@ -198,7 +198,7 @@ def not_found(w):
 
 @case
 def beside_a_sidecar(w):
-    """Online facts stand beside a sidecar's, before them when trusted alike."""
+    """Online facts are listed with those of a sidecar, first at equal trust."""
     file = w.model()
     w.site.add(file)
     w.write("neon.civitai.info", {"id": 7, "modelId": 70, "name": "old",
@@ -294,7 +294,7 @@ def cached(w):
 
 @case
 def unknown_for_a_week(w):
-    """An unknown file is not asked for again, until a week has gone by or it has changed."""
+    """An unknown file is not looked up again within a week unless it has changed."""
     w.model()
     cache = w.path("cache")
     w.info("--cache", cache)
@@ -479,7 +479,7 @@ def hung_up(w):
     w.site.add(w.model())
     w.site.fault("POST", hang_up)
     w.info(wanted=2)
-    same(len(w.site.log), 1, "nothing more is asked of a server that is gone")
+    same(len(w.site.log), 1, "no more requests to a server that does not answer")
 
 
 @case
@@ -753,6 +753,9 @@ def main():
     parser.add_argument("-v", dest="verbose", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    unknown = set(args.names) - {c.__name__ for c in CASES}
+    if unknown:
+        sys.exit("tests/online: no case is called " + ", ".join(sorted(unknown)))
     chosen = [c for c in CASES if not args.names or c.__name__ in args.names]
     if os.environ.get("SFT_EMULATE") or not has_library():
         print("skipped: libcurl is not there (Debian: apt-get install libcurl4)")

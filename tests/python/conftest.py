@@ -47,7 +47,7 @@ def root():
 
 @pytest.fixture(scope="session")
 def shared():
-    """The folder of shared test data; skips where there is none."""
+    """The folder of shared test data; skips the test without it."""
     folder = pathlib.Path(os.environ.get("SFT_SHARED") or ROOT.parent / "shared")
     if not folder.is_dir():
         pytest.skip("no folder of shared data")

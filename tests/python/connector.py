@@ -87,7 +87,7 @@ def write(folder, shards, told=None, index=False, spaces=0):
 
 def batches(count=3, rows=4):
     """[(file name, samples, tensors)] with column x [rows, 3] F32 and y [rows] I64, where the
-    last file is one row short; names stand in the order of rows."""
+    last file is one row short; names are in the order of rows."""
     made = []
     for i in range(count):
         here = rows - (i == count - 1)

@@ -52,7 +52,7 @@ def one_of_each(shape=(4, 6)):
 
 
 class ReadAt:
-    """A source with size and read_at that counts what is read."""
+    """A source with size and read_at that counts the bytes read."""
 
     def __init__(self, data, known=True):
         self.data = data
@@ -65,7 +65,7 @@ class ReadAt:
 
 
 class OnlyRead:
-    """A file without readinto, that gives a few bytes at a time."""
+    """A file without readinto that returns a few bytes at a time."""
 
     def __init__(self, data):
         self.inner = io.BytesIO(data)

@@ -25,7 +25,7 @@ def call(*command, **more):
 
 
 def make(folder):
-    """The interpreter of a new environment as told above."""
+    """The interpreter of a new environment as described above."""
     venv, others = folder / "venv", folder / "others"
     call(sys.executable, "-m", "venv", "--without-pip", venv)
     others.mkdir()
@@ -35,7 +35,7 @@ def make(folder):
     site, = venv.glob("lib/python*/site-packages")
     (site / "others.pth").write_text(str(others))
     python = venv / "bin/python"
-    # Building writes beside the sources.
+    # Building writes into the source folder.
     copy = folder / "standin"
     call("cp", "-r", ROOT / "bindings/python/standin", copy)
     call(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-index",

@@ -102,7 +102,7 @@ CASES = [(start, method) for start in ("process", "pool", "loader", "torch_spawn
 
 
 def clean(**more):
-    """An environment without what is tested."""
+    """An environment without the tested variables."""
     env = {name: value for name, value in os.environ.items()
            if name not in ("LIBSAFETENSORS_INSTALL", "PYTHONPATH")}
     return {**env, **more}
@@ -308,7 +308,7 @@ def test_hooks_that_chain_as_well(tmp_path, order):
     assert told.splitlines() == ["greedy", "plain True", "libsafetensors._official"], told
 
 
-def test_a_sitecustomize_that_fails_is_told_as_ever(tmp_path):
+def test_a_failing_sitecustomize_is_reported_as_usual(tmp_path):
     bad, = customized(tmp_path, bad="import nothing_of_this_name\n")
     told = child("import safetensors; print(safetensors.safe_open.__module__)",
                  PYTHONPATH=HOOK + ":" + bad)
@@ -318,7 +318,7 @@ def test_a_sitecustomize_that_fails_is_told_as_ever(tmp_path):
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
 def test_flags_that_leave_it_out(flag):
-    """The limit that docs/python.md names: nothing breaks, and nothing is replaced."""
+    """The limit stated in docs/python.md: nothing breaks, and nothing is replaced."""
     assert child("import sys; print([one for one in sys.meta_path "
                  "if type(one).__module__ == 'sitecustomize'])", flag) == "[]\n"
 
@@ -365,7 +365,7 @@ def test_the_hook_is_written_for_ancient_pythons():
 
 
 def test_a_folder_that_cannot_stand_on_the_path(tmp_path):
-    """A colon in the folder's name: told, and only this process has ours."""
+    """A colon in the folder's name: a warning, and only this process uses ours."""
     place = tmp_path / "a:b"
     place.mkdir()
     (place / "libsafetensors").symlink_to(PACKAGE)

@@ -1,4 +1,4 @@
-"""Tensors of a CUDA device, beside the official package. Skipped where there is none."""
+"""Tensors on a CUDA device, compared with the official package. Skipped without one."""
 import threading
 
 import pytest
@@ -123,7 +123,7 @@ def test_the_device_owns_its_copy(tmp_path):
     assert torch.equal(load_file(tmp_path / "f")["x"], torch.arange(1000.0))
 
 
-def test_memory_comes_back(tmp_path):
+def test_memory_is_released(tmp_path):
     save_file({str(i): torch.ones(1 << 16) for i in range(16)}, tmp_path / "f")
     load_file(tmp_path / "f", device="cuda")
     torch.cuda.synchronize()

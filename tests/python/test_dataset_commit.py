@@ -1,4 +1,4 @@
-"""Modes of writing, what a failure leaves, storages that are objects, and two at once."""
+"""Modes of writing, files after a failure, storages that are objects, and concurrent commits."""
 import json
 import os
 import pathlib
@@ -121,7 +121,7 @@ def test_no_manifest(tmp_path):
     (tmp_path / "dataset_manifest.json").unlink()
     with pytest.raises(FileNotFoundError) as caught:
         dataset.open(tmp_path)
-    assert caught.value.code == "manifest_missing" and "use_manifest" in caught.value.hint
+    assert caught.value.code == "manifest_missing" and "use_manifest=False" in caught.value.hint
     found = dataset.open(tmp_path, use_manifest=False)
     assert [row["c"].item() for row in found] == [1, 2, 3]
 
@@ -349,7 +349,7 @@ class Broken(Exception):
 @pytest.mark.parametrize("move", [True, False])
 @pytest.mark.parametrize("how", ["append", "overwrite"])
 def test_each_call_of_the_storage_fails_once(how, move, kind):
-    """Either the old dataset is there, or the new one; and what was raised comes out."""
+    """Either the old dataset exists or the new one; and the exception is raised."""
     at, done = 0, False
     while not done:
         folder = Folder(move)
@@ -441,7 +441,7 @@ def test_the_index_keeps_the_commit():
     assert reader.read_all().column("tensor_key").to_pylist() == ["c", "c"]
 
 
-# ── Two at once ──
+# ── Concurrent commits ──
 
 APPEND = """
 import sys, pyarrow as pa
@@ -502,7 +502,8 @@ def test_what_to_do_about_one_that_is_there(tmp_path):
     dataset.write(table, tmp_path / "d", batch_size=1)
     with pytest.raises(FileExistsError) as caught:
         dataset.write(table, tmp_path / "d", batch_size=1)
-    assert "mode=append" in caught.value.hint and "mode=overwrite" in caught.value.hint
+    assert caught.value.hint == (
+        'mode="append" adds to a dataset, mode="overwrite" replaces it')
     with pytest.raises(ValueError, match="^mode: expected 'error', 'append' or 'overwrite'"):
         dataset.write(table, tmp_path / "d", batch_size=1, mode="replace")
 

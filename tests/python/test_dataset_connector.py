@@ -48,7 +48,7 @@ def test_rows(tmp_path, index):
     assert [sorted(row) for row in some] == [["emb", "name"], ["id", "name"]]
 
 
-def test_index_tells_which_files_to_open(tmp_path):
+def test_index_says_which_files_to_open(tmp_path):
     connector.write(tmp_path, connector.rows(), index=True)
     for shard in (0, 2):
         path = tmp_path / connector.name(shard)
@@ -86,7 +86,7 @@ def test_stale_index(tmp_path):
     told = dataset.verify(tmp_path)
     assert told["ok"]
     assert [(one["shard"], one["message"]) for one in told["orphans"]] == \
-        [("_tensor_index.parquet", "an index of other shards; readers do without it")]
+        [("_tensor_index.parquet", "an index of other shards; readers ignore it")]
 
 
 def test_an_index_that_lacks_rows(tmp_path):
@@ -95,7 +95,7 @@ def test_an_index_that_lacks_rows(tmp_path):
     os.remove(next((tmp_path / "_tensor_index.parquet").glob("part-00001-*")))
     told = dataset.verify(tmp_path)
     assert told["ok"] and [one["message"] for one in told["orphans"]] == \
-        ["an index of other shards; readers do without it"]
+        ["an index of other shards; readers ignore it"]
 
 
 def test_empty(tmp_path):

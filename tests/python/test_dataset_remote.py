@@ -101,7 +101,7 @@ def test_rows_by_name_and_their_index(s3):
 
 
 def test_large_shards(s3):
-    """More than is held back, so that it goes in parts."""
+    """More than is buffered, so that it is uploaded in parts."""
     url, storage, store = s3
     rows = pa.table({"c": range(3_000_000)})
     dataset.write(rows, url, batch_size=2_500_000, **storage)

@@ -1,4 +1,4 @@
-"""The state of a loader is of certain rows: it goes on with the rest of them, or says why not."""
+"""The state of a loader belongs to certain rows: it continues with the rest, or says why not."""
 import itertools
 import random
 
@@ -127,7 +127,7 @@ def test_compact_and_workers(tmp_path, workers):
 @SHUFFLES
 @pytest.mark.parametrize("tail", ["pad", "write"])
 def test_batch_mode(tmp_path, shuffle, tail):
-    """Tails in the middle, whose padding goes: it has no numbers of rows."""
+    """Tails in the middle, whose padding is dropped and has no row numbers."""
     for i in range(4):
         dataset.write(pa.table({"k": range(i * 127, i * 127 + 127)}), tmp_path, batch_size=50,
                       mode="append", tail_strategy=tail)
@@ -231,7 +231,7 @@ def test_other_keys(tmp_path):
     assert first + seen(resumed(tmp_path, state, keys=keys[99::-1])) == whole
 
 
-def test_a_state_that_tells_too_little(tmp_path):
+def test_an_incomplete_state(tmp_path):
     write_batch(tmp_path)
     _, state, _ = begun(tmp_path)
     for name in ("dataset", "rows", "seed", "shuffle", "ends", "batch_size"):

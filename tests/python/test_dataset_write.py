@@ -268,7 +268,7 @@ def test_slices_at_every_level(write, tmp_path, kind, depth):
 
 
 def test_masks_above_what_is_there(tmp_path, write):
-    """A null of the struct hides what lies below; a slice without it does not."""
+    """A null struct hides its children; a slice without it does not."""
     rows = pa.array([{"data": b"ab", "shape": [2], "dtype": "U8"}, None,
                      {"data": b"cd", "shape": [2], "dtype": "U8"}], TENSOR)
     with pytest.raises(ValueError, match="row 1"):
@@ -297,7 +297,7 @@ def test_tails(write, tmp_path, tail, rows):
     assert [int(row["c"]) for row in dataset.open(tmp_path / "d")] == list(range(seen))
 
 
-def test_what_tails_dropped_is_told(write, tmp_path):
+def test_dropped_tails_are_reported(write, tmp_path):
     options = {"batch_size": 4, "tail_strategy": "drop"}
     assert write(pa.table({"c": range(10)}), **options)["dropped_samples"] == 2
     assert write(pa.table({"c": range(3)}), mode="append", **options)["dropped_samples"] == 5
@@ -458,7 +458,7 @@ def test_what_is_no_table(tmp_path):
         dataset.write([], tmp_path / "d", batch_size=1)
 
 
-def test_what_a_generator_raises_comes_out(tmp_path):
+def test_exceptions_of_a_generator_are_raised(tmp_path):
     def batches():
         yield pa.table({"c": [1]}).to_batches()[0]
         raise LookupError("the source is gone")

@@ -151,7 +151,7 @@ def test_dropin_runs_a_module(program):
     assert done.stdout == "libsafetensors._official ['0'] word\n"
 
 
-def test_dropin_tells_how():
+def test_dropin_prints_its_usage():
     for arguments in ((), ("-m",), ("--help",)):
         done = dropin(*arguments)
         assert done.returncode == 2 and "SCRIPT" in done.stderr and not done.stdout

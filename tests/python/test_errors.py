@@ -126,7 +126,7 @@ def test_a_tensors_name_may_be_anything():
     assert error.tensor == name and repr(name) in str(error)
 
 
-def test_what_a_source_raises_comes_out():
+def test_exceptions_of_a_source_are_raised():
     class Own(BaseException):
         pass
 
@@ -290,3 +290,69 @@ def test_pairs_that_are_no_pairs():
     assert _core.save_bytes([], Mapping([["a", "b"]])) == _core.save_bytes([], {"a": "b"})
     for items in ([3], ["a"], [("a", "b", "c")], [()], [[1, "b"]]):
         raised(TypeError, lambda: _core.save_bytes([], Mapping(items)))
+
+
+def hint_of(work, kind=Exception):
+    return raised(kind, work).hint
+
+
+# What to try next, in the words of the package.
+
+def test_hints_of_reading(tmp_path):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(pack({"a": ("F32", (2,), bytes(8))}))
+    twice = b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},' \
+            b'"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
+    twice = len(twice).to_bytes(8, "little") + twice
+    assert hint_of(lambda: _core.open(twice)) == \
+        'level="compat" accepts what the official package accepts'
+    _core.open(twice, level="compat").close()
+    spaced = b' {}'
+    spaced = len(spaced).to_bytes(8, "little") + spaced
+    assert hint_of(lambda: _core.open(spaced, level="strict")) == \
+        'only level="strict" refuses this'
+    old = b'{"a":{"dtype":"float16","shape":[0],"offsets":[0,0]}}'
+    old = len(old).to_bytes(8, "little") + old
+    assert hint_of(lambda: _core.open(old)) == "legacy=True reads it"
+    assert _core.open(old, legacy=True).keys() == ["a"]
+    large = (200 << 20).to_bytes(8, "little") + b'{"' + bytes(100)
+    assert "max_header_bytes allows" in hint_of(lambda: _core.open(large))
+    bad = b"{]"
+    bad = len(bad).to_bytes(8, "little") + bad
+    assert "libsafetensors.check(path)" in hint_of(lambda: _core.open(bad))
+    with _core.open(path) as file:
+        assert "keys()" in hint_of(lambda: file["b"], KeyError)
+    assert 'the command "safetensors repair"' in hint_of(
+        lambda: _core.open(path.read_bytes() + b"more"))
+
+
+def test_hints_of_writing(tmp_path):
+    st = pytest.importorskip("libsafetensors.numpy")
+    path, link = str(tmp_path / "a.safetensors"), str(tmp_path / "l.safetensors")
+    st.save_file({}, path)
+    os.symlink("a.safetensors", link)
+    assert hint_of(lambda: _core.save_file(path, [], overwrite=False), FileExistsError) == \
+        "overwrite=True replaces it"
+    assert hint_of(lambda: _core.save_file(link, [], link="refuse"), OSError) == \
+        'give the path it leads to, or link="follow"'
+    os.link(path, tmp_path / "second")
+    assert hint_of(lambda: libsafetensors.edit_metadata(path, {"a": "b"}), OSError) == \
+        "force=True changes it all the same"
+    libsafetensors.edit_metadata(path, {"a": "b"}, force=True)
+    assert hint_of(lambda: _core.cast(bytes([0, 0, 150, 67]), "F32", "U8"), ValueError) == \
+        "saturate=True takes the nearest value there is"
+
+
+def test_no_file_is_at_fault_for_what_is_written():
+    one = ("a", "U8", (1,), b"a", None)
+    for specs in ([one, one], [("a", "F4", (1,), b"a", None)], [("a", "U9", (1,), b"a", None)],
+                  [("a", "U8", (1,) * 65, b"a", None)], [("a", "U8", (2,), b"a", None)]):
+        assert hint_of(lambda: _core.save_bytes(specs), SafetensorError) is None
+    assert hint_of(lambda: _core.cast(bytes(8), "F32", "F6_E2M3"), SafetensorError) is None
+
+
+def test_hints_in_results(tmp_path):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(pack({"a": ("F32", (2,), bytes(8))}) + b"more")
+    found = libsafetensors.check(path)
+    assert 'the command "safetensors repair"' in found["error"]["hint"]

@@ -1,4 +1,4 @@
-"""examples/python/*.py, each as its own process; what it prints is kept beside it here."""
+"""examples/python/*.py, each as its own process; its expected output is in this folder."""
 import pathlib
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A File as a mapping, and the errors and truth of what is in it."""
+"""A File as a mapping, and the errors and truth value of its members."""
 import collections
 import collections.abc
 import pickle

@@ -1,4 +1,4 @@
-"""libsafetensors.numpy: what is written and read is what numpy had."""
+"""libsafetensors.numpy: arrays survive writing and reading unchanged."""
 import gc
 import io
 import os
@@ -247,7 +247,7 @@ def test_one_array_keeps_no_other_alive():
 
 
 def resident_after(load):
-    """How much more memory there is once all but what load returns is gone."""
+    """How much memory the result of load keeps."""
     def resident():
         with open("/proc/self/statm") as facts:
             return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

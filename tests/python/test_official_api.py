@@ -198,7 +198,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize("data,text", BAD_FILES)
-def test_bad_files_are_told_in_the_official_words(tmp_path, data, text):
+def test_bad_files_raise_the_official_messages(tmp_path, data, text):
     name = tmp_path / "bad"
     name.write_bytes(data)
     for call, words in ((lambda: safe_open(name, "np"), "Error while deserializing header: "),
@@ -234,7 +234,7 @@ def test_handles(path):
         np.testing.assert_array_equal(g.get_slice("b")[2:4], MATRIX[2:4])
 
 
-def test_what_a_source_raises_comes_out():
+def test_exceptions_of_a_source_are_raised():
     class Gone:
         size = 100
 

@@ -1,4 +1,4 @@
-"""Opening: every kind of source, what a handle tells, what it refuses."""
+"""open(): every kind of source, facts of the handle, and refused arguments."""
 import io
 import json
 import os
@@ -21,7 +21,7 @@ def sample(tmp_path_factory):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_source_tells_the_same(sample, way):
+def test_every_source_gives_the_same_facts(sample, way):
     path, data = sample
     with opened(way, path, data) as file:
         assert len(file) == len(BITS) == 22
@@ -202,7 +202,7 @@ def test_what_is_no_source(source):
         _core.open(source)
 
 
-def test_a_read_at_without_size_is_told():
+def test_a_read_at_without_size_is_refused():
     class Bad:
         def read_at(self, offset, length):
             return b""
@@ -336,7 +336,7 @@ def test_a_buffer_is_locked_while_it_is_used():
     data.append(0)
 
 
-def test_a_lent_buffer_shares_writes():
+def test_a_shared_buffer_sees_writes():
     np = pytest.importorskip("numpy")
     data = bytearray(aligned({"a": ("U8", [3], b"abc")}))
     shared = _core.open(data, mode="map")["a"].numpy()

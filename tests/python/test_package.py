@@ -219,7 +219,7 @@ def test_the_command_is_on_the_path_of_the_environment(clean, tmp_path):
     assert command and "safetensors" in run(command, "--version")
 
 
-# What a stub cannot say: None stands on the class, a str on every instance; and Python itself
+# What a stub cannot say: the class has None, every instance a str; and Python itself
 # shows __buffer__ from 3.12 on.
 UNSAID = """libsafetensors._core.SafetensorError.code
 libsafetensors._core.Tensor.__buffer__

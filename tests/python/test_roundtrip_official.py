@@ -56,7 +56,7 @@ DICTS = st.dictionaries(NAMES, arrays(), max_size=6)
 
 
 def plain(array):
-    """As the official package must get it: packed; it mends the byte order by itself."""
+    """Packed, as the official package requires; it converts the byte order itself."""
     return np.array(array, order="C")
 
 

@@ -103,7 +103,7 @@ def test_order_alignment_and_spare(tmp_path):
     assert len(text) - len(text.rstrip()) >= 1000 and (len(text) + 8) % 64 == 0
 
 
-# ── Where the data lie ──
+# ── Alignment of the data ──
 
 @st.composite
 def views(draw):
@@ -211,7 +211,7 @@ def test_specs_of_the_wrong_type(specs):
         _core.save_bytes(specs)
 
 
-def test_what_an_iterable_raises_comes_out():
+def test_exceptions_of_an_iterable_are_raised():
     def rows():
         yield "x", "U8", [1], b"1", None
         raise KeyError("rows")
@@ -311,7 +311,7 @@ def test_where_nothing_can_be_written(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_saving_over_the_memory_it_comes_from(tmp_path):
+def test_saving_over_the_mapped_source(tmp_path):
     path = tmp_path / "x"
     array = np.arange(1000, dtype=np.int64)
     _core.save_file(path, [spec_of("x", array)])
@@ -333,7 +333,7 @@ class Stop(Exception):
     pass
 
 
-def test_progress_is_told(tmp_path):
+def test_progress_is_called(tmp_path):
     seen = []
     _core.save_file(tmp_path / "x", ONE, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (3, 3)
@@ -361,7 +361,7 @@ def test_what_progress_raises_at_the_end_leaves_nothing_behind(tmp_path):
         assert os.listdir(tmp_path) == []
 
 
-def test_the_end_is_told_once(tmp_path):
+def test_the_end_is_reported_once(tmp_path):
     seen = []
     specs = ONE + [("z%d" % i, "U8", [0], b"", None) for i in range(5)]
     _core.save_file(tmp_path / "x", specs, progress=lambda *now: seen.append(now))

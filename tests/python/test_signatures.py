@@ -71,7 +71,7 @@ def test_signature_and_hints(path):
     value = EVERYTHING[path]
     signature = inspect.signature(value)
     if inspect.isclass(value) and not value.__dict__.get("__annotations__"):
-        return  # those of torch's and Spark's classes are not ours to mend
+        return  # those of torch's and Spark's classes are not ours
     hints = typing.get_type_hints(value)
     if inspect.isfunction(value):
         named = [p.name for p in signature.parameters.values()
@@ -225,7 +225,7 @@ def test_modes_that_need_a_path_speak_python(source):
 
 
 def test_hints_when_nothing_but_the_annotation_is_there():
-    # The names come with the module, not with who has imported what before.
+    # The names are those of the module, whatever was imported before.
     program = ("import sys, typing, inspect\nimport libsafetensors as st\n"
                "for f in (st.safe_open.__init__, st.info, st.serialize_file, st.diff):\n"
                "    typing.get_type_hints(f); inspect.signature(f, eval_str=True)\n")

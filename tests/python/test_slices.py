@@ -28,7 +28,7 @@ def index_of(draw, shape):
             parts.append(slice(draw(bound), draw(bound), draw(step)))
     if draw(st.booleans()):
         parts.insert(draw(st.integers(0, count)), Ellipsis)
-        # what stands behind the ellipsis meets the last dimensions
+        # what follows the ellipsis applies to the last dimensions
         behind = parts[parts.index(Ellipsis) + 1:]
         for part, size in zip(behind, shape[len(shape) - len(behind):]):
             if isinstance(part, int) and not -size <= part < size:

@@ -12,7 +12,7 @@ TENSORS = {"t%d" % i: ("I32", (32, 8), filling("I32", 256, i)) for i in range(40
 
 
 def at_once(work, count=8):
-    """Run work(i) on many threads that start together; the first exception comes out."""
+    """Runs work(i) on many threads that start together; raises the first exception."""
     gate, failed = threading.Barrier(count), []
 
     def run(i):

@@ -124,7 +124,7 @@ def test_a_folder_is_the_model_in_it(index, model, tmp_path):
 
 # ── info ──
 
-def test_info_tells_what_it_is(model):
+def test_info_describes_the_model(model):
     info = json.loads(_core.info_json(model))
     assert info["path"] == str(model) and info["file"]["tensors"] == 2
     assert info["model"]["name"]["value"] == "A title"
@@ -145,7 +145,7 @@ def test_info_cuts_long_metadata(tmp_path):
     assert len(_core.info_json(path)) > 10000 > len(_core.info_json(path, full=False))
 
 
-def test_what_a_source_raises_comes_out(model):
+def test_exceptions_of_a_source_are_raised(model):
     class Bad(io.BytesIO):
         def read(self, n=-1):
             raise KeyError("read")
@@ -169,7 +169,7 @@ def test_info_of_what_is_no_model(tmp_path):
 
 # ── check ──
 
-def test_check_tells_instead_of_raising(model, tmp_path):
+def test_check_reports_instead_of_raising(model, tmp_path):
     assert json.loads(_core.check_json(model))["ok"]
     model.write_bytes(model.read_bytes()[:-1])
     result = json.loads(_core.check_json(model))

@@ -1,4 +1,4 @@
-"""Pipes: what is named by a file is never waited for; what the user names is, until a signal."""
+"""Pipes: one named by a file is never waited for; one named by the user is, until a signal."""
 import json
 import os
 import signal

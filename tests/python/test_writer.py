@@ -20,7 +20,7 @@ SPECS = [(name, dtype, shape, DATA[name], None) for name, dtype, shape in TENSOR
 
 
 class Target:
-    """An object with write() that takes at most so much at once."""
+    """An object whose write() takes a limited number of bytes."""
     def __init__(self, most=None, fail_at=None):
         self.data, self.most, self.fail_at = bytearray(), most, fail_at
 
@@ -156,7 +156,7 @@ def test_object_needs_the_plan_and_its_order():
 
 
 @pytest.mark.parametrize("full", [0, 300])
-def test_what_the_object_raises_comes_out(full):
+def test_exceptions_of_the_object_are_raised(full):
     target = Target(fail_at=full)
     with pytest.raises(RuntimeError, match="the target is full"):
         with _core.Writer(target, [("x", "U8", [3 << 20])]) as writer:
@@ -406,7 +406,7 @@ def test_what_cannot_seek_needs_the_plan(tmp_path):
                 _core.Writer(target)
 
 
-def test_what_seek_raises_comes_out():
+def test_exceptions_of_seek_are_raised():
     class Bad(io.BytesIO):
         def seek(self, *where):
             raise ZeroDivisionError

@@ -1,9 +1,9 @@
-"""What the tests of Spark share: sessions of several processes, and what a dataset must be.
+"""Fixtures of the tests of Spark: sessions of several processes.
 
 tools/spark_env.sh makes the environment; build/spark/bin/python -m pytest tests/spark runs them.
 The sessions are real ones: "local" is local[2], where tasks share a JVM with the driver;
 "cluster" is local-cluster[2,1,1024], a standalone master and two executors that are processes
-of their own, which see of the driver only what is on disk; "speculating" is a standalone
+of their own, which share only the disk with the driver; "speculating" is a standalone
 master with two workers at addresses of their own, since Spark gives a task no second attempt at
 the host of the first.
 """
@@ -23,18 +23,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 pyspark = pytest.importorskip("pyspark")
 
+import faults  # noqa: E402
 import frames  # noqa: E402
 import holding  # noqa: E402
-import mishaps  # noqa: E402
 from places import flags, out  # noqa: E402, F401
 
 # Executors do not see this folder.
-pyspark.cloudpickle.register_pickle_by_value(mishaps)
+pyspark.cloudpickle.register_pickle_by_value(faults)
 
 MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "speculating": None}
-EACH = ("local", "cluster")  # what a test runs in that says nothing
+EACH = ("local", "cluster")  # the sessions of a test without a mark
 
-# Enough for a test of a few megabytes, and nothing of a network.
+# Enough for tests of a few megabytes; no network.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -47,27 +47,26 @@ SETTINGS = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # An executor that a test has killed is replaced at once, and nobody waits for it.
+    # An executor killed by a test is replaced immediately.
     "spark.deploy.maxExecutorRetries": "-1",
     "spark.network.timeout": "60s",
     "spark.executor.heartbeatInterval": "5s",
-    # Spark 3.5 would give a task the worker that a test has killed.
+    # Spark 3.5 would reuse a worker that a test has killed.
     "spark.python.worker.reuse": "true" if frames.SOURCES else "false",
 }
 
 
 @pytest.fixture(scope="session")
 def spark_home(tmp_path_factory):
-    """The pip package as a Spark home, by links: a local cluster puts its executors' folders
-    into it, whatever SPARK_WORKER_DIR says."""
+    """The pip package as a Spark home, by links: a local cluster creates its executors' folders
+    in it, regardless of SPARK_WORKER_DIR."""
     package = pathlib.Path(pyspark.__file__).parent
     home = pathlib.Path(tempfile.mkdtemp(prefix="spark-home-"))
     for one in package.iterdir():
         if one.name not in ("work", "python"):
             (home / one.name).symlink_to(one)
     (home / "work").mkdir()
-    # Without the package's copy in pyspark.zip: of that one, every Python process would be
-    # compiled anew.
+    # Without the package's copy in pyspark.zip, which every Python process would compile again.
     (home / "python" / "lib").mkdir(parents=True)
     os.environ.update(SPARK_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1",
                       SPARK_WORKER_DIR=str(home / "work"), PYSPARK_PYTHON=sys.executable,
@@ -78,7 +77,7 @@ def spark_home(tmp_path_factory):
 
 
 def start(home, master, **settings):
-    """A session without anything registered: Spark finds the source by itself."""
+    """A session with nothing registered: Spark finds the source by itself."""
     from pyspark.sql import SparkSession
     builder = SparkSession.builder.master(master).appName("libsafetensors")
     chosen = {**SETTINGS, "spark.sql.warehouse.dir": str(home / "work" / "warehouse"), **settings}
@@ -89,7 +88,7 @@ def start(home, master, **settings):
     return session
 
 
-# Second attempts come soon; a denied one is a failure to Spark, of which it forgives few.
+# Second attempts start soon; Spark counts a denied one as a failure, and allows few.
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
@@ -98,8 +97,8 @@ SPECULATION = {
     "spark.speculation.minTaskRuntime": "100ms",
     "spark.task.maxFailures": "16",
     "spark.executor.memory": "512m",
-    # Results go by way of the executor's store, so that an attempt that has been allowed to
-    # commit is not known to be done at once, and the other one has the time to be denied.
+    # Results pass through the executor's store, which delays the news that the attempt allowed to
+    # commit is done, so that there is time to deny the other one.
     "spark.task.maxDirectResultSize": "1",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.rolling.enabled": "false",
@@ -186,7 +185,7 @@ def conf(spark):
 
 @pytest.fixture
 def old(spark, out, conf):
-    """A dataset of 40 wide rows that is there before; tasks get their rows in small batches."""
+    """An existing dataset of 40 wide rows; tasks get their rows in small batches."""
     conf(spark__sql__execution__arrow__maxRecordsPerBatch="20")
     frames.write(frames.wide(spark, 40, 2, 10_000), out, batch_size=10, columns="x",
                  generate_index=True)
@@ -195,7 +194,7 @@ def old(spark, out, conf):
 
 
 def pytest_generate_tests(metafunc):
-    """Each test in two kinds of session; a mark of a kind leaves it that one."""
+    """Runs each test in two kinds of session, or only in those it is marked with."""
     kinds = [kind for kind in MASTERS if metafunc.definition.get_closest_marker(kind)]
     if "spark" in metafunc.fixturenames:
         metafunc.parametrize("spark", kinds or list(EACH), indirect=True, scope="session")
@@ -205,14 +204,14 @@ def pytest_configure(config):
     for kind, master in MASTERS.items():
         config.addinivalue_line("markers", "%s: only on %s" % (
             kind, master or "workers at two hosts"))
-    # Of py4j, which leaves its connections to the collector.
+    # py4j leaves its connections to the garbage collector.
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
     config.addinivalue_line("markers", "source: the data source, not the functions")
 
 
 def pytest_collection_modifyitems(items):
-    """Before Spark 4.0 there are the functions alone (frames.py uses them): what is marked
-    "source" is left out, and speculation, where it is the source's commit that is denied."""
+    """Before Spark 4.0 there are only the functions (frames.py uses them): skips tests marked
+    "source", and speculation, where Spark denies the commit of the source."""
     for item in items if not frames.SOURCES else ():
         if item.get_closest_marker("source") or item.get_closest_marker("speculating"):
             item.add_marker(pytest.mark.skip(reason="no Python data sources before Spark 4.0"))

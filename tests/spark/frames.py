@@ -1,5 +1,5 @@
-"""Frames whose contents are known, and how they are written and read: by the data source, and
-by the functions where Spark has no Python data sources, before 4.0."""
+"""Frames with known contents, and their writing and reading: by the data source, or before Spark
+4.0, which has no Python data sources, by the functions."""
 import numpy as np
 import pyspark
 
@@ -9,7 +9,7 @@ WIDTH = 4
 
 
 def frame(spark, rows=100, parts=4, start=0, width=WIDTH):
-    """id, name, x (array<float>), n (bigint); row i holds what expected(…) says."""
+    """id, name, x (array<float>), n (bigint); row i holds the values of xs() and ns()."""
     return spark.range(start, start + rows, 1, parts).selectExpr(
         "id", "concat('row', id) name",
         "transform(sequence(0, %d), i -> cast(id * %d + i as float)) x" % (width - 1, width),
@@ -21,7 +21,7 @@ SCHEMA = "id bigint, x array<float>"
 
 
 def wide(spark, rows=ROWS, parts=PARTS, start=0):
-    """id and x of frame, of WIDE elements: what mishaps happen to."""
+    """id and x of frame, with WIDE elements, for tests with faults."""
     return frame(spark, rows, parts, start, WIDE).select("id", "x")
 
 

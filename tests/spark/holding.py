@@ -1,5 +1,5 @@
-"""What must hold of a dataset on disk, looked at without Spark: by the official package, by
-our own readers, and by the names in the folder."""
+"""Checks of a dataset on disk without Spark: through the official package, our own readers, and
+the names in the folder."""
 import json
 import os
 
@@ -19,31 +19,31 @@ def manifest(path):
 
 def shards(path):
     """Names of the manifest's shards in the order of their samples."""
-    told = sorted(manifest(path)["shards"], key=lambda one: one["first_sample"])
-    return [one["shard_path"] for one in told]
+    found = sorted(manifest(path)["shards"], key=lambda one: one["first_sample"])
+    return [one["shard_path"] for one in found]
 
 
 def files(path):
-    """Every file below the folder, but for the lock."""
+    """Every file in the folder, except the lock."""
     return sorted(os.path.relpath(os.path.join(folder, name), path)
                   for folder, _, names in os.walk(path) for name in names
                   if name != ".dataset.lock")
 
 
 def tensors(path, name):
-    """{key: array} of a shard as the official package opens it."""
+    """{key: array} of a shard, as read by the official package."""
     with safe_open(os.path.join(path, name), framework="np") as file:
         return {key: file.get_tensor(key) for key in file.keys()}
 
 
 def stacked(path):
-    """{column: all rows} of a batch dataset in the order of the manifest."""
+    """{column: all rows} of a batch dataset, in the order of the manifest."""
     parts = [tensors(path, name) for name in shards(path)]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def keyed(path):
-    """{key: array} of a KV dataset; of two of one key the later, as in any reader."""
+    """{key: array} of a KV dataset; the last one wins, as in every reader."""
     found = {}
     for name in shards(path):
         found.update(tensors(path, name))
@@ -51,41 +51,41 @@ def keyed(path):
 
 
 def whole(path, *, clean=True):
-    """The dataset is whole, and (clean) there is nothing else. Returns its manifest."""
+    """The dataset is complete and (clean) there are no other files. Returns its manifest."""
     found = dataset.verify(path, deep=True)
     assert found["ok"], found
-    told = manifest(path)
+    found = manifest(path)
     for name in shards(path):
         assert tensors(path, name)
     if clean:
         assert files(path) == expected_files(path), "left over"
-    return told
+    return found
 
 
 def numbered(path, rows=100, start=0):
-    """Every row is there once, of those whose n is i and whose x (float32, [2, 3]) holds i.
+    """Each row i is there exactly once, with n = i and x (float32, [2, 3]) filled with i.
     Returns the manifest."""
-    told = whole(path)
+    found = whole(path)
     got = stacked(path)
     assert sorted(got["n"].tolist()) == list(range(start, start + rows))
     assert got["x"].dtype == np.float32 and got["x"].shape == (rows, 2, 3)
     assert np.array_equal(got["x"], got["n"][:, None, None] * np.ones((1, 2, 3)))
-    return told
+    return found
 
 
 def expected_files(path):
-    told = manifest(path)
-    return sorted([MANIFEST, *(one["shard_path"] for one in told["shards"]),
-                   *([told["index"]] if told["index"] else [])])
+    found = manifest(path)
+    return sorted([MANIFEST, *(one["shard_path"] for one in found["shards"]),
+                   *([found["index"]] if found["index"] else [])])
 
 
 def left(path):
-    """What is in the folder that the manifest does not name."""
+    """Files in the folder that the manifest does not name."""
     return sorted(set(files(path)) - set(expected_files(path)))
 
 
 def swept(path):
-    """gc clears all that no manifest names, and nothing else. Returns what it took."""
+    """gc removes exactly the files that the manifest does not name. Returns their names."""
     before = left(path)
     dataset.gc(path, delete=True, grace=0)
     assert files(path) == expected_files(path)
@@ -93,7 +93,7 @@ def swept(path):
 
 
 def snapshot(path):
-    """Names and bytes of all that the manifest names, and the manifest's own."""
+    """Names and contents of the manifest and all its files."""
     return {name: contents(path, name) for name in expected_files(path)}
 
 

@@ -1,4 +1,4 @@
-"""A dataset that changes after Spark has planned a DataFrame of it; errors as Spark tells them."""
+"""A dataset that changes after Spark has planned a DataFrame of it; errors as Spark shows them."""
 import os
 import re
 
@@ -37,7 +37,7 @@ def compacted(spark, out):
 
 # ── The dataset changes ──
 
-def test_an_append_is_seen_by_who_reads_anew(spark, out):
+def test_an_append_is_seen_after_reopening(spark, out):
     write(frame(spark, 40), out, batch_size=10, columns="n")
     df = read(spark, out, layout="samples")
     df.createOrReplaceTempView("rows_of_before")

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md run as they stand there, one after the other."""
+"""The examples of docs/spark.md run as printed, one after the other."""
 import re
 
 import pytest
@@ -39,7 +39,7 @@ CONNECTOR = ("batch_size", "name_col", "dtype", "columns", "shapes", "duplicates
              "path", "inferSchema")
 
 
-def test_every_option_of_the_connector_is_told_of(root_of_docs):
+def test_every_option_of_the_connector_is_documented(root_of_docs):
     """And that all that are not the connector's are said to be new."""
     from libsafetensors import dataset
     from libsafetensors.spark._schema import _WRITE_MORE, READ_OPTIONS

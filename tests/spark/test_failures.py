@@ -1,5 +1,5 @@
 """Tasks, workers and executors that die: the old dataset stays whole, no file that is not
-named is read, gc clears the rest, and what is committed in spite of all is complete."""
+named is read, gc removes the rest, and what is committed nevertheless is complete."""
 import os
 import uuid
 
@@ -9,7 +9,7 @@ import pytest
 import frames
 import holding
 from frames import PARTS, ROWS, SCHEMA, WIDE, read, wide, write
-from mishaps import mishap, ran
+from faults import killing, ran
 
 
 def check(path, rows=ROWS, start=0):
@@ -17,7 +17,7 @@ def check(path, rows=ROWS, start=0):
 
 
 def unharmed(spark, path, before):
-    """Nothing of the old dataset has changed, and what lies about is not read."""
+    """The old dataset is unchanged, and files left behind are not read."""
     assert holding.snapshot(path) == before
     holding.whole(path, clean=False)
     assert read(spark, path).count() == 4
@@ -46,17 +46,17 @@ def test_a_failing_row_names_column_and_both_lengths(spark, old, mode):
     holding.swept(old)
 
 
-@pytest.mark.source  # a function looks at some rows before, and meets with the mishap there
+@pytest.mark.source  # a function computes some rows first, and the fault would happen there
 @pytest.mark.local
 @pytest.mark.parametrize("who", ["reader", "writer"])
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
 def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
     """local[2] tries each task once."""
     before = holding.snapshot(old)
-    rows = wide(spark).mapInArrow(mishap(who, old, flags, partition=1), SCHEMA)
+    rows = wide(spark).mapInArrow(killing(who, old, flags, partition=1), SCHEMA)
     with pytest.raises(Exception):
         write(rows, old, mode, batch_size=2, columns="x")
-    assert "deed-0" in os.listdir(flags) and "shards-seen-0" in os.listdir(flags)
+    assert "killed-0" in os.listdir(flags) and "shards-seen-0" in os.listdir(flags)
     unharmed(spark, old, before)
     holding.swept(old)
     holding.whole(old)
@@ -66,10 +66,10 @@ def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
 @pytest.mark.parametrize("who", ["reader", "writer"])
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
 def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
-    rows = wide(spark).mapInArrow(mishap(who, old, flags, partition=1), SCHEMA)
+    rows = wide(spark).mapInArrow(killing(who, old, flags, partition=1), SCHEMA)
     write(rows, old, mode, batch_size=2, columns="x")
     assert "shards-seen-0" in os.listdir(flags)
-    if frames.SOURCES:  # else the look at the first rows may be what met with the mishap
+    if frames.SOURCES:  # else the fault may have happened while the first rows were computed
         assert sorted(part for _, part, attempt, _ in ran(flags) if attempt) == [1]
     told = holding.whole(old)  # the job's folder is gone, with what was half written
     if mode == "overwrite":
@@ -84,10 +84,10 @@ def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
 @pytest.mark.cluster
 def test_a_task_that_is_killed_each_time(spark, old, flags):
     before = holding.snapshot(old)
-    rows = wide(spark).mapInArrow(mishap("writer", old, flags, partition=1, times=4), SCHEMA)
+    rows = wide(spark).mapInArrow(killing("writer", old, flags, partition=1, times=4), SCHEMA)
     with pytest.raises(Exception):
         write(rows, old, batch_size=2, columns="x")
-    assert {"deed-%d" % turn for turn in range(4)} <= set(os.listdir(flags))
+    assert {"killed-%d" % turn for turn in range(4)} <= set(os.listdir(flags))
     unharmed(spark, old, before)
     holding.swept(old)
     holding.whole(old)
@@ -96,7 +96,7 @@ def test_a_task_that_is_killed_each_time(spark, old, flags):
 @pytest.mark.cluster
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
 def test_a_killed_executor(spark, old, flags, mode):
-    rows = wide(spark).mapInArrow(mishap("executor", old, flags, partition=1), SCHEMA)
+    rows = wide(spark).mapInArrow(killing("executor", old, flags, partition=1), SCHEMA)
     write(rows, old, mode, batch_size=2, columns="x")
     assert "shards-seen-0" in os.listdir(flags)
     told = holding.manifest(old)
@@ -113,9 +113,9 @@ def test_a_retried_stage(spark, old, flags):
     """The executor's shuffle files go with it: the stage before runs again, and so does the
     part of this one that is not done."""
     shuffled = wide(spark).repartition(PARTS, "id")
-    rows = shuffled.mapInArrow(mishap("executor", old, flags, partition=3), SCHEMA)
+    rows = shuffled.mapInArrow(killing("executor", old, flags, partition=3), SCHEMA)
     write(rows, old, batch_size=2, columns="x")
-    assert "deed-0" in os.listdir(flags)
+    assert "killed-0" in os.listdir(flags)
     holding.swept(old)
     told = holding.whole(old)
     assert told["total_samples"] == ROWS
@@ -126,7 +126,7 @@ def test_a_retried_stage(spark, old, flags):
 @pytest.mark.cluster
 def test_a_killed_executor_by_function(spark, old, flags):
     import libsafetensors.spark as lss
-    rows = wide(spark).mapInArrow(mishap("executor", old, flags, partition=1), SCHEMA)
+    rows = wide(spark).mapInArrow(killing("executor", old, flags, partition=1), SCHEMA)
     lss.write_safetensors(rows, old, mode="overwrite", batch_size=2, columns="x")
     holding.swept(old)
     holding.whole(old)
@@ -134,7 +134,7 @@ def test_a_killed_executor_by_function(spark, old, flags):
 
 
 def test_what_dead_jobs_leave_is_not_read(spark, old):
-    """A job that died with its driver: nobody aborts it."""
+    """A job whose driver died, so that it is never aborted."""
     job = os.path.join(old, "_job-%s" % uuid.uuid4())
     os.mkdir(job)
     name = holding.shards(old)[0]

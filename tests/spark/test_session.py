@@ -183,7 +183,7 @@ def poor(tmp_path):
 
 @pytest.fixture
 def workers(spark, monkeypatch):
-    """Gives tasks another Python; what is registered meanwhile would go on using it."""
+    """Gives tasks another Python; registers again afterwards, because functions keep it."""
     with monkeypatch.context() as patch:
         yield lambda python: patch.setattr(spark.sparkContext, "pythonExec", python)
     lss.register(spark)

@@ -1,6 +1,6 @@
-"""Second attempts of tasks that run beside the first: Spark lets one of the two commit. The
+"""Second attempts of tasks that run alongside the first: Spark lets one of the two commit. The
 other is killed while it writes, or has written all and is denied. Either way the old dataset is
-whole until the commit, and what the loser wrote is read by nobody."""
+whole until the commit, and what the loser wrote is never read."""
 import glob
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 import frames
 import holding
 from frames import ROWS, SCHEMA, WIDE, read, wide, write
-from mishaps import ran, side_by_side, stalled
+from faults import ran, side_by_side, stalled
 
 import libsafetensors.spark as lss
 

@@ -76,7 +76,7 @@ static sft_code write_parts(const sft_file *file, sft_level level, const char *p
                             sft_error *err) {
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    size_t count = sft_file_count(file), pairs = sft_file_metadata_count(file);
+    size_t count = sft_file_tensor_count(file), pairs = sft_file_metadata_count(file);
     sft_part *parts = need(calloc(count + 1, sizeof *parts));
     strided *moved = need(calloc(count + 1, sizeof *moved));
     sft_pair *metadata = need(calloc(pairs + 1, sizeof *metadata));
@@ -84,7 +84,7 @@ static sft_code write_parts(const sft_file *file, sft_level level, const char *p
     sft_sink sink;
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++)
-        code = make_part(file, &source, sft_file_tensor(file, count - 1 - i), &moved[i],
+        code = make_part(file, &source, sft_file_tensor_at(file, count - 1 - i), &moved[i],
                          &parts[i], err);
     for (size_t i = 0; i < pairs; i++) metadata[i] = sft_file_metadata_at(file, pairs - 1 - i);
     plan.has_metadata = sft_file_has_metadata(file);
@@ -121,11 +121,11 @@ static bool same_tensor(const sft_file *a, const sft_tensor *x, const sft_file *
 
 static bool same_files(const sft_file *a, const sft_file *b) {
     sft_span value;
-    bool same = sft_file_count(a) == sft_file_count(b)
+    bool same = sft_file_tensor_count(a) == sft_file_tensor_count(b)
                 && sft_file_metadata_count(a) == sft_file_metadata_count(b)
                 && sft_file_has_metadata(a) == sft_file_has_metadata(b);
-    for (size_t i = 0; same && i < sft_file_count(a); i++)
-        same = same_tensor(a, sft_file_tensor(a, i), b);
+    for (size_t i = 0; same && i < sft_file_tensor_count(a); i++)
+        same = same_tensor(a, sft_file_tensor_at(a, i), b);
     for (size_t i = 0; same && i < sft_file_metadata_count(a); i++) {
         sft_pair pair = sft_file_metadata_at(a, i);
         same = sft_file_metadata_get(b, pair.key, &value) && sft_span_equal(pair.value, value);

@@ -112,8 +112,8 @@ static void put_metadata(verdict_text *text, const sft_file *file) {
 }
 
 static void check_lookups(verdict_run *run, const sft_file *file) {
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *tensor = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *tensor = sft_file_tensor_at(file, i);
         if (sft_file_find(file, tensor->name) == tensor &&
             tensor->offset == sft_file_data_offset(file) + tensor->begin)
             continue;
@@ -137,9 +137,9 @@ static void put_file(verdict_run *run, verdict_text *text, sft_code code, sft_fi
         return;
     }
     put_cstr(text, "ok [[");
-    for (size_t i = 0; i < sft_file_count(file); i++) {
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         if (i > 0) put_cstr(text, ",");
-        put_tensor(text, sft_file_tensor(file, i));
+        put_tensor(text, sft_file_tensor_at(file, i));
     }
     put_cstr(text, "],");
     put_metadata(text, file);
@@ -199,13 +199,13 @@ static void open_source(verdict_run *run, verdict_bytes *bytes, verdict_text *te
 static void put_codes(verdict_text *text, const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
         if (i > 0) put_cstr(text, ",");
-        put_cstr(text, sft_code_describe(sft_scan_finding(scan, i)->error.code)->name);
+        put_cstr(text, sft_code_describe(sft_scan_finding_at(scan, i)->error.code)->name);
     }
     if (sft_scan_finding_count(scan) == 0) put_cstr(text, "-");
     put_cstr(text, " ");
     for (size_t i = 0; i < sft_scan_note_count(scan); i++) {
         if (i > 0) put_cstr(text, ",");
-        put_cstr(text, sft_scan_note(scan, i)->name);
+        put_cstr(text, sft_scan_note_at(scan, i)->name);
     }
     if (sft_scan_note_count(scan) == 0) put_cstr(text, "-");
 }
@@ -215,7 +215,7 @@ static sft_code scan_bytes(const verdict_run *run, const verdict_bytes *bytes,
                            verdict_text *text) {
     sft_scan *scan = NULL;
     sft_source source = sft_source_memory(bytes->data, bytes->len);
-    if (sft_scan_source(source, &run->options, &scan, NULL) != SFT_OK) die("scan failed");
+    if (sft_scan_open_source(source, &run->options, &scan, NULL) != SFT_OK) die("scan failed");
     const sft_error *error = sft_scan_error(scan);
     sft_code code = error ? error->code : SFT_OK;
     if (text) {
@@ -339,11 +339,11 @@ static void one_set(verdict_run *run, const char *path) {
         sft_code code = sft_set_open(path, &options, &set, NULL);
         text.len = 0;
         put_cstr(&text, sft_code_describe(code)->name);
-        for (size_t i = 0; set && i < sft_set_count(set); i++) {
+        for (size_t i = 0; set && i < sft_set_tensor_count(set); i++) {
             put_cstr(&text, i == 0 ? " [" : ",");
-            put_json(&text, sft_set_tensor(set, i)->name);
+            put_json(&text, sft_set_tensor_at(set, i)->name);
         }
-        put_cstr(&text, set && sft_set_count(set) > 0 ? "]\n" : "\n");
+        put_cstr(&text, set && sft_set_tensor_count(set) > 0 ? "]\n" : "\n");
         fwrite(text.data, 1, text.len, stdout);
         sft_set_close(set);
     }
@@ -353,9 +353,8 @@ static void one_set(verdict_run *run, const char *path) {
 static void all_codes(void) {
     const sft_code_info *row;
     for (size_t i = 0; (row = sft_code_at(i)) != NULL; i++)
-        printf("%d\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", (int)row->code, row->name, (int)row->cls,
-               row->exception, row->rule ? row->rule : "-", (int)row->level, row->sentence,
-               row->hint ? row->hint : "-");
+        printf("%d\t%s\t%d\t%s\t%d\t%s\t%d\n", (int)row->code, row->name, (int)row->cls,
+               row->rule ? row->rule : "-", (int)row->level, row->sentence, (int)row->hint);
 }
 
 static unsigned level_bits(const char *name) {

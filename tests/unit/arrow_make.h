@@ -55,7 +55,7 @@ static inline struct ArrowSchema *am_of(struct ArrowSchema *parent, struct Arrow
     return parent;
 }
 
-/* A list of a type; the child's name is given anew. */
+/* A list of a type, with a new name for the child. */
 static inline struct ArrowSchema *am_list(const char *format, const char *name,
                                           struct ArrowSchema *child) {
     child->name = "item";
@@ -68,7 +68,7 @@ static inline struct ArrowSchema *am_dictionary(const char *keys, struct ArrowSc
     return schema;
 }
 
-/* Names an extension type; room holds the metadata. */
+/* Names an extension type; buffer holds the metadata. */
 static inline struct ArrowSchema *am_extension(struct ArrowSchema *schema, const char *name,
                                                const char *text, char buffer[512]) {
     const char *const words[] = { "ARROW:extension:name", name, "ARROW:extension:metadata", text };
@@ -121,7 +121,7 @@ static inline struct ArrowArray *am_look_up(struct ArrowArray *keys, struct Arro
     return keys;
 }
 
-/* A batch that is given away. */
+/* A batch whose ownership passes on. */
 static inline struct ArrowArray am_give(struct ArrowArray *top) {
     am_given++;
     return *top;

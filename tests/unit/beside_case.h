@@ -11,7 +11,7 @@
 #ifndef BESIDE_CASE_H
 #define BESIDE_CASE_H
 
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,7 +144,7 @@ static inline void case_write(temp_folder *temp, const case_file *file) {
     }
 }
 
-/* What sft_info_open does before and around sfti_info_beside. */
+/* What sft_info_open does before and around sfti_info_sidecars. */
 static inline void case_begin(sft_info *info, const sft_set *set, const char *path,
                               bool adapter) {
     sft_info_options defaults = SFT_INFO_OPTIONS_INIT;
@@ -204,7 +204,7 @@ static inline int case_run(const beside_case *c) {
     const char *path = temp_path(&temp, model);
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
     case_begin(&info, set, path, c->adapter);
-    sfti_info_beside(&info, NULL);
+    sfti_info_sidecars(&info, NULL);
     if (c->computed) case_match(&info, c->computed);
     assert_int_equal(info.code, SFT_OK);
     case_dump(&info);

@@ -44,7 +44,7 @@ static inline bool ds_exists(const char *name) {
     return stat(temp_path(name), &st) == 0;
 }
 
-/* Entries of the folder whose names begin so. */
+/* Entries of the folder whose names begin like this. */
 static inline int ds_count(const char *prefix) {
     int count = 0;
     const struct dirent *entry;
@@ -179,8 +179,8 @@ static inline void ds_task(const sft_commit *commit, const sft_storage *storage,
 
 static const uint64_t ds_two[1] = { 2 };
 
-/* A KV shard of one column "v" (F32 [2]) with the names given, commas between; its receipt
- * is added. */
+/* A KV shard of one column "v" (F32 [2]) with the given names, separated by commas; adds its
+ * receipt. */
 static inline void ds_kv_on(sft_commit *commit, const sft_storage *storage, uint64_t partition,
                             uint64_t shard, const char *names, char fill) {
     static const sfti_ds_column column = { .name = { "v", 1 }, .has_dtype = true,
@@ -230,12 +230,12 @@ static inline void ds_batch(sft_commit *commit, uint64_t partition, uint64_t sha
 
 /* ── Commits ── */
 
-static inline sft_commit *ds_begin(const sft_dataset_options *options, sft_commit_how how) {
+static inline sft_commit *ds_begin(const sft_dataset_options *options, sft_commit_mode how) {
     sft_commit_options o = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *commit = NULL;
     sft_error err = SFT_ERROR_INIT;
-    o.how = how;
-    if (sft_commit_begin(options, &ds_storage, NULL, &o, &commit, &err))
+    o.mode = how;
+    if (sft_commit_open(options, &ds_storage, NULL, &o, &commit, &err))
         fail_msg("%s", err.message);
     return commit;
 }

@@ -19,7 +19,7 @@ static inline sft_hashes digests_of(const char *json) {
         at += strlen(key);
         if (*at != '"') continue;
         size_t len = strcspn(++at, "\""), most = sft_hash_digits((sft_hash_algo)i);
-        snprintf(sfti_hashes_room(&out, (sft_hash_algo)i), most + 1, "%.*s", (int)len, at);
+        snprintf(sfti_hashes_add(&out, (sft_hash_algo)i), most + 1, "%.*s", (int)len, at);
     }
     return out;
 }

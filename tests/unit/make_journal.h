@@ -38,11 +38,11 @@ static inline size_t journal_head(unsigned char *text, size_t at, const char *he
     return journal_bytes(text, at, header, strlen(header));
 }
 
-#define JOURNAL_ROOM ((size_t)1 << 21)
+#define JOURNAL_SIZE ((size_t)1 << 21)
 
 /* Of the file of that device and inode. Returns its length. */
 static inline size_t journal_text(const test_journal *j, uint64_t device, uint64_t inode,
-                                  unsigned char text[JOURNAL_ROOM]) {
+                                  unsigned char text[JOURNAL_SIZE]) {
     uint64_t before = strlen(j->old) + 8, after = strlen(j->new) + 8;
     size_t at = 0;
     const uint64_t words[] = { 0, j->version ? j->version : 2, after > before ? 3 : 1,
@@ -60,7 +60,7 @@ static inline size_t journal_text(const test_journal *j, uint64_t device, uint64
 
 /* As `name`, of the file `of`. Returns its length. */
 static inline size_t make_journal(const test_journal *j, const char *of, const char *name) {
-    static unsigned char text[JOURNAL_ROOM];
+    static unsigned char text[JOURNAL_SIZE];
     struct stat st;
     if (stat(temp_path(of), &st) != 0) abort();
     size_t len = journal_text(j, (uint64_t)st.st_dev, (uint64_t)st.st_ino, text);

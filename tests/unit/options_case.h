@@ -107,7 +107,7 @@ static sft_code run_read_many(const void *given) {
     sft_file *file;
     char bytes[8];
     assert_int_equal(sft_open(model("m"), NULL, &file, NULL), SFT_OK);
-    sft_read read = { sft_file_tensor(file, 0), bytes, sizeof bytes };
+    sft_read read = { sft_file_tensor_at(file, 0), bytes, sizeof bytes };
     sft_code code = sft_read_many(file, &read, 1, given, &err);
     sft_close(file);
     return code;
@@ -115,7 +115,7 @@ static sft_code run_read_many(const void *given) {
 
 static sft_code run_scan_path(const void *given) {
     sft_scan *scan;
-    sft_code code = sft_scan_path(model("m"), given, &scan, &err);
+    sft_code code = sft_scan_open(model("m"), given, &scan, &err);
     sft_scan_close(scan);
     return code;
 }
@@ -123,7 +123,7 @@ static sft_code run_scan_path(const void *given) {
 static sft_code run_scan_source(const void *given) {
     sft_scan *scan;
     sft_source source = sft_source_memory(model_bytes, sizeof model_bytes - 1);
-    sft_code code = sft_scan_source(source, given, &scan, &err);
+    sft_code code = sft_scan_open_source(source, given, &scan, &err);
     sft_scan_close(scan);
     return code;
 }
@@ -313,7 +313,7 @@ static sft_code run_diff_sets_job(const void *given) { return diff(NULL, given);
 
 static sft_code run_check_deep(const void *given) {
     sft_set *set = set_of_model();
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_code code = sft_set_check_deep(set, &deep, given, &err);
     sft_set_close(set);
     return code;
@@ -424,9 +424,9 @@ static sft_code run_info_open_parts(const void *given) {
     sft_set *set = set_of_model();
     sft_info *part, *info;
     assert_int_equal(sft_info_open(set, NULL, NULL, NULL, &part, NULL), SFT_OK);
-    const sft_info_part parts[] = { { "unet", set, part, "unet/m" } };
-    sft_code code = sft_info_open_parts(parts, 1, temp_path("model_index.json"), NULL, given,
-                                        &info, &err);
+    const sft_info_component parts[] = { { "unet", set, part, "unet/m" } };
+    sft_code code = sft_info_open_components(parts, 1, temp_path("model_index.json"), NULL, given,
+                                             &info, &err);
     sft_info_close(info);
     sft_info_close(part);
     sft_set_close(set);
@@ -438,7 +438,7 @@ static sft_code run_info_open_parts(const void *given) {
 static sft_code begin_commit(const sft_commit_options *options) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_commit *commit = NULL;
-    sft_code code = sft_commit_begin(o, &ds_storage, NULL, options, &commit, &err);
+    sft_code code = sft_commit_open(o, &ds_storage, NULL, options, &commit, &err);
     sft_commit_close(commit);
     sft_dataset_options_free(o);
     return code;
@@ -479,11 +479,11 @@ static sft_code write_rows(const sft_job *append, const sft_job *close) {
     struct ArrowArray batch = am_give(rows);
     sft_shard_writer *writer;
     sft_buffer receipts = { .data = NULL };
-    assert_int_equal(sft_shard_writer_open(o, &ds_storage, sft_commit_job(commit), 0, type, NULL,
-                                           &writer, NULL),
+    assert_int_equal(sft_shard_writer_begin(o, &ds_storage, sft_commit_job(commit), 0, type, NULL,
+                                            &writer, NULL),
                      SFT_OK);
     sft_code code = sft_shard_writer_append(writer, &batch, append, &err);
-    if (code == SFT_OK) code = sft_shard_writer_close(writer, &receipts, close, &err);
+    if (code == SFT_OK) code = sft_shard_writer_finish(writer, &receipts, close, &err);
     else sft_shard_writer_abandon(writer);
     sft_buffer_free(&receipts);
     sft_commit_close(commit);

@@ -1,4 +1,4 @@
-/* A Parquet file without data: an index, of which verify looks at the footer only. */
+/* A Parquet file without data: an index, of which verify reads the footer only. */
 #ifndef PARQUET_FOOTER_H
 #define PARQUET_FOOTER_H
 

@@ -1,5 +1,5 @@
-/* A shard writer over a folder of its own, and what its files hold. For programs of tests that
- * run between set_up and tear_down. */
+/* A shard writer over a folder of its own, and what its files hold. For tests that run between
+ * set_up and tear_down. */
 #ifndef SHARDS_CASE_H
 #define SHARDS_CASE_H
 
@@ -51,8 +51,8 @@ static inline void open_writer(const struct ArrowSchema *schema, const char *con
         pairs[count].value = sft_span_cstr(mark + 1);
     }
     if (sft_dataset_options_new(pairs, count, NULL, &options, &err)) fail_msg("%s", err.message);
-    sft_code code = sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 3, schema,
-                                          NULL, &writer, &err);
+    sft_code code = sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 3, schema,
+                                           NULL, &writer, &err);
     if (code) fail_msg("%s", err.message);
 }
 
@@ -72,14 +72,14 @@ static inline void append(struct ArrowArray *rows) {
 static inline void refuse(struct ArrowArray *rows, sft_code code, const char *why) {
     assert_int_equal(give(rows, NULL), code);
     assert_string_equal(err.message, why);
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, NULL), code);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, NULL), code);
     writer = NULL;
     assert_int_equal(am_given, am_released);
 }
 
 static inline void close_writer(const sft_job *job) {
     sft_buffer text;
-    sft_code code = sft_shard_writer_close(writer, &text, job, &err);
+    sft_code code = sft_shard_writer_finish(writer, &text, job, &err);
     writer = NULL;
     if (code) fail_msg("%s", err.message);
     sft_span span = { text.data, text.len };
@@ -92,7 +92,7 @@ static inline void close_writer(const sft_job *job) {
 
 static inline void close_fails(sft_code code, const char *why) {
     sft_buffer text;
-    assert_int_equal(sft_shard_writer_close(writer, &text, NULL, &err), code);
+    assert_int_equal(sft_shard_writer_finish(writer, &text, NULL, &err), code);
     writer = NULL;
     assert_string_equal(err.message, why);
     assert_null(text.data);
@@ -112,7 +112,7 @@ static inline void open_shard(size_t i) {
     if (sft_open(path, &strict, &file, &err)) fail_msg("%s", err.message);
     assert_int_equal(sft_file_size(file), receipts[i].bytes);
     assert_int_equal(sft_file_header_bytes(file), receipts[i].header_bytes);
-    assert_int_equal(sft_file_count(file), receipts[i].tensors);
+    assert_int_equal(sft_file_tensor_count(file), receipts[i].tensors);
     assert_int_equal(receipts[i].partition, 3);
     assert_int_equal(receipts[i].shard, i);
     assert_int_equal(

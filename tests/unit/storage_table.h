@@ -4,7 +4,7 @@
 
 #include "safetensors_dataset.h"
 
-/* The storage's table, from now on one of its own. */
+/* Gives the storage a table of its own. */
 static inline sft_storage_vtable *storage_own(sft_storage *storage) {
     static sft_storage_vtable tables[64];
     static size_t next;

@@ -57,7 +57,7 @@ static inline void temp_write(const char *name, const void *bytes, size_t len) {
     if (!file || fwrite(bytes, 1, len, file) != len || fclose(file) != 0) abort();
 }
 
-/* Length of the file, up to `room` bytes of it into out; -1 when it is not there. */
+/* Length of the file, up to `cap` bytes of it into out; -1 when it is not there. */
 static inline long temp_read(const char *name, void *out, size_t cap) {
     FILE *file = fopen(temp_path(name), "rb");
     if (!file) return -1;

@@ -300,7 +300,7 @@ static void keeps_scaled(void **unused) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             bool special = rows[i].action >= SFT_CONVERT_SCALED;
             const sft_tensor *partner;
-            assert_true(sft_span_equal(sft_set_tensor(set, i)->name,
+            assert_true(sft_span_equal(sft_set_tensor_at(set, i)->name,
                                        sft_span_cstr(rows[i].name)));
             sft_convert_action action = sft_conversion_action(conversion, i, &partner);
             assert_int_equal(action, special && scaled ? SFT_CONVERT_CAST : rows[i].action);
@@ -472,7 +472,7 @@ static void saves_a_shard(void **unused) {
     assert_int_equal(sft_conversion_save_shard(conversion, 0, sft_sink_memory(&out), NULL, NULL),
                      SFT_OK);
     assert_int_equal(sft_open_memory(out.data, out.len, NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_tensor(file, 0)->dtype, SFT_F16);
+    assert_int_equal(sft_file_tensor_at(file, 0)->dtype, SFT_F16);
     assert_true(sft_file_metadata_get(file, sft_span_cstr("k"), &value));
     assert_int_equal(sft_file_metadata_count(file), 1);
     sft_close(file);

@@ -39,7 +39,7 @@ static void refuse_type(const struct ArrowSchema *schema, const char *why) {
     assert_non_null(strstr(err.message, why));
 }
 
-/* Rows [first, first + most) must give these. */
+/* Rows [first, first + most) must yield these. */
 static void take(const struct ArrowArray *array, uint64_t first, uint64_t most, uint64_t got,
                  const void *bytes, size_t len) {
     assert_int_equal(sfti_arrow_check(&type, array, &err), SFT_OK);
@@ -141,9 +141,9 @@ static void test_refused(void **unused) {
         refuse_type(am_type(formats[i], "x"), "have no dtype");
     refuse_type(am_list("+l", "x", am_type("u", "x")), "lists of text");
     refuse_type(am_list("+l", "x", am_type("+s", "x")), "have no dtype");
-    refuse_type(am_type("+l", "x"), "expected a list of one type");
-    refuse_type(am_dictionary("f", am_type("i", "x")), "a dictionary of this kind");
-    refuse_type(am_dictionary("i", am_type("+s", "x")), "a dictionary of this kind");
+    refuse_type(am_type("+l", "x"), "expected a list with one child");
+    refuse_type(am_dictionary("f", am_type("i", "x")), "this kind of dictionary");
+    refuse_type(am_dictionary("i", am_type("+s", "x")), "this kind of dictionary");
     struct ArrowSchema *deep = am_type("f", "x");
     for (int i = 0; i < SFT_MAX_RANK - 1; i++) deep = am_list("+l", "x", deep);
     read_type(deep);
@@ -163,13 +163,13 @@ static void test_numbers(void **unused) {
     TAKE(plain, 9, 1, 1, 12);
     take_fails(plain, 10, 1, SFT_BAD_ARGUMENT, "a row beyond");
     take_fails(plain, 8, 3, SFT_BAD_ARGUMENT, "a row beyond");
-    /* Half and half again until there is no null. */
+    /* Halved again until there is no null. */
     struct ArrowArray *masked = am_make(14, 2, mask, shorts);
     TAKE(masked, 0, 14, 7, 2, 3, 4, 5, 6, 7, 8);
     TAKE(masked, 10, 1, 1, 12);
     take_fails(masked, 11, 3, SFT_ROW_NULL, "found null");
     TAKE(masked, 12, 1, 1, 14);
-    masked->null_count = 0; /* told: there is none */
+    masked->null_count = 0; /* null_count says that there is none */
     TAKE(masked, 11, 1, 1, 13);
 }
 
@@ -201,7 +201,7 @@ static void test_bits(void **unused) {
     struct ArrowArray *array = am_make(14, 3, NULL, bits);
     take(array, 0, 6, 6, (const char[]){ 0, 1, 1, 0, 1, 0 }, 6);
     take(array, 5, 9, 9, (const char[]){ 0, 1, 0, 0, 0, 1, 1, 0, 1 }, 9);
-    assert_int_equal(buffer.len, 15); /* behind what was there */
+    assert_int_equal(buffer.len, 15); /* after what the buffer held */
     read_type(am_extension(am_type("c", "x"), "arrow.bool8", "", schema));
     assert_int_equal(type.dtype, SFT_BOOL);
     take(am_make(4, 1, NULL, bool8), 0, 4, 4, (const char[]){ 0, 1, 1, 1 }, 4);
@@ -287,7 +287,7 @@ static void test_views(void **unused) {
         struct ArrowArray *array = am_with(
             wide ? am_make(4, 1, NULL, wide_at, wide_len) : am_make(4, 1, NULL, at, len),
             am_make(12, 1, NULL, shorts));
-        TAKE(array, 0, 4, 2, 7, 8, 9, 10); /* the third lies elsewhere */
+        TAKE(array, 0, 4, 2, 7, 8, 9, 10); /* the third is elsewhere */
         TAKE(array, 2, 2, 1, 3, 4);
         take(array, 3, 1, 1, "", 0);
         shape_is(1, 0, 0);
@@ -307,7 +307,7 @@ static void test_nested(void **unused) {
                 am_with(am_make(7, 0, NULL, inner), am_make(15, 2, NULL, shorts)));
     TAKE(array, 0, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10);
     shape_is(2, 2, 2);
-    TAKE(array, 0, 3, 1, 3, 4, 5, 6); /* of 3 that do not fit half are asked for, and so on */
+    TAKE(array, 0, 3, 1, 3, 4, 5, 6); /* of 3 that do not fit half are tried, and so on */
     take_fails(array, 2, 1, SFT_ROW_SHAPE, "lists of one length (2), found 3");
     read_type(am_list("+w:2", "x", am_list("+w:3", "x", am_type("s", "x"))));
     array = am_with(am_make(2, 1, NULL),
@@ -316,7 +316,7 @@ static void test_nested(void **unused) {
     shape_is(2, 2, 3);
 }
 
-/* Inner lists that lie in any order are walked. */
+/* Inner lists in any order in memory. */
 static void test_scattered(void **unused) {
     static const int32_t outer[] = { 0, 2, 4 }, at[] = { 9, 3, 0, 6 }, len[] = { 2, 2, 2, 2 };
     static const int32_t odd[] = { 2, 2, 2, 3 }, none[] = { 0, 0, 0, 0 }, some[] = { 0, 3, 0, 0 };
@@ -345,7 +345,7 @@ static void test_scattered(void **unused) {
     take_fails(array, 0, 1, SFT_ROW_SHAPE, "lists of one length (0), found 3");
 }
 
-/* Three levels; those further in than the views are compared on the walk. */
+/* Three levels; lengths below the views are compared, too. */
 static void test_scattered_deep(void **unused) {
     static const int32_t outer[] = { 0, 2 }, at[] = { 2, 0 }, len[] = { 2, 2 };
     static const int32_t inner[] = { 0, 2, 4, 6, 8 }, odd[] = { 0, 2, 5, 7, 9 };
@@ -469,8 +469,8 @@ static void test_text_views(void **unused) {
     text_is(array, 0, "abc");
     text_is(array, 1, "abcdefghijkl");
     text_is(array, 2, "789abcdefghij");
-    text_is(array, 3, NULL); /* beyond its room */
-    text_is(array, 4, NULL); /* there is no such room */
+    text_is(array, 3, NULL); /* past its buffer */
+    text_is(array, 4, NULL); /* there is no such buffer */
     text_is(am_make(3, 2, NULL, views, far_away, sizes), 0, "789abcdefghij");
     text_is(am_make(2, 0, NULL, views, NULL), 1, "abcdefghijkl");
 }
@@ -534,7 +534,7 @@ static void test_tensors(void **unused) {
     assert_int_equal(sfti_arrow_tensor_check(&t, array, &err), SFT_BAD_ARGUMENT);
 }
 
-/* Fields in any order, wide ones, a dictionary; and what is no tensor. */
+/* Fields in any order, 64-bit ones, a dictionary; and other structs. */
 static void test_tensor_types(void **unused) {
     sfti_arrow_tensor t;
     (void)unused;

@@ -1,4 +1,4 @@
-/* Options meet an Arrow schema: which columns, their form, dtype and shape, and what is refused. */
+/* Options applied to an Arrow schema: which columns, their form, dtype and shape, and errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ static void test_which(void **unused) {
             "option columns: expected one of the columns (id, n, v, w, t), found \"x\"",
             "batch_size=2", "columns=n,x");
     REFUSED(table(), SFT_COLUMN_UNKNOWN, "option name_col", "name_col=ID");
-    REFUSED(table(), SFT_COLUMN_TYPE, "expected strings, for it is name_col, found int64",
+    REFUSED(table(), SFT_COLUMN_TYPE, "expected strings for name_col, found int64",
             "name_col=n");
     REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\"", "name_col=id", "columns=id,n");
 }
@@ -110,7 +110,7 @@ static void test_keys(void **unused) {
             "name_col=id");
 }
 
-static void test_wishes(void **unused) {
+static void test_options_of_columns(void **unused) {
     (void)unused;
     TOLD(table(), BATCH(W("F16", "[2,3]")), "batch_size=2", "columns=w", "dtype=f16",
          "shapes={\"w\":[2,3]}");
@@ -169,7 +169,7 @@ static void test_bad_schemas(void **unused) {
     assert_int_equal(sft_dataset_check_schema(NULL, table(), NULL, NULL), SFT_BAD_ARGUMENT);
 }
 
-/* Three hundred columns: the message names as many as fit. */
+/* Three hundred columns: the message names those that fit. */
 static void test_many(void **unused) {
     static struct ArrowSchema *children[300];
     static char names[300][8];
@@ -192,7 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_which, set_up),
         cmocka_unit_test_setup(test_keys, set_up),
-        cmocka_unit_test_setup(test_wishes, set_up),
+        cmocka_unit_test_setup(test_options_of_columns, set_up),
         cmocka_unit_test_setup(test_fixed_shape, set_up),
         cmocka_unit_test_setup(test_bad_schemas, set_up),
         cmocka_unit_test_setup(test_many, set_up),

@@ -1,4 +1,4 @@
-/* Commits: new, append, overwrite, by several at once; duplicates; what is given up. */
+/* Commits: new, append, overwrite, concurrent ones; duplicates; aborts. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 
@@ -13,7 +13,7 @@ static sft_error err;
 
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, ds_make, ds_remove)
 
-/* ── Looking at what was published ── */
+/* ── What was published ── */
 
 static void text_has(const char *part, bool there) {
     char *text = calloc(1, 1 << 20);
@@ -24,7 +24,7 @@ static void text_has(const char *part, bool there) {
     free(text);
 }
 
-/* "name" of the tensor is in the dataset, in the shard that wins, with these bytes. */
+/* The tensor "name" is in the dataset, in the shard that wins, with these bytes. */
 static void key_is(const sft_dataset *d, const char *key, char fill) {
     const sft_tensor *found = NULL;
     sft_file *file = NULL;
@@ -65,8 +65,8 @@ static sft_code publish(sft_commit *c, const char *index) {
     return sft_commit_publish(c, index, ds_warn, NULL, NULL, &err);
 }
 
-/* A KV dataset of these names, one shard each part; parts with '|' between. */
-static void make_kv(const sft_dataset_options *o, sft_commit_how how, const char *parts,
+/* A KV dataset of these names, one shard each part; '|' separates parts. */
+static void make_kv(const sft_dataset_options *o, sft_commit_mode how, const char *parts,
                     char fill) {
     sft_commit *c = ds_begin(o, how);
     char one[400];
@@ -148,26 +148,26 @@ static void there_already(void **state) {
     sft_commit *c;
     (void)state;
     ds_end(ds_begin(o, SFT_COMMIT_NEW));
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
     assert_string_equal(err.message,
                         "expected a folder without a dataset, found dataset_manifest.json");
     assert_null(c);
-    /* A manifest that was lost is no reason to lose the shards as well. */
+    /* Shards without a manifest are not overwritten silently. */
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0);
     temp_write("part-00000-0000-01234567-89ab-4def-8123-456789abcdef.safetensors", "x", 1);
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
-    how.how = SFT_COMMIT_APPEND;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err),
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_EXISTS);
+    how.mode = SFT_COMMIT_APPEND;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err),
                      SFT_MANIFEST_MISSING);
-    how.how = SFT_COMMIT_OVERWRITE;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    how.mode = SFT_COMMIT_OVERWRITE;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     sft_commit_close(c);
     how.size--;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
     sft_dataset_options_free(o);
 }
 
-/* Two begin; the second finds a dataset when it comes to its end. */
+/* Two begin; the second finds a dataset when it prepares. */
 static void two_new_ones(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     (void)state;
@@ -211,8 +211,8 @@ static void append(void **state) {
 static void begin_disagrees(const sft_dataset_options *o, const char *message) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    how.how = SFT_COMMIT_APPEND;
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err),
+    how.mode = SFT_COMMIT_APPEND;
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err),
                      SFT_DATASET_DISAGREES);
     assert_string_equal(err.message, message);
 }
@@ -233,7 +233,7 @@ static void append_otherwise(void **state) {
     sft_dataset_options_free(separator);
 }
 
-/* What the receipts tell is compared, too. */
+/* Columns of the receipts are compared, too. */
 static void disagreeing_receipts(void **state) {
     static const uint64_t three[] = { 3 }, four[] = { 4 };
     static const struct {
@@ -272,7 +272,7 @@ static void disagreeing_receipts(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* What varies from shard to shard is not told. */
+/* The columns omit what varies from shard to shard. */
 static void varying(void **state) {
     static const uint64_t three[] = { 3 }, four[] = { 4 };
     sfti_ds_column column = { .name = { "x", 1 }, .has_dtype = true, .dtype = SFT_F32,
@@ -295,7 +295,7 @@ static void varying(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* Both began before either was done: the second is put on top of the first. */
+/* Both began before either was published: the second is added to the first. */
 static void rebase(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     (void)state;
@@ -316,7 +316,7 @@ static void rebase(void **state) {
     }
     key_is(d, "e__v", 1);
     sft_dataset_close(d);
-    /* And its duplicates are looked for once more. */
+    /* And duplicates are looked for again. */
     assert_int_equal(prepare(z), SFT_DATASET_DUPLICATE);
     assert_int_equal(sft_commit_abort(z, &err), SFT_OK);
     sft_commit_close(z);
@@ -375,11 +375,11 @@ static void overwrite_changed(void **state) {
     assert_int_equal(prepare(late), SFT_DATASET_CHANGED);
     assert_string_equal(err.message,
                         "expected the dataset as it was at the start (version 0), found version "
-                        "1: another job has committed meanwhile");
+                        "1: another job has committed since");
     assert_int_equal(sft_commit_abort(late, &err), SFT_OK);
     sft_commit_close(late);
     dataset_is(1, 1, 4);
-    /* A connector's has no version: its text tells. */
+    /* A connector's has no version: its text is compared. */
     static const char text[] = "{\"format_version\":\"1.0\",\"safetensors_version\":\"1.0\","
                                "\"total_samples\":%d,\"total_bytes\":0,\"shards\":[]}";
     char buffer[200];
@@ -412,7 +412,7 @@ static void keep_old(void **state) {
     assert_int_equal(sft_dataset_shard_open(reader, 0, NULL, &file, &err), SFT_OK);
     sft_close(file);
     sft_dataset_close(reader);
-    /* An append does not forget for how long. */
+    /* An append keeps keep_until. */
     c = ds_begin(plain, SFT_COMMIT_APPEND);
     ds_batch(c, 0, 0, 2, 2);
     ds_end(c);
@@ -425,7 +425,7 @@ static void keep_old(void **state) {
     sft_dataset_options_free(plain);
 }
 
-/* A reader that holds the old manifest is told what happened. */
+/* A reader with the old manifest gets an error that says so. */
 static void overwritten_while_reading(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     (void)state;
@@ -502,7 +502,7 @@ static void last_wins(void **state) {
     key_is(d, "x__v", 2);
     sft_dataset_close(d);
     text_has("\"schema\":{\"a__v\":{\"dtype\":\"F32\",\"shape\":[2]},\"b__v\"", true);
-    /* What an earlier commit let pass is no fault of one that would not. */
+    /* Duplicates accepted by an earlier commit do not fail a strict one. */
     make_kv(fails, SFT_COMMIT_APPEND, "d", 4);
     dataset_is(3, 4, 5);
     c = ds_begin(fails, SFT_COMMIT_APPEND);
@@ -554,19 +554,19 @@ static void missing_shards(void **state) {
     assert_int_equal(truncate(temp_path(c->receipts[3].stored.data), 20), 0);
     assert_int_equal(prepare(c), SFT_DATASET_SHARD);
     (void)snprintf(message, sizeof message,
-                   "2 of 4 shards are not visible from here as they were written, the first is "
-                   "%s: is the folder shared between hosts?", path);
+                   "2 of 4 shards are missing or not as they were written, first %s: is the folder "
+                   "shared between hosts?", path);
     assert_string_equal(err.message, message);
-    /* They may come into sight. */
+    /* They may become visible later. */
     sft_commit_close(c);
     c = ds_begin(o, SFT_COMMIT_NEW);
     ds_kv(c, 0, 0, "a");
-    char aside[600], whole[600];
+    char renamed[600], whole[600];
     (void)snprintf(whole, sizeof whole, "%s", temp_path(c->receipts[0].stored.data));
-    (void)snprintf(aside, sizeof aside, "%s", temp_path("aside"));
-    assert_int_equal(rename(whole, aside), 0);
+    (void)snprintf(renamed, sizeof renamed, "%s", temp_path("renamed"));
+    assert_int_equal(rename(whole, renamed), 0);
     assert_int_equal(prepare(c), SFT_DATASET_SHARD);
-    assert_int_equal(rename(aside, whole), 0);
+    assert_int_equal(rename(renamed, whole), 0);
     ds_end(c);
     sft_dataset *d = ds_open();
     assert_int_equal(sft_dataset_samples(d), 1);
@@ -593,7 +593,7 @@ static void out_of_order(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* A job that is carried to another process. */
+/* A job that another process continues. */
 static void carried(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
@@ -604,7 +604,7 @@ static void carried(void **state) {
     ds_kv(first, 0, 0, "a");
     (void)snprintf(job, sizeof job, "%s", sft_commit_job(first).data);
     how.job = sft_span_cstr(job);
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     assert_string_equal(sft_commit_job(c).data, job);
     assert_string_equal(sft_commit_job_folder(c), sft_commit_job_folder(first));
     ds_kv(c, 1, 0, "b");
@@ -613,7 +613,7 @@ static void carried(void **state) {
     dataset_is(1, 1, 1);
     text_has("\"commit\":\"", true);
     how.job = sft_span_cstr("none");
-    assert_int_equal(sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_commit_open(o, &ds_storage, NULL, &how, &c, &err), SFT_BAD_ARGUMENT);
     sft_dataset_options_free(o);
 }
 
@@ -643,7 +643,7 @@ static bool tick_down(void *ctx, uint64_t done, uint64_t total) {
     return ticks_left-- > 0;
 }
 
-/* Stopped at every tick, with some shards moved and some not: the old dataset stands. */
+/* Cancelled at every tick, with some shards moved and some not: the old dataset stays. */
 static void stopped(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
     sft_job job = SFT_JOB_INIT;
@@ -675,8 +675,8 @@ static void stopped(void **state) {
 static struct {
     const char *call;
     size_t nth;
-    bool after; /* it is done all the same */
-    bool broken; /* and nothing can be read from then on */
+    bool after; /* it is done nevertheless */
+    bool broken; /* and nothing can be read afterwards */
     bool killed; /* the process is */
 } failing;
 
@@ -742,7 +742,7 @@ static sft_code failing_move(void *ctx, const char *from, const char *to, sft_er
 }
 
 static sft_code failing_settle(void *ctx, const char *folder, sft_error *e) {
-    return fails_now("settle") ? it_failed(e) : ds_storage.vtable->settle(ctx, folder, e);
+    return fails_now("settle") ? it_failed(e) : ds_storage.vtable->sync_folder(ctx, folder, e);
 }
 
 static sft_code failing_remove(void *ctx, const char *name, bool folder, sft_error *e) {
@@ -755,17 +755,17 @@ static sft_storage failing_storage(void) {
     storage_own(&s)->create = failing_create;
     storage_own(&s)->open = failing_open;
     storage_own(&s)->move = failing_move;
-    storage_own(&s)->settle = failing_settle;
+    storage_own(&s)->sync_folder = failing_settle;
     storage_own(&s)->remove = failing_remove;
     return s;
 }
 
 static sft_commit *begin_on(const sft_dataset_options *o, const sft_storage *storage,
-                            sft_commit_how how) {
+                            sft_commit_mode how) {
     sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    options.how = how;
-    if (sft_commit_begin(o, storage, NULL, &options, &c, &err)) fail_msg("%s", err.message);
+    options.mode = how;
+    if (sft_commit_open(o, storage, NULL, &options, &c, &err)) fail_msg("%s", err.message);
     return c;
 }
 
@@ -815,8 +815,8 @@ static void fails_before(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* Whoever is killed before the commit point leaves the old index; behind it that of another
- * commit, which readers pass over, is replaced, or stays and is told. */
+/* A kill before the commit point leaves the old index; after it the index of another commit, which
+ * readers ignore, is replaced, or stays with a warning. */
 static void index_behind(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", "generate_index=true", NULL);
     sft_storage s = failing_storage();
@@ -878,7 +878,8 @@ static void no_orphan_index(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* After it nothing fails: what could not be cleared away is told, and the data is new. */
+/* After the commit point nothing fails: what could not be removed is a warning, and the data is
+ * new. */
 static void fails_after(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = failing_storage();
@@ -887,7 +888,7 @@ static void fails_after(void **state) {
     for (size_t nth = 1; nth <= 4; nth++) {
         sft_commit *c = begin_on(o, &s, SFT_COMMIT_OVERWRITE);
         ds_kv(c, 0, 0, "c");
-        if (nth % 2) ds_kv(c, 1, 0, "d"); /* the next one replaces two again, or one */
+        if (nth % 2) ds_kv(c, 1, 0, "d"); /* the next commit replaces two again, or one */
         assert_int_equal(prepare(c), SFT_OK);
         ds_warn_count = 0;
         failing.call = "remove";
@@ -905,7 +906,7 @@ static void fails_after(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* The put says it failed, and was done. */
+/* The put reports a failure after it succeeded. */
 static void unsure(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = failing_storage();
@@ -923,9 +924,9 @@ static void unsure(void **state) {
     sft_dataset *d = ds_open();
     key_is(d, "b__v", 2);
     sft_dataset_close(d);
-    /* What it replaced is left to gc: the manifest may not be on the disk yet. */
+    /* What it replaced stays for gc: the manifest may not be durable yet. */
     assert_int_equal(ds_count("part-"), 2);
-    /* And when it cannot be told either, nothing is removed. */
+    /* And when the state is unknown nothing is removed. */
     failing_storage();
     c = begin_on(o, &s, SFT_COMMIT_OVERWRITE);
     ds_kv_on(c, &ds_storage, 0, 0, "c", 3);
@@ -952,14 +953,14 @@ static void unsure(void **state) {
 static sft_storage bare_storage(void) {
     sft_storage s = ds_storage;
     storage_own(&s)->move = NULL;
-    storage_own(&s)->settle = NULL;
+    storage_own(&s)->sync_folder = NULL;
     storage_own(&s)->lock = NULL;
     storage_own(&s)->unlock = NULL;
     storage_own(&s)->move_new = NULL;
     return s;
 }
 
-/* Refused before anything is written, unless the caller vouches. */
+/* Fails before anything is written, unless the caller guarantees a single writer. */
 static void unguarded(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_dataset_options *single = ds_options("name_col=id", "single_writer=true", NULL);
@@ -967,9 +968,9 @@ static void unguarded(void **state) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c = NULL;
     (void)state;
-    assert_int_equal(sft_commit_begin(o, &s, NULL, &how, &c, &err), SFT_DATASET_UNGUARDED);
+    assert_int_equal(sft_commit_open(o, &s, NULL, &how, &c, &err), SFT_DATASET_UNGUARDED);
     assert_non_null(strstr(err.message, "expected a storage with locks or conditional writes"));
-    assert_non_null(strstr(err.hint, "single_writer=true"));
+    assert_int_equal(err.hint, SFT_HINT_SINGLE_WRITER);
     assert_null(c);
     assert_int_equal(ds_count("part-"), 0);
     c = begin_on(single, &s, SFT_COMMIT_NEW);
@@ -1000,7 +1001,7 @@ static void unguarded(void **state) {
 /* ── Conditional puts ── */
 
 static size_t put_count;
-static sft_code put_fails;  /* and was done all the same */
+static sft_code put_fails;  /* and was done nevertheless */
 
 static sft_code fetch_tagged(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
                              char tag[SFT_STORED_TAG], sft_error *e) {
@@ -1069,7 +1070,7 @@ static void conditional(void **state) {
     sft_commit_close(y);
     dataset_is(3, 3, 3);
     assert_int_equal(ds_count("part-"), 3);
-    /* The answer to a put is lost, and the put was done. */
+    /* The response to a put is lost, and the put was done. */
     x = begin_on(o, &s, SFT_COMMIT_APPEND);
     ds_kv_on(x, &s, 0, 0, "e", 1);
     assert_int_equal(prepare(x), SFT_OK);
@@ -1080,7 +1081,7 @@ static void conditional(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* A manifest of which the size is one version's and the bytes are the next one's. */
+/* A manifest with the size of one version and the bytes of the next. */
 static size_t torn_reads;
 
 static sft_code torn_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
@@ -1108,13 +1109,13 @@ static void torn(void **state) {
     torn_reads = 1000; /* bounded */
     assert_int_not_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_OK);
     assert_true(torn_reads > 900);
-    torn_reads = 0; /* what is damaged is told, and soon */
+    torn_reads = 0; /* damage is reported without many retries */
     temp_write(SFTI_DATASET_MANIFEST, "{", 1);
     assert_int_equal(sft_dataset_open(&s, NULL, NULL, NULL, &d, &err), SFT_MANIFEST_TYPE);
     sft_dataset_options_free(o);
 }
 
-/* ── Several at once ── */
+/* ── Concurrent commits ── */
 
 static void busy(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
@@ -1123,10 +1124,10 @@ static void busy(void **state) {
     sft_commit *a = ds_begin(o, SFT_COMMIT_APPEND), *b;
     (void)state;
     assert_int_equal(prepare(a), SFT_OK);
-    how.how = SFT_COMMIT_APPEND;
+    how.mode = SFT_COMMIT_APPEND;
     how.lock_wait_ms = 50;
     assert_int_equal(sft_storage_local(temp_dir, true, NULL, &other, &err), SFT_OK);
-    assert_int_equal(sft_commit_begin(o, &other, NULL, &how, &b, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(o, &other, NULL, &how, &b, &err), SFT_OK);
     assert_int_equal(prepare(b), SFT_DATASET_BUSY);
     sft_commit_close(a); /* lets go */
     assert_int_equal(prepare(b), SFT_OK);
@@ -1148,9 +1149,9 @@ static void append_some(int who) {
         sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
         sft_commit *c;
         char name[32];
-        how.how = SFT_COMMIT_APPEND;
+        how.mode = SFT_COMMIT_APPEND;
         (void)snprintf(name, sizeof name, "k%d_%d", who, i);
-        if (sft_commit_begin(o, &own, NULL, &how, &c, &e)) fail_msg("%s", e.message);
+        if (sft_commit_open(o, &own, NULL, &how, &c, &e)) fail_msg("%s", e.message);
         ds_kv_on(c, &own, 0, 0, name, 1);
         if (sft_commit_prepare(c, NULL, &e) || sft_commit_publish(c, NULL, NULL, NULL, NULL, &e))
             fail_msg("%s", e.message);
@@ -1266,9 +1267,9 @@ static void append_is(const sft_dataset_options *o, bool batch, bool listing, sf
                       const char *message) {
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c;
-    how.how = SFT_COMMIT_APPEND;
+    how.mode = SFT_COMMIT_APPEND;
     how.adopt_listing = listing;
-    if (sft_commit_begin(o, &ds_storage, NULL, &how, &c, &err)) fail_msg("%s", err.message);
+    if (sft_commit_open(o, &ds_storage, NULL, &how, &c, &err)) fail_msg("%s", err.message);
     if (batch) ds_batch(c, 0, 0, 4, 4);
     else ds_kv(c, 0, 0, "new");
     sft_code code = prepare(c);
@@ -1289,13 +1290,12 @@ static void adopt_forgotten(void **state) {
     temp_write("mine.safetensors", "mine", 4);
     their_manifest(bytes, bytes, 4, X_SCHEMA);
     append_is(o, true, false, SFT_DATASET_SHARD,
-              "the manifest does not name 1 of the shards that are there, first " THEIRS(5)
-              "; adopt=listing takes them in");
+              "the manifest does not name 1 of the shards in the folder, first " THEIRS(5));
     sft_dataset *d = ds_open();
     assert_int_equal(sft_dataset_samples(d), 8);
     assert_int_equal(ds_warn_count, 1);
-    assert_string_equal(ds_warned, "the manifest does not name 1 of the shards that are there, "
-                                   "first " THEIRS(5) "; they are not read\n");
+    assert_string_equal(ds_warned, "the manifest does not name 1 of the shards in the folder, "
+                                   "first " THEIRS(5) "; they are ignored\n");
     sft_dataset_close(d);
     append_is(o, true, true, SFT_OK, "");
     dataset_is(1, 4, 16);
@@ -1314,8 +1314,8 @@ static sft_code no_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
     return sft_error_set(e, SFT_DATASET_UNGUARDED, 0, "no locks here");
 }
 
-/* The connector's append left ours out: they are taken in where they cannot be those of a commit
- * under way. */
+/* The connector's append did not name ours: they are adopted where they cannot belong to a commit
+ * in progress. */
 static void adopt_ours(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     sft_dataset_options *single = ds_options("batch_size=4", "single_writer=true", NULL);
@@ -1330,14 +1330,14 @@ static void adopt_ours(void **state) {
     (void)their_shard(THEIRS(1), &tensor, 1);
     their_manifest(bytes, bytes, 4, X_SCHEMA);
     storage_own(&ds_storage)->lock = no_lock;
-    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may belong to a commit in progress");
     ds_storage = before;
     storage_own(&ds_storage)->move = NULL;
-    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may be of a commit under way");
-    assert_non_null(strstr(err.hint, "single_writer=true"));
-    how.how = SFT_COMMIT_APPEND;
+    append_is(o, true, true, SFT_DATASET_UNGUARDED, "may belong to a commit in progress");
+    assert_int_equal(err.hint, SFT_HINT_SINGLE_WRITER);
+    how.mode = SFT_COMMIT_APPEND;
     how.adopt_listing = true;
-    assert_int_equal(sft_commit_begin(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
+    assert_int_equal(sft_commit_open(single, &ds_storage, NULL, &how, &c, &err), SFT_OK);
     assert_int_equal(prepare(c), SFT_OK);
     assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
     sft_commit_close(c);
@@ -1366,7 +1366,7 @@ static void adopt_damaged(void **state) {
     their_manifest(bytes, bytes, 4, "\"x\" : { \"dtype\" : \"F32\", \"shape\" : [ 4, 7 ] }");
     append_is(o, true, false, SFT_DATASET_DISAGREES,
               "column x: expected samples of shape [7] as in the dataset, found [3]");
-    /* What its schema does not tell, its headers do. */
+    /* What its schema lacks comes from its headers. */
     their_manifest(bytes, their_shard(THEIRS(1), &other, 1), 4, X_SCHEMA);
     append_is(o, true, false, SFT_DATASET_DISAGREES, "expected tensors of the columns");
     their_manifest(bytes, their_shard(THEIRS(1), &half, 1), 4, X_SCHEMA);
@@ -1387,7 +1387,7 @@ static void adopt_kv(void **state) {
     their_manifest(a, b, 2, "\"a__w\" : { \"dtype\" : \"F32\", \"shape\" : [ 2 ] }");
     append_is(o, false, false, SFT_DATASET_DISAGREES, "expected the column a__w as in");
     their_manifest(a, b, 2, "\"a__v\" : { \"dtype\" : \"F32\", \"shape\" : [ 2 ] }");
-    /* They let a name pass twice; it is told from now on. */
+    /* The connector accepts a name twice; our commit counts it as shadowed. */
     append_is(o, false, false, SFT_OK, "");
     dataset_is(1, 3, 4);
     sft_dataset *d = ds_open();
@@ -1427,7 +1427,7 @@ static void stay_indexed(void **state) {
     sft_commit *c = ds_begin(with, SFT_COMMIT_OVERWRITE);
     ds_end(c);
     text_has("\"index\":null", true);
-    /* It promised one and did not write it. */
+    /* It announced an index and did not write it. */
     c = ds_begin(with, SFT_COMMIT_OVERWRITE);
     assert_int_equal(prepare(c), SFT_OK);
     assert_int_equal(publish(c, "none"), SFT_NOT_FOUND);

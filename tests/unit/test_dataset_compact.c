@@ -1,4 +1,4 @@
-/* The order of rows outlasts compactions. */
+/* The order of rows survives compactions. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 
@@ -46,7 +46,7 @@ static void order_is(size_t i, const char *text) {
     sft_dataset_close(d);
 }
 
-static void put_kv(const char *const *names, size_t count, sft_commit_how how) {
+static void put_kv(const char *const *names, size_t count, sft_commit_mode how) {
     sft_dataset_options *o = ds_options("name_col=id", "duplicatesStrategy=lastWin", NULL);
     sft_commit *c = ds_begin(o, how);
     for (size_t i = 0; i < count; i++)
@@ -55,8 +55,8 @@ static void put_kv(const char *const *names, size_t count, sft_commit_how how) {
     sft_dataset_options_free(o);
 }
 
-/* What readers number rows by outlasts a compaction: the commit of the rows in the manifest,
- * and in a shard that was several the one each row is of. */
+/* Readers can number rows across a compaction: the manifest keeps the rows' commit, and a merged
+ * shard the original shard of each row. */
 static void order_is_kept(void **state) {
     char commit[64];
     (void)state;
@@ -70,7 +70,7 @@ static void order_is_kept(void **state) {
     read_manifest();
     assert_non_null(strstr(manifest, commit));
     verify_whole();
-    /* An append puts other rows behind: the order is of that commit. */
+    /* An append adds rows: the order is of that commit. */
     put_kv((const char *const[]){ "A,b" }, 1, SFT_COMMIT_APPEND);
     read_manifest();
     assert_null(strstr(manifest, "row_order"));

@@ -1,4 +1,4 @@
-/* verify holds an index against the dataset, by the Parquet footer alone. */
+/* verify compares an index with the dataset, by the Parquet footer alone. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "parquet_footer.h"
@@ -11,7 +11,7 @@ static char shard[2][SFTI_DATASET_NAME], commit[37];
 
 static void make(void) {
     static const char none[] = "\"index\":null";
-    char text[1 << 14] = { 0 }, told[(1 << 14) + 40];
+    char text[1 << 14] = { 0 }, manifest[(1 << 14) + 40];
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
     sft_commit *c = ds_begin(o, SFT_COMMIT_OVERWRITE);
     ds_batch(c, 0, 0, 4, 4);
@@ -21,9 +21,9 @@ static void make(void) {
     assert_true(temp_read(SFTI_DATASET_MANIFEST, text, sizeof text - 1) > 0);
     char *at = strstr(text, none);
     assert_non_null(at);
-    (void)snprintf(told, sizeof told, "%.*s\"index\":\"" SFTI_DATASET_INDEX "\"%s",
+    (void)snprintf(manifest, sizeof manifest, "%.*s\"index\":\"" SFTI_DATASET_INDEX "\"%s",
                    (int)(at - text), text, at + sizeof none - 1);
-    temp_write(SFTI_DATASET_MANIFEST, told, strlen(told));
+    temp_write(SFTI_DATASET_MANIFEST, manifest, strlen(manifest));
     sft_dataset *d = ds_open();
     for (size_t i = 0; i < 2; i++)
         (void)snprintf(shard[i], sizeof *shard, "%s", sft_dataset_shard_at(d, i)->name);
@@ -63,14 +63,14 @@ static void an_index(void **state) {
           "expected names of the manifest's shards");
     finds(pf_index(2, shard[0], "z", commit, "dtype"), "expected names of the manifest's shards");
     finds(pf_index(2, shard[0], shard[1], commit, "dtypes"), "found others");
-    /* One of another commit is passed over by readers. */
+    /* Readers ignore one of another commit. */
     finds(pf_index(3, shard[0], "z", other, "dtype"), NULL);
-    assert_non_null(strstr(out.data, "an index of another commit; readers do without it"));
+    assert_non_null(strstr(out.data, "an index of another commit; readers ignore it"));
     finds(pf_index(2, shard[0], shard[1], NULL, "dtype"), NULL);
     assert_non_null(strstr(out.data, "\"orphan_count\":1,"));
 }
 
-/* Nothing is read past its end, whatever a byte says; the sanitizers look on. */
+/* Nothing is read past its end, whatever a byte says: for the sanitizers. */
 static void a_broken_footer(void **state) {
     (void)state;
     make();

@@ -96,7 +96,7 @@ static void test_last_wins(void **unused) {
     TENSOR("z__n", SFT_I64, "[]", int64_t, INT64_MIN);
 }
 
-/* Names that meet by way of the separator: of "b__n" one column's, then the other's. */
+/* Names that collide through the separator: "b__n" of one column, then of the other. */
 static void test_meeting_names(void **unused) {
     static const int32_t offsets[] = { 0, 1, 5 };
     struct ArrowSchema *schema = am_of(am_of(am_type("+s", ""), am_type("u", "id")),
@@ -115,7 +115,7 @@ static void test_meeting_names(void **unused) {
     TENSOR("a__n", SFT_I16, "[]", int16_t, 2);
 }
 
-/* Shapes that vary are not told of the column. */
+/* Shapes that vary are not in the column's facts. */
 static void test_varying(void **unused) {
     static const int32_t offsets[] = { 0, 2, 4, 7 };
     struct ArrowSchema *schema = am_of(am_of(am_type("+s", ""), am_type("u", "id")),
@@ -168,7 +168,7 @@ static void test_replacing_rolls(void **unused) {
     assert_int_equal(receipts[receipt_count - 1].samples, 2);
 }
 
-/* Names of 20 MB: a sixth would not fit the header that readers take. */
+/* Names of 20 MB: a sixth would exceed the header that readers accept. */
 static void test_header_cap(void **unused) {
     enum { LONG = 20000000 };
     static char keys[5 * LONG];

@@ -138,7 +138,7 @@ static void own(void **state) {
     assert_null(m.shards[1].facts.sha256);
 }
 
-/* What is written is read, and written again the same. */
+/* What is written is read, and written again identically. */
 static void written(void **state) {
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&text);
@@ -195,6 +195,7 @@ static void bad(void **state) {
         SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"sha256\":\"12\""),
         SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"valid_samples\":2"),
         SHARD("\"shard_path\":\"a\",\"samples_count\":\"1\",\"bytes\":1"),
+        SHARD("\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1,\"bytes\":2"),
         WITH("\"shards\":[{\"shard_path\":\"a\",\"samples_count\":1,\"bytes\":1},"
              "{\"shard_path\":\"a\",\"samples_count\":2,\"bytes\":1}]"),
         WITH("\"shards\":[{\"shard_path\":\"a\",\"samples_count\":18446744073709551615,"
@@ -208,7 +209,7 @@ static void bad(void **state) {
     }
 }
 
-/* Cut anywhere it is refused, and nothing is read beyond its end. */
+/* Truncated anywhere it is refused, and nothing is read beyond its end. */
 static void cut(void **state) {
     (void)state;
     for (size_t len = 0; len + 1 < sizeof ours; len++) {
@@ -363,7 +364,7 @@ static void bad_receipts(void **state) {
 static int make_both(void **state) { return make_arena(state) || ds_make(state); }
 static int free_both(void **state) { return free_arena(state) || ds_remove(state); }
 
-/* Counts of one shard are taken; sums past 64 bits are refused where the manifest is read. */
+/* Sums of shards that exceed 64 bits are refused when the manifest is read. */
 static void sums(void **state) {
     static const char *const rows[] = {
         "\"samples_count\":18446744073709551615,\"bytes\":1",

@@ -1,11 +1,11 @@
-/* All headers as one sorted list: by pieces and in memory the same, and the same as sorting. */
+/* All headers as one sorted list: the same by windows, in memory and by sorting. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "dataset/read/merge.h"
 
 static sft_error err;
 
-/* ── What should come out ── */
+/* ── The expected rows ── */
 
 typedef struct want_row {
     const ds_tensor *tensor;
@@ -85,7 +85,7 @@ static size_t world_rows(const world *w, want_row **out) {
     return n;
 }
 
-/* The bytes that a row names are those of its tensor in the file. */
+/* A row's range in the file is that of its tensor. */
 static void row_is(const sfti_ds_row *row, const want_row *want, sft_file *const *files) {
     const ds_tensor *t = want->tensor;
     if (row->key.len != strlen(t->key) || memcmp(row->key.data, t->key, row->key.len) != 0)
@@ -171,7 +171,7 @@ static void spellings(void **state) {
     both_ways(&w);
 }
 
-/* Each dtype is a stretch of ascending keys of its own. */
+/* Each dtype is a run of ascending keys. */
 static void many_dtypes(void **state) {
     world w = { 0 };
     char text[40];
@@ -216,7 +216,7 @@ static void precedence(void **state) {
     world w = { 0 };
     char text[40];
     (void)state;
-    /* Names sort otherwise than the sources do. */
+    /* Names sort differently from the sources. */
     for (size_t shard = 0; shard < 60; shard++) {
         (void)snprintf(text, sizeof text, "s%zu", shard * 37 % 60);
         (void)world_shard(&w, text, 40);
@@ -247,7 +247,7 @@ static void large(void **state) {
     both_ways(&w);
 }
 
-/* The file is another by the time that its second piece is read. */
+/* The file is replaced before its second window is read. */
 static void changed(void **state) {
     world w = { 0 };
     sfti_ds_merge *merge;

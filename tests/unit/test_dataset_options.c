@@ -247,7 +247,7 @@ static void shard_size(void **state) {
                        wrong[i]);
         bad(SFT_OPTION_VALUE, message, "name_col", "a", "target_shard_size_mb", wrong[i]);
     }
-    /* In batch mode it means nothing and is not looked at; nor a tail in KV mode. */
+    /* Ignored in batch mode; so is a tail in KV mode. */
     sft_dataset_options_free(good("batch_size", "1", "target_shard_size_mb", "1"));
     sft_dataset_options_free(good("batch_size", "1", "duplicatesStrategy", "x"));
     sft_dataset_options_free(good("name_col", "a", "tail_strategy", "x"));
@@ -284,11 +284,11 @@ static void columns(void **state) {
     assert_true(span_is(o->columns[2], "c d"));
     sft_dataset_options_free(o);
     bad(SFT_OPTION_VALUE,
-        "option columns: expected names of columns with commas between, or a JSON list, "
+        "option columns: expected names of columns separated by commas, or a JSON list, "
         "found \" , ,\"",
         "batch_size", "1", "columns", " , ,");
     bad(SFT_OPTION_VALUE,
-        "option columns: expected names of columns with commas between, or a JSON list, "
+        "option columns: expected names of columns separated by commas, or a JSON list, "
         "found \"\"",
         "batch_size", "1", "columns", "");
 }
@@ -309,7 +309,7 @@ static void columns_in_json(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[160];
         snprintf(text, sizeof text,
-                 "option columns: expected names of columns with commas between, or a JSON "
+                 "option columns: expected names of columns separated by commas, or a JSON "
                  "list, found \"%s\"",
                  wrong[i]);
         bad(SFT_OPTION_VALUE, text, "batch_size", "1", "columns", wrong[i]);

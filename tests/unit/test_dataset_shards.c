@@ -1,5 +1,4 @@
-/* Rows become files in batch mode: tails, casts, what is refused; the files are opened and
- * compared. */
+/* Rows become files in batch mode: tails, casts, errors; the files are opened and compared. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@ static void test_batches(void **unused) {
     append(pair_rows(0, 0));
     append(pair_rows(0, 2));
     append(pair_rows(2, 5));
-    assert_int_equal(am_released, 2); /* the last is held for its tail */
+    assert_int_equal(am_released, 2); /* the last is kept for its tail */
     close_writer(NULL);
     assert_int_equal(receipt_count, 3);
     open_shard(0);
@@ -78,7 +77,7 @@ static void test_dropped(void **unused) {
     assert_int_equal(receipts[0].dropped, 2);
 }
 
-/* A task that wrote nothing tells all the same. */
+/* A task that wrote no file still reports its drops. */
 static void test_all_dropped(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=4", "tail_strategy=drop");
@@ -99,7 +98,7 @@ static void test_nothing(void **unused) {
     assert_int_equal(temp_dir_count(), 0);
 }
 
-/* What does not lie packed is gathered, and stays until its file is written. */
+/* Elements that are not packed are copied and kept until their file is written. */
 static void test_loose(void **unused) {
     static const uint8_t bits[] = { 0xb5, 0x62 };
     struct ArrowSchema *schema = am_of(am_type("+s", ""), am_type("b", "x"));
@@ -210,12 +209,12 @@ static void test_cast_value_later(void **unused) {
                                "-7 in element 1");
 }
 
-/* Rows of x in one batch, of which the last has no place in the dtype. */
+/* Rows of x in one batch, the last of which does not fit the dtype. */
 typedef struct unfit {
     const char *format, *dtype; /* of Arrow, "dtype=…" */
     const void *values;
     int64_t rows;
-    const char *said; /* what stands behind "row N: " */
+    const char *said; /* the text after "row N: " */
 } unfit;
 
 static void test_unfit(void **unused) {
@@ -226,27 +225,27 @@ static void test_unfit(void **unused) {
     static const float zero[] = { 1, 0 }, half[] = { 0, 1, -0.0F, 0.5F }, e4m3[] = { 448, 480 };
     static const int64_t two[] = { 0, 1, 2 }, large[] = { 65504, 70000 };
     static const unfit cases[] = {
-        { "g", "dtype=I64", third, 4, "expected whole numbers, for it becomes I64, found 2.5 in " },
+        { "g", "dtype=I64", third, 4, "expected whole numbers to convert to I64, found 2.5 in " },
         { "g", "dtype=U8", nan_too, 2, "expected values of U8 (0 to 255), found NaN in " },
         { "g", "dtype=U32", exact, 2,
-          "expected whole numbers, for it becomes U32, found 4294967295.5 in " },
+          "expected whole numbers to convert to U32, found 4294967295.5 in " },
         { "f", "dtype=I8", infinite, 2, "expected values of I8 (-128 to 127), found inf in " },
-        { "f", "dtype=BOOL", half, 4, "expected 0 or 1, for it becomes BOOL, found 0.5 in " },
-        { "l", "dtype=BOOL", two, 3, "expected 0 or 1, for it becomes BOOL, found 2 in " },
+        { "f", "dtype=BOOL", half, 4, "expected 0 or 1 to convert to BOOL, found 0.5 in " },
+        { "l", "dtype=BOOL", two, 3, "expected 0 or 1 to convert to BOOL, found 2 in " },
         { "l", "dtype=F16", large, 2,
-          "expected numbers within its range, for it becomes F16, found 70000 in " },
+          "expected numbers within its range to convert to F16, found 70000 in " },
         { "g", "dtype=F16", wide, 2,
-          "expected numbers within its range, for it becomes F16, found -65520 in " },
+          "expected numbers within its range to convert to F16, found -65520 in " },
         { "g", "dtype=F32", wider, 2,
-          "expected numbers within its range, for it becomes F32, found 3.5e+38 in " },
+          "expected numbers within its range to convert to F32, found 3.5e+38 in " },
         { "f", "dtype=F8_E4M3", e4m3, 2,
-          "expected numbers within its range, for it becomes F8_E4M3, found 480 in " },
+          "expected numbers within its range to convert to F8_E4M3, found 480 in " },
         { "f", "dtype=F8_E4M3", infinite, 2,
-          "expected numbers within its range, for it becomes F8_E4M3, found inf in " },
+          "expected numbers within its range to convert to F8_E4M3, found inf in " },
         { "f", "dtype=F8_E8M0", zero, 2,
-          "expected numbers within its range, for it becomes F8_E8M0, found 0 in " },
+          "expected numbers within its range to convert to F8_E8M0, found 0 in " },
         { "f", "dtype=F4", seven, 2,
-          "expected numbers within its range, for it becomes F4, found 7 in " },
+          "expected numbers within its range to convert to F4, found 7 in " },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -280,7 +279,7 @@ static void test_fit(void **unused) {
     TENSOR("x", SFT_F16, "[4]", uint16_t, 0x7bff, 0xfc00, 0x7e00, 0);
 }
 
-/* The last of a chunk that is cast at once, and of a block that is looked at. */
+/* The last element of a chunk that is cast, and of a block that is checked. */
 static void test_unfit_later(void **unused) {
     static float many[40000];
     static const int at[] = { 511, 512, 16383, 16384, 39999 };
@@ -289,7 +288,7 @@ static void test_unfit_later(void **unused) {
         char said[120];
         many[at[i]] = 1e30F;
         (void)snprintf(said, sizeof said, "column \"x\", row %d: expected numbers within its "
-                       "range, for it becomes F16, found 1.00000002e+30 in element 0", at[i]);
+                       "range to convert to F16, found 1.00000002e+30 in element 0", at[i]);
         OPEN(one_type("f"), "batch_size=50000", "dtype=F16");
         append(one_rows(40000, many));
         close_fails(SFT_ROW_VALUE, said);
@@ -299,7 +298,7 @@ static void test_unfit_later(void **unused) {
     }
 }
 
-/* Elements under a byte: rows that end inside one, in pieces that do not lie together. */
+/* Elements smaller than a byte: rows that end inside one, in separate pieces. */
 static struct ArrowArray *triple_rows(int64_t from) {
     static const float values[] = { 0, 1, 2, 3, 4, 6, 99, 99, 99, -1, -2, -3 };
     static const int32_t offsets[] = { 0, 3, 6, 9, 12 };
@@ -329,7 +328,7 @@ static void test_cast_small(void **unused) {
     TENSOR("v", SFT_F4, "[2, 3]", uint8_t, 0x65, 0x07, 0x00);
 }
 
-/* The connector's bits: cut off, subnormals gone, 65536 infinite. */
+/* The connector's bits: truncated, subnormals zero, 65536 infinite. */
 static void test_truncated(void **unused) {
     static const uint32_t bits[] = { 0x3fffffff, 0xbfffffff, 0x387fffff, 0x38800000, 0x477fffff,
                                      0x47800000, 0xff800000, 0x7fc00001, 0xff800001, 0x80000001 };
@@ -351,7 +350,7 @@ static void test_truncated(void **unused) {
     tensor_is("x", SFT_BF16, "[10]", brain, sizeof brain);
 }
 
-/* All numbers go through F64 and F32 before they are cut; other targets round as ever. */
+/* All numbers go through F64 and F32 before truncation; other targets round as usual. */
 static void test_truncated_wide(void **unused) {
     static const double doubles[] = { 1.0 + 0x1.ffffffp-12, 0x1.fffffffffffffp-1, 3.0 };
     static const int64_t numbers[] = { 2049, -4095, 65535 };
@@ -507,7 +506,7 @@ static size_t stored_count(void) {
     return count;
 }
 
-/* The last few files wait for the disk while the next are written, and are there in the end. */
+/* The last few files are finished while the next are written; all exist in the end. */
 static void test_finished_later(void **unused) {
     (void)unused;
     OPEN(pair_type(), "batch_size=1");
@@ -560,7 +559,7 @@ static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink 
     return code;
 }
 
-/* A disk that fails when the file is long behind: nothing stays, and the writer is no use. */
+/* A disk that fails after the next file was begun: nothing stays, and the writer has failed. */
 static void test_finish_fails_later(void **unused) {
     const sft_storage_vtable *was = storage.vtable;
     (void)unused;
@@ -569,11 +568,11 @@ static void test_finish_fails_later(void **unused) {
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 7));
     assert_int_equal(give(pair_rows(0, 7), NULL), SFT_IO_SYNC);
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     sft_dataset_options_free(options);
     OPEN(pair_type(), "batch_size=1");
     append(pair_rows(0, 5));
-    assert_int_equal(sft_shard_writer_close(writer, NULL, NULL, &err), SFT_IO_SYNC);
+    assert_int_equal(sft_shard_writer_finish(writer, NULL, NULL, &err), SFT_IO_SYNC);
     writer = NULL;
     assert_int_equal(stored_count(), 0);
     storage.vtable = was;
@@ -584,17 +583,17 @@ static void test_arguments(void **unused) {
     struct ArrowArray gone = { .release = NULL };
     (void)unused;
     assert_int_equal(sft_dataset_options_new(&pair, 1, NULL, &options, &err), SFT_OK);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
-                                           NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB), 0, pair_type(),
+                                            NULL, &writer, &err), SFT_BAD_ARGUMENT);
     assert_null(writer);
-    assert_int_equal(sft_shard_writer_open(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
-                                           pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
-    assert_int_equal(sft_shard_writer_open(options, &storage, sft_span_cstr(JOB_TEXT), 0,
-                                           pair_type(), NULL, &writer, &err), SFT_OK);
+    assert_int_equal(sft_shard_writer_begin(NULL, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), UINT64_MAX,
+                                            pair_type(), NULL, &writer, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            one_type("u"), NULL, &writer, &err), SFT_COLUMN_TYPE);
+    assert_int_equal(sft_shard_writer_begin(options, &storage, sft_span_cstr(JOB_TEXT), 0,
+                                            pair_type(), NULL, &writer, &err), SFT_OK);
     assert_int_equal(sft_shard_writer_append(writer, &gone, NULL, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(sft_shard_writer_append(writer, NULL, NULL, &err), SFT_BAD_ARGUMENT);
 }

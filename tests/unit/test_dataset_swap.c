@@ -1,4 +1,4 @@
-/* One manifest in place of another where there are no locks: numbered commit files. */
+/* Replacing a manifest without locks: numbered commit files. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "dataset/commit/swap.h"
@@ -27,11 +27,11 @@ static sft_storage lockless(const sft_storage *over) {
     return s;
 }
 
-static sft_commit *begin(const sft_dataset_options *o, const sft_storage *s, sft_commit_how how) {
+static sft_commit *begin(const sft_dataset_options *o, const sft_storage *s, sft_commit_mode how) {
     sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
     sft_commit *c = NULL;
-    options.how = how;
-    if (sft_commit_begin(o, s, NULL, &options, &c, &err)) fail_msg("%s", err.message);
+    options.mode = how;
+    if (sft_commit_open(o, s, NULL, &options, &c, &err)) fail_msg("%s", err.message);
     return c;
 }
 
@@ -142,8 +142,8 @@ static void loser_again(void **state) {
 
 /* ── Killed, slow ── */
 
-/* Killed between the commit file and the manifest: it is published all the same, for readers and
- * for the next commit. */
+/* Killed between the commit file and the manifest: it is published for readers and for the next
+ * commit. */
 static void killed_behind(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = lockless(&ds_storage);
@@ -158,7 +158,7 @@ static void killed_behind(void **state) {
     assert_int_equal(unlink(temp_path(SFTI_DATASET_MANIFEST)), 0); /* and without any */
     samples_are(2, 2);
     temp_write(SFTI_DATASET_MANIFEST, old, (size_t)len);
-    append(o, &ds_storage, "c"); /* who has a lock uses them, too */
+    append(o, &ds_storage, "c"); /* a writer with a lock uses them, too */
     samples_are(3, 3);
     assert_int_equal(ds_count(".dataset_manifest.commit-"), 3);
     len = temp_read(SFTI_DATASET_MANIFEST, old, sizeof old);
@@ -169,7 +169,7 @@ static void killed_behind(void **state) {
 static size_t overtaken;
 static const sft_dataset_options *overtaking;
 
-/* Another commit comes in between the commit file and the manifest, which is then put back. */
+/* Another commit happens between the commit file and the manifest, which is then put back. */
 static sft_code slow_create(void *ctx, const char *name, bool replace, sft_sink *out,
                             sft_error *e) {
     if (strcmp(name, SFTI_DATASET_MANIFEST) == 0 && overtaken++ == 0) {
@@ -197,7 +197,7 @@ static void slow(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* Who stood still until the commit file of its version was removed has lost, and removes its
+/* A writer that stopped until the commit file of its version was removed has lost, and removes its
  * own. */
 static void stood_still(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
@@ -257,7 +257,7 @@ static void old_files(void **state) {
 
 /* ── Another user's ── */
 
-/* In a folder that all share, and where nobody may replace the manifest but its owner. */
+/* In a sticky folder, where only its owner may replace the manifest. */
 static void planted(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_storage s = lockless(&ds_storage);
@@ -273,7 +273,7 @@ static void planted(void **state) {
     temp_write(SFTI_DATASET_MANIFEST, text, (size_t)len);
     assert_int_equal(chown(temp_path(name), 65534, 65534), 0);
     assert_int_equal(chmod(temp_path("."), 0777), 0);
-    samples_are(2, 2); /* who may do anything here may do this, too */
+    samples_are(2, 2); /* root may do this, too */
     assert_int_equal(chmod(temp_path("."), 01777), 0);
     samples_are(1, 1);
     assert_int_equal(chown(temp_path(SFTI_DATASET_MANIFEST), 65534, 65534), 0);
@@ -396,9 +396,9 @@ static void writer_run(int who, int tell) {
         sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
         sft_commit *c;
         char name[16] = { 0 };
-        how.how = SFT_COMMIT_APPEND;
+        how.mode = SFT_COMMIT_APPEND;
         (void)snprintf(name, sizeof name, "k%d_%d", who, i);
-        if (sft_commit_begin(o, &s, NULL, &how, &c, &err)) _exit(2);
+        if (sft_commit_open(o, &s, NULL, &how, &c, &err)) _exit(2);
         ds_kv_on(c, &s, 0, 0, name, 1);
         sft_code code = publish(c);
         while (code == SFT_DATASET_CHANGED) code = publish(c);
@@ -415,14 +415,14 @@ static void writer_run(int who, int tell) {
 static void many_writers(void **state) {
     int ends[2];
     char name[16];
-    size_t told = 0;
+    size_t reported = 0;
     (void)state;
     assert_int_equal(pipe(ends), 0);
     for (int i = 0; i < WRITERS; i++)
         if (fork() == 0) writer_run(i, ends[1]);
     close(ends[1]);
     sft_dataset *d = NULL;
-    for (ssize_t got = read(ends[0], name, sizeof name); got == sizeof name; told++)
+    for (ssize_t got = read(ends[0], name, sizeof name); got == sizeof name; reported++)
         got = read(ends[0], name, sizeof name);
     for (int i = 0; i < WRITERS; i++) {
         int status = -1;
@@ -430,7 +430,7 @@ static void many_writers(void **state) {
         assert_int_equal(status, 0);
     }
     close(ends[0]);
-    assert_int_equal(told, WRITERS * COMMITS);
+    assert_int_equal(reported, WRITERS * COMMITS);
     samples_are(WRITERS * COMMITS, WRITERS * COMMITS);
     assert_true(whole());
     d = ds_open();

@@ -36,22 +36,22 @@ static void task(sft_commit *commit, const sft_dataset_options *o, uint64_t part
                  const char *letters) {
     sft_shard_writer *writer;
     sft_buffer receipts;
-    if (sft_shard_writer_open(o, &ds_storage, sft_commit_job(commit), partition, row_type("v"),
-                              NULL, &writer, &err))
+    if (sft_shard_writer_begin(o, &ds_storage, sft_commit_job(commit), partition, row_type("v"),
+                               NULL, &writer, &err))
         fail_msg("%s", err.message);
     struct ArrowArray batch = am_give(rows_of(letters));
     if (sft_shard_writer_append(writer, &batch, NULL, &err)) fail_msg("%s", err.message);
-    if (sft_shard_writer_close(writer, &receipts, NULL, &err)) fail_msg("%s", err.message);
+    if (sft_shard_writer_finish(writer, &receipts, NULL, &err)) fail_msg("%s", err.message);
     if (sft_commit_add(commit, (sft_span){ receipts.data, receipts.len }, &err))
         fail_msg("%s", err.message);
     sft_buffer_free(&receipts);
 }
 
-static sft_code begin(const sft_dataset_options *o, sft_commit_how how, const char *v,
+static sft_code begin(const sft_dataset_options *o, sft_commit_mode how, const char *v,
                       sft_commit **out) {
     sft_commit_options options = SFT_COMMIT_OPTIONS_INIT;
-    options.how = how;
-    return sft_commit_begin(o, &ds_storage, row_type(v), &options, out, &err);
+    options.mode = how;
+    return sft_commit_open(o, &ds_storage, row_type(v), &options, out, &err);
 }
 
 static void is_whole(uint64_t samples, size_t shards, const char *part) {
@@ -106,7 +106,7 @@ static void keyed(void **state) {
     sft_dataset_options_free(o);
 }
 
-/* What does not fit is told before a task begins. */
+/* Disagreements are reported before a task begins. */
 static void other_columns(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", NULL);
     sft_dataset_options *cast = ds_options("name_col=id", "dtype={\"v\":\"F16\"}", NULL);
@@ -137,7 +137,7 @@ static void batches(void **state) {
     ds_end(c);
     is_whole(9, 3, "\"total_samples\":9,\"total_valid_samples\":7,");
     assert_int_equal(begin(o, SFT_COMMIT_OVERWRITE, "v", &c), SFT_OK);
-    ds_end(c); /* no rows at all: the schema tells the columns */
+    ds_end(c); /* no rows at all: the columns are the schema's */
     is_whole(0, 0, "\"columns\":{\"n\":{\"dtype\":\"I64\",\"shape\":[]},\"v\":{");
     sft_dataset_options_free(o);
 }

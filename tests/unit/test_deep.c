@@ -26,9 +26,9 @@ static sft_set *set_of(const char *header, const void *data, size_t len, uint8_t
     return set;
 }
 
-static sft_deep deep_of(const char *header, const void *data, size_t len) {
+static sft_deep_counts deep_of(const char *header, const void *data, size_t len) {
     uint8_t *bytes;
-    sft_deep deep;
+    sft_deep_counts deep;
     sft_set *set = set_of(header, data, len, &bytes);
     assert_int_equal(sft_set_check_deep(set, &deep, NULL, NULL), SFT_OK);
     sft_set_close(set);
@@ -36,7 +36,7 @@ static sft_deep deep_of(const char *header, const void *data, size_t len) {
     return deep;
 }
 
-static sft_deep deep_one(const char *dtype, size_t elements, const void *data, size_t len) {
+static sft_deep_counts deep_one(const char *dtype, size_t elements, const void *data, size_t len) {
     char header[128];
     snprintf(header, sizeof header,
              "{\"t\":{\"dtype\":\"%s\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}", dtype,
@@ -85,7 +85,7 @@ static void check_value(sft_dtype dtype, uint64_t bits) {
     bool nan, inf;
     put_value(data + 64 + (bits % (64 / width)) * width, bits, width);
     define(dtype, bits, &nan, &inf);
-    sft_deep deep = deep_one(info->name, sizeof data / width, data, sizeof data);
+    sft_deep_counts deep = deep_one(info->name, sizeof data / width, data, sizeof data);
     if (deep.nan != nan || deep.inf != inf)
         fail_msg("%s %llx: nan %d inf %d", info->name, (unsigned long long)bits, (int)deep.nan,
                  (int)deep.inf);
@@ -145,7 +145,7 @@ static void check_all_patterns(sft_dtype dtype) {
         nans += nan;
         infs += inf;
     }
-    sft_deep deep = deep_one(info->name, count, data, count * width);
+    sft_deep_counts deep = deep_one(info->name, count, data, count * width);
     assert_int_equal(deep.nan, nans);
     assert_int_equal(deep.inf, infs);
     free(data);
@@ -166,7 +166,7 @@ static void complex_by_halves(void **state) {
     const float data[] = { 1, 2, NAN, 0, 0, NAN, INFINITY, 0, 0, -INFINITY, NAN, INFINITY,
                            NAN, NAN, INFINITY, INFINITY };
     (void)state;
-    sft_deep deep = deep_one("C64", 8, data, sizeof data);
+    sft_deep_counts deep = deep_one("C64", 8, data, sizeof data);
     assert_int_equal(deep.values, 8);
     assert_int_equal(deep.nan, 4);
     assert_int_equal(deep.inf, 4);
@@ -184,7 +184,7 @@ static void dtypes_without(void **state) {
     memset(data, 0xff, sizeof data);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = rows[i].elements == 84 ? 63 : 64;
-        sft_deep deep = deep_one(rows[i].dtype, rows[i].elements, data, len);
+        sft_deep_counts deep = deep_one(rows[i].dtype, rows[i].elements, data, len);
         assert_int_equal(deep.nan + deep.inf, 0);
         assert_int_equal(deep.tensors, rows[i].is_float);
         assert_int_equal(deep.values, rows[i].is_float ? rows[i].elements : 0);
@@ -213,7 +213,7 @@ static void windows_meet_without_a_seam(void **state) {
             put_value(data + LEAD + i * 4, 0x7fc00000, 4);
     put_value(data + LEAD + (COUNT - 1) * 4, 0xff800000, 4);
     put_value(data + len - 8, UINT64_C(0x7ff0000000000000), 8);
-    sft_deep deep = deep_of(header, data, len);
+    sft_deep_counts deep = deep_of(header, data, len);
     assert_int_equal(deep.nan, put);
     assert_int_equal(deep.inf, 2);
     assert_int_equal(deep.tensors, 3);
@@ -225,7 +225,7 @@ static void windows_meet_without_a_seam(void **state) {
 
 static void nothing_to_count(void **state) {
     (void)state;
-    sft_deep deep = deep_of("{}", NULL, 0);
+    sft_deep_counts deep = deep_of("{}", NULL, 0);
     assert_int_equal(deep.tensors + deep.values + deep.nan + deep.inf, 0);
     assert_true(deep.first_nan_tensor == UINT64_MAX);
 }
@@ -236,7 +236,7 @@ static void indexes_run_over_the_set(void **state) {
     temp_folder temp;
     const char *paths[3];
     sft_set *set;
-    sft_deep deep;
+    sft_deep_counts deep;
     (void)state;
     temp_begin(&temp);
     for (int i = 0; i < 3; i++) {
@@ -259,7 +259,7 @@ static void a_cut_file_is_told(void **state) {
     temp_folder temp;
     sft_error err = SFT_ERROR_INIT;
     sft_set *set;
-    sft_deep deep;
+    sft_deep_counts deep;
     (void)state;
     temp_begin(&temp);
     const char *path = temp_model(
@@ -292,7 +292,7 @@ static void jobs_tick_and_stop(void **state) {
     ticks t = { 0 };
     sft_job job = SFT_JOB_INIT;
     sft_error err = SFT_ERROR_INIT;
-    sft_deep deep;
+    sft_deep_counts deep;
     char header[128];
     (void)state;
     snprintf(header, sizeof header,

@@ -82,7 +82,7 @@ static void other_formats(void **state) {
         if (err.code != foreign[i].code || !strstr(err.message, foreign[i].words))
             fail_msg("row %zu: code %d: %s", i, (int)err.code, err.message);
         assert_int_equal(err.offset, 0);
-        assert_ptr_equal(err.hint, sft_code_describe(err.code)->hint);
+        assert_int_equal(err.hint, sft_code_describe(err.code)->hint);
         assert_int_equal(strncmp(err.message, "expected a header length, found ", 32), 0);
     }
 }
@@ -105,7 +105,7 @@ static void text_and_nothing(void **state) {
                         "expected a header length, found text: Entry not found\\n");
     err = diagnosed("", 0, SFT_HEADER_TOO_SMALL);
     assert_string_equal(err.message, "expected a header length, found an empty file");
-    assert_string_equal(err.hint, "download the file again");
+    assert_int_equal(err.hint, SFT_HINT_DOWNLOAD_AGAIN);
     err = diagnosed("abc", 3, SFT_HEADER_TOO_SMALL);
     assert_string_equal(err.message, "expected the 8 bytes of a header length, found 3");
     err = diagnosed("<?xml version=\"1.0\"?>", 21, SFT_HEADER_TOO_LARGE);
@@ -174,7 +174,7 @@ static void nul_padding(void **state) {
         assert_int_equal(err.code, SFT_JSON_TRAILING);
         assert_int_equal(err.offset, 8 + strlen(T8));
         assert_non_null(strstr(err.message, words));
-        assert_non_null(strstr(err.hint, "safetensors repair"));
+        assert_int_equal(err.hint, SFT_HINT_REPAIR_PADDING);
         free(bytes);
     }
     test_file f = make_file(T8 "x", NULL, 8);

@@ -137,7 +137,7 @@ static size_t tear_large(size_t len, const char *header, size_t *journal_len) {
 
 /* Verified, then written to by somebody who also makes the checksum right. */
 static void open_and_change(sfti_journal_file *j, size_t journal_len) {
-    static unsigned char text[JOURNAL_ROOM];
+    static unsigned char text[JOURNAL_SIZE];
     os_info info;
     assert_int_equal(os_info_path(temp_path(FILE_NAME), false, &info), 0);
     assert_int_equal(sfti_journal_open(temp_path(FILE_NAME), &info, &system_alloc, j, NULL), 0);
@@ -171,7 +171,7 @@ static void test_changed_after(void **state) {
         (void)tear_large(big ? LARGE : 10, big ? large : small, &journal_len);
         open_and_change(&j, journal_len);
         int fd = open(temp_path(FILE_NAME), O_RDWR);
-        int error = sfti_journal_play_data(&j, fd, false);
+        int error = sfti_journal_apply_data(&j, fd, false);
         assert_int_equal(error, big ? EIO : 0); /* small: all of it is in memory */
         assert_int_equal(count_evil(), 0);
         close(fd);

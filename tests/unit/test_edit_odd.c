@@ -220,7 +220,7 @@ static void expect_values(const char values[KEYS]) {
         count += there;
     }
     assert_int_equal(sft_file_metadata_count(file), count);
-    assert_int_equal(sft_file_count(file), 2);
+    assert_int_equal(sft_file_tensor_count(file), 2);
     sft_close(file);
 }
 

@@ -247,7 +247,7 @@ static const char three_turned[] =
 #define CONTENT SFT_HASH_BIT(SFT_HASH_CONTENT)
 
 static const char *content_of(const char *header, const char *data, size_t len) {
-    static char text[SFT_HASH_ROOM];
+    static char text[SFT_HASH_TEXT_SIZE];
     sft_hashes found = hash_one(temp_model(&folder, "c", header, data, len), CONTENT, 1);
     assert_int_equal(sft_hashes_known(&found), CONTENT);
     memcpy(text, sft_hashes_get(&found, SFT_HASH_CONTENT), 65);
@@ -281,12 +281,12 @@ static const char *make_set(void) {
 typedef struct seen {
     size_t count, stop_at;
     sft_hash_result last;
-    char text[8][SFT_HASH_ROOM];
-    char shards[8][SFT_HASH_ROOM];
+    char text[8][SFT_HASH_TEXT_SIZE];
+    char shards[8][SFT_HASH_TEXT_SIZE];
     sft_code codes[8];
 } seen;
 
-static void take_sha256(const sft_hashes *hashes, char out[SFT_HASH_ROOM]) {
+static void take_sha256(const sft_hashes *hashes, char out[SFT_HASH_TEXT_SIZE]) {
     const char *text = sft_hashes_get(hashes, SFT_HASH_SHA256);
     memcpy(out, text ? text : "", text ? 65 : 1);
 }

@@ -73,6 +73,19 @@ static void sha_of_vectors(void **state) {
 }
 
 /* All vectors at once, in pieces of a size that differs from stream to stream. */
+/* Where it was found by the build, libcrypto is loaded when SHA instructions are not to be had. */
+static void sha_by_libcrypto(void **state) {
+    sfti_hash_impl impl;
+    (void)state;
+    const char *told = strstr(sft_build_info(), "libcrypto: ");
+    bool found = strncmp(told + 11, "no\n", 3) != 0 &&
+                 strncmp(told + strcspn(told, "\n") - 8, "not used", 8) != 0;
+    sfti_hash_impl_fill(&impl, SFTI_HASH_NO_SHA);
+    assert_int_equal(impl.sha_blocks != sfti_sha_blocks_plain, found);
+    sfti_hash_impl_fill(&impl, SFTI_HASH_NO_SHA | SFTI_HASH_NO_CRYPTO);
+    assert_true(impl.sha_blocks == sfti_sha_blocks_plain);
+}
+
 static void sha_side_by_side(void **state) {
     sfti_hash_impl impl;
     sfti_sha256 sums[SHA_VECTORS];
@@ -268,7 +281,7 @@ static void lists_are_parsed(void **state) {
         sft_hash_algo algo = (sft_hash_algo)i;
         assert_int_equal(sft_hash_parse(sft_span_cstr(sft_hash_name(algo)), &algos, NULL), SFT_OK);
         assert_int_equal(algos, SFT_HASH_BIT(i));
-        assert_true(sft_hash_digits(algo) < SFT_HASH_ROOM);
+        assert_true(sft_hash_digits(algo) < SFT_HASH_TEXT_SIZE);
     }
     assert_null(sft_hash_name((sft_hash_algo)SFT_HASH_COUNT));
     assert_int_equal(sft_hash_digits((sft_hash_algo)SFT_HASH_COUNT), 0);
@@ -313,6 +326,7 @@ static void claims_are_compared(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha_of_vectors),
+        cmocka_unit_test(sha_by_libcrypto),
         cmocka_unit_test(sha_side_by_side),
         cmocka_unit_test(queue_runs_when_full),
         cmocka_unit_test(blake3_of_vectors),

@@ -365,7 +365,7 @@ static void dump_beside(temp_folder *temp, const sft_info_options *options) {
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
     case_begin(&info, set, path, false);
     if (options) info.options = *options;
-    sfti_info_beside(&info, NULL);
+    sfti_info_sidecars(&info, NULL);
     assert_int_equal(info.code, SFT_OK);
     case_dump(&info);
     sfti_arena_free(&info.arena);
@@ -449,7 +449,7 @@ static void matching_again(void **state) {
     const char *path = temp_path(&temp, "x.safetensors");
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
     case_begin(&info, set, path, false);
-    sfti_info_beside(&info, NULL);
+    sfti_info_sidecars(&info, NULL);
     static const struct { const char *computed, *with; } steps[] = {
         { "", "name=N|65|" },
         { "{\"sha256\":\"" SHA_B "\",\"autov3\":\"000000000001\"}", "name=N|10|" },
@@ -517,7 +517,7 @@ static void memory_runs_out(void **state) {
         case_begin(&info, set, path, false);
         info.arena.alloc = (sft_allocator){ resize_failing, &f };
         info.options.alloc = &info.arena.alloc;
-        sfti_info_beside(&info, NULL);
+        sfti_info_sidecars(&info, NULL);
         failed = f.calls >= n;
         assert_int_equal(info.code, failed ? SFT_OUT_OF_MEMORY : SFT_OK);
         sfti_arena_free(&info.arena);

@@ -1,7 +1,7 @@
 /* Digests that were computed: sidecars held against them, trust lowered and restored, claims
  * that agree and that do not. */
 #define _GNU_SOURCE
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static const char *rendered(void) {
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sft_sink sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "x", false, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_json(info, "x", false, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK);
     return json.data;
 }
@@ -126,7 +126,7 @@ static void best_name_changes(void **state) {
     set_digests("{\"sha256\":\"" SHA_A "\"}");
     assert_true(sft_info_fact(info, SFT_FACT_NAME, &now, NULL, NULL));
     assert_true(sft_span_equal(now, sft_span_cstr("N")));
-    assert_true(sft_span_equal(before, sft_span_cstr("T"))); /* lent until the end */
+    assert_true(sft_span_equal(before, sft_span_cstr("T"))); /* borrowed until the end */
     close_one();
 }
 

@@ -243,7 +243,7 @@ static void long_front_matter(void **state) {
         const char *path = temp_path(&temp, "x.safetensors");
         assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
         case_begin(&info, set, path, false);
-        sfti_info_beside(&info, NULL);
+        sfti_info_sidecars(&info, NULL);
         assert_int_equal(info.code, SFT_OK);
         assert_true(info.arena.bytes < most * 64);
         assert_int_equal(info.triggers.count, 1);

@@ -1,7 +1,7 @@
 /* Answers of a server as facts: their source, trust and match, beside a sidecar and digests;
  * recorded digests with a size that fits; what a cache remembers of a file. */
 #define _GNU_SOURCE
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 #include "safetensors_hash.h"
 
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static bool is_told(const char *part) {
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sft_sink sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "x", false, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_json(info, "x", false, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK);
     return strstr(json.data, part) != NULL;
 }

@@ -44,7 +44,7 @@ static void render(sft_info *info, bool full, const char *computed) {
     sft_buffer_free(&json);
     memset(&json, 0, sizeof json);
     sink = sft_sink_memory(&json);
-    assert_int_equal(sft_info_label_json(info, "m", full, &sink, NULL), SFT_OK);
+    assert_int_equal(sft_info_json(info, "m", full, &sink, NULL), SFT_OK);
     assert_int_equal(sft_sink_write(&sink, json.len, "", 1, NULL), SFT_OK); /* a string now */
 }
 
@@ -260,7 +260,7 @@ static sft_code fail_after(void *ctx, uint64_t offset, const void *bytes, size_t
     uint64_t *left = ctx;
     (void)bytes;
     if (offset + len <= *left) return SFT_OK;
-    return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
 }
 
 static const sft_sink_vtable fail_after_sink_vtable = {
@@ -275,7 +275,7 @@ static void failed_writes_are_told(void **state) {
     render(info, false, "");
     for (uint64_t cap = 0; cap + 1 < json.len; cap += 7) {
         sft_sink sink = { &cap, &fail_after_sink_vtable, false };
-        assert_int_equal(sft_info_label_json(info, "m", false, &sink, &err), SFT_IO_WRITE);
+        assert_int_equal(sft_info_json(info, "m", false, &sink, &err), SFT_IO_WRITE);
     }
     close_all(info);
 }

@@ -484,14 +484,14 @@ static sft_code count_write(void *ctx, uint64_t offset, const void *bytes, size_
     counted *c = ctx;
     (void)bytes;
     assert_int_equal(offset, 5 + c->bytes);
-    if (++c->calls == c->fail_at) return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    if (++c->calls == c->fail_at) return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
     c->bytes += len;
     if (len > c->largest) c->largest = len;
     return SFT_OK;
 }
 
 static const sft_sink_vtable count_vtable = { .size = sizeof(sft_sink_vtable),
-                                              .write_at = count_write };
+                                              .write = count_write };
 
 static void write_long(sfti_json_writer *w) {
     static const char text[1000] = { 'x' };
@@ -525,7 +525,7 @@ static void keeps_the_first_failure(void **state) {
     assert_int_equal(sfti_json_done(&w), SFT_IO_WRITE);
     assert_int_equal(c.calls, 2);
     assert_int_equal(err.os_errno, 28);
-    assert_string_equal(err.message, "no room");
+    assert_string_equal(err.message, "disk full");
 }
 
 static void keys_and_values(void **state) {
@@ -564,7 +564,7 @@ static void writes_numbers(void **state) {
         { 123456, 5, "123456" }, { UINT64_MAX, 0, "18446744073709551615" },
         { 1, 99, "00000000000000000001" },
     };
-    char buffer[SFTI_UINT_ROOM];
+    char buffer[SFTI_UINT_SIZE];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = sfti_uint_text(rows[i].value, rows[i].width, buffer);

@@ -72,11 +72,11 @@ static void buffer_grows(void **state) {
     assert_memory_equal(buffer.data + 9990, "0123456789", 10);
     assert_true(c.calls < 20);
     assert_true(sfti_buffer_put(&buffer, NULL, 0));
-    assert_false(sfti_buffer_room(&buffer, SIZE_MAX));
-    assert_false(sfti_buffer_room(&buffer, SIZE_MAX / 2));
+    assert_false(sfti_buffer_reserve(&buffer, SIZE_MAX));
+    assert_false(sfti_buffer_reserve(&buffer, SIZE_MAX / 2));
     c.refuse_from = 0;
-    assert_false(sfti_buffer_room(&buffer, 1 << 20));
-    assert_false(sfti_buffer_room(&buffer, SIZE_MAX / 2 - buffer.len));
+    assert_false(sfti_buffer_reserve(&buffer, 1 << 20));
+    assert_false(sfti_buffer_reserve(&buffer, SIZE_MAX / 2 - buffer.len));
     assert_false(sfti_buffer_put(&buffer, "x", (size_t)1 << 20));
     assert_int_equal(buffer.len, 10000);
     sft_buffer_free(&buffer);

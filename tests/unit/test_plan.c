@@ -54,8 +54,8 @@ static void test_empty(void **state) {
     sft_plan *plan = plan_of(NULL, 0, NULL, 0, NULL);
     expect_head(plan, "{}", 16);
     assert_int_equal(sft_plan_total(plan), 16);
-    assert_int_equal(sft_plan_count(plan), 0);
-    assert_null(sft_plan_tensor(plan, 0));
+    assert_int_equal(sft_plan_tensor_count(plan), 0);
+    assert_null(sft_plan_tensor_at(plan, 0));
     assert_true(sft_plan_position(plan, 0) == SIZE_MAX);
     sft_plan_free(plan);
     options.has_metadata = true;
@@ -73,7 +73,7 @@ static void test_golden(void **state) {
     expect_head(plan, "{\"test\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}",
                 8 + 64);
     assert_int_equal(sft_plan_total(plan), 8 + 64 + 16);
-    const sft_tensor *tensor = sft_plan_tensor(plan, 0);
+    const sft_tensor *tensor = sft_plan_tensor_at(plan, 0);
     assert_int_equal(tensor->name.len, 4);
     assert_memory_equal(tensor->name.data, "test", 4);
     assert_int_equal(tensor->dtype, SFT_I32);
@@ -106,7 +106,7 @@ static void test_order(void **state) {
     sft_plan *plan = plan_of(specs, 9, NULL, 0, NULL);
     uint64_t at = 0;
     for (size_t i = 0; i < 9; i++) {
-        const sft_tensor *tensor = sft_plan_tensor(plan, i);
+        const sft_tensor *tensor = sft_plan_tensor_at(plan, i);
         assert_true(sft_span_equal(tensor->name, sft_span_cstr(sorted[i])));
         assert_int_equal(tensor->begin, at);
         at = tensor->end;
@@ -116,7 +116,7 @@ static void test_order(void **state) {
     options.keep_order = true;
     plan = plan_of(specs, 9, NULL, 0, &options);
     for (size_t i = 0; i < 9; i++) {
-        assert_true(sft_span_equal(sft_plan_tensor(plan, i)->name, specs[i].name));
+        assert_true(sft_span_equal(sft_plan_tensor_at(plan, i)->name, specs[i].name));
         assert_int_equal(sft_plan_position(plan, i), i);
     }
     sft_plan_free(plan);
@@ -192,7 +192,7 @@ static void test_align(void **state) {
         size_t align = aligns[i] ? aligns[i] : 8;
         const char *text = "{\"t\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}";
         expect_head(plan, text, (8 + strlen(text) + align - 1) / align * align);
-        assert_int_equal(sft_plan_tensor(plan, 0)->offset % align, 0);
+        assert_int_equal(sft_plan_tensor_at(plan, 0)->offset % align, 0);
         sft_plan_free(plan);
     }
     static const uint32_t wrong[] = { 1, 2, 4, 7, 9, 24, 3u << 20, UINT32_MAX };
@@ -361,8 +361,8 @@ static void test_copies(void **state) {
     memset(name, 'x', 4);
     shape[0] = 9;
     memset(&spec, 0, sizeof spec);
-    assert_memory_equal(sft_plan_tensor(plan, 0)->name.data, "name", 4);
-    assert_int_equal(sft_plan_tensor(plan, 0)->shape[0], 3);
+    assert_memory_equal(sft_plan_tensor_at(plan, 0)->name.data, "name", 4);
+    assert_int_equal(sft_plan_tensor_at(plan, 0)->shape[0], 3);
     sft_plan_free(plan);
 }
 
@@ -460,7 +460,7 @@ static void test_many(void **state) {
     sft_plan *plan = plan_of(specs, count, NULL, 0, NULL);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(sft_plan_position(plan, i), count - 1 - i);
-        assert_int_equal(sft_plan_tensor(plan, i)->begin, i * 8);
+        assert_int_equal(sft_plan_tensor_at(plan, i)->begin, i * 8);
     }
     sft_plan_free(plan);
     free(names);

@@ -20,8 +20,8 @@
     "\"layer.2\":{\"dtype\":\"I16\",\"shape\":[2,1],\"data_offsets\":[0,4]}}"
 
 static void expect_two(const sft_file *file, const test_file *bytes) {
-    assert_int_equal(sft_file_count(file), 2);
-    const sft_tensor *first = sft_file_tensor(file, 0), *last = sft_file_tensor(file, 1);
+    assert_int_equal(sft_file_tensor_count(file), 2);
+    const sft_tensor *first = sft_file_tensor_at(file, 0), *last = sft_file_tensor_at(file, 1);
     assert_memory_equal(first->name.data, "layer.2", 7);
     assert_int_equal(first->dtype, SFT_I16);
     assert_int_equal(first->rank, 2);
@@ -29,7 +29,7 @@ static void expect_two(const sft_file *file, const test_file *bytes) {
     assert_int_equal(first->offset, bytes->data);
     assert_int_equal(last->begin, 4);
     assert_int_equal(last->end, 12);
-    assert_null(sft_file_tensor(file, 2));
+    assert_null(sft_file_tensor_at(file, 2));
     assert_ptr_equal(sft_file_find_cstr(file, "layer.10"), last);
     assert_null(sft_file_find_cstr(file, "layer.1"));
     assert_ptr_equal(sft_file_find(file, (sft_span){ "layer.2", 7 }), first);
@@ -151,8 +151,8 @@ static void older_options(void **state) {
                             NULL, 1);
     sft_open_options o;
     memset(&o, 0xFF, sizeof o);
-    memcpy(&o, &(sft_open_options)SFT_OPEN_OPTIONS_INIT, offsetof(sft_open_options, listed_at));
-    o.size = offsetof(sft_open_options, listed_at);
+    memcpy(&o, &(sft_open_options)SFT_OPEN_OPTIONS_INIT, offsetof(sft_open_options, listed_s));
+    o.size = offsetof(sft_open_options, listed_s);
     o.level = SFT_LEVEL_COMPAT;
     sft_file *file;
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_OK);
@@ -318,9 +318,9 @@ static void header_only(void **state) {
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_OK);
     assert_false(sft_file_complete(file));
     const void *view;
-    assert_int_equal(sft_view(file, sft_file_tensor(file, 0), &view, NULL), SFT_OK);
+    assert_int_equal(sft_view(file, sft_file_tensor_at(file, 0), &view, NULL), SFT_OK);
     assert_ptr_equal(view, f.bytes + f.data);
-    assert_int_equal(sft_view(file, sft_file_tensor(file, 1), &view, NULL), SFT_DATA_TRUNCATED);
+    assert_int_equal(sft_view(file, sft_file_tensor_at(file, 1), &view, NULL), SFT_DATA_TRUNCATED);
     assert_null(view);
     sft_close(file);
     free_file(&f);
@@ -345,7 +345,7 @@ static void orders(void **state) {
     o.level = SFT_LEVEL_COMPAT; /* the last of two names counts */
     sft_file *file;
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_count(file), 4);
+    assert_int_equal(sft_file_tensor_count(file), 4);
     for (int order = SFT_ORDER_OFFSET; order <= SFT_ORDER_HEADER; order++) {
         uint32_t found[5] = { 9, 9, 9, 9, 9 };
         assert_int_equal(sft_file_order(file, (sft_order)order, found, NULL), SFT_OK);
@@ -387,7 +387,7 @@ static void alignment(void **state) {
         assert_int_equal(f.data % align, 0);
         assert_true(f.data % (2 * (uint64_t)align) != 0);
         if (rows[i].align < 16) assert_int_equal(align, rows[i].align);
-        assert_int_equal(sft_tensor_aligned(sft_file_tensor(file, 0)), rows[i].aligned);
+        assert_int_equal(sft_tensor_aligned(sft_file_tensor_at(file, 0)), rows[i].aligned);
         sft_close(file);
         free_file(&f);
     }

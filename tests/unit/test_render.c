@@ -173,7 +173,7 @@ static void totals_of_a_set(void **state) {
     assert_int_equal(sft_set_file_bytes(set), 281);
     assert_int_equal(sft_set_data_bytes(set), 17);
     assert_int_equal(sft_set_header_bytes(set), 281 - 8 - 17);
-    assert_int_equal(sft_set_unaligned(set), 1);
+    assert_int_equal(sft_set_unaligned_count(set), 1);
     assert_int_equal(sft_set_alignment(set), 8);
     assert_int_equal(sft_set_parameters(set), 8);
     assert_int_equal(sft_set_dtypes(set, sums, 2), 3);
@@ -240,11 +240,12 @@ static void errors_in_full(void **state) {
     error.tensor_len = 8;
     memcpy(error.tensor, "a.weight", 8);
     strcpy(error.message, "expected 5, found \\x1b");
-    error.hint = "try again";
+    error.hint = SFT_HINT_TRY_LATER;
     assert_json(sft_error_json(&error, "p", sink_begin(), NULL),
                 "{\"path\":\"p\",\"ok\":false,\"error\":{"
                 "\"code\":\"data_truncated\",\"offset\":1234,\"tensor\":\"a.weight\","
-                "\"message\":\"expected 5, found \\\\x1b\",\"hint\":\"try again\"}}");
+                "\"message\":\"expected 5, found \\\\x1b\","
+                "\"hint\":\"try again when it is done\"}}");
 }
 
 static void errors_with_nothing_known(void **state) {
@@ -279,12 +280,12 @@ static sft_scan *scan_of(const char *path, sft_level level) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_scan *scan;
     options.level = level;
-    assert_int_equal(sft_scan_path(path, &options, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open(path, &options, &scan, NULL), SFT_OK);
     return scan;
 }
 
 static void check_of_a_good_file(void **state) {
-    sft_deep deep = { 1, 2, 3, 4, 1, 0, 0, UINT64_MAX };
+    sft_deep_counts deep = { 1, 2, 3, 4, 1, 0, 0, UINT64_MAX };
     char header[64];
     (void)state;
     snprintf(header, sizeof header, "%-8s", "{}");
@@ -354,21 +355,21 @@ static void check_of_a_set(void **state) {
 
 /* ── A sink that fails ── */
 
-static sft_code no_room(void *ctx, uint64_t offset, const void *bytes, size_t len,
+static sft_code write_full(void *ctx, uint64_t offset, const void *bytes, size_t len,
                         sft_error *err) {
     (void)ctx;
     (void)offset;
     (void)bytes;
     (void)len;
-    return sft_error_set(err, SFT_IO_WRITE, 28, "no room");
+    return sft_error_set(err, SFT_IO_WRITE, 28, "disk full");
 }
 
-static const sft_sink_vtable no_room_vtable = { .size = sizeof(sft_sink_vtable),
-                                                .write_at = no_room };
+static const sft_sink_vtable full_vtable = { .size = sizeof(sft_sink_vtable),
+                                             .write = write_full };
 
 static void a_failing_sink_is_told(void **state) {
     sft_set *set = open_set(mixed_model());
-    sft_sink full = { .vtable = &no_room_vtable };
+    sft_sink full = { .vtable = &full_vtable };
     sft_error err = SFT_ERROR_INIT;
     (void)state;
     assert_int_equal(sft_set_json(set, "m", 0, &full, &err), SFT_IO_WRITE);

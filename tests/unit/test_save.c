@@ -62,8 +62,8 @@ static void test_parts(void **state) {
     assert_int_equal(t.total, 20);
     assert_int_equal(t.last, 20);
     assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_count(file), 4);
-    assert_string_equal(sft_file_tensor(file, 0)->name.data[0] == 'w' ? "w" : "?", "w");
+    assert_int_equal(sft_file_tensor_count(file), 4);
+    assert_string_equal(sft_file_tensor_at(file, 0)->name.data[0] == 'w' ? "w" : "?", "w");
     const sft_tensor *b = sft_file_find_cstr(file, "b");
     assert_int_equal(sft_read_into(file, b, read, 6, NULL), SFT_OK);
     assert_memory_equal(read, "DEFGHI", 6);
@@ -155,7 +155,7 @@ static void test_large(void **state) {
     assert_true(t.most_step <= 8u << 20 && t.total == 9u << 20);
     assert_int_equal(sft_open(temp_path("one"), NULL, &file, NULL), SFT_OK);
     sft_source source = sft_file_source(file);
-    again = sft_part_of(sft_file_tensor(file, 0), &source);
+    again = sft_part_of(sft_file_tensor_at(file, 0), &source);
     t = (ticks){ 0 };
     assert_int_equal(sft_sink_path(temp_path("two"), &options, &sink, NULL), SFT_OK);
     assert_int_equal(sft_save_parts(&again, 1, NULL, 0, NULL, sink, &job, NULL), SFT_OK);
@@ -325,9 +325,9 @@ static void test_set(void **state) {
                               "    \"b\": \"model-00002-of-00002.safetensors\",\n"
                               "    \"c\": \"model-00002-of-00002.safetensors\"\n  }\n}\n");
     assert_int_equal(sft_set_open(path, NULL, &set, NULL), SFT_OK);
-    assert_int_equal(sft_set_count(set), 3);
-    assert_int_equal(sft_file_metadata_count(sft_set_shard(set, 0)), 1);
-    assert_int_equal(sft_file_metadata_count(sft_set_shard(set, 1)), 1);
+    assert_int_equal(sft_set_tensor_count(set), 3);
+    assert_int_equal(sft_file_metadata_count(sft_set_shard_at(set, 0)), 1);
+    assert_int_equal(sft_file_metadata_count(sft_set_shard_at(set, 1)), 1);
     sft_set_close(set);
     assert_int_equal(sft_save_set(folder, parts, shard_of, 3, 2, NULL, 0, NULL, NULL, NULL),
                      SFT_EXISTS);
@@ -400,11 +400,11 @@ static void test_index_places(void **state) {
     changes.place_count = 5;
     changes.has_total_size = true;
     changes.total_size = UINT64_MAX;
-    changes.only_look = true;
+    changes.dry_run = true;
     assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
     assert_true(changed);
     expect_text(path, text);
-    changes.only_look = false;
+    changes.dry_run = false;
     assert_int_equal(sft_index_rewrite(path, &changes, NULL, NULL, &changed, NULL), SFT_OK);
     expect_text(path, "{\"x\": 1, \"metadata\": {\"total_size\": 18446744073709551615, "
                       "\"k\": \"v\"},\n \"weight_map\": {\"b\":\"1-f\", \"c\": \"2\","
@@ -525,24 +525,24 @@ static bool count_name(void *ctx, const char *name) {
     return --*left > 0;
 }
 
-static void litter_file(const char *name) {
+static void leftover_file(const char *name) {
     char path[64];
-    snprintf(path, sizeof path, "litter/%s", name);
+    snprintf(path, sizeof path, "leftovers/%s", name);
     temp_write(path, "x", 1);
 }
 
 static void test_sweep(void **state) {
-    static const char *const litter[] = { ".m.safetensors.sft-0a9v1b", ".x.sft-abcdef" };
+    static const char *const leftovers[] = { ".m.safetensors.sft-0a9v1b", ".x.sft-abcdef" };
     static const char *const others[] = { "m.sft-abcdef", ".sft-abcdef", ".x.sft-abcdeg",
                                           ".x.sft-ABCDEF", ".x.sft-abcde", ".x.sft-wxyzab" };
     size_t count, left = 1;
     (void)state;
     char folder[512];
-    snprintf(folder, sizeof folder, "%s", temp_path("litter"));
+    snprintf(folder, sizeof folder, "%s", temp_path("leftovers"));
     assert_int_equal(mkdir(folder, 0700), 0);
     char path[600];
-    for (size_t i = 0; i < 2; i++) litter_file(litter[i]);
-    for (size_t i = 0; i < 6; i++) litter_file(others[i]);
+    for (size_t i = 0; i < 2; i++) leftover_file(leftovers[i]);
+    for (size_t i = 0; i < 6; i++) leftover_file(others[i]);
     assert_int_equal(sft_sweep(folder, true, NULL, NULL, &count, NULL), SFT_OK);
     assert_int_equal(count, 3); /* g is one of the letters, too */
     assert_int_equal(sft_sweep(folder, true, count_name, &left, &count, NULL), SFT_CANCELLED);

@@ -20,7 +20,7 @@ static sft_scan *scan_at(const void *bytes, size_t len, sft_level level) {
     sft_scan *scan = NULL;
     o.level = level;
     sft_source source = sft_source_memory(bytes, len);
-    assert_int_equal(sft_scan_source(source, &o, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open_source(source, &o, &scan, NULL), SFT_OK);
     assert_int_equal(sft_scan_level(scan), level);
     return scan;
 }
@@ -31,7 +31,7 @@ static sft_scan *scan_of(const test_file *f) {
 
 static const sft_note *note_named(const sft_scan *scan, const char *name) {
     for (size_t i = 0; i < sft_scan_note_count(scan); i++)
-        if (strcmp(sft_scan_note(scan, i)->name, name) == 0) return sft_scan_note(scan, i);
+        if (strcmp(sft_scan_note_at(scan, i)->name, name) == 0) return sft_scan_note_at(scan, i);
     return NULL;
 }
 
@@ -44,8 +44,8 @@ static void a_good_file(void **state) {
     assert_null(sft_scan_error(scan));
     assert_int_equal(sft_scan_finding_count(scan), 0);
     assert_int_equal(sft_scan_note_count(scan), 0);
-    assert_null(sft_scan_finding(scan, 0));
-    assert_null(sft_scan_note(scan, 0));
+    assert_null(sft_scan_finding_at(scan, 0));
+    assert_null(sft_scan_note_at(scan, 0));
     assert_int_equal(sft_scan_entry_count(scan), 1);
     const sft_scan_entry first = sft_scan_entry_at(scan, 0), *e = &first;
     assert_int_equal(e->name.len, 3);
@@ -54,8 +54,8 @@ static void a_good_file(void **state) {
     assert_int_equal(e->shape.len, 5);
     assert_memory_equal(e->shape.data, "[2,1]", 5);
     assert_memory_equal(e->offsets.data, "[0,2]", 5);
-    assert_memory_equal(f.bytes + e->name_at, "\"a\":{", 5);
-    assert_int_equal(f.bytes[e->value_at], '{');
+    assert_memory_equal(f.bytes + e->name_begin, "\"a\":{", 5);
+    assert_int_equal(f.bytes[e->value_begin], '{');
     assert_int_equal(f.bytes[e->value_end - 1], '}');
     assert_null(sft_scan_entry_at(scan, 1).name.data);
     sft_scan_close(scan);
@@ -74,7 +74,7 @@ static void every_finding(void **state) {
     bool seen[4] = { false };
     uint64_t last = 0;
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
-        const sft_error *e = &sft_scan_finding(scan, i)->error;
+        const sft_error *e = &sft_scan_finding_at(scan, i)->error;
         for (size_t k = 0; k < 4; k++) seen[k] |= e->code == want[k];
         assert_true(e->offset >= last);
         last = e->offset;
@@ -98,7 +98,7 @@ static void findings_are_bounded(void **state) {
     test_file f = make_file(header, NULL, 0);
     sft_scan *scan = scan_of(&f);
     assert_int_equal(sft_scan_finding_count(scan), 1000);
-    assert_int_equal(sft_scan_finding(scan, 999)->error.code, SFT_ENTRY_TYPE);
+    assert_int_equal(sft_scan_finding_at(scan, 999)->error.code, SFT_ENTRY_TYPE);
     assert_int_equal(sft_scan_entry_count(scan), COUNT);
     sft_scan_close(scan);
     free_file(&f);
@@ -124,7 +124,7 @@ static void expect_same_verdict(const void *bytes, size_t len, sft_level level) 
         assert_true(sft_scan_finding_count(scan) > 0);
         bool found = false;
         for (size_t i = 0; i < sft_scan_finding_count(scan); i++)
-            found |= strcmp(sft_scan_finding(scan, i)->error.message, err.message) == 0;
+            found |= strcmp(sft_scan_finding_at(scan, i)->error.message, err.message) == 0;
         assert_true(found);
     } else {
         assert_int_equal(sft_scan_finding_count(scan), 0);
@@ -191,7 +191,7 @@ static void a_pipe_is_read_to_its_end(void **state) {
             s.forward_only = true;
             sft_scan *scan;
             sft_source source = source_of(&s, SFT_SIZE_UNKNOWN);
-            assert_int_equal(sft_scan_source(source, NULL, &scan, NULL), SFT_OK);
+            assert_int_equal(sft_scan_open_source(source, NULL, &scan, NULL), SFT_OK);
             const sft_error *e = sft_scan_error(scan);
             sft_code code = extra < 0 ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING;
             assert_int_equal(e ? e->code : SFT_OK, extra ? code : SFT_OK);
@@ -224,7 +224,8 @@ static void a_pipe_cut_in_its_header(void **state) {
     s.forward_only = true;
     s.ends_at = 10000;
     sft_scan *scan;
-    assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),
+                     SFT_OK);
     assert_int_equal(sft_scan_error(scan)->code, SFT_HEADER_TRUNCATED);
     assert_string_equal(sft_scan_error(scan)->message,
                         "expected at least 20008 bytes, found 10000: the download is cut short "
@@ -239,11 +240,11 @@ static void other_formats_are_named(void **state) {
     sft_scan *scan = scan_at(page, sizeof page - 1, SFT_LEVEL_COMPAT);
     assert_int_equal(sft_scan_error(scan)->code, SFT_FOUND_HTML);
     assert_int_equal(sft_scan_finding_count(scan), 1);
-    assert_int_equal(sft_scan_finding(scan, 0)->error.code, SFT_FOUND_HTML);
+    assert_int_equal(sft_scan_finding_at(scan, 0)->error.code, SFT_FOUND_HTML);
     assert_int_equal(sft_scan_note_count(scan), 0);
     sft_scan_close(scan);
     temp_write("page", page, sizeof page - 1);
-    assert_int_equal(sft_scan_path(temp_path("page"), NULL, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open(temp_path("page"), NULL, &scan, NULL), SFT_OK);
     assert_int_equal(sft_scan_error(scan)->code, SFT_FOUND_HTML);
     sft_scan_close(scan);
 }
@@ -327,11 +328,11 @@ static void polyglots(void **state) {
             sft_scan *scan;
             s.forward_only = pipe;
             sft_source source = source_of(&s, pipe ? SFT_SIZE_UNKNOWN : f.len);
-            assert_int_equal(sft_scan_source(source, NULL, &scan, NULL), SFT_OK);
+            assert_int_equal(sft_scan_open_source(source, NULL, &scan, NULL), SFT_OK);
             assert_null(sft_scan_error(scan));
             size_t polyglot = 0;
             for (size_t k = 0; k < sft_scan_note_count(scan); k++)
-                polyglot += strncmp(sft_scan_note(scan, k)->name, "polyglot", 8) == 0;
+                polyglot += strncmp(sft_scan_note_at(scan, k)->name, "polyglot", 8) == 0;
             if (polyglot != (rows[i].note != NULL))
                 fail_msg("row %zu: %zu polyglot notes", i, polyglot);
             if (rows[i].note) {
@@ -351,37 +352,39 @@ static void bad_calls(void **state) {
     test_source s = make_source(&f);
     sft_open_options o = SFT_OPEN_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
-    assert_int_equal(sft_scan_path(NULL, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_scan_path(temp_path("none"), NULL, &scan, NULL), SFT_NOT_FOUND);
+    assert_int_equal(sft_scan_open(NULL, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open(temp_path("none"), NULL, &scan, NULL), SFT_NOT_FOUND);
     assert_null(scan);
-    assert_int_equal(sft_scan_source(source_of(&s, f.len), NULL, NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open_source(source_of(&s, f.len), NULL, NULL, NULL),
+                     SFT_BAD_ARGUMENT);
     assert_int_equal(s.closed, 1);
     o.level = (sft_level)7;
-    assert_int_equal(sft_scan_source(source_of(&s, f.len), &o, &scan, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open_source(source_of(&s, f.len), &o, &scan, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(s.closed, 2);
     s.fail_at = 9;
-    assert_int_equal(sft_scan_source(source_of(&s, f.len), NULL, &scan, &err), SFT_IO_READ);
+    assert_int_equal(sft_scan_open_source(source_of(&s, f.len), NULL, &scan, &err), SFT_IO_READ);
     assert_string_equal(err.message, "the test says so");
     assert_int_equal(s.closed, 3);
-    assert_int_equal(sft_scan_source(source_of(&s, f.len), NULL, &scan, NULL), SFT_IO_READ);
-    assert_int_equal(sft_scan_path(temp_path("none"), NULL, NULL, NULL), SFT_BAD_ARGUMENT);
-    assert_int_equal(sft_scan_path(temp_path("none"), &o, &scan, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open_source(source_of(&s, f.len), NULL, &scan, NULL), SFT_IO_READ);
+    assert_int_equal(sft_scan_open(temp_path("none"), NULL, NULL, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open(temp_path("none"), &o, &scan, NULL), SFT_BAD_ARGUMENT);
     sft_source mute = source_of(&s, f.len);
     static const sft_source_vtable no_reading = { sizeof no_reading, NULL, close_test_source };
     mute.vtable = &no_reading;
-    assert_int_equal(sft_scan_source(mute, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_scan_open_source(mute, NULL, &scan, NULL), SFT_BAD_ARGUMENT);
     assert_int_equal(s.closed, 5);
     /* A pipe that breaks after its header; and one of 8 zero bytes. */
     test_file long_file = make_file("{" ENTRY("a", "U8", "200000", "0", "200000") "}", NULL,
                                     200000);
     s = make_source(&long_file);
     s.fail_at = 150000;
-    assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),
+    assert_int_equal(sft_scan_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),
                      SFT_IO_READ);
     memset(long_file.bytes, 0, 8);
     s = make_source(&long_file);
     s.ends_at = 8;
-    assert_int_equal(sft_scan_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open_source(source_of(&s, SFT_SIZE_UNKNOWN), NULL, &scan, NULL),
+                     SFT_OK);
     assert_int_equal(sft_scan_error(scan)->code, SFT_JSON_SYNTAX);
     sft_scan_close(scan);
     scan = NULL;
@@ -397,7 +400,7 @@ static void header_only_scan(void **state) {
     sft_scan *scan;
     o.header_only = true;
     sft_source source = sft_source_memory(f.bytes, f.len);
-    assert_int_equal(sft_scan_source(source, &o, &scan, NULL), SFT_OK);
+    assert_int_equal(sft_scan_open_source(source, &o, &scan, NULL), SFT_OK);
     assert_null(sft_scan_error(scan));
     sft_scan_close(scan);
     free_file(&f);
@@ -417,7 +420,7 @@ static void every_allocation_of_a_scan_fails(void **state) {
         sft_error err = SFT_ERROR_INIT;
         m.calls = 0;
         sft_source source = sft_source_memory(f.bytes, f.len);
-        code = sft_scan_source(source, &o, &scan, &err);
+        code = sft_scan_open_source(source, &o, &scan, &err);
         assert_int_equal(err.code, code);
         if (code == SFT_OK) break;
         assert_int_equal(code, SFT_OUT_OF_MEMORY);

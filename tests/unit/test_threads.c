@@ -52,7 +52,7 @@ static void read_one(reader *r, size_t i) {
     sft_slice slice;
     (void)snprintf(name, sizeof name, "t%03zu", i);
     const sft_tensor *t = sft_file_find_cstr(r->file, name);
-    if (!t || t != sft_file_tensor(r->file, i)) {
+    if (!t || t != sft_file_tensor_at(r->file, i)) {
         r->wrong++;
         return;
     }
@@ -115,7 +115,7 @@ static void test_read_many(void **state) {
     job.threads = THREADS;
     assert_int_equal(sft_open(make_file(), NULL, &file, NULL), SFT_OK);
     for (size_t i = 0; i < TENSORS; i++)
-        reads[i] = (sft_read){sft_file_tensor(file, i), buffer[i], TENSOR_BYTES};
+        reads[i] = (sft_read){sft_file_tensor_at(file, i), buffer[i], TENSOR_BYTES};
     assert_int_equal(sft_read_many(file, reads, TENSORS, &job, NULL), SFT_OK);
     assert_memory_equal(buffer, wanted, sizeof buffer);
     sft_close(file);

@@ -47,7 +47,7 @@ static sft_code by_open(sft_error *err) {
 
 static sft_code by_scan(sft_error *err) {
     sft_scan *scan = NULL;
-    sft_code code = sft_scan_path(temp_path(FILE_NAME), NULL, &scan, err);
+    sft_code code = sft_scan_open(temp_path(FILE_NAME), NULL, &scan, err);
     if (code == SFT_OK && sft_scan_error(scan)) *err = *sft_scan_error(scan);
     if (code == SFT_OK) code = err->code;
     sft_scan_close(scan);
@@ -131,7 +131,7 @@ static const struct row {
     sft_code (*call)(sft_error *err);
 } rows[] = {
     { "sft_open", by_open },
-    { "sft_scan_path", by_scan },
+    { "sft_scan_open", by_scan },
     { "sft_repair_open", by_repair },
     { "sft_edit_open", by_edit },
     { "sft_edit_check", by_edit_check },
@@ -141,7 +141,7 @@ static const struct row {
     { "sft_hash_path", by_hash },
     { "sft_hash_paths", by_hashes },
     { "sft_storage_local", by_storage },
-    { "sft_edit_recover", NOT_READ }, /* mends it, see test_edit_put */
+    { "sft_edit_recover", NOT_READ }, /* recovers it, see test_edit_put */
     { "sft_sink_path", NOT_READ },
     { "sft_edit_save", NOT_READ },
     { "sft_sweep", NOT_READ },
@@ -152,9 +152,9 @@ static const struct row {
     { "sft_info_folder_open", NOT_READ },
     { "sft_info_folder_listed", NOT_READ },
     { "sft_info_open", NOT_READ }, /* of an open set */
-    { "sft_info_open_parts", NOT_READ },
+    { "sft_info_open_components", NOT_READ },
     { "sft_set_from_file", NOT_READ },
-    { "sft_index_is_path", NOT_READ },
+    { "sft_path_is_index", NOT_READ },
     { "sft_index_open", NOT_READ }, /* opens no shard */
     { "sft_index_rewrite", NOT_READ },
     { "sft_set_output_mode", NOT_READ },

@@ -58,7 +58,7 @@ static void shorter_sources(void **state) {
     assert_int_equal(calls, 0);
     assert_null(source.vtable);
     source = (sft_source){ NULL, &table, 4, NULL, false };
-    table.size = offsetof(sft_source_vtable, read_at);
+    table.size = offsetof(sft_source_vtable, read);
     assert_int_equal(sft_source_read(&source, 0, into, 1, &got, &err), SFT_BAD_ARGUMENT);
     assert_int_equal(got, 0);
     source.vtable = NULL;

@@ -40,7 +40,7 @@ static void test_small(void **state) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_buffer buffer = { 0 };
     (void)state;
-    options.header_room = 190;
+    options.header_bytes = 190;
     options.metadata = pairs;
     options.metadata_count = 2;
     sft_writer *writer = open_writer(&options, sft_sink_memory(&buffer));
@@ -65,7 +65,7 @@ static void test_many(void **state) {
     sft_file *file = NULL;
     char name[40];
     (void)state;
-    options.header_room = 100000;
+    options.header_bytes = 100000;
     options.align = 4096;
     sft_writer *writer = open_writer(&options, sft_sink_memory(&buffer));
     for (int i = 0; i < COUNT; i++) {
@@ -77,7 +77,7 @@ static void test_many(void **state) {
     }
     assert_int_equal(sft_writer_finish(writer, NULL), SFT_OK);
     assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_count(file), COUNT);
+    assert_int_equal(sft_file_tensor_count(file), COUNT);
     assert_int_equal(sft_file_data_offset(file) % 4096, 0);
     for (int i = 0; i < COUNT; i++) {
         int value = -1;
@@ -96,7 +96,7 @@ static void test_empty(void **state) {
     (void)state;
     assert_int_equal(sft_writer_finish(open_writer(NULL, sft_sink_memory(&buffer)), NULL), SFT_OK);
     assert_int_equal(sft_open_memory(buffer.data, buffer.len, NULL, &file, NULL), SFT_OK);
-    assert_int_equal(sft_file_count(file), 0);
+    assert_int_equal(sft_file_tensor_count(file), 0);
     assert_int_equal(buffer.len, 65544);
     sft_close(file);
     sft_buffer_free(&buffer);
@@ -112,7 +112,7 @@ static void test_refused(void **state) {
                                       SFT_TENSOR_DUPLICATE };
     size_t i;
     (void)state;
-    options.header_room = 120;
+    options.header_bytes = 120;
     sft_writer *writer = open_writer(&options, sft_sink_memory(&buffer));
     assert_int_equal(add(writer, "a", SFT_U8, four, 1), 0);
     for (size_t n = 0; n < 4; n++)
@@ -155,10 +155,10 @@ static void test_bad_options(void **state) {
     assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
                      SFT_BAD_ARGUMENT);
     options.align = 8;
-    options.header_room = SFT_MAX_HEADER_BYTES + 1;
+    options.header_bytes = SFT_MAX_HEADER_BYTES + 1;
     assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
                      SFT_BAD_ARGUMENT);
-    options.header_room = 40;
+    options.header_bytes = 40;
     options.metadata = &pair;
     options.metadata_count = 1;
     assert_int_equal(sft_writer_begin_unplanned(&options, sft_sink_memory(&buffer), &writer, NULL),
@@ -169,7 +169,7 @@ static void test_bad_options(void **state) {
 
 /* ── Room in a plan ── */
 
-static void test_plan_room(void **state) {
+static void test_plan_header_length(void **state) {
     sft_spec spec = spec_of("a", SFT_U8, four, 1);
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     sft_plan *plan = NULL;
@@ -184,10 +184,10 @@ static void test_plan_room(void **state) {
     assert_true(head.len >= least + 4088 && head.len < least + 4096 + 256);
     assert_int_equal(head.len % 256, 0);
     for (size_t i = 0; i < 4096; i++) assert_int_equal(head.data[head.len - 1 - i], ' ');
-    assert_int_equal(sft_plan_tensor(plan, 0)->offset, head.len);
+    assert_int_equal(sft_plan_tensor_at(plan, 0)->offset, head.len);
     sft_plan_free(plan);
     options.spare = 0;
-    options.header_room = 1000;
+    options.min_header_bytes = 1000;
     assert_int_equal(sft_plan_new(&spec, 1, NULL, 0, &options, &plan, NULL), SFT_OK);
     assert_int_equal(sft_plan_head(plan).len, 1024);
     sft_plan_free(plan);
@@ -242,7 +242,7 @@ int main(void) {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_plan_room),
+        cmocka_unit_test(test_plan_header_length),
         cmocka_unit_test_setup_teardown(test_direct, temp_dir_make, temp_dir_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 """Safetensors files: open, slice, check and write them.
 
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
-mlx and paddle, so that only the import line changes; install() lets even that one stand. Our
-own are open() with its File and Tensor, Writer, and the tools info, ls, check, hash, diff,
-convert, edit_metadata, rename_tensors, recover, slice_byte_ranges.
+mlx and paddle, so that only the import line changes; after install() not even that. In
+addition there are open() with File and Tensor, Writer, and the tools info, ls, check, hash,
+diff, convert, edit_metadata, rename_tensors, recover and slice_byte_ranges.
 
-Importing this imports no framework.
+Importing this package imports no framework.
 """
 from ._core import (DTYPES, File, SafetensorError, Tensor, TensorNotFoundError, Writer,
                     __version__, build_info, open)
@@ -25,24 +25,24 @@ __all__ = [
     "serialize", "serialize_file", "slice_byte_ranges", "uninstall",
 ]
 
-# Imported when first asked for: the import of a loader is counted in microseconds, and typing,
-# which numpy and torch import anyway, takes thousands.
-_LATER = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
-_LATER.update(dict.fromkeys((
+# Imported on first use: importing the package takes microseconds, importing typing (as numpy and
+# torch do anyway) thousands of them.
+_LAZY = {"install": "_install", "uninstall": "_install", "_safe_open_handle": "_official"}
+_LAZY.update(dict.fromkeys((
     "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"), "_official"))
-_LATER.update(dict.fromkeys((
+_LAZY.update(dict.fromkeys((
     "check", "convert", "diff", "edit_metadata", "hash", "info", "ls", "open_set", "recover",
     "rename_tensors", "slice_byte_ranges"), "_tools"))
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from importlib import import_module
-    value: object = getattr(import_module("." + _LATER[name], __name__), name)
+    value: object = getattr(import_module("." + _LAZY[name], __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LATER})
+    return sorted({*globals(), *__all__, *_LAZY})

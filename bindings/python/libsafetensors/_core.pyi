@@ -1,6 +1,5 @@
-"""The C extension: everything that touches bytes. Private; the package re-exports what users
-call. Names, arguments and results here are the agreement between bindings/python/src and
-the modules beside this file."""
+"""The C extension, which does all work on bytes. Private: the package re-exports its public names.
+This file is the contract between bindings/python/src and the Python modules."""
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
@@ -16,13 +15,13 @@ CODES: dict[str, tuple[int, str, str]]
 def build_info() -> str: ...
 
 class SafetensorError(Exception):
-    """What went wrong: str(e) tells it, with the path in front. Its __module__ is
-    libsafetensors. Codes whose row in docs/errors.md names a built-in exception raise that one
-    (OSError: the subclass of its errno), with these attributes set too."""
+    """An error of the library; str(e) is the path and the message. Its __module__ is
+    libsafetensors. Codes for which docs/errors.md names a built-in exception raise that one
+    (OSError: the subclass of its errno) with the same attributes."""
     code: str
-    """Name of the error code as in docs/errors.md, "data_truncated"."""
+    """Name of the error code as in docs/errors.md, such as "data_truncated"."""
     offset: int | None
-    """Byte of the file, where one is known."""
+    """Byte of the file, None if unknown."""
     tensor: str | None
     hint: str | None
     """What to try next."""
@@ -30,7 +29,7 @@ class SafetensorError(Exception):
     path: str | None
 
 class TensorNotFoundError(SafetensorError, KeyError):
-    """There is no tensor of that name: code is "tensor_not_found"."""
+    """No such tensor: code is "tensor_not_found"."""
 
 # A path; bytes in memory (used in place, kept alive and locked); or an object with read and
 # seek, or with `size` (int or None) and `read_at(offset, length) -> bytes`.
@@ -47,39 +46,42 @@ _Order = Literal["offset", "name", "natural", "header"]
 _Level = Literal["compat", "default", "strict"]
 _Mode = Literal["auto", "map", "cow", "read"]
 _Progress = Callable[[int, int | None], object] | None
-"""Called with bytes done and in total about ten times a second on the calling thread; what it
-raises ends the work and comes out of the call. Signals are looked at as often, None or not."""
+"""Called with bytes done and total (None if unknown) about ten times a second, on the calling
+thread. An exception it raises cancels the work and is raised by the call. Signals are checked
+as often, also with None."""
 _Index = Any
 
 @final
 class File(Mapping[str, Tensor]):
-    """A model that is open: one file, or all shards of one. Immutable; any number of threads
-    may use it. Tensors and everything made of them keep its memory after close(). As a mapping
-    it is registered with collections.abc; what keys, items and values give are lists."""
+    """An open model: one file, or all shards of one. Immutable; any number of threads may use it.
+    Tensors and arrays made from it keep its memory after close(). It is registered as a
+    collections.abc.Mapping, but keys, items and values return lists."""
     def __len__(self) -> int: ...
     def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Tensor: ...
     def __eq__(self, other: object, /) -> bool:
-        """As of mappings, by names and Tensors. Another File is another one."""
+        """Compares with mappings by names and Tensors; Files are equal only if identical."""
     def __hash__(self) -> int: ...
     def keys(self, order: _Order = "offset") -> list[str]: ...  # type: ignore[override]
     def items(self) -> list[tuple[str, Tensor]]: ...  # type: ignore[override]
     def values(self) -> list[Tensor]: ...  # type: ignore[override]
     def get(self, name: str, default: Any = None) -> Any: ...  # type: ignore[override]
     def metadata(self) -> dict[str, str] | None:
-        """None when there is no __metadata__. Of several shards: of a key that several have,
-        the first one's value."""
-    def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None) -> dict[str, Any]:
-        """Tensors as numpy arrays, all or those named; in file order, or as named."""
-    def torch(self, names: Iterable[str] | None = None, progress: _Progress = None) -> dict[str, Any]:
-        """The same as torch tensors on the CPU."""
+        """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
+    def numpy(self, names: Iterable[str] | None = None,
+              progress: _Progress = None) -> dict[str, Any]:
+        """Name -> numpy array: all in file order, or those in names, in that order. Arrays share
+        the memory of a mapped file, private to this process; otherwise the data are read."""
+    def torch(self, names: Iterable[str] | None = None,
+              progress: _Progress = None) -> dict[str, Any]:
+        """Name -> torch tensor on the CPU; as numpy."""
     def ls_json(self, order: _Order = "offset") -> str: ...
     def header(self, shard: int = 0) -> bytes: ...
     def memory(self, begin: int, end: int, shard: int = 0) -> Any:
-        """A read-only buffer of bytes begin to end of the file, which must be of its data: the
-        memory of a mapped file itself, else a copy. For tensors that lie side by side, from
-        the first one's offset to the last one's end. ValueError, IndexError."""
+        """Read-only buffer of bytes begin to end of the file, which must be inside its data: the
+        memory of a mapped file, else a copy. For reading adjacent tensors at once, from the
+        first one's offset to the last one's end. ValueError, IndexError."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -95,9 +97,9 @@ class File(Mapping[str, Tensor]):
 
 @final
 class Tensor:
-    """One tensor of a file, or a slice of one: facts at once, bytes when asked for. Exports
-    the buffer protocol (and DLPack): of a mapped file the memory itself, writable, private to
-    this process; else, and where elements are not aligned, a copy that is made once."""
+    """One tensor of a file, or a slice of one: facts cost nothing, bytes are read on demand.
+    Exports the buffer protocol and DLPack: the memory of a mapped file, writable and private
+    to this process, or, if it is not mapped or not aligned, a copy made once."""
     @property
     def name(self) -> str: ...
     @property
@@ -112,25 +114,25 @@ class Tensor:
     def nbytes(self) -> int: ...
     @property
     def offset(self) -> int:
-        """First byte in the file (of the whole tensor, also for a slice)."""
+        """First byte in the file, of the whole tensor."""
     @property
     def shard(self) -> int: ...
     @property
     def aligned(self) -> bool: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> Literal[True]:
-        """It is there, whatever it holds."""
+        """Always true, whatever it holds."""
     def __eq__(self, other: object, /) -> bool:
         """The same selection of the same open file; values are not compared."""
     def __hash__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> Tensor:
-        """As numpy: integers, slices of any step, ellipsis; clamped. Reads nothing."""
+        """As in numpy: integers, slices of any step, ellipsis. Reads nothing. IndexError."""
     def byte_ranges(self) -> list[tuple[int, int]]:
-        """Half-open ranges of bytes of the file, in the order of the elements, neighbours
-        joined."""
+        """Half-open ranges of bytes in the file, in the order of the elements; adjacent ranges
+        are joined."""
     def tobytes(self) -> bytes: ...
     def read_into(self, buffer: Any, /) -> None:
-        """Into memory of exactly nbytes: plain bytes, or elements of this dtype."""
+        """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
     def numpy(self) -> Any: ...
     def torch(self) -> Any: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
@@ -142,15 +144,15 @@ class Tensor:
 def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
          max_header_bytes: int | None = None, beneath: _Path | None = None) -> File:
-    """A path may be a file, an index.json or a folder with one. "auto" maps privately
-    (copy-on-write), and reads where the system does not map. Of a buffer, "map" lends its own
-    memory, and else what is asked for is copied; of an object it is read. bytes are a buffer,
-    not a path. beneath: the folder a path begins with, where the rest was named by a file: no
-    link leads out of it, and only a regular file is opened."""
+    """A path may be a file, an index.json or a folder with either. "auto" maps privately
+    (copy-on-write), and reads if the system cannot map. For a buffer, "map" shares its memory,
+    otherwise tensors are copied; an object is read. bytes are a buffer, not a path. beneath: a
+    folder the path starts with, if the rest of the path comes from a file: links must not lead
+    out of it, and only a regular file is opened."""
 
 # ── Writing ──
 # A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an
-# object with a buffer, or (address of the first element, bytes of all elements) of memory the
+# object with a buffer, or (address of the first element, bytes of all elements) of memory that the
 # caller keeps alive during the call.
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 _Link = Literal["replace", "follow", "refuse"]
@@ -164,15 +166,16 @@ def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None
 
 @final
 class Writer:
-    """Writes a file piece by piece; it appears whole at finish(), or not at all. With tensors
-    (name, dtype, shape) the header is written first, else room is kept for it and tensors
-    are added. As a context manager: finish, or abandon when the block raises."""
+    """Writes a file piece by piece; it appears complete at finish(), or not at all. With tensors
+    (name, dtype, shape) the header is written first; otherwise space is reserved for it and
+    tensors are added. As a context manager: finish, or abandon if the block raises."""
     def __new__(cls, target: Any, tensors: Iterable[tuple[str, str, Sequence[int]]] | None = None,
                 metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
                 keep_order: bool = False, header_room: int = 0, overwrite: bool = True,
                 link: _Link = "replace") -> Writer:
-        """target: a path, or an object with write(bytes). Of an object tensors come in plan order;
-        without a plan it must seek, and the header is written last, where it stands first."""
+        """target: a path, or an object with write(bytes). With an object, tensors are written in
+        the order of the plan; without tensors it must be able to seek, because the header at
+        the start of the file is written last."""
     def add(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
     def write(self, name: str, data: Any) -> None:
         """The next bytes of this tensor; data: a buffer, in C order, of plain bytes or of
@@ -188,7 +191,7 @@ class Writer:
 def info_json(source: _Source, full: bool = True, deep: bool = False) -> str: ...
 def check_json(path: _Path, level: _Level = "default", deep: bool = False,
                progress: _Progress = None) -> str:
-    """Never raises for a file that is not valid: the text tells."""
+    """An invalid file is reported in the result, not raised."""
 def hash_json(path: _Path, algos: str = "sha256", threads: int = 0,
               progress: _Progress = None) -> str: ...
 def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None = None,
@@ -196,7 +199,7 @@ def diff_json(a: _Path, b: _Path, atol: float | None = None, rtol: float | None 
 def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None) -> dict[str, int]:
-    """Tensors by what became of them ("cast", "same", "other", "scaled", "scale"), and
+    """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale"), and
     "bytes_before", "bytes_after". A model of several files becomes a folder, unless output ends
     in .safetensors or .sft."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
@@ -205,12 +208,12 @@ def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[
          safe: bool = False, sync: bool = True, keep_mtime: bool = False, force: bool = False,
          link: _Link = "replace", dry_run: bool = False, progress: _Progress = None,
          ) -> dict[str, Any]:
-    """{"method", "header_before", "header_after", "spare", "file_after"}; of an index, whose own
-    metadata are changed, {"method"}."""
+    """Returns {"method", "header_before", "header_after", "spare", "file_after"}; {"method"} for an
+    index, whose own metadata are changed."""
 def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
 
 # ── Datasets ──
-# Arrow comes and goes as PyCapsules: "_Schema" is a capsule arrow_schema or an object with
+# Arrow data are passed as PyCapsules: "_Schema" is a capsule arrow_schema or an object with
 # __arrow_c_schema__, "_Batch" a capsule arrow_array of the right schema or an object with
 # __arrow_c_array__, which is compared with it.
 _Schema = Any
@@ -221,7 +224,7 @@ DATASET_OPTIONS: dict[str, tuple[str, str | None, Literal["batch", "kv", "both"]
 @final
 class ArrowStream:
     """Batches of a capsule arrow_array_stream or an object with __arrow_c_stream__, each a
-    capsule arrow_array. What the producer tells comes out as ValueError or OSError."""
+    capsule arrow_array. Errors of the producer are raised as ValueError or OSError."""
     def __new__(cls, source: Any) -> ArrowStream: ...
     def schema(self) -> Any: ...
     def __iter__(self) -> ArrowStream: ...
@@ -232,7 +235,7 @@ class DatasetOptions:
     """Checked options of a write, from texts; immutable."""
     def __new__(cls, options: Mapping[str, str]) -> DatasetOptions: ...
     def check(self, schema: _Schema, /) -> str:
-        """JSON of the columns that rows of this schema would give, or raises."""
+        """JSON of the columns for rows of this schema; raises if it cannot be written."""
     @property
     def mode(self) -> Literal["batch", "kv"]: ...
     @property
@@ -240,19 +243,22 @@ class DatasetOptions:
 
 @final
 class Storage:
-    """Where a dataset lies: a folder, or an object with the methods of one.
+    """Where a dataset is stored: a local folder, or an object with these methods.
 
-    create(name, replace) -> an object with write(bytes), close(), which publishes it, and
-    abort(); open(name) -> what libsafetensors.open takes, of known size; list(folder) ->
-    tuples of name, bytes, seconds since 1970 or 0, whether it is a folder; remove(name, folder);
-    and where there are such things (absent or None else) move(from, to), settle(folder),
-    lock(seconds), which raises TimeoutError, or NotImplementedError where there are no locks,
-    with unlock(), and path for texts. What keeps two commits apart without a lock is
-    move_new(from, to), which never replaces, in one step, or put_if(name, bytes, tag) -> whether
-    it was put, in one step, over what tag names (None: nothing), with fetch(name) -> bytes, tag.
-    A storage with none of these is refused unless single_writer. Names are
-    relative, with "/". FileNotFoundError and FileExistsError tell what they say; anything else
-    that is raised comes out of the call as it is."""
+    create(name, replace): returns an object with write(bytes), close(), which publishes it, and
+    abort(). open(name): returns a source for libsafetensors.open, of known size. list(folder):
+    returns tuples of name, bytes, seconds since 1970 or 0, and whether it is a folder.
+    remove(name, folder).
+
+    Optional (absent or None): move(from, to); settle(folder); lock(seconds), which raises
+    TimeoutError, or NotImplementedError if there are no locks, with unlock(); path, for
+    messages. Without a lock, commits are serialised by move_new(from, to), which atomically
+    moves without replacing, or by put_if(name, bytes, tag), which atomically replaces what has
+    this tag (None: nothing) and returns whether it did, with fetch(name), which returns bytes
+    and tag. A storage with none of these is refused unless single_writer.
+
+    Names are relative, with "/". FileNotFoundError and FileExistsError have their usual meaning;
+    any other exception is raised by the call unchanged."""
     def __new__(cls, target: Any, *, sync: bool = True,
                 single_writer: bool = False) -> Storage: ...
 
@@ -269,18 +275,18 @@ class ShardWriter:
 
 @final
 class Commit:
-    """Receipts on their way to a manifest: add, prepare, publish, close; or abort, close."""
+    """Turns receipts into a manifest: add, prepare, publish, close; or abort, close."""
     def __new__(cls, options: DatasetOptions, storage: Storage, schema: _Schema | None = None, *,
                 how: Literal["error", "append", "overwrite"] = "error",
                 adopt_listing: bool = False, job: str | None = None,
                 lock_wait: float = 0) -> Commit:
-        """lock_wait: seconds; 0: a minute."""
+        """lock_wait: seconds; 0 is one minute."""
     @property
     def job(self) -> str: ...
     @property
     def job_folder(self) -> str:
-        """"_job-…", where an index is written before it is published; "" where nothing is
-        moved: then in the dataset's folder."""
+        """"_job-…", the folder where an index is written before it is published; "" if nothing
+        is moved and it is written in the dataset's folder."""
     @property
     def indexed(self) -> bool: ...
     @property
@@ -288,15 +294,15 @@ class Commit:
     def add(self, receipts: str, /) -> None: ...
     def prepare(self, progress: _Progress = None) -> None: ...
     def index(self) -> Any:
-        """A capsule arrow_array_stream; to be released before close."""
+        """A capsule arrow_array_stream, to be released before close."""
     def publish(self, index: str | None = None, progress: _Progress = None) -> list[str]:
-        """Warnings: once the manifest is published nothing is raised any more."""
+        """Returns warnings: after the manifest is published, nothing is raised."""
     def abort(self) -> None: ...
     def close(self) -> None: ...
 
 @final
 class Dataset:
-    """A manifest that was read."""
+    """A dataset's manifest, read once."""
     def __new__(cls, storage: Storage) -> Dataset: ...
     @property
     def manifest(self) -> str: ...
@@ -308,7 +314,7 @@ class Dataset:
         """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
         shadowed, sha256."""
     def check_shard(self, number: int, /) -> None:
-        """Raises dataset_shard or dataset_changed unless it is as the manifest says."""
+        """Raises dataset_shard or dataset_changed unless it matches the manifest."""
     def info_json(self, path: str, /) -> str: ...
     def ls_json(self, path: str, keys: Iterable[str] | None = None, /) -> str: ...
 

@@ -1,5 +1,5 @@
-"""Files opened and written with the arguments, checks and words of the official package: what
-safe_open and the modules of the frameworks share."""
+"""Opens and writes files with the arguments, checks and error texts of the official package;
+shared by safe_open and the modules of the frameworks."""
 from __future__ import annotations
 
 import os
@@ -13,10 +13,10 @@ __all__ = ["HEADER_NAMES", "bytes_view", "check_metadata", "check_path", "check_
            "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
 
 _MODES: dict[str, Literal["auto", "read"]] = {"mmap": "auto", "pread": "read"}
-# Their arrays have memory of their own, with either backend: torch alone is lent the map's.
+# Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
 
-# Name of a dtype in numpy and torch -> name in a header. In the order of the error's text.
+# Name of a dtype in numpy and torch -> name in a header, in the order of the error message.
 HEADER_NAMES = {
     "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16",
     "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16",
@@ -25,7 +25,7 @@ HEADER_NAMES = {
     "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn_x2": "F4",
     "complex64": "C64"}
 
-# What the official package says where our error has this code; programs look for these words.
+# The official package's message for each of our codes; programs search for these words.
 _JSON = "invalid JSON in header"
 _OFFSET = "invalid offset for tensor `%s`"
 _COVER = "incomplete metadata, file not fully covered"
@@ -46,9 +46,9 @@ _SENTENCES = {
 
 
 def reword(error: SafetensorError, doing: str) -> SafetensorError:
-    """The same error with the official words in front of ours."""
+    """The same error with the official message in front of ours."""
     code = error.code or ""
-    # Read as a length, the first bytes of another format are more than is allowed.
+    # The first bytes of another format, read as a length, exceed the limit.
     sentence = "header too large" if code.startswith("found_") else _SENTENCES.get(code, "")
     if sentence is _OFFSET:
         sentence %= error.tensor
@@ -57,7 +57,7 @@ def reword(error: SafetensorError, doing: str) -> SafetensorError:
 
 
 def check_type(value: Any, kind: type, argument: str) -> None:
-    """TypeError unless value is of the kind, in the official words."""
+    """TypeError, with the official message, unless value is of the type."""
     if not isinstance(value, kind):
         found = "'None'" if value is None else "%r object" % type(value).__name__
         raise TypeError("argument %r: %s is not an instance of %r"
@@ -65,7 +65,7 @@ def check_type(value: Any, kind: type, argument: str) -> None:
 
 
 def check_path(filename: Any) -> None:
-    """TypeError for what is no path."""
+    """TypeError unless filename is a path."""
     if not isinstance(filename, (str, bytes, os.PathLike)):
         hint = ""
         if hasattr(filename, "fs") and hasattr(filename, "open"):
@@ -77,7 +77,7 @@ def check_path(filename: Any) -> None:
 def open_file(source: Any, backend: str = "mmap", doing: str = "Error while deserializing header",
               level: Literal["compat", "default", "strict"] = "default",
               framework: str = "numpy") -> _core.File:
-    """_core.open with the official backends and words. Only torch may be given a map.
+    """_core.open with the official backends and messages. Only torch gets a mapped file.
     OSError is the subclass of its errno."""
     check_type(backend, str, "backend")
     mode = _MODES.get(backend)
@@ -103,7 +103,7 @@ def open_file(source: Any, backend: str = "mmap", doing: str = "Error while dese
 
 
 def bytes_view(data: Any) -> memoryview:
-    """TypeError for what has no buffer; a path is for load_file."""
+    """TypeError for objects without a buffer; the error for a path suggests load_file."""
     if isinstance(data, (str, os.PathLike)):
         raise TypeError("expected the bytes of a file, found %s: load_file and "
                         "libsafetensors.open take a path" % type(data).__name__)
@@ -111,8 +111,8 @@ def bytes_view(data: Any) -> memoryview:
 
 
 def open_bytes(data: Any) -> _core.File:
-    """A file in memory. What is made of it is copied, each tensor by itself: it can be written
-    to, and keeps no other alive."""
+    """Opens a file in memory. Each tensor is copied by itself, so that it is writable and keeps
+    nothing else alive."""
     view = bytes_view(data)
     try:
         return _core.open(view)
@@ -123,7 +123,7 @@ def open_bytes(data: Any) -> _core.File:
 # ── Writing ──
 
 def header_name(dtype: str) -> str:
-    """The header's name of a dtype of numpy or torch. SafetensorError names those there are."""
+    """Name in a header of a dtype of numpy or torch. SafetensorError lists the supported ones."""
     check_type(dtype, str, "dtype")
     try:
         return HEADER_NAMES[dtype]
@@ -133,7 +133,7 @@ def header_name(dtype: str) -> str:
 
 
 def check_metadata(metadata: Any) -> dict[str, str] | None:
-    """A dict of str to str, or None; else TypeError."""
+    """Returns metadata if it is a dict of str to str, or None; else TypeError."""
     if metadata is None:
         return None
     check_type(metadata, dict, "metadata")
@@ -145,7 +145,7 @@ def check_metadata(metadata: Any) -> dict[str, str] | None:
 
 
 def write_bytes(rows: Sequence[Any], metadata: Any, **options: Any) -> bytes:
-    """_core.save_bytes with the official words."""
+    """_core.save_bytes with the official messages."""
     try:
         return _core.save_bytes(rows, check_metadata(metadata), **options)
     except SafetensorError as error:
@@ -154,7 +154,7 @@ def write_bytes(rows: Sequence[Any], metadata: Any, **options: Any) -> bytes:
 
 def write_file(rows: Sequence[Any], filename: Any, metadata: Any, *, progress: Any = None,
                **options: Any) -> None:
-    """_core.save_file with the official words and progress."""
+    """_core.save_file with the official messages and with progress."""
     from ._progress import watch
     metadata = check_metadata(metadata)
     check_path(filename)

@@ -1,4 +1,4 @@
-"""Our tensors as tensors of each framework, none of which is imported before it is asked for."""
+"""Converts our tensors to those of each framework, which is imported on first use."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -13,13 +13,13 @@ FRAMEWORKS = {"pt": "torch", "torch": "torch", "pytorch": "torch",
                "np": "numpy", "numpy": "numpy", "tf": "tensorflow", "tensorflow": "tensorflow",
                "jax": "jax", "flax": "jax", "mlx": "mlx", "paddle": "paddle"}
 
-# Header name -> how paddle calls it, and the width of the unsigned integers that carry its bits.
+# Header name -> bytes of the integers that carry its bits, and its name in paddle.
 PADDLE_BITS = {"BF16": (2, "bfloat16"), "F8_E4M3": (1, "float8_e4m3fn"),
                "F8_E5M2": (1, "float8_e5m2")}
 
 
 def check_device(device: Any, framework: str) -> Any:
-    """None for the CPU, else the device as torch takes it: any that torch knows."""
+    """Returns None for the CPU, else the device; for torch any that torch knows."""
     if device is None or device == "cpu":
         return None
     if isinstance(device, str):
@@ -45,8 +45,8 @@ def check_device(device: Any, framework: str) -> Any:
 # ── Tensors of each framework ──
 
 def paddle_integer(width: int) -> str:
-    """numpy's name of the integers of this many bytes whose bits paddle takes: it has uint16 for
-    bfloat16, and of this width the signed ones."""
+    """numpy's name of the integers whose bits paddle reinterprets: signed for 2 bytes, because
+    paddle takes uint16 for bfloat16 itself."""
     return "int16" if width == 2 else "uint8"
 
 
@@ -62,7 +62,7 @@ def paddle_tensor(tensor: _core.Tensor, device: Any = None) -> Any:
 
 
 def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
-    """What turns one of our tensors into one of the framework, which is imported now."""
+    """Returns a function from our tensor to the framework's; imports the framework."""
     if framework == "numpy":
         __import__("numpy")
         return _core.Tensor.numpy
@@ -76,7 +76,7 @@ def maker(framework: str, device: Any) -> Callable[[_core.Tensor], Any]:
         return lambda tensor: convert_to_tensor(tensor.numpy())
     if framework == "jax":
         from jax.numpy import array as jax_array
-        # A copy: jax may keep a numpy array's memory as its own, and the map can be written.
+        # A copy: jax may keep the memory of a numpy array, and a map is writable.
         return lambda tensor: jax_array(tensor.numpy())
     if framework == "mlx":
         from mlx.core import array as mlx_array

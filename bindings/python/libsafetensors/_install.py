@@ -1,4 +1,4 @@
-"""Our modules under the name of the official package."""
+"""Puts our modules in the place of the official package."""
 from __future__ import annotations
 
 import os
@@ -23,19 +23,19 @@ _MODULES = {"": "", ".numpy": ".numpy", ".torch": ".torch", ".flax": ".flax",
 
 
 def forward(name: str, into: dict[str, Any]) -> None:
-    """Fill a module's dict (`safetensors` or one of its submodules) with ours; what is asked
-    for later is looked up in ours then."""
+    """Fills the dict of a module (`safetensors` or a submodule) with our names; names added to
+    ours later are looked up on demand."""
     from importlib import import_module
     source = import_module(__package__ + _MODULES[name[len(OFFICIAL):]])
     for key, value in vars(source).items():
         dunder = key.startswith("__") and key.endswith("__")
-        # `safetensors.torch` is there once it was imported, and not because ours was.
+        # `safetensors.torch` exists once it is imported, not because ours is.
         if not dunder and not (name == OFFICIAL and "." + key in _MODULES):
             into[key] = value
     into["__version__"] = OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
-    # The official modules have no __all__: a star takes every public name. Of the package that
-    # must not be ours, open and hash among them.
+    # The official modules have no __all__: a star import takes every public name. From the
+    # package it must not take ours, such as open and hash.
     if name == OFFICIAL:
         into["__all__"] = list(_OFFICIAL_NAMES)
 
@@ -48,7 +48,7 @@ def forward(name: str, into: dict[str, Any]) -> None:
 
 
 class _Finder:
-    """Answers for `safetensors`: its modules, and its distribution."""
+    """Finds `safetensors`: its modules and its distribution."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
@@ -75,7 +75,7 @@ class _Finder:
 
 
 def _distribution() -> Any:
-    """For importlib.metadata: programs ask it whether safetensors is there, and which."""
+    """For importlib.metadata, where programs look up whether safetensors is installed."""
     from importlib.metadata import Distribution
 
     class Forwarded(Distribution):
@@ -95,23 +95,23 @@ def _distribution() -> Any:
 
 # ── This process ──
 
-_replaced: dict[str, ModuleType] = {}  # of the official package, loaded before
+_replaced: dict[str, ModuleType] = {}  # modules of the official package that were loaded
 
 
 def find_installed() -> _Finder | None:
-    """The finder of this process, when there is one."""
+    """The finder of this process, or None."""
     return next((finder for finder in sys.meta_path if isinstance(finder, _Finder)), None)
 
 
 def install(*, children: bool = True) -> None:
-    """From now on `import safetensors` and its submodules give this package, with the official
-    one installed or not. Call it before anything imports the official package: else it warns
-    (RuntimeWarning), for names taken from that one stay what they are.
+    """Makes `import safetensors` and its submodules import this package, whether the official
+    one is installed or not. Call it before anything imports the official package; otherwise it
+    warns (RuntimeWarning), because names imported from there stay what they are.
 
-    children: also in the Pythons that this process starts, by way of the environment (see
-    docs/python.md); False leaves the environment alone."""
+    children: also in Python processes that this one starts, through the environment (see
+    docs/python.md); False leaves the environment unchanged."""
     if children:
-        _tell_children()
+        _hook_children()
     if find_installed():
         return
     loaded = _loaded()
@@ -128,9 +128,9 @@ def install(*, children: bool = True) -> None:
 
 
 def uninstall() -> None:
-    """Undoes install(): `import safetensors` gives the official package again, here and in
-    children started from now on. Names taken from ours stay what they are."""
-    _untell_children()
+    """Undoes install(): `import safetensors` imports the official package again, here and in
+    children started from now on. Names imported from ours stay what they are."""
+    _unhook_children()
     finder = find_installed()
     if finder is None:
         return
@@ -149,29 +149,29 @@ def _is_ours(module: ModuleType) -> bool:
     return getattr(vars(module).get("__getattr__"), "__module__", "") == __name__
 
 
-# ── Its children ──
-# A new Python runs the first sitecustomize on its path: ours installs the package there, if the
-# variable still says so, and runs the one that it hides.
+# ── Child processes ──
+# A new Python runs the first sitecustomize on its path: ours installs the package if the variable
+# is still set, and then runs the one that it hides.
 
 VARIABLE = "LIBSAFETENSORS_INSTALL"
 _HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_startup")
 
 
 def _python_path(hooked: bool) -> None:
-    """Puts the hook first on PYTHONPATH, or takes it away."""
-    told = os.environ.get("PYTHONPATH", "")
-    others = [one for one in told.split(os.pathsep) if one != _HOOK] if told else []
+    """Puts the hook first on PYTHONPATH, or removes it."""
+    before = os.environ.get("PYTHONPATH", "")
+    others = [one for one in before.split(os.pathsep) if one != _HOOK] if before else []
     path = os.pathsep.join([_HOOK] * hooked + others)
     if path:
         os.environ["PYTHONPATH"] = path
-    elif told:
+    elif before:
         del os.environ["PYTHONPATH"]
 
 
-def _tell_children() -> None:
+def _hook_children() -> None:
     if os.pathsep in _HOOK:
         import warnings
-        warnings.warn("libsafetensors.install() does not reach child processes: %s cannot stand "
+        warnings.warn("libsafetensors.install() does not reach child processes: %s cannot be "
                       "on PYTHONPATH, which is split at %r" % (_HOOK, os.pathsep),
                       RuntimeWarning, stacklevel=3)
         return
@@ -179,6 +179,6 @@ def _tell_children() -> None:
     _python_path(True)
 
 
-def _untell_children() -> None:
+def _unhook_children() -> None:
     os.environ.pop(VARIABLE, None)
     _python_path(False)

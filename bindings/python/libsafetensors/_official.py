@@ -1,7 +1,7 @@
-"""The names of the official package's top level, over our own extension.
+"""The names of the official package's top level, on top of our extension.
 
-Same names, arguments, results, exception classes and the texts that the official tests ask
-for; docs/python.md lists where behaviour differs on purpose.
+Names, arguments, results, exception classes and the messages that the official tests check
+are the same; docs/python.md lists the intended differences.
 """
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "seriali
            "serialize_file"]
 
 __version__ = OFFICIAL_VERSION
-"""The release of the official package whose interface this is."""
+"""The release of the official package whose interface this implements."""
 
 
 class safe_open:
-    """Opens a file lazily and gives tensors as they are asked for.
+    """Opens a file and loads tensors on demand.
 
-    filename: str or os.PathLike; a folder with an index.json, or that file, opens as the whole
-    model. framework: "pt", "np", "tf", "flax", "mlx", "paddle" or their long names. device: of
-    torch (any that it knows) and paddle only, else "cpu". backend: "mmap" maps the file
-    privately, and tensors of torch are its memory: writes to them never reach the file; "pread"
-    reads, and for all but torch so does "mmap": their arrays have memory of their own. level:
-    "compat" takes what the official package takes, also duplicate names.
+    filename: str or os.PathLike; an index.json, or a folder with one, opens the whole model.
+    framework: "pt", "np", "tf", "flax", "mlx", "paddle" or their long names. device: for torch
+    (any that it knows) and paddle; "cpu" for the others. backend: "mmap" maps the file
+    privately and torch tensors share its memory, so that writes to them never reach the file;
+    "pread" reads. Arrays of other frameworks always have memory of their own. level: "compat"
+    accepts what the official package accepts, even duplicate names.
 
-    Raises SafetensorError for a bad file or argument, and the OSError of the system. Threads
-    may share it. After `with` or close() every call raises; tensors and slices live on.
+    SafetensorError for an invalid file or argument; OSError from the system. Threads may share
+    it. After `with` or close() every call raises; tensors and slices remain valid.
     """
 
     __slots__ = ("_file", "_framework", "_device", "_make")
@@ -98,11 +98,11 @@ class safe_open:
         return self._open().keys("offset")
 
     def metadata(self) -> dict[str, str] | None:
-        """The free text of the header; None when there is none."""
+        """The metadata of the header, str to str; None if there is none."""
         return self._open().metadata()
 
     def get_tensor(self, name: str) -> Any:
-        """One tensor. SafetensorError when there is none of that name."""
+        """One tensor, read or mapped now. SafetensorError if the name is unknown."""
         return self._make(self._tensor(name))
 
     def get_tensors(self) -> dict[str, Any]:
@@ -115,11 +115,11 @@ class safe_open:
         return {name: self._make(file[name]) for name in file}
 
     def get_slice(self, name: str) -> PySafeSlice:
-        """A tensor to be indexed; what is read is what the index asks for."""
+        """A tensor to be indexed; only what the index selects is read."""
         return PySafeSlice(self._tensor(name), self._framework, self._make)
 
     def close(self) -> None:
-        """Ends this handle. Twice is once."""
+        """Closes this handle; a second call does nothing."""
         if self._file is not None:
             self._file.close()
         self._file = None
@@ -133,8 +133,8 @@ class safe_open:
 
 
 class _safe_open_handle(safe_open):
-    """safe_open for an open file. One with the name of a file is opened again by that name, as
-    the official package does; any other is read through its read and seek."""
+    """safe_open for an open file. If its name is that of a file, that is opened again, as the
+    official package does; otherwise it is read through read and seek."""
 
     __slots__ = ()
 
@@ -148,10 +148,11 @@ class _safe_open_handle(safe_open):
 # ── Writing ──
 
 class TensorSpec:
-    """Where a tensor lies in memory: nothing is kept alive, the caller does that.
+    """The memory of a tensor, which the caller keeps alive.
 
-    dtype: numpy's or torch's name; shape: of the framework, so a float4_e2m1fn_x2 doubles its
-    last dimension; data_ptr, data_len: address and bytes, packed, little-endian.
+    dtype: numpy's or torch's name; shape: as in the framework (the last dimension of a
+    float4_e2m1fn_x2 is doubled in the file); data_ptr, data_len: address and number of bytes,
+    packed, little-endian.
     """
 
     __slots__ = ("_dtype", "_shape", "_ptr", "_len")
@@ -184,7 +185,7 @@ class TensorSpec:
         return self._len
 
     def __reduce__(self) -> Any:
-        # In another process the address would be nothing.
+        # The address means nothing in another process.
         raise TypeError("cannot pickle 'TensorSpec' object")
 
     def __repr__(self) -> str:
@@ -220,19 +221,19 @@ def _rows(tensor_dict: Any) -> list[Any]:
 
 def serialize(tensor_dict: Mapping[str, TensorSpec],
               metadata: Mapping[str, str] | None = None) -> bytes:
-    """A whole file in memory. TypeError for anything but TensorSpecs."""
+    """Returns the bytes of a file. TypeError for values that are not TensorSpecs."""
     return write_bytes(_rows(tensor_dict), metadata)
 
 
 def serialize_file(tensor_dict: Mapping[str, TensorSpec], filename: Path,
                    metadata: Mapping[str, str] | None = None, *, sync: bool = True) -> None:
-    """Writes a file, which appears whole or not at all; sync=False does not wait for the disk."""
+    """Writes a file atomically; sync=False does not wait for the disk."""
     write_file(_rows(tensor_dict), filename, metadata, sync=sync)
 
 
 def deserialize(bytes: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Tensors of a file in memory, in the order of the data: (name, {"shape", "dtype",
-    "data"}), the data a bytearray of its own. bytes: any object with a buffer."""
+    """Tensors of a file in memory, in the order of the data: (name, {"shape", "dtype", "data"}),
+    with the data copied to a bytearray. bytes: any object with a buffer."""
     with open_file(bytes_view(bytes), doing="Error while deserializing") as file:
         found = []
         for name in file:

@@ -1,4 +1,4 @@
-"""progress= of every long call: None, True or a function of bytes done and in all."""
+"""progress= of long calls: None, True, or a function of bytes done and total."""
 from __future__ import annotations
 
 from types import TracebackType
@@ -8,7 +8,7 @@ Tick = Callable[[int, int | None], object]
 
 
 class _Bar:
-    """A bar of tqdm."""
+    """Feeds a bar of tqdm."""
 
     def __init__(self, bar: Any) -> None:
         self.bar = bar
@@ -19,8 +19,8 @@ class _Bar:
 
 
 class watch:
-    """with watch(progress, "saving") as tick: tick is what _core takes. True is a bar of tqdm
-    when that is installed, else nothing."""
+    """with watch(progress, "saving") as tick: tick is the callable for _core, or None. True
+    shows a bar of tqdm if that is installed, else nothing."""
 
     def __init__(self, progress: Any, title: str) -> None:
         self._bar: Any = None

@@ -1,4 +1,4 @@
-"""PySafeSlice: a tensor of safe_open that is to be indexed."""
+"""PySafeSlice: a tensor of safe_open to be indexed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ __all__ = ["PySafeSlice", "integer"]
 
 
 class PySafeSlice:
-    """One tensor of a file, to be indexed.
+    """One tensor of a file, to be indexed; only the selected elements are read.
 
-    torch follows torch, also with lists and masks; negative steps besides. All others follow
-    numpy, except that an index or a stop beyond the end and a list that is not empty raise
-    SafetensorError, as the official package does.
+    With torch, indices are those of torch, also lists and masks, and slices may have negative
+    steps. With the others they are those of numpy, except that an index or stop beyond the end
+    and a list that is not empty raise SafetensorError, as in the official package.
     """
 
     __slots__ = ("_tensor", "_torch", "_make")
@@ -40,21 +40,21 @@ class PySafeSlice:
             if not _fits(index, shape):
                 index = _numpy_index(index, shape)
             return self._make(self._tensor[index])
-        # A float4 of torch is two elements: its shape is another than the header's.
+        # One float4 of torch is two elements: its shape differs from the header's.
         if _is_basic(index) and self._tensor.dtype != "F4":
             return self._make(self._tensor[index])
         return self._make(self._tensor)[index]
 
 
 def _is_basic(index: Any) -> bool:
-    """Only integers, slices and an ellipsis: what can be read without the rest."""
+    """Only integers, slices and one ellipsis, which the library reads by itself."""
     parts = index if type(index) is tuple else (index,)
     return (all(type(part) in (int, slice) or part is Ellipsis for part in parts)
             and parts.count(Ellipsis) < 2)
 
 
 def _fits(index: Any, shape: tuple[int, ...]) -> bool:
-    """It is of the plainest kind and reaches beyond nothing: no need to look closer."""
+    """Fast path: only integers and slices that stay within the shape."""
     parts = index if type(index) is tuple else (index,)
     if len(parts) > len(shape):
         return False
@@ -69,7 +69,7 @@ def _fits(index: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _numpy_index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The same index as a tuple without Ellipsis. SafetensorError as the class tells."""
+    """The index as a tuple without Ellipsis. SafetensorError as the class says."""
     if isinstance(index, list):
         if index:
             raise SafetensorError("Non empty lists are not implemented")
@@ -95,7 +95,7 @@ def _numpy_index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 def _slice_error(parts: Sequence[Any], shape: Sequence[int], text: str) -> SafetensorError:
     return SafetensorError("Error during slicing [%s] with shape %s: %s" % (
-        ", ".join(map(_spell, parts)), list(shape), text))
+        ", ".join(map(_text_of, parts)), list(shape), text))
 
 
 def _part(position: int, part: Any) -> Any:
@@ -115,7 +115,7 @@ def _part(position: int, part: Any) -> Any:
                               "ellipsis" % position) from None
 
 
-def _spell(part: Any) -> str:
+def _text_of(part: Any) -> str:
     if not isinstance(part, slice):
         return str(part)
     start, stop, step = ("" if x is None else str(x) for x in (part.start, part.stop, part.step))
@@ -123,7 +123,7 @@ def _spell(part: Any) -> str:
 
 
 def _beyond(part: Any, axis: int, size: int) -> int | None:
-    """The index that lies beyond the end of its dimension, or None."""
+    """The index beyond the end of its dimension, or None."""
     if isinstance(part, slice):
         if part.stop is None or part.stop <= size or (part.step or 1) < 0:
             return None
@@ -135,7 +135,7 @@ def _beyond(part: Any, axis: int, size: int) -> int | None:
 
 
 def integer(value: Any) -> int:
-    """TypeError for what is no integer of any kind."""
+    """Any kind of integer as an int, else TypeError."""
     if type(value) is int:
         return value
     from operator import index

@@ -1,4 +1,4 @@
-"""Types of arguments, and of results."""
+"""Types of arguments and results."""
 from __future__ import annotations
 
 import sys
@@ -11,7 +11,7 @@ elif sys.version_info >= (3, 11):
     from typing import Unpack
 else:
     class Unpack:
-        """Of Python 3.11; here for annotations only."""
+        """A stand-in for typing.Unpack of Python 3.11, for annotations only."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
@@ -27,14 +27,14 @@ Progress = Union[bool, Callable[[int, Union[int, None]], object], None]
 
 
 class BytesOptions(TypedDict, total=False):
-    """Of save()."""
+    """Options of save()."""
 
     align: int
     keep_order: bool
 
 
 class SaveOptions(BytesOptions, total=False):
-    """Of save_file()."""
+    """Options of save_file()."""
 
     sync: bool
     spare: int
@@ -44,7 +44,7 @@ class SaveOptions(BytesOptions, total=False):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The library's JSON."""
+    """Parses the library's JSON."""
     import json
     result: dict[str, Any] = json.loads(text)
     return result

@@ -1,14 +1,13 @@
-"""Daft: its DataFrames written as safetensors datasets.
+"""Writes DataFrames of Daft as safetensors datasets.
 
     from libsafetensors.daft import write_safetensors
     manifest = write_safetensors(daft.read_parquet(source), path, batch_size=1000)
 
-With Daft's Ray runner this package must be installed on every node. docs/daft.md tells more.
+With Daft's Ray runner this package must be installed on every node. See docs/daft.md.
 """
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import threading
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from daft.io.sink import WriteResult
 from daft.recordbatch import MicroPartition
 from daft.schema import Schema
 
-from ._types import Path
+from ._types import Path, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
 from .dataset._write import settled
@@ -30,11 +29,11 @@ __all__ = ["SafetensorsSink", "write_safetensors"]
 _RESULT = {"path": DataType.string(), "version": DataType.int64(),
            "total_samples": DataType.int64(), "total_bytes": DataType.int64(),
            "shards": DataType.int64()}
-_PATIENCE = 60  # seconds
+_STOP_SECONDS = 60
 
 
 class _Parts:
-    """What threads of this process write: each part has a number, and an end."""
+    """Numbers the parts that threads of this process write, and waits for them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -45,7 +44,7 @@ class _Parts:
     def one(self) -> Iterator[int]:
         with self._changed:
             if self._stopped:
-                raise RuntimeError("the write was given up")
+                raise RuntimeError("the write was aborted")
             number = self._next
             self._next += 1
             self._running += 1
@@ -57,26 +56,26 @@ class _Parts:
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """No part begins from here on; those that run are waited for."""
+        """Lets no further part begin and waits for those that run."""
         with self._changed:
             self._stopped = True
-            self._changed.wait_for(lambda: not self._running, _PATIENCE)
+            self._changed.wait_for(lambda: not self._running, _STOP_SECONDS)
 
 
 class SafetensorsSink(DataSink):
     """For DataFrame.write_sink, which then returns one row: path, version, total_samples,
     total_bytes and the number of shards.
 
-    Daft tells a sink nothing of a failure: what was written then, nobody reads, and gc removes
-    it, or abort(). Arguments as those of libsafetensors.dataset.write. manifest: of the write
-    that is done."""
+    Daft does not report failures to a sink: files of a failed write are not read, and gc or
+    abort() removes them. Arguments as for libsafetensors.dataset.write. manifest: of the write,
+    once it is done."""
 
     def __init__(self, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
                  adopt: Literal["listing"] | None = None, sync: bool = True,
                  **options: Any) -> None:
         self._how = path, mode, adopt, sync, options
         self._keyed = settled(options)[0].mode == "kv"
-        self._job: Job | None = job_of(*self._how)  # tells at once what cannot be
+        self._job: Job | None = job_of(*self._how)  # checks the arguments now
         self._parts: _Parts | None = None
         self.manifest: dict[str, Any] | None = None
 
@@ -94,36 +93,36 @@ class SafetensorsSink(DataSink):
         self._parts = _Parts()
 
     def _part(self) -> contextlib.AbstractContextManager[int]:
-        """Number of a part of the rows. Daft gives none; processes that know nothing of one
-        another draw theirs."""
+        """Number of a part of the rows, which Daft does not give; independent processes draw
+        random ones."""
         if self._parts is not None:
             return self._parts.one()
         return contextlib.nullcontext(random.SystemRandom().getrandbits(48))
 
     def write(self, micropartitions: Iterable[Any]) -> Iterator[WriteResult]:
         assert self._job is not None
-        told = {"rows": 0, "bytes": 0}
+        counts = {"rows": 0, "bytes": 0}
         with self._part() as number:
-            text = self._job.write(self._batches(micropartitions, told), number)
-        yield WriteResult(text, told["bytes"], told["rows"])
+            text = self._job.write(self._batches(micropartitions, counts), number)
+        yield WriteResult(text, counts["bytes"], counts["rows"])
 
-    def _batches(self, micropartitions: Iterable[Any], told: dict[str, int]) -> Iterator[Any]:
+    def _batches(self, micropartitions: Iterable[Any], counts: dict[str, int]) -> Iterator[Any]:
         for part in micropartitions:
             for batch in plain_batches(part.to_arrow(), self._keyed):
-                told["rows"] += batch.num_rows
-                told["bytes"] += batch.nbytes
+                counts["rows"] += batch.num_rows
+                counts["bytes"] += batch.nbytes
                 yield batch
 
     def finalize(self, write_results: list[WriteResult]) -> MicroPartition:
         assert self._job is not None
         job, self._job = self._job, None
-        manifest = json.loads(job.commit([one.result for one in write_results]))
+        manifest = parse(job.commit([one.result for one in write_results]))
         self.manifest = manifest
         row = {**manifest, "path": job.place.text, "shards": len(manifest["shards"])}
         return MicroPartition.from_pydict({name: [row[name]] for name in _RESULT})
 
     def abort(self) -> None:
-        """Removes what a write has left that failed. Never raises."""
+        """Removes the files of a failed write. Never raises."""
         job, self._job = self._job, None
         if self._parts is not None:
             self._parts.stop()
@@ -136,7 +135,7 @@ def write_safetensors(df: Any, path: Path, *,
                       adopt: Literal["listing"] | None = None, sync: bool = True,
                       **options: Any) -> dict[str, Any]:
     """Writes a daft.DataFrame as a dataset of safetensors; returns the manifest. Arguments as
-    those of libsafetensors.dataset.write."""
+    for libsafetensors.dataset.write."""
     sink = SafetensorsSink(path, mode=mode, adopt=adopt, sync=sync, **options)
     try:
         df.write_sink(sink)

@@ -1,5 +1,5 @@
 """Arrays of mlx: save, save_file, load, load_file of the official package, through numpy.
-mlx makes float32 of float64; bfloat16 needs ml_dtypes."""
+mlx converts float64 to float32; bfloat16 needs ml_dtypes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -31,21 +31,21 @@ def _from_numpy(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, mx.arra
 
 def save(tensors: Mapping[str, mx.array], metadata: Mapping[str, str] | None = None,
          **options: Unpack[BytesOptions]) -> bytes:
-    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    """Returns the bytes of a file. options: as for libsafetensors.numpy.save."""
     return _numpy.save(_to_numpy(tensors), metadata, **options)
 
 
 def save_file(tensors: Mapping[str, mx.array], filename: Path,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
 
 
 def load(data: Any) -> dict[str, mx.array]:
-    """Arrays of a file in memory: any object with a buffer."""
+    """Arrays of a file in memory, given as any object with a buffer."""
     return _from_numpy(_numpy.load(data))
 
 
 def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, mx.array]:
-    """Arrays of a file, or of a folder or index.json."""
+    """Arrays of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -1,7 +1,7 @@
 """Tensors as numpy arrays: save, save_file, load, load_file of the official package.
 
-bfloat16 and the small floats are those of ml_dtypes and need it. Arrays of any byte order and
-any strides are written packed and little-endian; the caller's dict is not touched.
+bfloat16 and the 4 to 8-bit floats are those of ml_dtypes, which must be installed. Arrays of any
+byte order and strides are written packed and little-endian; the caller's dict is not changed.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._files import header_name, open_bytes, open_file, write_bytes, write_file
-# Programs take these from here, as the official module has them.
+# Programs import these from here, as from the official module.
 from ._official import TensorSpec as TensorSpec
 from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
@@ -26,16 +26,16 @@ _TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int
           "U64": np.uint64, "I32": np.int32, "U32": np.uint32, "I16": np.int16,
           "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": bool, "C64": np.complex64}
 
-# numpy has one element of these in a byte, a file packs them: bits of one.
+# numpy has one element of these per byte, a file packs them: bits of an element.
 _PACKED = {"float4_e2m1fn": (4, "F4"), "float6_e2m3fn": (6, "F6_E2M3"),
            "float6_e3m2fn": (6, "F6_E3M2")}
-# What is known of a dtype: the header's name, bits when it is one of _PACKED (else 0), its
-# little-endian form when it is another, and whether numpy lends its memory as a buffer.
+# Cached facts of a dtype: name in a header, bits if it is one of _PACKED (else 0), the
+# little-endian dtype if that differs, and whether numpy exports its memory as a buffer.
 _KNOWN: dict[Any, tuple[str, int, Any, bool]] = {}
 
 
 def _facts(dtype: np.dtype[Any]) -> tuple[str, int, Any, bool]:
-    """SafetensorError when the format has no such dtype."""
+    """Computes the facts. SafetensorError if the format has no such dtype."""
     bits, header = _PACKED.get(dtype.name, (0, ""))
     big = dtype.byteorder == ">" or (dtype.byteorder == "=" and sys.byteorder == "big")
     facts = (header or header_name(dtype.name), bits, dtype.newbyteorder("<") if big else None,
@@ -45,36 +45,36 @@ def _facts(dtype: np.dtype[Any]) -> tuple[str, int, Any, bool]:
 
 
 def _pack(array: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
-    """Elements of a byte each as a dense run of bits, lowest first."""
+    """Packs elements of one byte each into consecutive bits, lowest first."""
     each = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return np.packbits(np.unpackbits(each[:, None], axis=1, count=bits, bitorder="little")
                        .reshape(-1), bitorder="little")
 
 
 def _row(name: str, array: Any) -> tuple[Any, ...]:
-    """What _core writes; the last item keeps the memory."""
+    """A row for _core, with the owner of its memory as the last item."""
     if not isinstance(array, np.ndarray):
         if not isinstance(array, np.generic):
             raise TypeError("Key `%s` is invalid, expected numpy.ndarray but received %s"
                             % (name, type(array)))
         array = np.asarray(array)
-    dtype, bits, little, lends = _KNOWN.get(array.dtype) or _facts(array.dtype)
+    dtype, bits, little, exports = _KNOWN.get(array.dtype) or _facts(array.dtype)
     shape = array.shape
     if bits:
         array = _pack(array, bits)
     elif little:
         array = array.astype(little)
     contiguous = array.flags.c_contiguous
-    if lends and contiguous:
+    if exports and contiguous:
         return name, dtype, shape, array, None, array
-    # All strides but those of a packed array; they may be negative or zero.
+    # Strides of arrays that are not packed; they may be negative or zero.
     strides = None if contiguous else array.strides
     data = array.__array_interface__["data"][0], array.nbytes
     return name, dtype, shape, data, strides, array
 
 
 def _rows(tensors: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Rows for _core, and what keeps their memory."""
+    """Rows for _core, and the objects that own their memory."""
     full = [_row(name, array) for name, array in tensors.items()]
     return [row[:5] for row in full], [row[5] for row in full]
 
@@ -85,7 +85,7 @@ def _is_little_endian(tensor: np.ndarray[Any, Any]) -> bool:
 
 def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
              keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
-    """What serialize takes; the buffer keeps the memory."""
+    """Arguments of serialize; keep_alive_buffer gets the owners of the memory."""
     specs = {}
     for name, array in tensor_dict.items():
         header_name(array.dtype.name)
@@ -97,12 +97,12 @@ def _flatten(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
 
 
 def _getdtype(dtype_str: str) -> Any:
-    """numpy's own dtype of the header's name; KeyError."""
+    """numpy's own dtype of a name in a header; KeyError."""
     return _TYPES[dtype_str]
 
 
 def _view2np(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays over what deserialize gives."""
+    """Arrays over the result of deserialize."""
     found = {}
     for name, facts in safeview:
         dtype = np.dtype(_getdtype(facts["dtype"])).newbyteorder("<")
@@ -112,37 +112,38 @@ def _view2np(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, np.nda
 
 def save(tensor_dict: Mapping[str, np.ndarray[Any, Any]],
          metadata: Mapping[str, str] | None = None, **options: Unpack[BytesOptions]) -> bytes:
-    """A whole file in memory.
+    """Returns the bytes of a file. SafetensorError for a dtype the format lacks, TypeError for
+    values that are not arrays.
 
-    options: align (8, 64, 256 or 4096: where the data begin), keep_order (of the dict, not by
-    dtype and name)."""
+    options: align (8, 64, 256 or 4096: alignment of the data's start), keep_order (of the dict,
+    instead of by dtype and name)."""
     rows, kept = _rows(tensor_dict)
     return write_bytes(rows, metadata, **options)
 
 
 def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Path,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file, which appears whole or not at all, and keeps an old one's mode.
+    """Writes a file atomically; a replaced file keeps its mode. Raises as save, and OSError.
 
     options: sync (True; False does not wait for the disk), align, keep_order as for save,
-    spare (bytes of header left for later edits), overwrite (True), link ("replace", "follow"
-    or "refuse" when the target is a symbolic link), progress (True or a function)."""
+    spare (bytes of header reserved for later edits), overwrite (True), link ("replace", "follow"
+    or "refuse", if the target is a symbolic link), progress (True or a function)."""
     rows, kept = _rows(tensor_dict)
     write_file(rows, filename, metadata, **options)
 
 
 def load(data: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file in memory: any object with a buffer. Each has memory of its own."""
+    """Arrays of a file in memory, given as any object with a buffer. Each owns its memory."""
     with open_bytes(data) as file:
         return file.numpy()
 
 
 def load_file(filename: Any, *, backend: str = "mmap", names: Iterable[str] | None = None,
               progress: Any = None) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of a file, or those of names. Each has memory of its own, with either backend: what
-    becomes of the file is no matter to it. libsafetensors.open(filename).numpy() maps instead.
+    """Arrays of a file: all, or those in names. Each owns its memory, with either backend, so the
+    file may change afterwards; libsafetensors.open(filename).numpy() maps instead.
     filename: also a folder or an index.json, or an object with read and seek. progress: True
-    or a function of bytes done and in all."""
+    or a function of bytes done and total."""
     from ._progress import watch
     with open_file(filename, backend) as file, watch(progress, "loading") as tick:
         return file.numpy(names, tick)

@@ -1,6 +1,6 @@
 """Tensors of paddle: save, save_file, load, load_file of the official package, through numpy.
 
-numpy has no bfloat16 for paddle: there its bits travel as uint16.
+bfloat16 is passed to and from numpy as the bits of uint16.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["save", "save_file", "load", "load_file"]
 
 
 def _rows(tensors: Mapping[str, paddle.Tensor]) -> tuple[list[Any], list[Any]]:
-    """Rows for _core, and what keeps their memory."""
+    """Rows for _core, and the objects that own their memory."""
     if not isinstance(tensors, dict):
         raise ValueError("Expected a dict of [str, paddle.Tensor] but received %s" % type(tensors))
     for name, tensor in tensors.items():
@@ -41,20 +41,20 @@ def _rows(tensors: Mapping[str, paddle.Tensor]) -> tuple[list[Any], list[Any]]:
 
 def save(tensors: Mapping[str, paddle.Tensor], metadata: Mapping[str, str] | None = None,
          **options: Unpack[BytesOptions]) -> bytes:
-    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    """Returns the bytes of a file. options: as for libsafetensors.numpy.save."""
     rows, kept = _rows(tensors)
     return write_bytes(rows, metadata, **options)
 
 
 def save_file(tensors: Mapping[str, paddle.Tensor], filename: Path,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     rows, kept = _rows(tensors)
     write_file(rows, filename, metadata, **options)
 
 
 def load(data: Any, device: Any = "cpu") -> dict[str, paddle.Tensor]:
-    """Tensors of a file in memory: any object with a buffer."""
+    """Tensors of a file in memory, given as any object with a buffer."""
     device = check_device(device, "paddle")
     with open_bytes(data) as file:
         return {name: paddle_tensor(file[name], device) for name in file}
@@ -62,7 +62,7 @@ def load(data: Any, device: Any = "cpu") -> dict[str, paddle.Tensor]:
 
 def load_file(filename: Any, device: Any = "cpu", *,
               backend: str = "mmap") -> dict[str, paddle.Tensor]:
-    """Tensors of a file, or of a folder or index.json, on a device."""
+    """Tensors of a file, or of all shards of a folder or index.json, on a device."""
     device = check_device(device, "paddle")
     with open_file(filename, backend) as file:
         return {name: paddle_tensor(file[name], device) for name in file}

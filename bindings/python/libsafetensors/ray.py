@@ -1,20 +1,19 @@
-"""Ray Data: its datasets written as safetensors datasets.
+"""Writes datasets of Ray Data as safetensors datasets.
 
     from libsafetensors.ray import write_safetensors
     manifest = write_safetensors(ray.data.read_parquet(source), path, batch_size=1000)
 
-This package must be installed on every node. docs/ray.md tells more.
+This package must be installed on every node. See docs/ray.md.
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from ray.data import Datasink
 from ray.data.block import BlockAccessor
 
-from ._types import Path
+from ._types import Path, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
 from .dataset._write import settled
@@ -23,21 +22,21 @@ __all__ = ["SafetensorsDatasink", "write_safetensors"]
 
 
 class SafetensorsDatasink(Datasink):
-    """For Dataset.write_datasink. Tasks write, the driver publishes once all have written; a
-    write that fails leaves what was there.
+    """For Dataset.write_datasink. Tasks write, and the driver publishes after all of them have
+    written; a failed write leaves the old dataset unchanged.
 
-    Arguments as those of libsafetensors.dataset.write. manifest: of the write that is done."""
+    Arguments as for libsafetensors.dataset.write. manifest: of the write, once it is done."""
 
     def __init__(self, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
                  adopt: Literal["listing"] | None = None, sync: bool = True,
                  **options: Any) -> None:
         self._how = path, mode, adopt, sync, options
         self._keyed = settled(options)[0].mode == "kv"
-        self._job: Job | None = job_of(*self._how)  # tells at once what cannot be
+        self._job: Job | None = job_of(*self._how)  # checks the arguments now
         self.manifest: dict[str, Any] | None = None
 
     def on_write_start(self, schema: Any = None) -> None:
-        """The dataset may have changed since."""
+        """Makes the job again: the dataset may have changed since."""
         self._job = job_of(*self._how)
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> str:
@@ -51,17 +50,17 @@ class SafetensorsDatasink(Datasink):
     def on_write_complete(self, write_result: Any) -> None:
         job, self._job = self._job, None
         assert job is not None
-        self.manifest = json.loads(job.commit(write_result.write_returns))
+        self.manifest = parse(job.commit(write_result.write_returns))
 
     def on_write_failed(self, error: Exception) -> None:
-        """A commit that has failed has removed what may be removed."""
+        """A failed commit has already removed its files."""
         job, self._job = self._job, None
         if job is not None:
             job.abort([None])
 
     @property
     def min_rows_per_write(self) -> int | None:
-        """Of full batches, since each task has a tail of its own."""
+        """At least a full batch, because each task has a last batch of its own."""
         given = {name.lower(): value for name, value in self._how[4].items()}
         return None if self._keyed else int(given["batch_size"])
 
@@ -72,7 +71,7 @@ def write_safetensors(dataset: Any, path: Path, *,
                       ray_remote_args: dict[str, Any] | None = None,
                       concurrency: int | None = None, **options: Any) -> dict[str, Any]:
     """Writes a ray.data.Dataset as a dataset of safetensors; returns the manifest. Arguments as
-    those of libsafetensors.dataset.write and Dataset.write_datasink."""
+    for libsafetensors.dataset.write and Dataset.write_datasink."""
     sink = SafetensorsDatasink(path, mode=mode, adopt=adopt, sync=sync, **options)
     dataset.write_datasink(sink, ray_remote_args=ray_remote_args, concurrency=concurrency)
     assert sink.manifest is not None

@@ -24,21 +24,21 @@ def _from_numpy(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, tf.Tens
 
 def save(tensors: Mapping[str, tf.Tensor], metadata: Mapping[str, str] | None = None,
          **options: Unpack[BytesOptions]) -> bytes:
-    """A whole file in memory. options: as of libsafetensors.numpy.save."""
+    """Returns the bytes of a file. options: as for libsafetensors.numpy.save."""
     return _numpy.save(_to_numpy(tensors), metadata, **options)
 
 
 def save_file(tensors: Mapping[str, tf.Tensor], filename: Path,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file. options: as of libsafetensors.numpy.save_file."""
+    """Writes a file atomically. options: as for libsafetensors.numpy.save_file."""
     _numpy.save_file(_to_numpy(tensors), filename, metadata, **options)
 
 
 def load(data: Any) -> dict[str, tf.Tensor]:
-    """Tensors of a file in memory: any object with a buffer."""
+    """Tensors of a file in memory, given as any object with a buffer."""
     return _from_numpy(_numpy.load(data))
 
 
 def load_file(filename: Any, *, backend: str = "mmap") -> dict[str, tf.Tensor]:
-    """Tensors of a file, or of a folder or index.json."""
+    """Tensors of a file, or of all shards of a folder or index.json."""
     return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -1,8 +1,8 @@
 """Tensors of torch: save, save_file, load, load_file, save_model, load_model of the official
 package.
 
-Loaded CPU tensors share the memory of the mapped file, private to this process: writes never
-reach the file. The caller's dicts are not touched.
+Loaded CPU tensors share the memory of the file, which is mapped privately: writes never reach
+the file. The caller's dicts are not changed.
 """
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from . import _core
-from ._files import check_metadata, open_bytes, open_file, write_bytes, write_file
+from ._files import HEADER_NAMES, check_metadata, open_bytes, open_file, write_bytes, write_file
 from ._frameworks import check_device
-# Programs take these from here, as the official module has them.
+# Programs import these from here, as from the official module.
 from ._official import TensorSpec as TensorSpec
 from ._official import deserialize as deserialize
 from ._official import safe_open as safe_open
@@ -27,33 +27,23 @@ from ._types import BytesOptions, Path, SaveOptions, Unpack
 __all__ = ["save", "save_file", "load", "load_file", "save_model", "load_model"]
 
 
-def _known() -> dict[torch.dtype, str]:
-    """Those of this version of torch -> the header's name."""
-    names = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16",
-             "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64",
-             "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
-             "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-             "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ",
-             "float8_e5m2fnuz": "F8_E5M2FNUZ", "float4_e2m1fn_x2": "F4"}
-    return {getattr(torch, name): header for name, header in names.items()
-            if hasattr(torch, name)}
-
-
-_NAMES = _known()
+# Dtypes of this version of torch -> name in a header.
+_NAMES: dict[torch.dtype, str] = {getattr(torch, name): header
+                                  for name, header in HEADER_NAMES.items() if hasattr(torch, name)}
 _TYPES = {header: dtype for dtype, header in _NAMES.items()}
 _SIZE = {dtype: dtype.itemsize for dtype in _NAMES}
-"""Bytes of an element of torch."""
+"""Bytes of one element in torch."""
 
 
 def _getdtype(dtype_str: str) -> torch.dtype:
-    """torch's dtype of the header's name; KeyError."""
+    """torch's dtype of a name in a header; KeyError."""
     return _TYPES[dtype_str]
 
 
 # ── Tensors that share memory ──
 
 def storage_ptr(tensor: torch.Tensor) -> int:
-    """Address of the storage; 0 for tensors that have none."""
+    """Address of the storage; 0 if there is none."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):
@@ -61,7 +51,7 @@ def storage_ptr(tensor: torch.Tensor) -> int:
 
 
 def storage_size(tensor: torch.Tensor) -> int:
-    """Bytes of the storage; those of the tensor where it has none."""
+    """Bytes of the storage, or of the tensor if it has none."""
     try:
         return tensor.untyped_storage().nbytes()
     except (NotImplementedError, RuntimeError):
@@ -69,7 +59,7 @@ def storage_size(tensor: torch.Tensor) -> int:
 
 
 def _end_ptr(tensor: torch.Tensor) -> int:
-    """Address behind the last element."""
+    """Address after the last element."""
     if not tensor.nelement():
         return tensor.data_ptr()
     last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
@@ -77,13 +67,13 @@ def _end_ptr(tensor: torch.Tensor) -> int:
 
 
 def _is_complete(tensor: torch.Tensor) -> bool:
-    """It covers its storage, without holes."""
+    """Whether it covers its whole storage."""
     return (tensor.data_ptr() == storage_ptr(tensor)
             and tensor.nelement() * tensor.element_size() == storage_size(tensor))
 
 
 def _overlapping(names: Iterable[str], tensors: Mapping[str, torch.Tensor]) -> list[set[str]]:
-    """Groups of names whose ranges of bytes touch, by address."""
+    """Groups of names whose byte ranges overlap, by address."""
     groups: list[set[str]] = []
     reach = None
     for start, end, name in sorted(
@@ -96,8 +86,8 @@ def _overlapping(names: Iterable[str], tensors: Mapping[str, torch.Tensor]) -> l
 
 
 def _find_shared_tensors(state_dict: Mapping[str, torch.Tensor]) -> list[set[str]]:
-    """Names grouped by the memory they use; a tensor that shares none is a group of its own.
-    Tensors without memory (meta, empty) are in no group."""
+    """Names grouped by shared memory; a tensor that shares none is a group of its own. Tensors
+    without memory (meta, empty) are in no group."""
     storages: dict[Any, list[str]] = defaultdict(list)
     for name, tensor in state_dict.items():
         if tensor.device.type != "meta" and storage_ptr(tensor) and storage_size(tensor):
@@ -107,7 +97,7 @@ def _find_shared_tensors(state_dict: Mapping[str, torch.Tensor]) -> list[set[str
 
 def _filter_shared_not_shared(groups: Iterable[set[str]],
                               state_dict: Mapping[str, torch.Tensor]) -> list[set[str]]:
-    """Groups of one storage cut into those whose bytes do touch."""
+    """Splits groups of one storage into groups whose bytes overlap."""
     found: list[set[str]] = []
     for names in groups:
         found.extend([names] if len(names) == 1 else _overlapping(names, state_dict))
@@ -116,7 +106,7 @@ def _filter_shared_not_shared(groups: Iterable[set[str]],
 
 def _keep_one(shared: set[str], tensors: Mapping[str, torch.Tensor], preferred: set[str],
               discard: set[str]) -> str:
-    """Of names with one memory the one to be saved."""
+    """The name to save among those that share memory."""
     complete = {name for name in shared if _is_complete(tensors[name])}
     if not complete:
         raise RuntimeError(
@@ -133,8 +123,8 @@ def _keep_one(shared: set[str], tensors: Mapping[str, torch.Tensor], preferred: 
 def _remove_duplicate_names(state_dict: Mapping[str, torch.Tensor], *,
                             preferred_names: Iterable[str] | None = None,
                             discard_names: Iterable[str] | None = None) -> dict[str, list[str]]:
-    """Name to keep -> names that are the same memory. RuntimeError when of some memory no name
-    covers the whole."""
+    """Name to keep -> other names of the same memory. RuntimeError if no name covers the whole of
+    some memory."""
     preferred, discard = set(preferred_names or ()), set(discard_names or ())
     found: dict[str, list[str]] = defaultdict(list)
     for shared in _find_shared_tensors(state_dict):
@@ -146,7 +136,7 @@ def _remove_duplicate_names(state_dict: Mapping[str, torch.Tensor], *,
 
 def _aliases(state_dict: Mapping[str, Any],
              preferred_names: Iterable[str] = ()) -> dict[str, list[str]]:
-    """_remove_duplicate_names of those that do share: a view alone is no matter."""
+    """_remove_duplicate_names for tensors that share memory; a view by itself is kept."""
     groups = [group for group in _find_shared_tensors(state_dict) if len(group) > 1]
     return _remove_duplicate_names({name: state_dict[name] for group in groups for name in group},
                                    preferred_names=preferred_names)
@@ -155,7 +145,7 @@ def _aliases(state_dict: Mapping[str, Any],
 # ── Writing ──
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-# Module that a subclass is of (or below it) -> what makes plain tensors of it.
+# Module (or package) of a subclass of Tensor -> how to convert it to plain tensors.
 _HOOKS = {
     "torch.distributed": "save what tensor.full_tensor() returns, which every rank must call, or "
                          "tensor.to_local(), this rank's part",
@@ -168,7 +158,7 @@ _HOOKS = {
 
 
 def _has_memory(tensor: torch.Tensor) -> bool:
-    """There are bytes at an address; not so of what wraps other tensors."""
+    """Whether it has bytes at an address, unlike subclasses that wrap other tensors."""
     try:
         return bool(tensor.data_ptr()) or not tensor.nelement()
     except (NotImplementedError, RuntimeError):
@@ -176,7 +166,7 @@ def _has_memory(tensor: torch.Tensor) -> bool:
 
 
 def _refuse_wrapper(name: str, tensor: torch.Tensor) -> None:
-    """ValueError for a tensor that stands for others. Plain subclasses are tensors like any."""
+    """ValueError for a subclass that wraps other tensors; plain subclasses are accepted."""
     if not tensor.is_nested and (tensor.is_meta or _has_memory(tensor)):
         return
     kind = type(tensor)
@@ -192,7 +182,7 @@ def _refuse_wrapper(name: str, tensor: torch.Tensor) -> None:
 
 
 def _evaluate_tensors_for_save(tensors: Any) -> None:
-    """ValueError for what cannot be written, RuntimeError for memory that would be twice."""
+    """ValueError for what cannot be written, RuntimeError for tensors that share memory."""
     if not isinstance(tensors, dict):
         raise ValueError("Expected a dict of [str, torch.Tensor] but received %s" % type(tensors))
     sparse = []
@@ -219,8 +209,8 @@ def _evaluate_tensors_for_save(tensors: Any) -> None:
 
 
 def _may_share(tensors: Iterable[torch.Tensor]) -> bool:
-    """Two ranges of memory touch: quick, and right for most models, which then need no look
-    at their storages."""
+    """Whether any two byte ranges overlap: fast, and enough for most models, whose storages
+    then need not be compared."""
     ranges = []
     for tensor in tensors:
         if tensor.is_contiguous():
@@ -240,13 +230,13 @@ def _may_share(tensors: Iterable[torch.Tensor]) -> bool:
 def _dtype_name(name: str, tensor: torch.Tensor) -> str:
     known = _NAMES.get(tensor.dtype)
     if known is None:
-        raise _core.SafetensorError("Key `%s` has the dtype %s, which the format has not; it "
+        raise _core.SafetensorError("Key `%s` has the dtype %s, which the format lacks; it "
                                     "has %s" % (name, tensor.dtype, ", ".join(map(str, _NAMES))))
     return known
 
 
 def _shape(tensor: torch.Tensor) -> Sequence[int]:
-    """As in the header: a float4_e2m1fn_x2 is two elements."""
+    """Shape in the header, where a float4_e2m1fn_x2 counts as two elements."""
     shape = tensor.shape
     if tensor.dtype is not _TYPES.get("F4") or not shape:
         return shape
@@ -254,8 +244,8 @@ def _shape(tensor: torch.Tensor) -> Sequence[int]:
 
 
 def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's bytes as they go into a file. Lazy conjugates and negatives are worked out;
-    ValueError when it is not contiguous, RuntimeError for a meta tensor."""
+    """The tensor on the CPU, with the bytes of the file: lazy conjugates and negatives are
+    resolved. ValueError if it is not contiguous, RuntimeError for a meta tensor."""
     if not tensor.is_contiguous():
         raise ValueError(
             "You are trying to save a non contiguous tensor: `%s` which is not allowed. It may "
@@ -274,13 +264,13 @@ def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _swapped(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes in little-endian order, on a host of the other order."""
+    """The bytes in little-endian order, on a big-endian host."""
     width = tensor.element_size() // (2 if tensor.dtype.is_complex else 1)
     return tensor.reshape(-1).view(torch.uint8).reshape(-1, width).flip(1).contiguous()
 
 
 def _row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any, ...]:
-    """What _core writes; kept gets what was made for it."""
+    """A row for _core; a tensor made for it is added to kept."""
     dtype, shape = _dtype_name(name, tensor), _shape(tensor)
     plain = _on_cpu(name, tensor)
     if plain is not tensor:
@@ -290,10 +280,10 @@ def _row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any
 
 def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None,
          **options: Unpack[BytesOptions]) -> bytes:
-    """A whole file in memory. Raises as save_file.
+    """Returns the bytes of a file. Raises as save_file.
 
-    options: align (8, 64, 256 or 4096: where the data begin), keep_order (of the dict, not by
-    dtype and name)."""
+    options: align (8, 64, 256 or 4096: alignment of the data's start), keep_order (of the dict,
+    instead of by dtype and name)."""
     _evaluate_tensors_for_save(tensors)
     kept = list(tensors.values())
     return write_bytes([_row(name, tensor, kept) for name, tensor in tensors.items()], metadata,
@@ -302,15 +292,15 @@ def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None
 
 def save_file(tensors: Mapping[str, torch.Tensor], filename: Path,
               metadata: Mapping[str, str] | None = None, **options: Unpack[SaveOptions]) -> None:
-    """Writes a file, which appears whole or not at all, and keeps an old one's mode. Tensors of
-    a device are copied one at a time.
+    """Writes a file atomically; a replaced file keeps its mode. Tensors on a device are copied to
+    the CPU one at a time.
 
-    ValueError for what is no tensor, sparse or not contiguous; RuntimeError for tensors that
-    share memory and for meta tensors; SafetensorError for a dtype the format has not.
+    ValueError for values that are not tensors, sparse or not contiguous; RuntimeError for tensors
+    that share memory and for meta tensors; SafetensorError for a dtype the format lacks; OSError.
 
     options: sync (True; False does not wait for the disk), align, keep_order as for save,
-    spare (bytes of header left for later edits), overwrite (True), link ("replace", "follow"
-    or "refuse" when the target is a symbolic link), progress (True or a function)."""
+    spare (bytes of header reserved for later edits), overwrite (True), link ("replace", "follow"
+    or "refuse", if the target is a symbolic link), progress (True or a function)."""
     _evaluate_tensors_for_save(tensors)
     if not all(tensor.is_cpu for tensor in tensors.values()):
         return _stream(tensors, filename, metadata, **options)
@@ -339,7 +329,7 @@ def _stream(tensors: Mapping[str, torch.Tensor], filename: Path, metadata: Any, 
 
 def _flatten_as_ptr(tensors: dict[str, torch.Tensor],
                     keep_alive_buffer: list[Any]) -> dict[str, TensorSpec]:
-    """What serialize takes; the buffer keeps the memory."""
+    """Arguments of serialize; keep_alive_buffer gets the owners of the memory."""
     _evaluate_tensors_for_save(tensors)
     specs = {}
     for name, tensor in tensors.items():
@@ -352,13 +342,13 @@ def _flatten_as_ptr(tensors: dict[str, torch.Tensor],
 
 
 def _to_ndarray(tensor: torch.Tensor) -> tuple[Any, torch.Tensor]:
-    """The tensor's bytes as a flat numpy array, and what keeps them."""
+    """The tensor's bytes as a flat numpy array, and the owner of the memory."""
     kept = _on_cpu("", tensor)
     return kept.detach().reshape(-1).view(torch.uint8).numpy(), kept
 
 
 def _memory(tensor: torch.Tensor) -> Any:
-    """The bytes of a contiguous CPU tensor, which must outlive them."""
+    """A buffer over the bytes of a contiguous CPU tensor, which must outlive it."""
     import ctypes
     size = tensor.nbytes
     return (ctypes.c_char * size).from_address(tensor.data_ptr()) if size else b""
@@ -367,7 +357,7 @@ def _memory(tensor: torch.Tensor) -> Any:
 # ── Reading ──
 
 def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, torch.Tensor]:
-    """Tensors over what deserialize gives."""
+    """Tensors over the result of deserialize."""
     found = {}
     for name, facts in safeview:
         dtype, shape = _getdtype(facts["dtype"]), facts["shape"]
@@ -384,7 +374,7 @@ def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, tor
 
 
 def load(data: Any) -> dict[str, torch.Tensor]:
-    """CPU tensors of a file in memory: any object with a buffer. Each has memory of its own."""
+    """CPU tensors of a file in memory, given as any object with a buffer. Each owns its memory."""
     with open_bytes(data) as file:
         return file.torch()
 
@@ -392,11 +382,11 @@ def load(data: Any) -> dict[str, torch.Tensor]:
 def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
               names: Iterable[str] | None = None, progress: Any = None,
               ) -> dict[str, torch.Tensor]:
-    """Tensors of a file, or those of names, on a device (any that torch knows).
+    """Tensors of a file, all or those in names, on a device (any that torch knows).
 
-    On the CPU they share the mapped file's memory, private to this process; backend="pread"
-    reads instead. filename: also a folder or an index.json, or an object with read and seek.
-    progress: True or a function of bytes done and in all."""
+    On the CPU they share the memory of the file, mapped privately; backend="pread" reads
+    instead. filename: also a folder or an index.json, or an object with read and seek.
+    progress: True or a function of bytes done and total."""
     from ._progress import watch
     target = check_device(device, "torch")
     file = open_file(filename, backend, framework="torch")
@@ -418,11 +408,11 @@ def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap",
 def save_model(model: torch.nn.Module, filename: Path,
                metadata: Mapping[str, str] | None = None, force_contiguous: bool = True,
                **options: Unpack[SaveOptions]) -> None:
-    """Writes a model's state. Of tensors that share memory one is written; the names of the
-    others go into the metadata, as name -> name that was written.
+    """Writes a model's state. Of tensors that share memory only one is written; the metadata map
+    the other names to it.
 
-    RuntimeError when none of them covers the whole memory; ValueError for tensors that are not
-    contiguous unless force_contiguous. options: as of save_file."""
+    RuntimeError if none of them covers the whole memory; ValueError for tensors that are not
+    contiguous, unless force_contiguous. options: as for save_file."""
     state = dict(model.state_dict())
     notes = dict(check_metadata(metadata) or {})
     for kept, others in _aliases(state).items():
@@ -442,10 +432,10 @@ def save_model(model: torch.nn.Module, filename: Path,
 
 def load_model(model: torch.nn.Module, filename: Any, strict: bool = True, device: Any = "cpu",
                *, backend: str = "mmap") -> tuple[set[str], list[str]]:
-    """Loads a file into a model. Of names that are one tensor in the model one is enough.
+    """Loads a file into a model. Of names that share one tensor in the model, one is enough.
 
-    Returns the model's names that the file lacks and the file's that the model lacks; strict
-    raises RuntimeError when there are any."""
+    Returns the model's names that the file lacks, and the file's names that the model lacks;
+    with strict, RuntimeError if there are any."""
     state = load_file(filename, device, backend=backend)
     aliases = _aliases(model.state_dict(), state)
     missing_list, unexpected = model.load_state_dict(state, strict=False)

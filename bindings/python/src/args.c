@@ -1,9 +1,7 @@
-/* From Python's arguments to the library's, and texts back. */
+/* Converts Python arguments to the library's, and its text to str. */
 #include "core.h"
 
-#include <string.h>
-
-/* What fsspec.open gives has open(), and no read() before. */
+/* An fsspec.OpenFile has open() but no read() before that call. */
 static void explain_path(PyObject *object) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -114,6 +112,14 @@ int pysft_choice_of(PyObject *text, const char *what, const char *const *names, 
     return -1;
 }
 
+int pysft_level_of(PyObject *text, sft_level *out) {
+    static const char *const levels[] = { "compat", "default", "strict", NULL };
+    int level = SFT_LEVEL_DEFAULT;
+    if (text && pysft_choice_of(text, "level", levels, &level) < 0) return -1;
+    *out = (sft_level)level;
+    return 0;
+}
+
 int pysft_threads_of(int threads, uint32_t *out) {
     *out = (uint32_t)threads;
     if (threads >= 0) return 0;
@@ -125,33 +131,10 @@ PyObject *pysft_text(sft_span span) {
     return PyUnicode_DecodeUTF8(span.len ? span.data : "", (Py_ssize_t)span.len, "replace");
 }
 
-PyObject *pysft_text_take(sft_buffer *buffer) {
-    PyObject *text = pysft_text((sft_span){ buffer->data, buffer->len });
-    sft_buffer_free(buffer);
-    return text;
-}
-
-sft_sink pysft_text_sink(sft_buffer *text) {
-    memset(text, 0, sizeof *text);
-    return sft_sink_memory(text);
-}
-
-sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sft_sink_finish(sink, err);
-    sft_sink_abandon(sink);
-    return code;
-}
-
 int pysft_dict_put(PyObject *dict, const char *key, PyObject *value) {
     int status = value ? PyDict_SetItemString(dict, key, value) : -1;
     Py_XDECREF(value);
     return status;
-}
-
-PyObject *pysft_bytes_take(sft_buffer *buffer) {
-    PyObject *bytes = PyBytes_FromStringAndSize(buffer->data, (Py_ssize_t)buffer->len);
-    sft_buffer_free(buffer);
-    return bytes;
 }
 
 static int refuse_value(const char *what, PyObject *key, PyObject *value) {
@@ -160,7 +143,7 @@ static int refuse_value(const char *what, PyObject *key, PyObject *value) {
     return -1;
 }
 
-/* The UnicodeEncodeError that is set tells of which key the value was. */
+/* Adds the key whose value could not be encoded to the UnicodeEncodeError that is set. */
 static void add_key(PyObject *key) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -174,7 +157,7 @@ static void add_key(PyObject *key) {
     PyErr_Restore(type, value, trace);
 }
 
-/* One (key, value), which is put in the list's place as a tuple. */
+/* Fills one pair; the list's item is replaced by a tuple, which keeps the strings alive. */
 static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair *out) {
     PyObject *item = PyList_GetItem(items, at);
     PyObject *pair = item ? PySequence_Tuple(item) : NULL;
@@ -192,7 +175,7 @@ static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair 
     return -1;
 }
 
-/* A list of what items() of a mapping gives, or NULL with an exception. */
+/* New list of a mapping's items(), or NULL with an exception. */
 static PyObject *items_of(PyObject *mapping, const char *what) {
     PyObject *items = PyMapping_Items(mapping);
     if (items || !PyErr_ExceptionMatches(PyExc_AttributeError)) return items;
@@ -221,4 +204,28 @@ void pysft_pairs_free(pysft_pairs *pairs) {
     PyMem_Free(pairs->at);
     Py_CLEAR(pairs->keep);
     *pairs = (pysft_pairs){ NULL, 0, NULL };
+}
+
+int pysft_names_of(PyObject *names, const char *what, pysft_names *out) {
+    *out = (pysft_names){ NULL, NULL, 0 };
+    if (PyUnicode_Check(names)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected several names, found one str", what);
+        return -1;
+    }
+    out->held = PySequence_Tuple(names);
+    if (!out->held) return -1;
+    out->count = (size_t)PyTuple_Size(out->held);
+    out->items = PyMem_Calloc(out->count + 1, sizeof *out->items);
+    int rc = out->items ? 0 : -1;
+    if (rc < 0) PyErr_NoMemory();
+    for (size_t i = 0; rc == 0 && i < out->count; i++)
+        rc = pysft_span_of(PyTuple_GetItem(out->held, (Py_ssize_t)i), what, &out->items[i]);
+    if (rc < 0) pysft_names_free(out);
+    return rc;
+}
+
+void pysft_names_free(pysft_names *names) {
+    PyMem_Free(names->items);
+    Py_CLEAR(names->held);
+    *names = (pysft_names){ NULL, NULL, 0 };
 }

@@ -1,4 +1,4 @@
-/* numpy: its functions and dtypes, and arrays over memory. */
+/* numpy: its functions and dtypes, and arrays over existing memory. */
 #include "piece.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 struct pysft_numpy {
     PyObject *ndarray;
-    _Atomic(PyObject *) dtypes[SFT_DTYPE_COUNT]; /* NULL until first wanted */
+    _Atomic(PyObject *) dtypes[SFT_DTYPE_COUNT]; /* NULL until first used */
 };
 
 /* Names of numpy's own dtypes, and of those in ml_dtypes. */
@@ -29,6 +29,10 @@ static const char *const ml_names[SFT_DTYPE_COUNT] = {
     [SFT_BF16] = "bfloat16",
 };
 
+const char *pysft_ml_name(sft_dtype dtype) {
+    return ml_names[dtype];
+}
+
 static void numpy_free(pysft_numpy *numpy) {
     if (!numpy) return;
     Py_XDECREF(numpy->ndarray);
@@ -43,16 +47,15 @@ void pysft_numpy_clear(pysft_state *state) {
 pysft_numpy *pysft_numpy_get(pysft_state *state) {
     pysft_numpy *numpy = atomic_load(&state->numpy), *none = NULL;
     if (numpy) return numpy;
-    PyObject *module = PyImport_ImportModule("numpy");
-    if (!module) return NULL;
+    PyObject *ndarray = pysft_import("numpy", "ndarray");
+    if (!ndarray) return NULL;
     numpy = PyMem_Calloc(1, sizeof *numpy);
-    if (!numpy) PyErr_NoMemory();
-    else numpy->ndarray = PyObject_GetAttrString(module, "ndarray");
-    Py_DECREF(module);
-    if (!numpy || !numpy->ndarray) {
-        numpy_free(numpy);
+    if (!numpy) {
+        Py_DECREF(ndarray);
+        PyErr_NoMemory();
         return NULL;
     }
+    numpy->ndarray = ndarray;
     if (atomic_compare_exchange_strong(&state->numpy, &none, numpy)) return numpy;
     numpy_free(numpy);
     return none;
@@ -60,9 +63,7 @@ pysft_numpy *pysft_numpy_get(pysft_state *state) {
 
 /* numpy.dtype(of) */
 static PyObject *make_dtype(PyObject *of) {
-    PyObject *module = of ? PyImport_ImportModule("numpy") : NULL;
-    PyObject *dtype = module ? PyObject_CallMethod(module, "dtype", "O", of) : NULL;
-    Py_XDECREF(module);
+    PyObject *dtype = pysft_import_call("numpy", "dtype", of);
     Py_XDECREF(of);
     return dtype;
 }
@@ -80,13 +81,11 @@ static PyObject *need_ml_dtypes(pysft_state *state, sft_dtype dtype) {
 
 static PyObject *find_dtype(pysft_state *state, sft_dtype dtype) {
     if (numpy_names[dtype]) return make_dtype(PyUnicode_FromString(numpy_names[dtype]));
-    PyObject *module = PyImport_ImportModule("ml_dtypes");
-    PyObject *type = module ? PyObject_GetAttrString(module, ml_names[dtype]) : NULL;
-    Py_XDECREF(module);
+    PyObject *type = pysft_import("ml_dtypes", ml_names[dtype]);
     return type ? make_dtype(type) : need_ml_dtypes(state, dtype);
 }
 
-/* Borrowed of the state. */
+/* Borrowed from the state. */
 static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype dtype) {
     PyObject *found = atomic_load(&numpy->dtypes[dtype]), *none = NULL;
     if (found) return found;
@@ -115,7 +114,7 @@ static PyObject *strides_tuple(const Py_ssize_t *strides, uint32_t rank) {
     return tuple;
 }
 
-/* Tuple of objects, which are taken over; NULL if one of them is. */
+/* New tuple of the objects, whose references are consumed; NULL if one of them is NULL. */
 static PyObject *pack(PyObject **items, Py_ssize_t count) {
     PyObject *tuple = NULL;
     Py_ssize_t there = 0;
@@ -141,7 +140,7 @@ static PyObject *make_array(pysft_numpy *numpy, PyObject *dtype, const pysft_pie
     return array;
 }
 
-/* Lowest and highest byte a strided piece touches. */
+/* The lowest address a strided piece touches, and the bytes from there to its end. */
 static void reach_of(const pysft_piece *piece, char **low, uint64_t *len) {
     Py_ssize_t down = 0, up = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
     *low = piece->data;
@@ -167,7 +166,7 @@ static PyObject *array_over(pysft_state *state, pysft_numpy *numpy, PyObject *dt
     return array;
 }
 
-/* One element a byte; bits are counted from the lowest of the first byte up. */
+/* Unpacks to one element per byte; bits are counted from the lowest bit of the first byte. */
 static void unpack_bits(const uint8_t *from, uint32_t bits, uint64_t count, uint8_t *into) {
     uint32_t held = 0, have = 0, mask = (1u << bits) - 1;
     for (uint64_t i = 0; i < count; i++) {
@@ -181,7 +180,7 @@ static void unpack_bits(const uint8_t *from, uint32_t bits, uint64_t count, uint
     }
 }
 
-/* In parts of whole bytes, between which signals are looked at. */
+/* Works in parts of whole bytes and checks signals between them. */
 static int unpack_all(const uint8_t *from, uint32_t bits, uint64_t count, uint8_t *into) {
     const uint64_t part = UINT64_C(8) << 20;
     for (uint64_t done = 0; done < count; done += part) {

@@ -1,11 +1,11 @@
-/* Arrow's C structs in and out of PyCapsules. */
+/* Moves Arrow's C structs into and out of PyCapsules. */
 #include "dataset.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVELS_MOST 64 /* of a schema, from its top */
+#define LEVELS_MOST 64 /* depth of a schema */
 
 static const char schema_name[] = "arrow_schema";
 static const char array_name[] = "arrow_array";
@@ -50,7 +50,7 @@ static int add_schema(PyObject **all, const schema_level *above, const struct Ar
     return add_text(all, s->format) < 0 ? -1 : add_text(all, count);
 }
 
-/* The level below that is to be looked at next, or NULL. */
+/* The next child (or dictionary) of a level, or NULL. */
 static const struct ArrowSchema *next_below(schema_level *level) {
     int64_t i = level->next++;
     if (i < level->schema->n_children) return level->schema->children[i];
@@ -122,7 +122,7 @@ int pysft_array_of(PyObject *object, PyObject *expected, struct ArrowArray *out)
     return status;
 }
 
-/* ── Capsules of our own: what nobody took is released ── */
+/* ── Our own capsules, which release what nobody consumed ── */
 
 static void drop_schema(PyObject *capsule) {
     struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, schema_name);
@@ -142,7 +142,7 @@ static void drop_stream(PyObject *capsule) {
     free(stream);
 }
 
-/* A capsule with a copy of the struct; NULL: the struct is still the caller's. */
+/* New capsule with a copy of the struct; on NULL the caller still owns the struct. */
 static PyObject *capsule_of(const void *value, size_t size, const char *name,
                             PyCapsule_Destructor drop) {
     void *copy = malloc(size);
@@ -168,9 +168,9 @@ typedef struct stream_object {
 } stream_object;
 
 static PyObject *stream_failed(stream_object *self, int failed) {
-    const char *told = self->stream.get_last_error
+    const char *own_text = self->stream.get_last_error
                            ? self->stream.get_last_error(&self->stream) : NULL;
-    const char *text = told ? told : strerror(failed);
+    const char *text = own_text ? own_text : strerror(failed);
     if (PyErr_Occurred()) return NULL;
     if (failed == ENOMEM) return PyErr_NoMemory();
     if (failed == EINVAL) {
@@ -250,13 +250,13 @@ static void stream_dealloc(PyObject *object) {
 static PyMethodDef stream_methods[] = {
     { "schema", stream_schema, METH_NOARGS,
       "schema($self, /)\n--\n\n"
-      "A new capsule with the schema." },
+      "New capsule 'arrow_schema'." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot stream_slots[] = {
     { Py_tp_doc, "ArrowStream(source)\n--\n\n"
-      "Batches of an Arrow stream, each a capsule." },
+      "Iterates over the batches of an Arrow stream, each a capsule 'arrow_array'." },
     { Py_tp_new, stream_new },
     { Py_tp_dealloc, stream_dealloc },
     { Py_tp_iter, PyObject_SelfIter },
@@ -270,5 +270,5 @@ int pysft_arrow_add(PyObject *module) {
         "libsafetensors._core.ArrowStream", sizeof(stream_object), 0, Py_TPFLAGS_DEFAULT,
         stream_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->stream_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_STREAM);
 }

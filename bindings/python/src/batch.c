@@ -1,4 +1,4 @@
-/* Many tensors at once: a dict of arrays, without a Tensor object for each. */
+/* Reads many tensors at once into a dict of arrays, without a Tensor object for each. */
 #include "piece.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ typedef struct {
     const sft_tensor *facts;
     size_t shard;
     PyObject *name;
-    pysft_store *block; /* copy of its own, or NULL: lies in the store */
+    pysft_store *block; /* its own copy, or NULL: its bytes are in the store's memory */
 } pick;
 
 typedef struct {
@@ -28,7 +28,7 @@ static void batch_free(batch *all) {
     *all = (batch){ NULL, NULL, NULL, 0 };
 }
 
-static int batch_room(batch *all, size_t count) {
+static int batch_reserve(batch *all, size_t count) {
     all->picks = PyMem_Calloc(count ? count : 1, sizeof *all->picks);
     if (all->picks) return 0;
     PyErr_NoMemory();
@@ -37,11 +37,11 @@ static int batch_room(batch *all, size_t count) {
 
 static int pick_all(batch *all) {
     sft_set *set = pysft_store_set(all->store);
-    size_t count = sft_set_count(set);
-    if (batch_room(all, count) < 0) return -1;
+    size_t count = sft_set_tensor_count(set);
+    if (batch_reserve(all, count) < 0) return -1;
     for (size_t i = 0; i < count; i++) {
         pick *one = &all->picks[i];
-        one->facts = sft_set_tensor(set, i);
+        one->facts = sft_set_tensor_at(set, i);
         one->shard = sft_set_tensor_shard(set, i);
         one->name = pysft_text(one->facts->name);
         all->count++;
@@ -50,10 +50,8 @@ static int pick_all(batch *all) {
     return 0;
 }
 
-static int pick_one(batch *all, PyObject *name) {
+static int pick_one(batch *all, PyObject *name, sft_span span) {
     pick *one = &all->picks[all->count];
-    sft_span span;
-    if (pysft_span_of(name, "name", &span) < 0) return -1;
     one->facts = sft_set_find(pysft_store_set(all->store), span, &one->shard);
     if (!one->facts) {
         (void)pysft_not_found(all->state, name, pysft_store_path(all->store));
@@ -64,24 +62,19 @@ static int pick_one(batch *all, PyObject *name) {
     return 0;
 }
 
-static int pick_named(batch *all, PyObject *names) {
-    if (PyUnicode_Check(names)) {
-        PyErr_SetString(PyExc_TypeError, "names: expected several names, found one str");
-        return -1;
-    }
-    PyObject *list = PySequence_List(names);
-    if (!list) return -1;
-    Py_ssize_t count = PyList_Size(list);
-    int rc = batch_room(all, (size_t)count);
-    for (Py_ssize_t i = 0; rc == 0 && i < count; i++)
-        rc = pick_one(all, PyList_GetItem(list, i));
-    Py_DECREF(list);
+static int pick_named(batch *all, PyObject *given) {
+    pysft_names names;
+    if (pysft_names_of(given, "names", &names) < 0) return -1;
+    int rc = batch_reserve(all, names.count);
+    for (size_t i = 0; rc == 0 && i < names.count; i++)
+        rc = pick_one(all, PyTuple_GetItem(names.held, (Py_ssize_t)i), names.items[i]);
+    pysft_names_free(&names);
     return rc;
 }
 
-/* ── Copies, where the memory cannot be lent ─────────────────────────────── */
+/* ── Copies of tensors whose memory cannot be shared ─────────────────────── */
 
-static bool lendable(const batch *all, const pick *one, bool want_writable) {
+static bool is_shareable(const batch *all, const pick *one, bool want_writable) {
     bool writable;
     const char *base = pysft_store_base(all->store, one->shard, &writable);
     if (!base || (want_writable && !writable)) return false;
@@ -103,7 +96,7 @@ static int add_read(pick *one, sft_read *reads, size_t *count) {
 #define STAGE ((size_t)256 << 10)
 #define STAGE_SMALL ((size_t)32 << 10)
 
-/* Progress over the shards together. */
+/* Progress over all shards together. */
 typedef struct {
     const sft_job *job;
     uint64_t before, total;
@@ -123,8 +116,8 @@ static sft_code read_each(const sft_file *file, const sft_read *reads, size_t co
     return code;
 }
 
-/* How many of the reads are small and lie one behind the other, so that one reading of STAGE
- * bytes gets them all; *bytes: of these. */
+/* Counts the small reads that are adjacent in the file and fit one read of STAGE bytes; *bytes
+ * is their sum. */
 static size_t count_neighbours(const sft_read *reads, size_t count, size_t *bytes) {
     size_t n = 0;
     *bytes = 0;
@@ -136,7 +129,7 @@ static size_t count_neighbours(const sft_read *reads, size_t count, size_t *byte
     return n;
 }
 
-/* What cannot be read at once is read by itself, for the error to name the tensor. */
+/* If the joint read fails, each is read by itself, so that the error names the tensor. */
 static sft_code read_neighbours(const sft_file *file, const sft_read *reads, size_t count,
                                 size_t bytes, char *stage, shared_job *shared, sft_error *err) {
     if (sft_read_bytes(file, reads[0].tensor->offset, stage, bytes, err))
@@ -150,10 +143,10 @@ static sft_code read_neighbours(const sft_file *file, const sft_read *reads, siz
     return goes_on ? SFT_OK : sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
 }
 
-/* Without memory for the stage each is read by itself. */
+/* Without memory for the stage, each tensor is read by itself. */
 static sft_code read_shard(const batch *all, size_t shard, const sft_read *reads, size_t count,
                            shared_job *shared, sft_error *err) {
-    const sft_file *file = sft_set_shard(pysft_store_set(all->store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), shard);
     char *stage = count > 1 && !sft_file_source(file).base ? malloc(STAGE) : NULL;
     sft_code code = SFT_OK;
     size_t from = 0, bytes;
@@ -171,7 +164,7 @@ static sft_code read_shard(const batch *all, size_t shard, const sft_read *reads
     return code;
 }
 
-/* reads: one for every pick that needs a copy, in their order. */
+/* reads: one for each pick that needs a copy, in the order of the picks. */
 static sft_code read_shards(const batch *all, const sft_read *reads, shared_job *shared,
                             sft_error *err) {
     size_t from = 0, count = 0;
@@ -203,31 +196,31 @@ static int read_blocks(batch *all, const sft_read *reads, uint64_t total, PyObje
     return -1;
 }
 
-/* Nothing is to be read: that is the end. */
-static int tell_all(const batch *all, PyObject *progress) {
+/* Reports the end to progress when nothing has to be read. */
+static int report_end(const batch *all, PyObject *progress) {
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return -1;
     for (size_t i = 0; i < all->count; i++)
         job.total += all->picks[i].facts->end - all->picks[i].facts->begin;
-    job.told = false;
+    job.reported = false;
     return pysft_job_end(&job, SFT_OK);
 }
 
-static int copy_what_cannot_be_lent(batch *all, bool want_writable, PyObject *progress) {
+static int copy_unshared(batch *all, bool want_writable, PyObject *progress) {
     uint64_t total = 0;
     size_t count = 0;
     sft_read *reads = NULL;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < all->count; i++) {
         pick *one = &all->picks[i];
-        if (lendable(all, one, want_writable)) continue;
+        if (is_shareable(all, one, want_writable)) continue;
         if (!reads) reads = PyMem_Malloc(all->count * sizeof *reads);
         if (!reads) PyErr_NoMemory();
         rc = reads ? add_read(one, reads, &count) : -1;
         total += one->facts->end - one->facts->begin;
     }
     if (rc == 0 && count) rc = read_blocks(all, reads, total, progress);
-    else if (rc == 0 && progress && progress != Py_None) rc = tell_all(all, progress);
+    else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);
     PyMem_Free(reads);
     return rc;
 }
@@ -247,7 +240,7 @@ static pysft_piece piece_of_pick(const batch *all, const pick *one) {
     return piece;
 }
 
-/* The object that arrays over a shard have as their base: made once a shard. */
+/* The base object of all arrays over one shard. */
 typedef struct {
     PyObject *memory;
     char *start;
@@ -257,7 +250,7 @@ typedef struct {
 static int base_for(const batch *all, const pick *one, shard_base *base) {
     bool writable;
     if (base->memory && base->shard == one->shard) return 0;
-    const sft_file *file = sft_set_shard(pysft_store_set(all->store), one->shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(all->store), one->shard);
     Py_CLEAR(base->memory);
     base->shard = one->shard;
     base->start = pysft_store_base(all->store, one->shard, &writable);
@@ -297,7 +290,8 @@ static PyObject *convert_all(const batch *all, bool torch) {
     return convert_each(all, torch);
 }
 #else
-/* Nothing made here can be garbage yet; looking for some would take a third of the time. */
+/* The garbage collector is off meanwhile: nothing made here can be garbage yet, and its runs
+ * would take a third of the time. */
 static PyObject *convert_all(const batch *all, bool torch) {
     int collects = PyGC_Disable();
     PyObject *dict = convert_each(all, torch);
@@ -306,25 +300,15 @@ static PyObject *convert_all(const batch *all, bool torch) {
 }
 #endif
 
-static PyObject *batch_run(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
-                           PyObject *progress) {
+PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
+                      PyObject *progress) {
     batch all = { state, store, NULL, 0 };
     PyObject *dict = NULL;
-    int rc = names ? pick_named(&all, names) : pick_all(&all);
-    if (rc == 0) rc = copy_what_cannot_be_lent(&all, torch, progress);
+    bool loaded = torch ? pysft_torch_get(state) != NULL : pysft_numpy_get(state) != NULL;
+    if (!loaded) return NULL;
+    int rc = names == Py_None ? pick_all(&all) : pick_named(&all, names);
+    if (rc == 0) rc = copy_unshared(&all, torch, progress);
     if (rc == 0) dict = convert_all(&all, torch);
     batch_free(&all);
     return dict;
-}
-
-PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names,
-                            PyObject *progress) {
-    if (!pysft_numpy_get(state)) return NULL;
-    return batch_run(state, store, names, false, progress);
-}
-
-PyObject *pysft_batch_torch(pysft_state *state, pysft_store *store, PyObject *names,
-                            PyObject *progress) {
-    if (!pysft_torch_get(state)) return NULL;
-    return batch_run(state, store, names, true, progress);
 }

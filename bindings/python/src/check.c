@@ -1,25 +1,25 @@
-/* check of a file, and of a model with an index: each shard, then how they fit. */
+/* Checks a file, or a model with an index: each shard, then how they fit together. */
 #include "tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct checking {
+typedef struct check_call {
     const char *path;
     sft_open_options open;
     bool deep;
     const sft_job *job;
     bool ok;
     sft_error first;   /* the first failure of a model with an index */
-    sft_buffer shards; /* their results, with commas */
-} checking;
+    sft_buffer shards; /* their JSON results, separated by commas */
+} check_call;
 
-/* What a file says about itself (1xx, 2xx) is an answer; anything else means there is none. */
+/* Codes 1xx and 2xx are findings about the file; any other code means that the check failed. */
 static bool is_answer(sft_code code) {
     return code >= 100 && code < 300;
 }
 
-static sft_code look_deep(const checking *check, sft_deep *deep, sft_error *err) {
+static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_set *set = NULL;
     options.open = &check->open;
@@ -31,12 +31,12 @@ static sft_code look_deep(const checking *check, sft_deep *deep, sft_error *err)
 
 /* ── A model with an index ── */
 
-static void keep_first(checking *check, const sft_error *err) {
+static void keep_first(check_call *check, const sft_error *err) {
     if (check->ok) check->first = *err;
     check->ok = false;
 }
 
-/* Text into a buffer that goes on: memory sinks begin anew. */
+/* Appends text to a buffer; a memory sink would start over. */
 static sft_code append_text(sft_buffer *all, const char *text, size_t len, sft_error *err) {
     if (all->cap - all->len < len) {
         size_t cap = 2 * all->cap + len + 4096;
@@ -50,19 +50,19 @@ static sft_code append_text(sft_buffer *all, const char *text, size_t len, sft_e
     return SFT_OK;
 }
 
-static sft_code append_shard(checking *check, const sft_buffer *text, sft_error *err) {
+static sft_code append_shard(check_call *check, const sft_buffer *text, sft_error *err) {
     sft_code code = check->shards.len > 0 ? append_text(&check->shards, ",", 1, err) : SFT_OK;
     return code ? code : append_text(&check->shards, text->data, text->len, err);
 }
 
-/* A shard that is not there, or cannot be read, is part of the answer. */
-static sft_code check_shard(checking *check, const char *path, sft_error *err) {
+/* A missing or unreadable shard is part of the result. */
+static sft_code check_shard(check_call *check, const char *path, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&text);
     sft_error failed = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     sft_code code;
-    if (sft_scan_path(path, &check->open, &scan, &failed) == SFT_OK) {
+    if (sft_scan_open(path, &check->open, &scan, &failed) == SFT_OK) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
         code = sft_scan_json(scan, path, NULL, &sink, err);
         sft_scan_close(scan);
@@ -78,7 +78,7 @@ static sft_code check_shard(checking *check, const char *path, sft_error *err) {
     return code;
 }
 
-/* The index's folder and a shard's name; NULL when out of memory. */
+/* Joins the index's folder and a shard's name; NULL when out of memory. */
 static char *shard_path(const char *folder, const char *name) {
     size_t before = strlen(folder), len = strlen(name);
     char *path = malloc(before + len + 1);
@@ -88,11 +88,11 @@ static char *shard_path(const char *folder, const char *name) {
     return path;
 }
 
-static sft_code check_shards(checking *check, const sft_index *names, sft_error *err) {
+static sft_code check_shards(check_call *check, const sft_index *names, sft_error *err) {
     sft_code code = SFT_OK;
     check->open.beneath = sft_index_folder(names);
     for (size_t i = 0; code == SFT_OK && i < sft_index_shard_count(names); i++) {
-        char *path = shard_path(check->open.beneath, sft_index_shard(names, i));
+        char *path = shard_path(check->open.beneath, sft_index_shard_at(names, i));
         code = path ? check_shard(check, path, err)
                     : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
         free(path);
@@ -101,8 +101,8 @@ static sft_code check_shards(checking *check, const sft_index *names, sft_error 
     return code;
 }
 
-/* The shards are sound: is the index, and what are the values? */
-static sft_code check_fit(checking *check, sft_deep *deep, sft_error *err) {
+/* Every shard is valid: checks the index against them and, with deep, the values. */
+static sft_code check_fit(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -116,7 +116,7 @@ static sft_code check_fit(checking *check, sft_deep *deep, sft_error *err) {
     return code;
 }
 
-static sft_code check_parts(checking *check, sft_deep *deep, sft_error *err) {
+static sft_code check_parts(check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
     sft_index *names = NULL;
@@ -133,39 +133,39 @@ static sft_code check_parts(checking *check, sft_deep *deep, sft_error *err) {
     return code;
 }
 
-static sft_code check_index(checking *check, sft_sink *sink, sft_error *err) {
-    sft_deep deep;
+static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
+    sft_deep_counts deep;
     sft_code code = check_parts(check, &deep, err);
-    bool looked = check->ok && check->deep;
+    bool did_deep = check->ok && check->deep;
     if (code == SFT_OK)
         code = sft_set_check_json(check->ok ? NULL : &check->first, check->open.level,
                                   (sft_span){ check->shards.data, check->shards.len },
-                                  check->path, looked ? &deep : NULL, sink, err);
+                                  check->path, did_deep ? &deep : NULL, sink, err);
     free(check->shards.data);
     return code;
 }
 
 /* ── A file ── */
 
-static sft_code check_scan(checking *check, const sft_scan *scan, sft_sink *sink,
+static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *sink,
                            sft_error *err) {
-    sft_deep deep;
-    bool look = check->deep && !sft_scan_error(scan);
-    sft_code code = look ? look_deep(check, &deep, err) : SFT_OK;
+    sft_deep_counts deep;
+    bool do_deep = check->deep && !sft_scan_error(scan);
+    sft_code code = do_deep ? check_values(check, &deep, err) : SFT_OK;
     if (code) return code;
-    return sft_scan_json(scan, check->path, look ? &deep : NULL, sink, err);
+    return sft_scan_json(scan, check->path, do_deep ? &deep : NULL, sink, err);
 }
 
 sft_code pysft_check(const char *path, sft_level level, bool deep, const sft_job *job,
                      sft_buffer *text, sft_error *err) {
-    checking check = { .path = path, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep, .job = job,
+    check_call check = { .path = path, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep, .job = job,
                        .ok = true, .first = SFT_ERROR_INIT };
     sft_scan *scan = NULL;
     memset(text, 0, sizeof *text);
     sft_sink sink = sft_sink_memory(text);
     check.open.level = level;
-    if (sft_index_is_path(path)) return check_index(&check, &sink, err);
-    sft_code code = sft_scan_path(path, &check.open, &scan, err);
+    if (sft_path_is_index(path)) return check_index(&check, &sink, err);
+    sft_code code = sft_scan_open(path, &check.open, &scan, err);
     if (code) return code;
     const sft_error *found = sft_scan_error(scan);
     if (found && found->code == SFT_FOUND_INDEX) code = check_index(&check, &sink, err);

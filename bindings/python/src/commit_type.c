@@ -8,7 +8,7 @@ static const char type_name[] = "Commit";
 typedef struct commit_object {
     pysft_task task;
     sft_commit *commit; /* NULL: closed */
-    atomic_int streams; /* of the index, that are not released */
+    atomic_int streams; /* open streams of the index */
 } commit_object;
 
 static bool commit_enter(commit_object *self) {
@@ -16,14 +16,14 @@ static bool commit_enter(commit_object *self) {
            && pysft_task_open(&self->task, type_name, self->commit != NULL);
 }
 
-/* Leaves the call; None, or what err tells. */
+/* Ends the call: returns None, or raises err. */
 static PyObject *commit_leave(commit_object *self, sft_code code, const sft_error *err) {
     PyObject *done = code == SFT_OK ? Py_NewRef(Py_None) : pysft_task_raise(&self->task, err);
     pysft_leave(&self->task.busy);
     return done;
 }
 
-/* ── Beginning ── */
+/* ── Construction ── */
 
 static const char *const how_words[] = { "error", "append", "overwrite", NULL };
 
@@ -43,7 +43,7 @@ static int fill_how(commit_call *call) {
         PyErr_SetString(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
         return -1;
     }
-    call->options.how = (sft_commit_how)how;
+    call->options.mode = (sft_commit_mode)how;
     call->options.adopt_listing = call->adopt != 0;
     call->options.lock_wait_ms = (uint64_t)(call->wait * 1000);
     return 0;
@@ -57,7 +57,7 @@ static int commit_begin(commit_object *self, const commit_call *call,
     sft_code code;
     if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_begin(options, storage, schema, &call->options, &self->commit, &err);
+    code = sft_commit_open(options, storage, schema, &call->options, &self->commit, &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
     (void)pysft_task_raise(&self->task, &err);
@@ -127,8 +127,8 @@ static PyObject *commit_prepare(PyObject *object, PyObject *args, PyObject *kwar
     return commit_leave(self, code, &err);
 }
 
-/* The list of warnings, or NULL with an exception. What progress raises once the manifest is
- * published is told, not raised. */
+/* The list of warnings, or NULL with an exception. What progress raises after the manifest is
+ * published is reported as unraisable: the commit has succeeded. */
 static PyObject *published(commit_object *self, PyObject *warnings, const char *index,
                            PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
@@ -170,7 +170,7 @@ static PyObject *commit_abort(PyObject *object, PyObject *unused) {
     return commit_leave(self, code, &err);
 }
 
-/* ── The index, which keeps the commit ── */
+/* ── The index stream, which holds a reference to the commit ── */
 
 typedef struct index_stream {
     commit_object *commit;
@@ -192,7 +192,7 @@ static const char *index_get_last_error(struct ArrowArrayStream *stream) {
     return index->inner.get_last_error(&index->inner);
 }
 
-/* By any thread, with the GIL or without. */
+/* Called by any thread, with or without the GIL. */
 static void index_release(struct ArrowArrayStream *stream) {
     index_stream *index = stream->private_data;
     index->inner.release(&index->inner);
@@ -248,7 +248,7 @@ static PyObject *commit_fact(PyObject *object, void *which) {
     return value;
 }
 
-/* ── The end ── */
+/* ── Closing ── */
 
 static PyObject *commit_close(PyObject *object, PyObject *unused) {
     commit_object *self = (commit_object *)object;
@@ -268,7 +268,7 @@ static PyObject *commit_close(PyObject *object, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* A stream holds this, so there is none by now. */
+/* No stream is open by now, because each holds a reference to this object. */
 static int commit_clear(PyObject *object) {
     commit_object *self = (commit_object *)object;
     sft_commit_close(self->commit);
@@ -283,13 +283,13 @@ static PyMethodDef commit_methods[] = {
       "Add the receipts of one task." },
     { "prepare", PYSFT_KEYWORDS(commit_prepare),
       "prepare($self, /, progress=None)\n--\n\n"
-      "Lock, check all shards, find duplicates; nothing visible changes." },
+      "Lock the dataset, check all shards and find duplicates; readers see no change." },
     { "index", commit_index, METH_NOARGS,
       "index($self, /)\n--\n\n"
       "Rows of the index: a capsule with an Arrow stream." },
     { "publish", PYSFT_KEYWORDS(commit_publish),
       "publish($self, /, index=None, progress=None)\n--\n\n"
-      "Publish the manifest; a list of warnings about what could not be cleaned up." },
+      "Publish the manifest. Returns warnings about files that could not be cleaned up." },
     { "abort", commit_abort, METH_NOARGS,
       "abort($self, /)\n--\n\n"
       "Remove the files of an unpublished job." },
@@ -300,12 +300,12 @@ static PyMethodDef commit_methods[] = {
 };
 
 static PyGetSetDef commit_fields[] = {
-    { "job", commit_fact, NULL, "Text that ShardWriter needs.", (void *)"j" },
-    { "job_folder", commit_fact, NULL, "\"_job-…\", or \"\" where nothing is moved.",
+    { "job", commit_fact, NULL, "The job as text, for ShardWriter.", (void *)"j" },
+    { "job_folder", commit_fact, NULL, "\"_job-…\", or \"\" if shards are not moved.",
       (void *)"f" },
-    { "indexed", commit_fact, NULL, "After prepare: whether there is to be an index.",
+    { "indexed", commit_fact, NULL, "After prepare: whether an index will be written.",
       (void *)"i" },
-    { "manifest", commit_fact, NULL, "After prepare: the manifest's text.", (void *)"m" },
+    { "manifest", commit_fact, NULL, "After prepare: the manifest as JSON.", (void *)"m" },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -327,5 +327,5 @@ int pysft_commit_add(PyObject *module) {
         "libsafetensors._core.Commit", sizeof(commit_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, commit_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->commit_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_COMMIT);
 }

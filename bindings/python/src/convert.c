@@ -1,4 +1,4 @@
-/* Models and elements in other dtypes. */
+/* Converts models and elements to other dtypes. */
 #include "specs.h"
 
 #include "safetensors_convert.h"
@@ -6,14 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ── Names asked for ── */
-
-/* Sorted, to be found in; the strings belong to `held`. */
-typedef struct wanted_names {
-    PyObject *held;
-    sft_span *items;
-    size_t count;
-} wanted_names;
+/* ── Selected names ── */
 
 static int compare_spans(const void *a, const void *b) {
     const sft_span *x = a, *y = b;
@@ -23,7 +16,7 @@ static int compare_spans(const void *a, const void *b) {
 }
 
 static bool is_wanted(void *ctx, const sft_tensor *tensor) {
-    const wanted_names *names = ctx;
+    const pysft_names *names = ctx;
     return names->count > 0
            && bsearch(&tensor->name, names->items, names->count, sizeof *names->items,
                       compare_spans);
@@ -39,33 +32,15 @@ static bool check_wanted(pysft_state *state, const sft_set *set, sft_span name,
     return false;
 }
 
-static int wanted_take(pysft_state *state, const pysft_store *store, PyObject *names,
-                       wanted_names *out) {
-    bool is_text = PyUnicode_Check(names);
-    if (is_text) {
-        PyErr_SetString(PyExc_TypeError, "names: expected several names, found one str");
-        return -1;
-    }
-    out->held = PySequence_Tuple(names);
-    if (!out->held) return -1;
-    size_t count = (size_t)PyTuple_Size(out->held);
-    out->items = PyMem_Calloc(count + 1, sizeof *out->items);
-    if (!out->items) PyErr_NoMemory();
-    for (size_t i = 0; out->items && i < count; i++) {
-        sft_span *name = &out->items[i];
-        if (pysft_span_of(PyTuple_GetItem(out->held, (Py_ssize_t)i), "names", name) < 0) return -1;
-        if (!check_wanted(state, pysft_store_set(store), *name, pysft_store_path(store)))
+/* Sorted, for bsearch. */
+static int wanted_of(pysft_state *state, const pysft_store *store, PyObject *names,
+                     pysft_names *out) {
+    if (pysft_names_of(names, "names", out) < 0) return -1;
+    for (size_t i = 0; i < out->count; i++)
+        if (!check_wanted(state, pysft_store_set(store), out->items[i], pysft_store_path(store)))
             return -1;
-    }
-    if (!out->items) return -1;
-    out->count = count;
-    qsort(out->items, count, sizeof *out->items, compare_spans);
+    qsort(out->items, out->count, sizeof *out->items, compare_spans);
     return 0;
-}
-
-static void wanted_drop(wanted_names *names) {
-    PyMem_Free(names->items);
-    Py_XDECREF(names->held);
 }
 
 /* ── A model ── */
@@ -73,7 +48,7 @@ static void wanted_drop(wanted_names *names) {
 typedef struct convert_call {
     pysft_state *state;
     pysft_store *store;
-    wanted_names names;
+    pysft_names names;
     sft_convert_options options;
     sft_dtype to;
     pysft_path output;
@@ -86,19 +61,19 @@ static bool ends_with(const char *text, const char *end) {
     return len > tail && strcmp(text + len - tail, end) == 0;
 }
 
-/* As the command has it: a model of several files stays one, unless a file is named. */
+/* As in the command: a model of several files stays one, unless the output names a file. */
 static bool is_folder_asked(const sft_set *set, const char *output) {
     return sft_set_shard_count(set) > 1 && !ends_with(output, ".safetensors")
            && !ends_with(output, ".sft");
 }
 
-#define STEM_ROOM 256
+#define STEM_CAPACITY 256
 
-/* How the index of the input begins: the shards keep it. */
-static const char *stem_of(const char *index, char buffer[STEM_ROOM]) {
+/* The name of the input's index up to ".safetensors.index", which the output's shards keep. */
+static const char *stem_of(const char *index, char buffer[STEM_CAPACITY]) {
     const char *slash = index ? strrchr(index, '/') : NULL, *name = slash ? slash + 1 : index;
     const char *end = name ? strstr(name, ".safetensors.index") : NULL;
-    if (!end || end == name || end - name >= STEM_ROOM) return NULL;
+    if (!end || end == name || end - name >= STEM_CAPACITY) return NULL;
     memcpy(buffer, name, (size_t)(end - name));
     buffer[end - name] = '\0';
     return buffer;
@@ -107,7 +82,7 @@ static const char *stem_of(const char *index, char buffer[STEM_ROOM]) {
 static sft_code save_folder(const convert_call *call, sft_conversion *conversion,
                             const sft_job *job, sft_error *err) {
     sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
-    char stem[STEM_ROOM];
+    char stem[STEM_CAPACITY];
     options.stem = stem_of(sft_set_index_path(pysft_store_set(call->store)), stem);
     options.no_sync = call->path.no_sync;
     return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
@@ -146,8 +121,8 @@ static PyObject *totals_dict(const sft_conversion *c) {
                          "bytes_after", (unsigned long long)sft_conversion_bytes_after(c));
 }
 
-/* What the input is to blame for is told with its path. */
-static const char *blamed_path(const convert_call *call, sft_code code) {
+/* Errors about the input are reported with its path, others with the output's. */
+static const char *error_path(const convert_call *call, sft_code code) {
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
                     || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
     return of_input ? pysft_store_path(call->store) : call->output.text;
@@ -164,7 +139,7 @@ static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *pro
     Py_END_ALLOW_THREADS
     PyObject *done = pysft_job_end(&job, code) == 0
                    ? totals_dict(call->conversion)
-                   : pysft_raise(call->state, &err, blamed_path(call, code));
+                   : pysft_raise(call->state, &err, error_path(call, code));
     sft_conversion_free(call->conversion);
     return done;
 }
@@ -193,12 +168,12 @@ static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
             && pysft_inherit(sft_set_shard_path(pysft_store_set(call.store), 0),
                              call.output.text, false, &call.path) == 0;
     if (ready && names && names != Py_None) {
-        ready = wanted_take(call.state, call.store, names, &call.names) == 0;
+        ready = wanted_of(call.state, call.store, names, &call.names) == 0;
         call.options.match = is_wanted;
         call.options.match_ctx = &call.names;
     }
     if (ready) done = run_convert(&call, threads, progress);
-    wanted_drop(&call.names);
+    pysft_names_free(&call.names);
     pysft_store_drop(call.store);
     pysft_path_free(&call.output);
     return done;
@@ -206,7 +181,7 @@ static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── Elements ── */
 
-/* Elements of that many bytes, and the bytes they become. */
+/* How many elements that many bytes hold, and the bytes they take after the cast. */
 static int cast_sizes(pysft_state *state, size_t bytes, sft_dtype from, sft_dtype to,
                       uint64_t *count, Py_ssize_t *out) {
     uint64_t from_bits = sft_dtype_describe(from)->bits, to_bits = sft_dtype_describe(to)->bits;
@@ -277,10 +252,10 @@ int pysft_convert_add(PyObject *module) {
         { "convert", PYSFT_KEYWORDS(convert),
           "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
           " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None)\n--\n\n"
-          "Write a model with its tensors in another dtype." },
+          "Convert a model's floating-point tensors to another dtype." },
         { "cast", PYSFT_KEYWORDS(cast),
           "cast($module, /, data, source, target, saturate=False)\n--\n\n"
-          "Elements, packed as in a file, in another dtype." },
+          "Convert elements, packed as in a file; returns a bytearray." },
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

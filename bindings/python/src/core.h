@@ -1,7 +1,7 @@
-/* What the files of the extension share. Everything lies in the module's state or in objects;
- * there are no globals. Functions that return PyObject * or int set a Python exception on
- * failure and give NULL or -1, unless they say otherwise; all want the GIL held but those
- * marked "no GIL". The library is called without the GIL wherever it reads or writes. */
+/* Shared by all files of the extension. All state is in the module's state or in objects; there
+ * are no globals. Functions that return PyObject * or int set a Python exception on failure and
+ * return NULL or -1, unless they say otherwise. All need the GIL except those marked "no GIL".
+ * The library is called without the GIL wherever it reads or writes. */
 #ifndef PYSFT_CORE_H
 #define PYSFT_CORE_H
 
@@ -15,7 +15,7 @@
 
 typedef struct pysft_state pysft_state;
 
-/* Put value, which is taken over and may be NULL, in place of what *slot holds. */
+/* Replaces *slot by value, whose reference is consumed and which may be NULL. */
 static inline void pysft_replace(PyObject **slot, PyObject *value) {
     PyObject *old = *slot;
     *slot = value;
@@ -24,45 +24,52 @@ static inline void pysft_replace(PyObject **slot, PyObject *value) {
 
 /* ── State ───────────────────────────────────────────────────────────────── */
 
-/* Functions and dtypes of numpy and of torch, filled when first wanted: arrays.c, torch.c. */
+/* Functions and dtypes of numpy and torch, loaded on first use: arrays.c, torch.c. */
 typedef struct pysft_numpy pysft_numpy;
 typedef struct pysft_torch pysft_torch;
 
-/* Everything the module keeps. */
+/* The module's heap types, each made by the file of its name. */
+typedef enum pysft_type {
+    PYSFT_TYPE_FILE,
+    PYSFT_TYPE_TENSOR,
+    PYSFT_TYPE_MEMORY,
+    PYSFT_TYPE_WRITER,
+    PYSFT_TYPE_STREAM,
+    PYSFT_TYPE_OPTIONS,
+    PYSFT_TYPE_STORAGE,
+    PYSFT_TYPE_SHARD,
+    PYSFT_TYPE_COMMIT,
+    PYSFT_TYPE_DATASET,
+    PYSFT_TYPE_COUNT
+} pysft_type;
+
+/* The module's state. */
 struct pysft_state {
     PyObject *error;              /* libsafetensors.SafetensorError */
     PyObject *missing;            /* libsafetensors.TensorNotFoundError */
-    PyTypeObject *file_type;
-    PyTypeObject *tensor_type;
-    PyTypeObject *memory_type;
-    PyTypeObject *writer_type;    /* set by pysft_writer_add */
-    PyTypeObject *stream_type;    /* these by pysft_dataset_add */
-    PyTypeObject *options_type;
-    PyTypeObject *storage_type;
-    PyTypeObject *shard_type;
-    PyTypeObject *commit_type;
-    PyTypeObject *dataset_type;
+    PyTypeObject *types[PYSFT_TYPE_COUNT];
     PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
-    _Atomic(pysft_numpy *) numpy; /* NULL until then */
+    _Atomic(pysft_numpy *) numpy; /* NULL until loaded */
     _Atomic(pysft_torch *) torch;
 };
 
-/* Of the module; never NULL. */
+/* State of the module; never NULL. */
 pysft_state *pysft_state_of(PyObject *module);
-/* Of an object of one of our types (PyType_FromModuleAndSpec, final); never NULL. */
+/* State by an object of one of our types (all made by PyType_FromModuleAndSpec and final); never
+ * NULL. */
 pysft_state *pysft_state_from(PyObject *self);
 
-/* Make a heap type of a spec, add it to the module under its name and put a new reference into
- * *slot (in the state; the module's traverse and clear know those listed there). */
-int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
+/* Makes a heap type from a spec and adds it to the module and its state. 0 or -1. */
+int pysft_type_add(PyObject *module, PyType_Spec *spec, pysft_type which);
 
-/* What tp_new begins with, zeroed, and what tp_dealloc ends with. */
+/* Allocates a zeroed object in tp_new; frees it at the end of tp_dealloc. */
 PyObject *pysft_object_new(PyTypeObject *type);
 void pysft_object_free(PyObject *object);
 
-/* Each file adds its part to the module while it is made: 0, or -1 with an exception. Only
- * module.c calls these. */
+/* Each adds one file's part to the module while it is initialised; 0, or -1 with an exception.
+ * Called by module.c only. */
 int pysft_error_add(PyObject *module);
+int pysft_hints_add(PyObject *module);   /* words of err.hint and of "hint" in results */
 int pysft_wait_add(PyObject *module);    /* job.c */
 int pysft_memory_add(PyObject *module);
 int pysft_tensor_add(PyObject *module);
@@ -79,70 +86,87 @@ int pysft_storage_add(PyObject *module); /* Storage */
 int pysft_shard_add(PyObject *module);   /* ShardWriter */
 int pysft_commit_add(PyObject *module);  /* Commit */
 int pysft_dataset_add(PyObject *module); /* Dataset, dataset_verify, … */
-/* Undo what was filled of numpy and torch. */
+/* Release what was loaded of numpy and torch. */
 void pysft_numpy_clear(pysft_state *state);
 void pysft_torch_clear(pysft_state *state);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
-/* Raise what err tells as the exception its code names, with all attributes; the text begins
- * with path (bytes as the system has them; NULL: none). An exception that is set already (by
- * a callback of ours: progress, source, sink, a signal) stays and is what comes out.
- * Always NULL. */
+enum { PYSFT_HINT_URL = SFT_HINT_PROGRAM }; /* hints of this package alone */
+
+/* Name of the exception of a code: "" of SFT_OK. */
+const char *pysft_exception(sft_code code);
+
+/* Raises err as the exception of its code, with all attributes. The message starts with path (in
+ * the system's encoding; NULL: none). An exception that is already set, by a callback (progress,
+ * source, sink, signal handler), is kept instead. Always NULL. */
 PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path);
-/* The same from a code and a text of our own. Always NULL. */
+/* The same from a code and a message. Always NULL. */
 PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
                            const char *path);
 
-/* Fill an error that is about a tensor. Returns code. */
+/* Fills an error about a tensor. Returns code. */
 sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);
-/* How many of len bytes of UTF-8 are at most `most`, and whole characters. */
+/* Longest prefix of at most `most` bytes that does not split a UTF-8 character. */
 size_t pysft_text_cut(const char *text, size_t len, size_t most);
-/* SFT_TENSOR_NOT_FOUND of an open model. Always NULL. */
+/* Raises SFT_TENSOR_NOT_FOUND for a name. Always NULL. */
 PyObject *pysft_not_found(pysft_state *state, PyObject *name, const char *path);
+
+/* ── Python's modules ────────────────────────────────────────────────────── */
+
+/* New reference to an attribute of a module, which is imported if necessary. */
+PyObject *pysft_import(const char *module, const char *name);
+/* Calls a module's function with one argument, which is borrowed and may be NULL after a
+ * failure. */
+PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument);
 
 /* ── Arguments ───────────────────────────────────────────────────────────── */
 
-/* A path as the library takes it. Release with pysft_path_free, which a zeroed one bears. */
+/* A path as the library takes it. Release with pysft_path_free, which accepts a zeroed one. */
 typedef struct pysft_path {
     PyObject *bytes;
     const char *text;
 } pysft_path;
-/* str, bytes or os.PathLike; refuses NUL. TypeError else. */
+/* From str, bytes or os.PathLike, without NUL; else TypeError or ValueError. */
 int pysft_path_of(PyObject *object, pysft_path *out);
 void pysft_path_free(pysft_path *path);
 
-/* Of a folder: its one index, or without one its one .safetensors file. The library opens no
- * folders: this is for when it said SFT_IO_NOT_FILE. OSError else. */
+/* Path of a folder's one index, or, if it has none, of its one .safetensors file; OSError
+ * otherwise. The library opens no folders: call this when it returned SFT_IO_NOT_FILE. */
 int pysft_path_in(pysft_state *state, PyObject *folder, pysft_path *out);
 
-/* UTF-8 of a str, which it belongs to. TypeError (naming `what`) for another object,
+/* UTF-8 of a str, valid as long as the str. TypeError (naming `what`) for other objects,
  * UnicodeEncodeError for lone surrogates. */
 int pysft_span_of(PyObject *text, const char *what, sft_span *out);
-/* A tuple of two integers, of which out is filled. TypeError names `what`; OverflowError. */
+/* Fills out from a tuple of two integers. TypeError (naming `what`), OverflowError. */
 int pysft_two_of(PyObject *pair, const char *what, int out[2]);
-/* Number from 0 on. TypeError, OverflowError. */
+/* Integer of 0 or more. TypeError, OverflowError. */
 int pysft_uint_of(PyObject *object, uint64_t *out);
-/* dtype by its header name, "BF16". TypeError, ValueError. */
+/* From the name in a header, "BF16". TypeError, ValueError. */
 int pysft_dtype_of(PyObject *text, sft_dtype *out);
-/* One of `names` (ends with NULL) by its place in the list; ValueError tells all of them. */
+/* Index of the text in `names` (terminated by NULL); ValueError lists all of them. */
 int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out);
-/* A number of threads. 0, or -1 with an exception. */
+/* "compat", "default" or "strict"; NULL is "default". 0, or -1 with an exception. */
+int pysft_level_of(PyObject *text, sft_level *out);
+/* Thread count from a Python int, 0 or more. 0, or -1 with an exception. */
 int pysft_threads_of(int threads, uint32_t *out);
-/* New str from UTF-8 of a file; bytes that are not UTF-8 become U+FFFD. */
+/* New str from UTF-8 of a file; invalid bytes become U+FFFD. */
 PyObject *pysft_text(sft_span span);
-/* New str (or bytes) of a buffer, which is freed in every case. */
+/* New str of a buffer, which is freed in every case. */
 PyObject *pysft_text_take(sft_buffer *buffer);
-PyObject *pysft_bytes_take(sft_buffer *buffer);
-/* A sink into *text, which is to be freed in every case; and its end after what gave code. No
- * GIL. */
+/* The str of a text the library rendered, or NULL with an exception when code is not SFT_OK or
+ * an exception is set. The buffer is freed in every case. */
+PyObject *pysft_text_end(pysft_state *state, sft_buffer *text, sft_code code,
+                         const sft_error *err, const char *path);
+/* pysft_text_sink: a sink into *text, which the caller frees in every case. pysft_sink_end:
+ * finishes a sink after a call that returned SFT_OK, else abandons it. No GIL. */
 sft_sink pysft_text_sink(sft_buffer *text);
 sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err);
-/* Steals value, which may be NULL with an exception. 0 or -1. */
+/* Steals value, which may be NULL after a failure. 0 or -1. */
 int pysft_dict_put(PyObject *dict, const char *key, PyObject *value);
 
-/* Pairs of str of a mapping, or None or NULL for none. `keep` holds the strings: release by
- * pysft_pairs_free, which a zeroed one bears. TypeError for what is not str. */
+/* Pairs of str from a mapping; none from None or NULL. `keep` holds the strings: release with
+ * pysft_pairs_free, which accepts a zeroed one. TypeError for other objects. */
 typedef struct pysft_pairs {
     sft_pair *at;
     size_t count;
@@ -151,54 +175,64 @@ typedef struct pysft_pairs {
 int pysft_pairs_of(PyObject *mapping, const char *what, pysft_pairs *out);
 void pysft_pairs_free(pysft_pairs *pairs);
 
-/* ── Long work ───────────────────────────────────────────────────────────── */
+/* Names from an iterable of str (a single str is refused). The spans point into `held`: release
+ * with pysft_names_free, which accepts a zeroed one. TypeError names `what`. */
+typedef struct pysft_names {
+    PyObject *held; /* tuple of str */
+    sft_span *items;
+    size_t count;
+} pysft_names;
+int pysft_names_of(PyObject *names, const char *what, pysft_names *out);
+void pysft_names_free(pysft_names *names);
 
-/* One long call of the library:
+/* ── Long calls ───────────────────────────────────────────────────────────── */
+
+/* One long-running call of the library:
  *     pysft_job job;
  *     if (pysft_job_begin(&job, progress) < 0) return NULL;
  *     Py_BEGIN_ALLOW_THREADS
  *     code = sft_something(…, &job.job, &err);
  *     Py_END_ALLOW_THREADS
  *     if (pysft_job_end(&job, code) < 0) return pysft_raise(state, &err, path);
- * About ten times a second signals are looked at and progress (None, NULL or a callable) is
- * called; what it raises stays set and ends the work. job.job.threads may be set between. */
+ * About ten times a second signals are checked and progress (None, NULL or a callable) is called;
+ * what it raises stays set and cancels the work. job.job.threads may be set in between. */
 typedef struct pysft_job {
     sft_job job;
     PyObject *progress; /* borrowed */
-    double next;        /* seconds of a clock when to look again */
-    uint64_t total;     /* last told, and done */
+    double next;        /* when to check signals again, in seconds */
+    uint64_t total;     /* last reported, as is done */
     uint64_t done;
-    bool told;
+    bool reported;
 } pysft_job;
 int pysft_job_begin(pysft_job *job, PyObject *progress);
-/* 0 if code is SFT_OK and no exception is set: then progress has been told the end. */
+/* 0 if code is SFT_OK and no exception is set; progress has then been called with the end. */
 int pysft_job_end(pysft_job *job, sft_code code);
 
-/* One call at a time of an object: RuntimeError names `what`. */
+/* Allows one call of an object at a time; RuntimeError names `what`. */
 bool pysft_enter(atomic_flag *busy, const char *what);
 void pysft_leave(atomic_flag *busy);
 
-/* ── Where bytes come from ───────────────────────────────────────────────── */
+/* ── Sources and stores ────────────────────────────────────────────────────── */
 
-/* Library's source over an object with read and seek, or size and read_at. It holds the object
- * till its close is called (which takes the GIL, as its reads do). Not for several threads of
- * a job. What the object raises stays set in the thread that read. */
+/* A source over an object with read and seek, or with size and read_at. It holds a reference to
+ * the object until it is closed (reading and closing take the GIL). Not for several threads of a
+ * job. What the object raises stays set in the thread that read. */
 int pysft_source_of(PyObject *object, sft_source *out);
-/* Whether an object is that (has read_at or read), and no path and no buffer. */
+/* Whether an object is such a source (has read_at or read) and neither a path nor a buffer. */
 bool pysft_is_source(PyObject *object);
 
-/* Counted memory of a handle: an open set with the buffer it lies in, or a block of its own.
- * Objects, arrays and DLPack capsules each hold it; the last one gone frees it. */
+/* Reference-counted memory: an open set with its buffer, or a block of its own. Objects, arrays
+ * and DLPack capsules each hold it; the last holder frees it. */
 typedef struct pysft_store pysft_store;
-/* Both: no GIL needed (it is taken if Python objects must be released). */
+/* No GIL (drop takes it if it must release Python objects). */
 pysft_store *pysft_store_hold(pysft_store *store);
 void pysft_store_drop(pysft_store *store); /* NULL is ignored */
-/* The set of a store that pysft_store_open made. */
+/* The set of a store made by pysft_store_open. */
 sft_set *pysft_store_set(const pysft_store *store);
-/* Path for texts, or NULL. */
+/* Path for messages, or NULL. */
 const char *pysft_store_path(const pysft_store *store);
 
-/* What open() takes but the source. A zeroed one with level default is open's defaults. */
+/* The options of open(). */
 typedef enum pysft_mode {
     PYSFT_AUTO = 0,
     PYSFT_MAP = 1,
@@ -213,13 +247,13 @@ typedef struct pysft_open_options {
     const char *beneath; /* as in sft_open_options, or NULL */
 } pysft_open_options;
 #define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
-/* Open a path, buffer or source (see open in _core.pyi); NULL with an exception. */
+/* Opens a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_open_options *given);
-/* A model by its path, for reading; bytes are a path, too. NULL with an exception. */
+/* Opens a model by its path for reading; bytes are a path, too. NULL with an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 
-/* A function that takes keywords, for a row of PyMethodDef. */
+/* Function and flags of a PyMethodDef whose function takes keywords. */
 #define PYSFT_KEYWORDS(function) \
     (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 

@@ -1,4 +1,4 @@
-/* Dataset: a manifest that was read; and maintenance of datasets, told as JSON. */
+/* Dataset: a manifest that was read; and maintenance of datasets, reported as JSON. */
 #include "dataset.h"
 
 typedef struct dataset_object {
@@ -110,7 +110,7 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     return dataset_raise(self, &err);
 }
 
-/* No GIL. An exception of a lookup stays set and comes out. */
+/* No GIL. An exception of the lookup stays set and is raised by the call. */
 static bool key_wanted(void *keys, const sft_tensor *tensor) {
     PyGILState_STATE gil = PyGILState_Ensure();
     int held = 0;
@@ -152,7 +152,7 @@ static int dataset_traverse(PyObject *object, visitproc visit, void *arg) {
     return 0;
 }
 
-/* The dataset itself stays till the end: others may read it while the collector looks. */
+/* The dataset stays open until tp_dealloc: other threads may read it while the collector runs. */
 static int dataset_clear(PyObject *object) {
     Py_CLEAR(((dataset_object *)object)->warnings);
     return 0;
@@ -173,7 +173,7 @@ static PyMethodDef dataset_methods[] = {
       "Facts of all shards, in the order of samples." },
     { "check_shard", dataset_check_shard, METH_O,
       "check_shard($self, number, /)\n--\n\n"
-      "Raise unless the shard is as the manifest says." },
+      "Raise unless the shard matches the manifest." },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
       "What `dataset info --json` prints." },
@@ -184,14 +184,14 @@ static PyMethodDef dataset_methods[] = {
 };
 
 static PyGetSetDef dataset_fields[] = {
-    { "manifest", dataset_manifest, NULL, "The manifest's text.", NULL },
+    { "manifest", dataset_manifest, NULL, "The manifest as JSON.", NULL },
     { "mode", dataset_mode, NULL, "\"batch\", \"kv\", or None if unknown.", NULL },
     { "warnings", dataset_warnings, NULL, "Warnings about the manifest.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot dataset_slots[] = {
-    { Py_tp_doc, "Dataset(storage)\n--\n\nA manifest that was read; immutable." },
+    { Py_tp_doc, "Dataset(storage)\n--\n\nA dataset's manifest, read once; immutable." },
     { Py_tp_new, dataset_new },
     { Py_tp_dealloc, dataset_dealloc },
     { Py_tp_traverse, dataset_traverse },
@@ -203,7 +203,7 @@ static PyType_Slot dataset_slots[] = {
 
 /* ── Maintenance ── */
 
-/* Arguments of a call over a storage, and its answer. */
+/* One call over a storage: arguments, report and job. */
 typedef struct report_call {
     pysft_state *state;
     PyObject *object, *progress;
@@ -308,5 +308,5 @@ int pysft_dataset_add(PyObject *module) {
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots,
     };
     if (PyModule_AddFunctions(module, dataset_functions) < 0) return -1;
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->dataset_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_DATASET);
 }

@@ -1,4 +1,4 @@
-/* DLPack: the struct that libraries of arrays hand memory over with. */
+/* DLPack capsules over the memory of tensors. */
 #include "piece.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ typedef struct dl_versioned {
 
 enum { dl_cpu = 1, dl_read_only = 1, dl_copied = 2, dl_major = 1, dl_minor = 1 };
 
-/* Sizes of one dtype: integers, floats … as numbered by the protocol. */
+/* Type code, bits and lanes as numbered by the protocol. */
 pysft_dlpack_dtype pysft_dlpack_dtype_of(sft_dtype dtype) {
     static const pysft_dlpack_dtype table[SFT_DTYPE_COUNT] = {
         [SFT_BOOL] = { 6, 8, 1 },         [SFT_F4] = { 17, 4, 2 },
@@ -51,7 +51,7 @@ pysft_dlpack_dtype pysft_dlpack_dtype_of(sft_dtype dtype) {
     return table[dtype];
 }
 
-/* Both kinds of struct are the start of a block that ends with shape and strides. */
+/* Both structs start a block that ends with shape and strides. */
 static void plain_delete(dl_managed *self) {
     pysft_store_drop(self->manager);
     free(self);
@@ -62,7 +62,7 @@ static void versioned_delete(dl_versioned *self) {
     free(self);
 }
 
-/* A capsule that nobody took still has its first name. */
+/* A capsule that nobody consumed still has its original name. */
 static void plain_unused(PyObject *capsule) {
     if (!PyCapsule_IsValid(capsule, "dltensor")) return;
     plain_delete(PyCapsule_GetPointer(capsule, "dltensor"));
@@ -101,7 +101,7 @@ static int fill_tensor(dl_tensor *out, const pysft_piece *piece, pysft_dlpack_dt
     return order_fits || type.bits <= 8 ? 0 : -1;
 }
 
-static PyObject *no_place(void *block, sft_dtype dtype) {
+static PyObject *refuse_export(void *block, sft_dtype dtype) {
     free(block);
     PyErr_SetString(PyExc_BufferError,
                     dtype == SFT_F4 ? "F4 is handed over in pairs: the last dimension is odd"
@@ -113,7 +113,7 @@ PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type) {
     dl_managed *block = malloc(sizeof *block + 2 * piece->rank * sizeof(int64_t));
     if (!block) return PyErr_NoMemory();
     if (fill_tensor(&block->tensor, piece, type, (int64_t *)(block + 1)) < 0)
-        return no_place(block, piece->dtype);
+        return refuse_export(block, piece->dtype);
     block->manager = pysft_store_hold(piece->store);
     block->deleter = plain_delete;
     PyObject *capsule = PyCapsule_New(block, "dltensor", plain_unused);
@@ -126,7 +126,7 @@ PyObject *pysft_dlpack_versioned(const pysft_piece *piece, pysft_dlpack_dtype ty
     dl_versioned *block = malloc(sizeof *block + 2 * piece->rank * sizeof(int64_t));
     if (!block) return PyErr_NoMemory();
     if (fill_tensor(&block->tensor, piece, type, (int64_t *)(block + 1)) < 0)
-        return no_place(block, piece->dtype);
+        return refuse_export(block, piece->dtype);
     block->major = dl_major;
     block->minor = dl_minor;
     block->manager = pysft_store_hold(piece->store);

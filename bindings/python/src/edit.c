@@ -5,19 +5,21 @@
 
 typedef struct edit_call {
     pysft_state *state;
-    pysft_path path, output; /* output.text NULL: the file itself */
+    pysft_path path, output; /* output.text is NULL to edit in place */
     pysft_pairs set, rename;
-    PyObject *removed; /* tuple of str */
+    pysft_names removed;
     sft_edit_options options;
     sft_path_options saving;
     bool dry_run;
     sft_edit_report report;
 } edit_call;
 
-/* ── What is asked for ── */
+/* ── The changes ── */
 
-static sft_code ask_pairs(const edit_call *call, sft_edit *edit, sft_error *err) {
+static sft_code ask_changes(const edit_call *call, sft_edit *edit, sft_error *err) {
     sft_code code = SFT_OK;
+    for (size_t i = 0; code == SFT_OK && i < call->removed.count; i++)
+        code = sft_edit_remove(edit, call->removed.items[i], err);
     for (size_t i = 0; code == SFT_OK && i < call->set.count; i++)
         code = sft_edit_set(edit, call->set.at[i].key, call->set.at[i].value, err);
     for (size_t i = 0; code == SFT_OK && i < call->rename.count; i++)
@@ -25,32 +27,7 @@ static sft_code ask_pairs(const edit_call *call, sft_edit *edit, sft_error *err)
     return code;
 }
 
-static int take_removed(edit_call *call, PyObject *keys) {
-    sft_span key;
-    if (PyUnicode_Check(keys)) {
-        PyErr_SetString(PyExc_TypeError, "remove: expected several keys, found one str");
-        return -1;
-    }
-    call->removed = PySequence_Tuple(keys);
-    if (!call->removed) return -1;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(call->removed); i++)
-        if (pysft_span_of(PyTuple_GetItem(call->removed, i), "remove", &key) < 0) return -1;
-    return 0;
-}
-
-static sft_code ask_removed(const edit_call *call, sft_edit *edit, sft_error *err) {
-    sft_code code = SFT_OK;
-    sft_span key;
-    for (Py_ssize_t i = 0; call->removed && i < PyTuple_Size(call->removed); i++) {
-        if (pysft_span_of(PyTuple_GetItem(call->removed, i), "remove", &key) < 0)
-            return SFT_BAD_ARGUMENT;
-        code = sft_edit_remove(edit, key, err);
-        if (code) return code;
-    }
-    return code;
-}
-
-/* ── Doing it ── */
+/* ── Applying them ── */
 
 /* No GIL. */
 static sft_code do_edit(edit_call *call, sft_edit *edit, const sft_job *job, sft_error *err) {
@@ -71,9 +48,8 @@ static PyObject *edit_report(const sft_edit_report *report) {
 
 static PyObject *apply_edit(edit_call *call, sft_edit *edit, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
-    sft_code code = ask_removed(call, edit, &err);
+    sft_code code = ask_changes(call, edit, &err);
     pysft_job job;
-    if (code == SFT_OK) code = ask_pairs(call, edit, &err);
     if (code) return pysft_raise(call->state, &err, call->path.text);
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -106,26 +82,21 @@ static PyObject *run_edit(edit_call *call, PyObject *progress) {
 
 /* ── An index ── */
 
-/* Of what is set, then of what is removed and not set; NULL with an exception. */
+/* The pairs to set, then the keys to remove (without a value) that are not set; NULL with an
+ * exception. */
 static sft_pair *index_pairs(const edit_call *call, size_t *count) {
-    size_t removed = call->removed ? (size_t)PyTuple_Size(call->removed) : 0;
-    sft_pair *pairs = PyMem_Calloc(call->set.count + removed + 1, sizeof *pairs);
+    sft_pair *pairs = PyMem_Calloc(call->set.count + call->removed.count + 1, sizeof *pairs);
     if (!pairs) {
         PyErr_NoMemory();
         return NULL;
     }
     if (call->set.count) memcpy(pairs, call->set.at, call->set.count * sizeof *pairs);
     *count = call->set.count;
-    for (size_t i = 0; i < removed; i++) {
-        sft_pair *gone = &pairs[*count];
+    for (size_t i = 0; i < call->removed.count; i++) {
+        sft_span key = call->removed.items[i];
         bool is_set = false;
-        PyObject *key = PyTuple_GetItem(call->removed, (Py_ssize_t)i);
-        if (pysft_span_of(key, "remove", &gone->key) < 0) {
-            PyMem_Free(pairs);
-            return NULL;
-        }
-        for (size_t k = 0; k < *count; k++) is_set |= sft_span_equal(pairs[k].key, gone->key);
-        if (!is_set) ++*count;
+        for (size_t k = 0; k < *count; k++) is_set |= sft_span_equal(pairs[k].key, key);
+        if (!is_set) pairs[(*count)++].key = key;
     }
     return pairs;
 }
@@ -137,8 +108,8 @@ static PyObject *run_index(edit_call *call) {
     bool changed = false;
     if (call->rename.count)
         return pysft_raise_code(call->state, SFT_BAD_ARGUMENT,
-                                "expected one file whose tensors get other names, found an index: "
-                                "that is what the command \"safetensors rename\" takes",
+                                "expected one file whose tensors to rename, found an index, which "
+                                "the command \"safetensors rename\" takes",
                                 call->path.text);
     const char *target = call->output.text ? call->output.text : call->path.text;
     if (pysft_inherit(call->path.text, target, call->options.keep_mtime, &call->saving) < 0)
@@ -146,7 +117,7 @@ static PyObject *run_index(edit_call *call) {
     sft_pair *pairs = index_pairs(call, &changes.metadata_count);
     if (!pairs) return NULL;
     changes.metadata = pairs;
-    changes.only_look = call->dry_run;
+    changes.dry_run = call->dry_run;
     if (!call->output.text) call->saving.no_clobber = false;
     Py_BEGIN_ALLOW_THREADS
     code = sft_index_rewrite(call->path.text, &changes, call->output.text, &call->saving,
@@ -164,7 +135,8 @@ static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *
     if (pysft_model_path_of(call->state, path, &call->path) < 0) return -1;
     if (output && output != Py_None && pysft_path_of(output, &call->output) < 0) return -1;
     if (pysft_pairs_of(set, "set", &call->set) < 0) return -1;
-    if (removed && removed != Py_None && take_removed(call, removed) < 0) return -1;
+    if (removed && removed != Py_None && pysft_names_of(removed, "remove", &call->removed) < 0)
+        return -1;
     return pysft_pairs_of(rename, "rename", &call->rename);
 }
 
@@ -173,7 +145,7 @@ static void edit_end(edit_call *call) {
     pysft_path_free(&call->output);
     pysft_pairs_free(&call->set);
     pysft_pairs_free(&call->rename);
-    Py_XDECREF(call->removed);
+    pysft_names_free(&call->removed);
 }
 
 static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -198,10 +170,10 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     call.saving.no_clobber = !force;
     call.dry_run = dry_run != 0;
     if (edit_begin(&call, path, set, removed, rename, output) == 0) {
-        /* The file itself stays as it is: its names and links do not matter. */
+        /* The input is not changed, so its hard links and symbolic links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
-        done = sft_index_is_path(call.path.text) ? run_index(&call) : run_edit(&call, progress);
+        done = sft_path_is_index(call.path.text) ? run_index(&call) : run_edit(&call, progress);
     }
     edit_end(&call);
     return done;
@@ -236,7 +208,7 @@ int pysft_edit_add(PyObject *module) {
           "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
           " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
           " dry_run=False, progress=None)\n--\n\n"
-          "Change metadata and tensor names; every other byte is kept." },
+          "Change metadata and tensor names; tensor data are unchanged." },
         { "recover", PYSFT_KEYWORDS(recover),
           "recover($module, /, path)\n--\n\n"
           "Recover a file from an interrupted edit." },

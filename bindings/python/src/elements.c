@@ -1,21 +1,8 @@
-/* Buffers of elements: what they hold, against the dtype that it is to be. */
+/* Checks that a buffer holds elements of an expected dtype. */
 #include "specs.h"
 #include "tensor.h"
 
 #include <string.h>
-
-/* What numpy calls dtypes that no format of a buffer can tell. */
-static const struct {
-    const char *name;
-    sft_dtype dtype;
-} numpy_names[] = {
-    { "bfloat16", SFT_BF16 },
-    { "float8_e5m2", SFT_F8_E5M2 },
-    { "float8_e4m3fn", SFT_F8_E4M3 },
-    { "float8_e8m0fnu", SFT_F8_E8M0 },
-    { "float8_e4m3fnuz", SFT_F8_E4M3FNUZ },
-    { "float8_e5m2fnuz", SFT_F8_E5M2FNUZ },
-};
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 enum { order_native_fits = 0 };
@@ -27,13 +14,13 @@ static bool is_one_of(char letter, const char *letters) {
     return letter != '\0' && strchr(letters, letter) != NULL;
 }
 
-/* Whether one letter (behind the sign of the byte order) says this kind of number. */
+/* Whether a format letter (after the byte-order sign) is this kind of number. */
 static bool letter_fits(const char *format, sft_dtype dtype) {
     sft_kind kind = sft_dtype_describe(dtype)->kind;
     bool single = format[0] != '\0' && format[1] == '\0';
     if (kind == SFT_KIND_COMPLEX) return strcmp(format, "Zf") == 0 || strcmp(format, "F") == 0;
     if (!single) return false;
-    /* Without a letter of its own, it travels as its bits. */
+    /* BF16 has no letter: it is passed as 16-bit integers. */
     if (dtype == SFT_BF16) return is_one_of(*format, "hH");
     switch (kind) {
     case SFT_KIND_BOOL: return *format == '?';
@@ -45,7 +32,8 @@ static bool letter_fits(const char *format, sft_dtype dtype) {
     return false;
 }
 
-/* Plain bytes hold anything; else it must be this dtype's elements as a file has them. */
+/* Plain bytes match every dtype; otherwise the elements must be those of the dtype, in file
+ * order. */
 static bool format_fits(const char *format, Py_ssize_t item, sft_dtype dtype) {
     bool order_fits = order_native_fits;
     if (!format) return true;
@@ -76,7 +64,7 @@ static bool refuse_elements(pysft_state *state, const char *found, sft_dtype dty
     return false;
 }
 
-/* str(object.dtype), of numpy's objects; NULL without an exception. */
+/* str(object.dtype) for numpy's objects; NULL without an exception. */
 static PyObject *dtype_text(PyObject *object) {
     PyObject *dtype = PyObject_GetAttrString(object, "dtype");
     PyObject *text = dtype ? PyObject_Str(dtype) : NULL;
@@ -85,13 +73,13 @@ static PyObject *dtype_text(PyObject *object) {
     return text;
 }
 
+/* Below 8 bits, ml_dtypes has one element per byte, a file packs them: those never fit. */
 static bool name_fits(const char *name, sft_dtype dtype) {
-    for (size_t i = 0; i < sizeof numpy_names / sizeof *numpy_names; i++)
-        if (strcmp(numpy_names[i].name, name) == 0) return numpy_names[i].dtype == dtype;
-    return false;
+    const char *own = pysft_ml_name(dtype);
+    return own && sft_dtype_describe(dtype)->bits >= 8 && strcmp(own, name) == 0;
 }
 
-/* The exporter has no format for its elements: what it calls them must do. */
+/* numpy has no buffer format for these elements: the name of the dtype decides. */
 static bool unnamed_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view) {
     PyObject *type, *value, *trace;
@@ -116,7 +104,7 @@ static bool unnamed_take(pysft_state *state, PyObject *object, int flags, sft_dt
 bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view) {
     memset(view, 0, sizeof *view);
-    if (Py_TYPE(object) == state->tensor_type) {
+    if (Py_TYPE(object) == state->types[PYSFT_TYPE_TENSOR]) {
         sft_dtype own = pysft_tensor_dtype(object);
         if (own != dtype)
             return refuse_elements(state, sft_dtype_describe(own)->name, dtype, name);

@@ -1,4 +1,4 @@
-/* From the library's errors to Python's exceptions. */
+/* Raises the library's errors as Python exceptions. */
 #include "core.h"
 
 #include <errno.h>
@@ -7,20 +7,22 @@
 
 static const char error_doc[] =
     "SafetensorError(*args)\n--\n\n"
-    "str() says what went wrong, after the path.\n\n"
-    "code: name of the error code as in docs/errors.md, \"data_truncated\".\n"
-    "offset: byte of the file, tensor: its name, errno, path: where known, else None.\n"
-    "hint: what to try next, or None.";
+    "An error of the library. str() is the path and the message.\n\n"
+    "code: name of the error code as in docs/errors.md, such as \"data_truncated\".\n"
+    "offset (byte of the file), tensor (its name), errno, path: None if unknown.\n"
+    "hint: what to try next, or None.\n\n"
+    "Codes for which docs/errors.md names a built-in exception raise that one (OSError: the\n"
+    "subclass of its errno) with the same attributes.";
 
 static const char missing_doc[] =
     "TensorNotFoundError(*args)\n--\n\n"
-    "A SafetensorError that is a KeyError too: there is no tensor of that name.";
+    "No such tensor: a SafetensorError that is also a KeyError.";
 
 static const char *const error_fields[] = { "code",  "offset", "tensor", "hint",
                                             "errno", "path",   NULL };
 
-/* An exception class, whose signature inspect finds in the text it is made with. `fields`
- * is taken over and may be NULL after a failure. */
+/* New exception class; inspect takes its signature from signed_doc. `fields` is consumed and may
+ * be NULL after a failure. */
 static PyObject *make_class(const char *name, const char *signed_doc, PyObject *bases,
                             PyObject *fields) {
     const char *doc = strstr(signed_doc, "--\n\n") + 4;
@@ -40,7 +42,7 @@ static PyObject *none_fields(void) {
     return fields;
 }
 
-/* KeyError shows the repr of what it is given; a sentence is to be shown as it is. */
+/* KeyError.__str__ would show the repr of the message. */
 static PyObject *plain_text_fields(void) {
     PyObject *show = PyObject_GetAttrString(PyExc_BaseException, "__str__");
     PyObject *fields = show ? Py_BuildValue("{sO}", "__str__", show) : NULL;
@@ -61,7 +63,43 @@ int pysft_error_add(PyObject *module) {
     return PyModule_AddObjectRef(module, "TensorNotFoundError", state->missing);
 }
 
-/* Borrowed class of the row's name. */
+const char *pysft_exception(sft_code code) {
+    static const struct {
+        sft_code code;
+        const char *name;
+    } rows[] = { /* codes whose exception is not their class's */
+        { SFT_OK, "" },
+        { SFT_MANIFEST_MISSING, "FileNotFoundError" },
+        { SFT_OUT_OF_MEMORY, "MemoryError" },
+        { SFT_ADDRESS_SPACE, "MemoryError" },
+        { SFT_NOT_FOUND, "FileNotFoundError" },
+        { SFT_TENSOR_NOT_FOUND, "SafetensorError" },
+        { SFT_SLICE_RANK, "IndexError" },
+        { SFT_SLICE_BOUNDS, "IndexError" },
+        { SFT_SLICE_PARTIAL_BYTE, "SafetensorError" },
+        { SFT_NAME_RESERVED, "SafetensorError" },
+        { SFT_CAST_DTYPE, "TypeError" },
+        { SFT_COLUMN_TYPE, "TypeError" },
+        { SFT_EXISTS, "FileExistsError" },
+        { SFT_IS_LINK, "OSError" },
+        { SFT_EDIT_INTERRUPTED, "OSError" },
+        { SFT_EDIT_BUSY, "OSError" },
+        { SFT_HARD_LINKS, "OSError" },
+        { SFT_DATASET_BUSY, "OSError" },
+        { SFT_DATASET_DISAGREES, "ValueError" },
+        { SFT_DATASET_UNGUARDED, "OSError" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code) return rows[i].name;
+    switch ((int)sft_code_describe(code)->cls) {
+    case SFT_CLASS_IO: return "OSError";
+    case SFT_CLASS_USAGE: return "ValueError";
+    case SFT_CLASS_CANCELLED: return "KeyboardInterrupt";
+    default: return "SafetensorError";
+    }
+}
+
+/* The class of that name, borrowed. */
 static PyObject *class_named(pysft_state *state, const char *name) {
     const struct {
         const char *name;
@@ -81,7 +119,7 @@ static PyObject *class_named(pysft_state *state, const char *name) {
     return state->error;
 }
 
-/* The library tells a folder in words, without an errno. */
+/* The library reports a folder without an errno. */
 static bool is_folder(const sft_error *err, const char *path) {
     struct stat facts;
     return err->code == SFT_IO_NOT_FILE && path && stat(path, &facts) == 0 &&
@@ -95,10 +133,10 @@ static int number_of(const sft_error *err, const char *path) {
     return is_folder(err, path) ? EISDIR : 0;
 }
 
-/* New reference: of OSError, the subclass that stands for this errno. */
+/* New reference to the exception class; for OSError the subclass of this errno. */
 static PyObject *class_of(pysft_state *state, const sft_error *err, int number) {
     if (err->code == SFT_TENSOR_NOT_FOUND) return Py_NewRef(state->missing);
-    PyObject *cls = class_named(state, sft_code_describe(err->code)->exception);
+    PyObject *cls = class_named(state, pysft_exception(err->code));
     if (cls != PyExc_OSError || number == 0) return Py_NewRef(cls);
     PyObject *one = PyObject_CallFunction(cls, "is", number, "");
     if (!one) return NULL;
@@ -112,9 +150,6 @@ static PyObject *tensor_text(const sft_error *err) {
     return pysft_text((sft_span){ err->tensor, err->tensor_len });
 }
 
-static const char url_hint[] =
-    "a URL is not a path: download the file, or hand over an open one, fsspec.open(url).open()";
-
 /* scheme://… */
 static bool is_url(const char *path) {
     const char *at = path;
@@ -124,14 +159,14 @@ static bool is_url(const char *path) {
     return at > path && strncmp(at, "://", 3) == 0;
 }
 
-/* The error, or in *room what it is of a URL that was taken for a path: nothing is there. */
+/* The error itself, or a copy in *buffer with a hint if a URL was passed as a path. */
 static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *buffer) {
     bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
     if (!nothing || !path || !is_url(path)) return err;
     *buffer = *err;
+    buffer->hint = (sft_hint)PYSFT_HINT_URL;
     (void)PyOS_snprintf(buffer->message, sizeof buffer->message, "%.200s; %s", err->message,
-                        url_hint);
-    buffer->hint = url_hint;
+                        sft_hint_text(buffer->hint));
     return buffer;
 }
 
@@ -163,7 +198,7 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
     const sft_code_info *row = sft_code_describe(err->code);
-    const char *hint = err->hint;
+    const char *hint = sft_hint_text(err->hint);
     PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
                                                     : PyLong_FromUnsignedLongLong(err->offset);
     if (set_field(exc, "offset", offset) < 0) return -1;
@@ -177,8 +212,8 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
 
 PyObject *pysft_raise(pysft_state *state, const sft_error *given, const char *path) {
     PyObject *cls = NULL, *where = NULL, *tensor = NULL, *text = NULL, *exc = NULL;
-    sft_error told;
-    const sft_error *err = with_url_hint(given, path, &told);
+    sft_error hinted;
+    const sft_error *err = with_url_hint(given, path, &hinted);
     if (PyErr_Occurred()) return NULL;
     int number = number_of(err, path);
     cls = class_of(state, err, number);
@@ -217,7 +252,6 @@ PyObject *pysft_not_found(pysft_state *state, PyObject *name, const char *path) 
     return NULL;
 }
 
-/* At most len bytes, whole characters. */
 size_t pysft_text_cut(const char *text, size_t len, size_t most) {
     if (len <= most) return len;
     while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) most--;

@@ -3,7 +3,7 @@
 
 typedef struct {
     PyObject_HEAD
-    atomic_flag busy;   /* held while `store` is looked at */
+    atomic_flag busy;   /* held while `store` is accessed */
     pysft_store *store; /* NULL when closed */
 } FileObject;
 
@@ -17,7 +17,7 @@ static pysft_store *swap_store(FileObject *self, bool take) {
     return store;
 }
 
-/* The store, to be dropped; NULL with an exception when the file is closed. */
+/* New hold on the store, to be dropped; NULL with an exception when the file is closed. */
 static pysft_store *hold(PyObject *self) {
     pysft_store *store = swap_store((FileObject *)self, false);
     if (!store)
@@ -32,7 +32,7 @@ static bool is_closed(PyObject *self) {
 }
 
 PyObject *pysft_file_new(pysft_state *state, pysft_store *store) {
-    FileObject *self = PyObject_GC_New(FileObject, state->file_type);
+    FileObject *self = PyObject_GC_New(FileObject, state->types[PYSFT_TYPE_FILE]);
     if (!self) {
         pysft_store_drop(store);
         return NULL;
@@ -63,14 +63,14 @@ static void file_dealloc(PyObject *object) {
 
 /* ── Names ───────────────────────────────────────────────────────────────── */
 
-/* -1: exception (not str); 0: no such name. */
+/* 1: found; 0: no such name; -1: exception (not a str). */
 static int find(const pysft_store *store, PyObject *name, const sft_tensor **out,
                 size_t *shard) {
     sft_span span;
     *out = NULL;
     if (pysft_span_of(name, "name", &span) < 0) {
         if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return -1;
-        PyErr_Clear(); /* no name of a file has lone surrogates */
+        PyErr_Clear(); /* names in files have no lone surrogates */
         return 0;
     }
     *out = sft_set_find(pysft_store_set(store), span, shard);
@@ -80,7 +80,7 @@ static int find(const pysft_store *store, PyObject *name, const sft_tensor **out
 static Py_ssize_t file_len(PyObject *object) {
     pysft_store *store = hold(object);
     if (!store) return -1;
-    Py_ssize_t count = (Py_ssize_t)sft_set_count(pysft_store_set(store));
+    Py_ssize_t count = (Py_ssize_t)sft_set_tensor_count(pysft_store_set(store));
     pysft_store_drop(store);
     return count;
 }
@@ -111,10 +111,10 @@ static PyObject *file_subscript(PyObject *object, PyObject *name) {
 static const char *const order_names[] = { "offset", "name", "natural", "header", NULL };
 
 static PyObject *names_in(const sft_set *set, const uint32_t *order) {
-    size_t count = sft_set_count(set);
+    size_t count = sft_set_tensor_count(set);
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list && i < count; i++) {
-        const sft_tensor *facts = sft_set_tensor(set, order ? order[i] : i);
+        const sft_tensor *facts = sft_set_tensor_at(set, order ? order[i] : i);
         PyObject *name = pysft_text(facts->name);
         if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0) Py_CLEAR(list);
     }
@@ -126,7 +126,7 @@ static PyObject *keys_of(pysft_state *state, const pysft_store *store, int order
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (order == SFT_ORDER_OFFSET) return names_in(set, NULL);
-    uint32_t *at = PyMem_Malloc((sft_set_count(set) + 1) * sizeof *at);
+    uint32_t *at = PyMem_Malloc((sft_set_tensor_count(set) + 1) * sizeof *at);
     if (!at) return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
     code = sft_set_order(set, (sft_order)order, at, &err);
@@ -168,7 +168,7 @@ static PyObject *file_iter(PyObject *object) {
 /* ── As a mapping ────────────────────────────────────────────────────────── */
 
 static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, bool with_name) {
-    const sft_tensor *facts = sft_set_tensor(pysft_store_set(store), number);
+    const sft_tensor *facts = sft_set_tensor_at(pysft_store_set(store), number);
     size_t shard = sft_set_tensor_shard(pysft_store_set(store), number);
     PyObject *tensor = pysft_tensor_new(state, store, facts, shard, NULL);
     PyObject *name = tensor && with_name ? pysft_text(facts->name) : NULL;
@@ -182,7 +182,7 @@ static PyObject *item_of(pysft_state *state, pysft_store *store, size_t number, 
 static PyObject *list_items(PyObject *object, bool with_names) {
     pysft_store *store = hold(object);
     if (!store) return NULL;
-    size_t count = sft_set_count(pysft_store_set(store));
+    size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list && i < count; i++) {
         PyObject *item = item_of(pysft_state_from(object), store, i, with_names);
@@ -262,7 +262,7 @@ static int add_metadata(PyObject *dict, const sft_file *file) {
 static PyObject *metadata_of(const sft_set *set) {
     PyObject *dict = NULL;
     for (size_t i = 0; i < sft_set_shard_count(set); i++) {
-        const sft_file *file = sft_set_shard(set, i);
+        const sft_file *file = sft_set_shard_at(set, i);
         if (!sft_file_has_metadata(file)) continue;
         if (!dict) dict = PyDict_New();
         if (!dict || add_metadata(dict, file) < 0) {
@@ -290,7 +290,7 @@ static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!store) return NULL;
     sft_set *set = pysft_store_set(store);
     if (shard >= 0 && (size_t)shard < sft_set_shard_count(set)) {
-        sft_span text = sft_file_header(sft_set_shard(set, (size_t)shard));
+        sft_span text = sft_file_header(sft_set_shard_at(set, (size_t)shard));
         bytes = PyBytes_FromStringAndSize(text.data, (Py_ssize_t)text.len);
     } else {
         PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
@@ -307,12 +307,10 @@ static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) 
     sft_sink sink = pysft_text_sink(&buffer);
     Py_BEGIN_ALLOW_THREADS
     code = sft_set_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
-                       &sink, &err);
+                           &sink, &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return pysft_text_take(&buffer);
-    sft_buffer_free(&buffer);
-    return pysft_raise(state, &err, path);
+    return pysft_text_end(state, &buffer, code, &err, path);
 }
 
 static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -326,39 +324,32 @@ static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs
 
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
-static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
+static PyObject *arrays_of(PyObject *object, PyObject *args, PyObject *kwargs, bool torch) {
     static char *keywords[] = { "names", "progress", NULL };
     PyObject *names = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:numpy", keywords, &names, &progress))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, torch ? "|OO:torch" : "|OO:numpy", keywords,
+                                     &names, &progress))
         return NULL;
     pysft_store *store = hold(object);
-    PyObject *dict = NULL;
-    if (store)
-        dict = pysft_batch_numpy(pysft_state_from(object), store,
-                                 names == Py_None ? NULL : names, progress);
+    if (!store) return NULL;
+    PyObject *dict = pysft_batch(pysft_state_from(object), store, names, torch, progress);
     pysft_store_drop(store);
     return dict;
 }
 
+static PyObject *file_numpy(PyObject *object, PyObject *args, PyObject *kwargs) {
+    return arrays_of(object, args, kwargs, false);
+}
+
 static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = { "names", "progress", NULL };
-    PyObject *names = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:torch", keywords, &names, &progress))
-        return NULL;
-    pysft_store *store = hold(object);
-    PyObject *dict = NULL;
-    if (store)
-        dict = pysft_batch_torch(pysft_state_from(object), store,
-                                 names == Py_None ? NULL : names, progress);
-    pysft_store_drop(store);
-    return dict;
+    return arrays_of(object, args, kwargs, true);
 }
 
 /* ── Memory ──────────────────────────────────────────────────────────────── */
 
 static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_t shard,
                              uint64_t begin, uint64_t len) {
-    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
     sft_error err = SFT_ERROR_INIT;
     sft_code code = SFT_OK;
@@ -383,7 +374,7 @@ static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t sh
     sft_set *set = pysft_store_set(store);
     if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
         return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
-    const sft_file *file = sft_set_shard(set, (size_t)shard);
+    const sft_file *file = sft_set_shard_at(set, (size_t)shard);
     uint64_t first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
     if (begin > end || begin < first || end - first > bytes)
         return PyErr_Format(PyExc_ValueError,
@@ -448,7 +439,7 @@ static PyObject *get_nbytes(PyObject *object, void *closure) {
     uint64_t sum = 0;
     sft_set *set = pysft_store_set(store);
     for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        sum += sft_file_data_bytes(sft_set_shard(set, i));
+        sum += sft_file_data_bytes(sft_set_shard_at(set, i));
     pysft_store_drop(store);
     return PyLong_FromUnsignedLongLong(sum);
 }
@@ -480,7 +471,7 @@ static PyObject *file_repr(PyObject *object) {
     if (!store) return PyUnicode_FromString("<File, closed>");
     const char *path = pysft_store_path(store);
     PyObject *where = path ? PyUnicode_DecodeFSDefault(path) : PyUnicode_FromString("");
-    size_t count = sft_set_count(pysft_store_set(store));
+    size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *text = where ? PyUnicode_FromFormat("<File %R, %zu tensors>", where, count) : NULL;
     Py_XDECREF(where);
     pysft_store_drop(store);
@@ -489,40 +480,46 @@ static PyObject *file_repr(PyObject *object) {
 
 static PyGetSetDef file_getset[] = {
     { "closed", get_closed, NULL, "Whether close() was called.", NULL },
-    { "mapped", get_mapped, NULL, "Whether all tensors lie in memory and are not read.", NULL },
-    { "paths", get_paths, NULL, "Path of each shard; none of a buffer.", NULL },
-    { "nbytes", get_nbytes, NULL, "Bytes of all tensors.", NULL },
+    { "mapped", get_mapped, NULL, "Whether all tensors are in memory already.", NULL },
+    { "paths", get_paths, NULL, "Paths of the shards; empty for a buffer or an object.", NULL },
+    { "nbytes", get_nbytes, NULL, "Total bytes of all tensors.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyMethodDef file_methods[] = {
     { "keys", PYSFT_KEYWORDS(file_keys),
       "keys($self, /, order='offset')\n--\n\n"
-      "Names, a list: by 'offset', 'name', 'natural' or 'header'." },
+      "List of names, in the order of 'offset', 'name', 'natural' (x2 before x10) or 'header'." },
     { "items", file_items, METH_NOARGS,
-      "items($self, /)\n--\n\nA list of (name, Tensor), in the order of the data." },
+      "items($self, /)\n--\n\nList of (name, Tensor), in the order of the data." },
     { "values", file_values, METH_NOARGS,
-      "values($self, /)\n--\n\nA list of Tensors, in the order of the data." },
+      "values($self, /)\n--\n\nList of Tensors, in the order of the data." },
     { "get", PYSFT_KEYWORDS(file_get),
-      "get($self, /, name, default=None)\n--\n\nThe Tensor, or default." },
+      "get($self, /, name, default=None)\n--\n\nThe Tensor of that name, or default." },
     { "metadata", file_metadata, METH_NOARGS,
-      "metadata($self, /)\n--\n\nA dict, or None when there is no __metadata__." },
+      "metadata($self, /)\n--\n\n"
+      "Dict of str to str, or None without __metadata__. If shards disagree, the first one wins." },
     { "numpy", PYSFT_KEYWORDS(file_numpy),
       "numpy($self, /, names=None, progress=None)\n--\n\n"
-      "A dict of numpy arrays, all or those named." },
+      "Dict of name -> numpy array, for all tensors or those in names. Arrays share the memory\n"
+      "of a mapped file, private to this process; otherwise the data are read, once per call.\n"
+      "progress: called with bytes done and total about ten times a second, or None.\n"
+      "TensorNotFoundError; SafetensorError or OSError if reading fails." },
     { "torch", PYSFT_KEYWORDS(file_torch),
       "torch($self, /, names=None, progress=None)\n--\n\n"
-      "A dict of torch tensors on the CPU, all or those named." },
+      "Dict of name -> torch tensor on the CPU; see numpy." },
     { "ls_json", PYSFT_KEYWORDS(file_ls_json),
-      "ls_json($self, /, order='offset')\n--\n\nEvery tensor's facts as JSON." },
+      "ls_json($self, /, order='offset')\n--\n\nWhat \"safetensors ls --json\" prints." },
     { "header", PYSFT_KEYWORDS(file_header),
-      "header($self, /, shard=0)\n--\n\nBytes of the header as stored." },
+      "header($self, /, shard=0)\n--\n\nBytes of a shard's header as stored." },
     { "memory", PYSFT_KEYWORDS(file_memory),
       "memory($self, /, begin, end, shard=0)\n--\n\n"
-      "A buffer of these bytes of the file, which must be of its data: a mapped file's own\n"
-      "memory, read-only, else a copy. For tensors side by side." },
+      "Read-only buffer of bytes begin to end of the file, which must be inside its data: the\n"
+      "memory of a mapped file, else a copy. For reading adjacent tensors at once.\n"
+      "ValueError, IndexError." },
     { "close", file_close, METH_NOARGS,
-      "close($self, /)\n--\n\nEnd this handle: tensors made before keep the memory." },
+      "close($self, /)\n--\n\n"
+      "Close this handle. Tensors and arrays made from it keep the memory." },
     { "__enter__", file_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe File itself." },
     { "__exit__", file_exit, METH_VARARGS,
       "__exit__($self, kind, value, trace, /)\n--\n\nClose it." },
@@ -530,7 +527,9 @@ static PyMethodDef file_methods[] = {
 };
 
 static PyType_Slot file_slots[] = {
-    { Py_tp_doc, "An open model: one file, or all shards of one. Made by open()." },
+    { Py_tp_doc, "An open model: one file, or all shards of one; made by open().\n\n"
+      "An immutable mapping of names to Tensors, in the order of the data. Any number of\n"
+      "threads may use it. Tensors and arrays made from it keep its memory after close()." },
     { Py_tp_dealloc, file_dealloc },
     { Py_tp_traverse, file_traverse },
     { Py_tp_clear, file_clear },
@@ -555,17 +554,14 @@ static PyType_Spec file_spec = {
 
 /* isinstance(file, Mapping); match statements take it for one, too. */
 static int register_mapping(PyObject *type) {
-    PyObject *module = PyImport_ImportModule("_collections_abc");
-    PyObject *mapping = module ? PyObject_GetAttrString(module, "Mapping") : NULL;
+    PyObject *mapping = pysft_import("_collections_abc", "Mapping");
     PyObject *done = mapping ? PyObject_CallMethod(mapping, "register", "O", type) : NULL;
-    Py_XDECREF(module);
     Py_XDECREF(mapping);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
 
 int pysft_file_add(PyObject *module) {
-    pysft_state *state = pysft_state_of(module);
-    if (pysft_type_add(module, &file_spec, &state->file_type) < 0) return -1;
-    return register_mapping((PyObject *)state->file_type);
+    if (pysft_type_add(module, &file_spec, PYSFT_TYPE_FILE) < 0) return -1;
+    return register_mapping((PyObject *)pysft_state_of(module)->types[PYSFT_TYPE_FILE]);
 }

@@ -1,9 +1,9 @@
-/* Progress, signals and cancelling of long work. */
+/* Progress, signals and cancellation of long calls. */
 #include "core.h"
 
 #include <time.h>
 
-static const double look_every = 0.1; /* seconds */
+static const double check_interval = 0.1; /* seconds */
 
 static double clock_now(void) {
     struct timespec now;
@@ -23,29 +23,29 @@ static int call_progress(pysft_job *job) {
     return answer ? 0 : -1;
 }
 
-/* Called by the library on the thread that called it, without the GIL. */
+/* Called by the library without the GIL, on the thread that called it. */
 static bool tick(void *ctx, uint64_t done, uint64_t total) {
     pysft_job *job = ctx;
     double now = clock_now();
-    bool again = job->told && job->done == done && job->total == total;
-    /* The end is told here, where what is raised can still undo the work. */
+    bool again = job->reported && job->done == done && job->total == total;
+    /* The end is reported here, where raising can still undo the work. */
     bool ends = job->progress && done == total && !again;
     job->done = done;
     job->total = total;
-    job->told = again;
-    if (!ends && now < job->next && now > job->next - 2 * look_every) return true;
-    job->next = now + look_every;
+    job->reported = again;
+    if (!ends && now < job->next && now > job->next - 2 * check_interval) return true;
+    job->next = now + check_interval;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = PyErr_CheckSignals();
     if (rc == 0 && job->progress) rc = call_progress(job);
-    job->told = true;
+    job->reported = true;
     PyGILState_Release(gil);
     return rc == 0;
 }
 
-/* While the library waits for a pipe: whether no signal's handler has raised. What it raised
- * stays set, and goes before the error of the read (pysft_raise). */
-static bool go_on(void *ctx) {
+/* Called while the library waits for a pipe: false once a signal handler has raised. The
+ * exception stays set and takes precedence over the read's error (pysft_raise). */
+static bool keep_waiting(void *ctx) {
     (void)ctx;
     if (!Py_IsInitialized()) return true;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -56,12 +56,12 @@ static bool go_on(void *ctx) {
 
 int pysft_wait_add(PyObject *module) {
     (void)module;
-    sft_on_wait(go_on, NULL);
+    sft_on_wait(keep_waiting, NULL);
     return 0;
 }
 
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
-    *job = (pysft_job){ SFT_JOB_INIT, NULL, clock_now() + look_every, 0, 0, true };
+    *job = (pysft_job){ SFT_JOB_INIT, NULL, clock_now() + check_interval, 0, 0, true };
     job->job.tick = tick;
     job->job.ctx = job;
     if (!progress || progress == Py_None) return 0;
@@ -77,7 +77,7 @@ int pysft_job_begin(pysft_job *job, PyObject *progress) {
 int pysft_job_end(pysft_job *job, sft_code code) {
     if (PyErr_Occurred()) return -1;
     if (code != SFT_OK) return -1;
-    if (!job->progress || job->told) return 0;
+    if (!job->progress || job->reported) return 0;
     if (job->total != SFT_SIZE_UNKNOWN) job->done = job->total;
     return call_progress(job);
 }

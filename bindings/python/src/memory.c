@@ -1,5 +1,5 @@
-/* Memory that handles, tensors, arrays and capsules hold together. It is counted without the
- * GIL, for torch gives tensors back on any thread. */
+/* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
+ * GIL, because torch releases tensors on any thread. */
 #include "piece.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@ typedef struct {
 
 typedef struct {
     sft_set *set;
-    PyObject *owner;  /* borrowed of view or of the set's source; or NULL */
-    Py_buffer view;   /* of an open buffer, if obj */
+    PyObject *owner;  /* borrowed from view or from the set's source, or NULL */
+    Py_buffer view;   /* of an open buffer if view.obj is set */
     char *path;
     shard_memory *shards;
     size_t shard_count;
@@ -24,14 +24,14 @@ typedef struct {
 struct pysft_store {
     atomic_size_t refs;
     opened_set *opened; /* NULL: a block */
-    char *bytes;        /* of a block, within the same allocation */
+    char *bytes;        /* of a block, in the same allocation */
 };
 
 #define BLOCK_ALIGNMENT ((size_t)64)
 #define LARGE_BLOCK ((size_t)4 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Small pages would cost more time than the bytes that are read into them. */
+/* With small pages, page faults would cost more time than reading the bytes. */
 static void ask_huge_pages(char *at, size_t bytes) {
 #ifdef MADV_HUGEPAGE
     (void)madvise(at, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
@@ -74,7 +74,7 @@ void pysft_store_drop(pysft_store *store) {
     if (!store) return;
     if (atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1) return;
     if (store->opened && store->opened->owner) {
-        if (!Py_IsInitialized()) return; /* the objects went with the interpreter */
+        if (!Py_IsInitialized()) return; /* the interpreter has already released the objects */
         PyGILState_STATE gil = PyGILState_Ensure();
         opened_free(store->opened);
         PyGILState_Release(gil);
@@ -104,7 +104,7 @@ bool pysft_store_mapped(const pysft_store *store) {
     return true;
 }
 
-/* With one holder the object hangs on it alone; with more, something outside may hold it. */
+/* The collector may count the owner as ours only if this is the one holder. */
 int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg) {
     if (store && store->opened->owner && atomic_load(&store->refs) == 1)
         Py_VISIT(store->opened->owner);
@@ -134,8 +134,8 @@ static sft_mode path_mode(pysft_mode mode) {
     return SFT_READ;
 }
 
-/* Where bytes of each shard can be lent. Those of a file whose end was not checked can't. */
-static int fill_shards(opened_set *opened, bool lend, bool writable) {
+/* Records which shards' memory can be shared: not a file's whose end was not checked. */
+static int fill_shards(opened_set *opened, bool share, bool writable) {
     opened->shard_count = sft_set_shard_count(opened->set);
     opened->shards = calloc(opened->shard_count ? opened->shard_count : 1, sizeof *opened->shards);
     if (!opened->shards) {
@@ -143,9 +143,9 @@ static int fill_shards(opened_set *opened, bool lend, bool writable) {
         return -1;
     }
     for (size_t i = 0; i < opened->shard_count; i++) {
-        const sft_file *file = sft_set_shard(opened->set, i);
+        const sft_file *file = sft_set_shard_at(opened->set, i);
         const char *base = sft_file_source(file).base;
-        if (!lend || !base || !sft_file_complete(file)) continue;
+        if (!share || !base || !sft_file_complete(file)) continue;
         opened->shards[i].base = (char *)(uintptr_t)base + sft_file_data_offset(file);
         opened->shards[i].writable = writable;
     }
@@ -159,7 +159,7 @@ static int keep_path(opened_set *opened, const char *path) {
     return -1;
 }
 
-/* No GIL. Where the system does not map privately it is read, and *open says so. */
+/* No GIL. Falls back to reading if the system cannot map privately; open->mode tells. */
 static sft_code open_set(const char *path, sft_open_options *open, sft_set **out,
                          sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
@@ -170,7 +170,7 @@ static sft_code open_set(const char *path, sft_open_options *open, sft_set **out
     return sft_set_open(path, &options, out, err);
 }
 
-/* Takes over the path. */
+/* Consumes the path. */
 static int open_file(pysft_state *state, opened_set *opened, PyObject *source, pysft_path *path,
                      sft_open_options *options) {
     sft_error err = SFT_ERROR_INIT;
@@ -182,7 +182,7 @@ static int open_file(pysft_state *state, opened_set *opened, PyObject *source, p
         pysft_path chosen;
         int found = pysft_path_in(state, source, &chosen);
         bool other = found < 0 && PyErr_ExceptionMatches(PyExc_NotADirectoryError);
-        if (other) PyErr_Clear(); /* a device or the like: that is what is told */
+        if (other) PyErr_Clear(); /* a device or the like: report the original error */
         else pysft_path_free(path);
         if (!other) *path = chosen;
         if (found == 0) return open_file(state, opened, NULL, path, options);
@@ -194,7 +194,7 @@ static int open_file(pysft_state *state, opened_set *opened, PyObject *source, p
     return rc;
 }
 
-/* What cannot be mapped, and is read once: it is not opened a second time. */
+/* A pipe or the like cannot be mapped and can be read only once, so it is not opened twice. */
 static bool is_stream(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
@@ -245,7 +245,7 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     return -1;
 }
 
-/* The name of a file object, for texts, if it has one. */
+/* Keeps the name of a file object, if it has one, for messages. */
 static int keep_name(opened_set *opened, PyObject *source) {
     PyObject *name = PyObject_GetAttrString(source, "name"), *bytes = NULL;
     if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
@@ -319,7 +319,7 @@ pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
     return store;
 }
 
-/* ── Memory objects: what arrays of numpy have as their base ─────────────── */
+/* ── Memory objects: the base of numpy arrays ──────────────────────────────── */
 
 typedef struct {
     PyObject_HEAD
@@ -332,7 +332,7 @@ typedef struct {
 PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, uint64_t len,
                            bool writable) {
     if (len > PY_SSIZE_T_MAX) return PyErr_NoMemory();
-    MemoryObject *self = PyObject_New(MemoryObject, state->memory_type);
+    MemoryObject *self = PyObject_New(MemoryObject, state->types[PYSFT_TYPE_MEMORY]);
     if (!self) return NULL;
     self->store = pysft_store_hold(store);
     self->data = data;
@@ -357,7 +357,7 @@ static int memory_buffer(PyObject *object, Py_buffer *view, int flags) {
 static PyType_Slot memory_slots[] = {
     { Py_tp_dealloc, memory_dealloc },
     { Py_bf_getbuffer, memory_buffer },
-    { Py_tp_doc, "Memory of an open file or of a tensor, for as long as arrays use it." },
+    { Py_tp_doc, "Memory of an open file or of a tensor, kept as long as arrays use it." },
     { 0, NULL },
 };
 
@@ -369,5 +369,5 @@ static PyType_Spec memory_spec = {
 };
 
 int pysft_memory_add(PyObject *module) {
-    return pysft_type_add(module, &memory_spec, &pysft_state_of(module)->memory_type);
+    return pysft_type_add(module, &memory_spec, PYSFT_TYPE_MEMORY);
 }

@@ -1,4 +1,4 @@
-/* The module: its state, and what every other file adds to it. */
+/* Initialises the module: its state, and what each file adds to it. */
 #include "core.h"
 
 static const char *kind_name(sft_kind kind) {
@@ -27,7 +27,8 @@ static PyObject *code_table(void) {
     PyObject *table = PyDict_New();
     const sft_code_info *row;
     for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
-        PyObject *facts = Py_BuildValue("(iss)", (int)row->code, row->sentence, row->exception);
+        PyObject *facts =
+            Py_BuildValue("(iss)", (int)row->code, row->sentence, pysft_exception(row->code));
         if (pysft_dict_put(table, row->name, facts) < 0) Py_CLEAR(table);
     }
     return table;
@@ -40,8 +41,8 @@ static int add(PyObject *module, const char *name, PyObject *value) {
     return rc;
 }
 
-/* The state of a module of a sub-interpreter could be kept apart; numpy and torch, and the
- * way tensors are given back from threads that Python does not know, could not. */
+/* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
+ * releasing tensors from threads unknown to Python. */
 static int refuse_subinterpreters(void) {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     if (interpreter && PyInterpreterState_GetID(interpreter) == 0) return 0;
@@ -51,11 +52,11 @@ static int refuse_subinterpreters(void) {
 
 static int core_exec(PyObject *module) {
     static int (*const parts[])(PyObject *) = {
-        pysft_error_add,   pysft_wait_add,    pysft_memory_add,  pysft_tensor_add,
-        pysft_file_add,    pysft_open_add,    pysft_save_add,    pysft_writer_add,
-        pysft_tools_add,   pysft_convert_add, pysft_edit_add,    pysft_arrow_add,
-        pysft_options_add, pysft_storage_add, pysft_shard_add,   pysft_commit_add,
-        pysft_dataset_add,
+        pysft_error_add,   pysft_hints_add,   pysft_wait_add,    pysft_memory_add,
+        pysft_tensor_add,  pysft_file_add,    pysft_open_add,    pysft_save_add,
+        pysft_writer_add,  pysft_tools_add,   pysft_convert_add, pysft_edit_add,
+        pysft_arrow_add,   pysft_options_add, pysft_storage_add, pysft_shard_add,
+        pysft_commit_add,  pysft_dataset_add,
     };
     if (refuse_subinterpreters() < 0) return -1;
     if (add(module, "__version__", PyUnicode_FromString(sft_version())) < 0) return -1;
@@ -71,16 +72,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     if (!state) return 0;
     Py_VISIT(state->error);
     Py_VISIT(state->missing);
-    Py_VISIT(state->file_type);
-    Py_VISIT(state->tensor_type);
-    Py_VISIT(state->memory_type);
-    Py_VISIT(state->writer_type);
-    Py_VISIT(state->stream_type);
-    Py_VISIT(state->options_type);
-    Py_VISIT(state->storage_type);
-    Py_VISIT(state->shard_type);
-    Py_VISIT(state->commit_type);
-    Py_VISIT(state->dataset_type);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_VISIT(state->types[i]);
     return 0;
 }
 
@@ -89,16 +81,7 @@ static int core_clear(PyObject *module) {
     if (!state) return 0;
     Py_CLEAR(state->error);
     Py_CLEAR(state->missing);
-    Py_CLEAR(state->file_type);
-    Py_CLEAR(state->tensor_type);
-    Py_CLEAR(state->memory_type);
-    Py_CLEAR(state->writer_type);
-    Py_CLEAR(state->stream_type);
-    Py_CLEAR(state->options_type);
-    Py_CLEAR(state->storage_type);
-    Py_CLEAR(state->shard_type);
-    Py_CLEAR(state->commit_type);
-    Py_CLEAR(state->dataset_type);
+    for (int i = 0; i < PYSFT_TYPE_COUNT; i++) Py_CLEAR(state->types[i]);
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
     pysft_numpy_clear(state);
     pysft_torch_clear(state);
@@ -117,7 +100,7 @@ static PyObject *build_info(PyObject *module, PyObject *none) {
 
 static PyMethodDef core_methods[] = {
     { "build_info", build_info, METH_NOARGS,
-      "build_info($module, /)\n--\n\nHow the library was built, one fact a line." },
+      "build_info($module, /)\n--\n\nHow the library was built, one fact per line." },
     { NULL, NULL, 0, NULL },
 };
 

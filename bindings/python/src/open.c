@@ -5,9 +5,8 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
                              "header_only", "max_header_bytes", "beneath", NULL };
     static const char *const modes[] = { "auto", "map", "cow", "read", NULL };
-    static const char *const levels[] = { "compat", "default", "strict", NULL };
     PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
-    int mode = PYSFT_AUTO, level = SFT_LEVEL_DEFAULT, legacy = 0, header_only = 0;
+    int mode = PYSFT_AUTO, legacy = 0, header_only = 0;
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     PyObject *beneath = Py_None;
     pysft_path folder = { NULL, NULL };
@@ -15,10 +14,9 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
                                      &level_text, &legacy, &header_only, &limit, &beneath))
         return NULL;
     if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
-    if (level_text && pysft_choice_of(level_text, "level", levels, &level) < 0) return NULL;
+    if (pysft_level_of(level_text, &options.level) < 0) return NULL;
     if (limit != Py_None && pysft_uint_of(limit, &options.max_header_bytes) < 0) return NULL;
     options.mode = (pysft_mode)mode;
-    options.level = (sft_level)level;
     options.legacy = legacy;
     options.header_only = header_only;
     if (beneath != Py_None && pysft_path_of(beneath, &folder) < 0) return NULL;
@@ -33,12 +31,19 @@ static PyMethodDef open_methods[] = {
     { "open", PYSFT_KEYWORDS(core_open),
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
       "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
-      "source: a path (of a file, an index.json or a folder with one); bytes in memory; or an\n"
-      "object with read and seek, or with size and read_at(offset, length).\n"
-      "mode: 'auto' maps privately (copy-on-write), or reads where nothing can be mapped; 'map'\n"
-      "shares a read-only map, and of bytes in memory lends them; 'cow'; 'read'.\n"
-      "beneath: the folder that the path begins with, where the rest was named by a file: no link\n"
-      "leads out of it, and only a regular file is opened." },
+      "Open a model; returns a File. Reads and checks the header, not the data.\n\n"
+      "source: a path (of a file, an index.json, or a folder with either); bytes in memory, which\n"
+      "are locked while in use; or an object with read and seek, or with size (or None) and\n"
+      "read_at(offset, length).\n"
+      "mode: 'auto' maps a path privately (copy-on-write: tensors are writable, the file is not\n"
+      "changed) or reads it if it cannot be mapped; 'map' maps read-only, or shares the memory of\n"
+      "bytes; 'cow' maps privately; 'read' reads what is asked for.\n"
+      "level: how strictly the file is checked, 'compat' (as the official package), 'default' or\n"
+      "'strict'. legacy: read the layout of 2022. header_only: do not check the data's size.\n"
+      "max_header_bytes: None is 100 MB.\n"
+      "beneath: a folder the path starts with, if the rest of the path comes from a file: links\n"
+      "must not lead out of it, and only a regular file is opened.\n\n"
+      "SafetensorError for an invalid file, OSError from the system, ValueError, TypeError." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -7,7 +7,7 @@ typedef struct options_object {
 } options_object;
 
 const sft_dataset_options *pysft_options_of(pysft_state *state, PyObject *object) {
-    if (PyObject_TypeCheck(object, state->options_type))
+    if (PyObject_TypeCheck(object, state->types[PYSFT_TYPE_OPTIONS]))
         return ((options_object *)object)->options;
     PyErr_Format(PyExc_TypeError, "expected DatasetOptions, found %R", Py_TYPE(object));
     return NULL;
@@ -41,18 +41,16 @@ static PyObject *options_check(PyObject *object, PyObject *given) {
     options_object *self = (options_object *)object;
     sft_error err = SFT_ERROR_INIT;
     sft_buffer text;
-    PyObject *keep = NULL;
-    sft_sink sink = pysft_text_sink(&text);
+    PyObject *keep = NULL, *done = NULL;
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
-    sft_code code = SFT_OK;
     if (schema) {
-        code = sft_dataset_check_schema(self->options, schema, &sink, &err);
+        sft_sink sink = pysft_text_sink(&text);
+        sft_code code = sft_dataset_check_schema(self->options, schema, &sink, &err);
         code = pysft_sink_end(&sink, code, &err);
+        done = pysft_text_end(pysft_state_from(object), &text, code, &err, NULL);
     }
     Py_XDECREF(keep);
-    if (schema && code == SFT_OK) return pysft_text_take(&text);
-    sft_buffer_free(&text);
-    return schema ? pysft_raise(pysft_state_from(object), &err, NULL) : NULL;
+    return done;
 }
 
 static PyObject *options_mode(PyObject *object, void *unused) {
@@ -69,19 +67,19 @@ static PyObject *options_indexed(PyObject *object, void *unused) {
 static PyMethodDef options_methods[] = {
     { "check", options_check, METH_O,
       "check($self, schema, /)\n--\n\n"
-      "Check an Arrow schema against these options; JSON of the columns." },
+      "Check an Arrow schema against these options; returns the columns as JSON." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef options_fields[] = {
     { "mode", options_mode, NULL, "\"batch\" or \"kv\"", NULL },
-    { "indexed", options_indexed, NULL, "Whether an index was asked for.", NULL },
+    { "indexed", options_indexed, NULL, "Whether generate_index is set.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot options_slots[] = {
     { Py_tp_doc, "DatasetOptions(options)\n--\n\n"
-      "Checked options of a write; immutable." },
+      "The checked options of a write; immutable." },
     { Py_tp_new, options_new },
     { Py_tp_dealloc, options_dealloc },
     { Py_tp_methods, options_methods },
@@ -111,5 +109,5 @@ int pysft_options_add(PyObject *module) {
     int status = table ? PyModule_AddObjectRef(module, "DATASET_OPTIONS", table) : -1;
     Py_XDECREF(table);
     if (status < 0) return -1;
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->options_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_OPTIONS);
 }

@@ -1,4 +1,4 @@
-/* Where results of a path go: links, and what a file has from the one it is made of. */
+/* Output paths: link policy, and permissions and time inherited from the input. */
 #include "tools.h"
 
 static const char *const link_words[] = { "replace", "follow", "refuse", NULL };
@@ -12,13 +12,11 @@ int pysft_link_of(PyObject *word, sft_link_policy *out) {
     return 0;
 }
 
-/* os.stat of a path: new reference. */
+/* New reference to os.stat of a path. */
 static PyObject *stat_of(const char *path) {
-    PyObject *os = PyImport_ImportModule("os");
-    PyObject *text = os ? PyUnicode_DecodeFSDefault(path) : NULL;
-    PyObject *facts = text ? PyObject_CallMethod(os, "stat", "O", text) : NULL;
+    PyObject *text = PyUnicode_DecodeFSDefault(path);
+    PyObject *facts = pysft_import_call("os", "stat", text);
     Py_XDECREF(text);
-    Py_XDECREF(os);
     return facts;
 }
 
@@ -29,7 +27,7 @@ static int fact_of(PyObject *facts, const char *name, long long *out) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Permission bits of what stands at a path; all of them where nothing does. */
+/* Permission bits of an existing file; all bits if there is none. */
 static int mode_at(const char *path, long long *mode) {
     PyObject *facts = stat_of(path);
     int status = 0;

@@ -1,4 +1,4 @@
-/* Of the reading files: memory of tensors, and how it becomes objects of others. */
+/* Shared by the files that read: memory of tensors, and its conversion to arrays. */
 #ifndef PYSFT_PIECE_H
 #define PYSFT_PIECE_H
 
@@ -10,12 +10,12 @@
 pysft_store *pysft_store_block(uint64_t bytes);
 /* Address of a block's bytes. */
 char *pysft_store_bytes(pysft_store *block);
-/* Start of a shard's data region in memory, or NULL where tensors must be read; whether it
- * may be written to. */
+/* Start of a shard's data region in memory and whether it is writable; NULL if tensors must be
+ * read. */
 char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable);
-/* Every shard of which memory can be lent. */
+/* Whether the memory of every shard can be shared. */
 bool pysft_store_mapped(const pysft_store *store);
-/* For tp_traverse of what holds a store: the Python object that the store alone holds. */
+/* For tp_traverse of a store's holder: visits the Python object only this store holds. */
 int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg);
 
 /* New object that exports len bytes at data and holds the store. */
@@ -24,9 +24,9 @@ PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, u
 
 /* ── Pieces ──────────────────────────────────────────────────────────────── */
 
-/* Elements in memory that are to become an array or a tensor. Nothing is owned. */
+/* Elements in memory that become an array or tensor. Owns nothing. */
 typedef struct pysft_piece {
-    pysft_store *store; /* what holds data */
+    pysft_store *store; /* owns data */
     char *data;
     bool writable;
     sft_dtype dtype;
@@ -36,62 +36,65 @@ typedef struct pysft_piece {
     uint64_t bytes;            /* packed */
 } pysft_piece;
 
-/* Bytes an element lies at a multiple of; 1 for those under a byte. */
-size_t pysft_alignment(sft_dtype dtype);
+/* Whether elements at data have the alignment of their dtype; complex numbers have that of one
+ * part, dtypes of up to a byte none. */
 bool pysft_is_aligned(sft_dtype dtype, const char *data);
 
-/* numpy array over the piece's memory; of F4 and F6 over a copy with a byte an element. With
- * `memory` (a Memory object over the same store from `start` on), no other is made. */
+/* numpy array over the piece's memory; of F4 and F6 over a copy with one element per byte.
+ * memory: a Memory object over the same store that starts at `start`, to be the base, or NULL
+ * for a new one. */
 PyObject *pysft_numpy_of(pysft_state *state, const pysft_piece *piece, PyObject *memory,
                          const char *start);
-/* torch tensor over the piece's memory, which must be writable, with strides above 0. */
+/* torch tensor over the piece's memory, which must be writable and have positive strides. */
 PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece);
-/* Load numpy or torch and what we need of them, once. */
+/* Loads what is needed of numpy or torch, once. */
 pysft_numpy *pysft_numpy_get(pysft_state *state);
 pysft_torch *pysft_torch_get(pysft_state *state);
 
-/* How DLPack spells a dtype. */
+/* Name in ml_dtypes of a dtype that numpy itself lacks; NULL for the others. */
+const char *pysft_ml_name(sft_dtype dtype);
+
+/* A dtype in DLPack. */
 typedef struct pysft_dlpack_dtype {
     uint8_t code, bits;
     uint16_t lanes;
 } pysft_dlpack_dtype;
 pysft_dlpack_dtype pysft_dlpack_dtype_of(sft_dtype dtype);
-/* Capsule "dltensor", or "dltensor_versioned" for which read_only and copied are said. */
+/* New capsule "dltensor", or "dltensor_versioned" with the flags read-only and copied. */
 PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type);
 PyObject *pysft_dlpack_versioned(const pysft_piece *piece, pysft_dlpack_dtype type,
                                  bool copied);
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 
-/* The selection of `index` (an integer, slice, ellipsis or a tuple of them) in a tensor of
- * which `whole` is selected already (NULL: all). */
+/* Resolves `index` (an integer, slice, ellipsis or tuple of them) in a tensor, or in the
+ * selection `whole` of it (NULL: all). */
 int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor,
                    const sft_slice *whole, sft_slice *out);
 
-/* sft_slice_read with a job, whose tick is called between pieces (slice_read.c). No GIL. */
+/* sft_slice_read with a job, whose tick is called between parts (slice_read.c). No GIL. */
 sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const sft_slice *slice,
                           void *into, size_t len, const sft_job *job, sft_error *err);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
 
-/* New File, which takes the store over. */
+/* New File; consumes the store. */
 PyObject *pysft_file_new(pysft_state *state, pysft_store *store);
 
 /* ── Tensors ─────────────────────────────────────────────────────────────── */
 
-/* New Tensor: all of one of the store's, or the slice of it. */
+/* New Tensor: a whole tensor of the store, or a slice of it. */
 PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_tensor *facts,
                            size_t shard, const sft_slice *slice);
 PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank);
 
-/* Read all of a tensor, or a slice of it, into exactly len bytes; signals are answered. */
+/* Reads a whole tensor, or a slice of it, into exactly len bytes; checks signals. */
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len);
 
-/* dict of arrays: names is an iterable of str, or NULL for all; progress a callable or None. */
-PyObject *pysft_batch_numpy(pysft_state *state, pysft_store *store, PyObject *names,
-                            PyObject *progress);
-PyObject *pysft_batch_torch(pysft_state *state, pysft_store *store, PyObject *names,
-                            PyObject *progress);
+/* New dict of name -> numpy array or torch tensor. names: an iterable of str, or None for all;
+ * progress: a callable or None. */
+PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names, bool torch,
+                      PyObject *progress);
 
 #endif

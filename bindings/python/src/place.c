@@ -1,14 +1,10 @@
-/* Where the bytes of a Tensor are: lent as they lie, or read; and the buffer protocol. */
+/* The bytes of a Tensor: shared memory or a copy; and the buffer protocol. */
 #include "tensor.h"
 
-size_t pysft_alignment(sft_dtype dtype) {
+bool pysft_is_aligned(sft_dtype dtype, const char *data) {
     const sft_dtype_info *info = sft_dtype_describe(dtype);
     uint32_t bits = info->kind == SFT_KIND_COMPLEX ? info->bits / 2 : info->bits;
-    return bits <= 8 ? 1 : bits / 8;
-}
-
-bool pysft_is_aligned(sft_dtype dtype, const char *data) {
-    return (uintptr_t)data % pysft_alignment(dtype) == 0;
+    return bits <= 8 || (uintptr_t)data % (bits / 8) == 0;
 }
 
 static bool is_small(sft_dtype dtype) {
@@ -19,7 +15,7 @@ static bool is_small(sft_dtype dtype) {
 
 int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *facts,
                size_t shard, const sft_slice *slice, void *into, uint64_t len) {
-    const sft_file *file = sft_set_shard(pysft_store_set(store), shard);
+    const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read all = { facts, into, (size_t)len };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
@@ -34,7 +30,7 @@ int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *f
     return -1;
 }
 
-/* Borrowed of the tensor. */
+/* Borrowed from the tensor. */
 static pysft_store *packed_copy(pysft_state *state, TensorObject *self) {
     pysft_store *made = atomic_load(&self->packed), *none = NULL;
     if (made) return made;
@@ -56,7 +52,7 @@ static pysft_store *packed_copy(pysft_state *state, TensorObject *self) {
 
 /* ── Pieces ──────────────────────────────────────────────────────────────── */
 
-/* What a slice is in memory: its first element and the distances between elements. */
+/* Sets the first element and the strides of a slice in memory. */
 static void place_slice(const TensorObject *self, pysft_piece *piece, Py_ssize_t *strides) {
     const sft_slice *slice = self->slice;
     Py_ssize_t step = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8, at = 0;
@@ -70,7 +66,7 @@ static void place_slice(const TensorObject *self, pysft_piece *piece, Py_ssize_t
     piece->strides = strides;
 }
 
-/* Whether strides are those of packed elements; dimensions of one element don't count. */
+/* Whether the strides are those of packed elements; dimensions of size 1 do not count. */
 static bool strides_packed(const pysft_piece *piece) {
     Py_ssize_t want = (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
     for (uint32_t d = piece->rank; piece->strides && d-- > 0;) {
@@ -86,7 +82,7 @@ static bool strides_forward(const pysft_piece *piece) {
     return true;
 }
 
-/* The memory of a map or buffer, if it can serve. */
+/* Uses the memory of the map or buffer, if it meets `want`. */
 static bool piece_in_place(const TensorObject *self, unsigned want, pysft_piece *out,
                            Py_ssize_t *strides) {
     char *base = pysft_store_base(self->store, self->shard, &out->writable);
@@ -102,7 +98,6 @@ static bool piece_in_place(const TensorObject *self, unsigned want, pysft_piece 
     return !(want & want_writable) || out->writable;
 }
 
-/* strides: room for as many as the rank, used while out is. */
 int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, pysft_piece *out,
                        Py_ssize_t strides[SFT_MAX_RANK]) {
     *out = (pysft_piece){ NULL,        NULL,       false, self->facts->dtype,
@@ -121,7 +116,7 @@ int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, py
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 enum { format_skip = 0 };
 #else
-enum { format_skip = 1 }; /* the machine's own order needs no sign */
+enum { format_skip = 1 }; /* native order needs no sign */
 #endif
 
 static const char *format_of(sft_dtype dtype) {
@@ -142,7 +137,7 @@ static bool asks(int flags, int what) {
     return (flags & what) == what;
 }
 
-/* shape, then strides, in one block that view->internal is. */
+/* Allocates shape and strides in one block, owned by view->internal. */
 static int fill_dims(Py_buffer *view, const pysft_piece *piece) {
     uint32_t rank = is_small(piece->dtype) ? 1 : piece->rank;
     Py_ssize_t *dims = PyMem_Malloc((2 * (size_t)rank + 1) * sizeof *dims);

@@ -79,7 +79,7 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── To bytes ── */
 
-/* The object is made as large as the file will be, and filled in place. */
+/* The bytes object is allocated at the file's size and filled in place. */
 typedef struct bytes_sink {
     PyObject *bytes;
     char *at;

@@ -16,7 +16,7 @@ static bool shard_enter(shard_object *self) {
            && pysft_task_open(&self->task, type_name, self->writer != NULL);
 }
 
-/* ── Beginning ── */
+/* ── Construction ── */
 
 static int shard_open(shard_object *self, sft_span job, uint64_t partition,
                       const struct ArrowSchema *schema) {
@@ -28,8 +28,8 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
     self->like = pysft_schema_like(schema);
     if (!self->like) return -1;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_open(options, storage, job, partition, schema, NULL, &self->writer,
-                                 &err);
+    code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL, &self->writer,
+                                  &err);
     Py_END_ALLOW_THREADS
     if (code == SFT_OK) return 0;
     (void)pysft_task_raise(&self->task, &err);
@@ -85,7 +85,7 @@ static PyObject *shard_append(PyObject *object, PyObject *args, PyObject *kwargs
     return done;
 }
 
-/* ── The two endings ── */
+/* ── Closing ── */
 
 static PyObject *shard_end(shard_object *self, PyObject *progress) {
     sft_shard_writer *writer = self->writer;
@@ -97,7 +97,7 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     self->writer = NULL;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_close(writer, &receipts, &job.job, &err);
+    code = sft_shard_writer_finish(writer, &receipts, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return pysft_text_take(&receipts);
     sft_buffer_free(&receipts);
@@ -146,7 +146,7 @@ static PyMethodDef shard_methods[] = {
       "Append a batch of rows." },
     { "close", PYSFT_KEYWORDS(shard_close),
       "close($self, /, progress=None)\n--\n\n"
-      "Write what is left; receipts as JSON." },
+      "Write the remaining rows; returns receipts as JSON." },
     { "abandon", shard_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
       "Remove the shards written so far." },
@@ -169,5 +169,5 @@ int pysft_shard_add(PyObject *module) {
         "libsafetensors._core.ShardWriter", sizeof(shard_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, shard_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->shard_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_SHARD);
 }

@@ -1,9 +1,9 @@
-/* Python's index expressions to the library's slices; slices of slices. */
+/* Converts Python index expressions to slices, and composes slices of slices. */
 #include "piece.h"
 
 #include <string.h>
 
-/* 1: a part is there; 0: a wrong type; -1: exception. */
+/* 1: converted; 0: wrong type; -1: exception. */
 static int int_part(PyObject *item, sft_slice_part *out) {
     if (!PyIndex_Check(item) || PyBool_Check(item)) return 0;
     Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_IndexError);
@@ -53,7 +53,7 @@ static int all_parts(PyObject *index, sft_slice_part *parts, size_t count) {
     return -1;
 }
 
-/* A range of a range. Steps of fewer than two elements mean nothing, and are made 1. */
+/* A range of a range. The step of fewer than two elements means nothing and is set to 1. */
 static sft_range range_of(sft_range whole, sft_range part) {
     sft_range out = { whole.start, part.count, 1 };
     if (part.count == 0) return out;
@@ -62,7 +62,7 @@ static sft_range range_of(sft_range whole, sft_range part) {
     return out;
 }
 
-/* `part` was resolved against the shape that `whole` leaves. */
+/* `part` is resolved against the shape that `whole` selects. */
 static void compose(const sft_slice *whole, const sft_slice *part, sft_slice *out) {
     uint32_t next = 0;
     *out = *whole;
@@ -81,7 +81,7 @@ int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor
     uint64_t shape[SFT_MAX_RANK];
     size_t count = 1;
     if (PyTuple_Check(index)) count = (size_t)PyTuple_Size(index);
-    if (count > SFT_MAX_RANK + 1) count = SFT_MAX_RANK + 1; /* one too many: refused below */
+    if (count > SFT_MAX_RANK + 1) count = SFT_MAX_RANK + 1; /* refused below */
     if (all_parts(index, parts, count) < 0) return -1;
     uint32_t rank = whole ? sft_slice_shape(whole, shape) : tensor->rank;
     sft_slice part;

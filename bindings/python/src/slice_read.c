@@ -1,21 +1,21 @@
-/* A slice read in pieces, so that signals are answered meanwhile. */
+/* Reads a slice in parts, so that signals are checked in between. */
 #include "piece.h"
 
 #define PIECE_BYTES (UINT64_C(8) << 20) /* of the result */
 #define PIECE_SPAN (UINT64_C(64) << 20) /* of the tensor, from first to last */
 
-/* The slice is cut along dimension `cut` into stretches of `step` places; those outside of it
- * are counted through, those inside are whole. */
+/* The slice is cut along dimension `cut` into parts of `step` indices; outer dimensions are
+ * counted through, inner ones are whole. */
 typedef struct pieces {
     const sft_slice *all;
     sft_slice now;
     uint32_t cut;
     uint64_t step;
-    uint64_t at[SFT_MAX_RANK]; /* place in each dimension up to cut */
+    uint64_t at[SFT_MAX_RANK]; /* index in each dimension up to cut */
 } pieces;
 
-/* How many places of dimension d, each of `inner` elements of the result and `far` elements of
- * the tensor apart from the next, make a piece. */
+/* How many indices of dimension d make a part: each is `inner` elements of the result, and `far`
+ * elements of the tensor from the next. */
 static uint64_t places_of(const sft_range *range, uint64_t inner, uint64_t far, uint32_t bits) {
     uint64_t apart = range->step < 0 ? 0 - (uint64_t)range->step : (uint64_t)range->step;
     uint64_t most = PIECE_BYTES * 8 / bits / inner;
@@ -24,8 +24,8 @@ static uint64_t places_of(const sft_range *range, uint64_t inner, uint64_t far, 
     return places > 0 ? places : 1;
 }
 
-/* As many inner dimensions as fit, and part of the next. No count is 0. Of elements under a
- * byte, a piece is a multiple of eight, and a dimension is cut only where all of it is. */
+/* Takes as many inner dimensions as fit, and part of the next. No count is 0. For elements under
+ * a byte a part is a multiple of eight, and only a whole dimension is cut. */
 static void cut_slice(pieces *p, const uint64_t *shape, uint32_t bits) {
     uint64_t inner = 1, far = 1;
     p->now = *p->all;
@@ -53,7 +53,7 @@ static void place_piece(pieces *p) {
     p->now.range[p->cut] = part_of(range, p->at[p->cut], left < p->step ? left : p->step);
 }
 
-/* On to the next piece; false behind the last. */
+/* Advances to the next part; false after the last. */
 static bool next_piece(pieces *p) {
     p->at[p->cut] += p->step;
     for (uint32_t d = p->cut; p->at[d] >= p->all->range[d].count; d--) {

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* The only reference held is that to the object, as pysft_store_visit has it. readinto is not
- * used: an object could keep the memory lent to it. */
+/* Holds one reference, to the object, as pysft_store_visit expects. Does not use readinto: the
+ * object could keep the buffer. */
 typedef struct {
     PyObject *object;
     bool reads_at;           /* has read_at(offset, length); else seek and read */
-    PyThread_type_lock lock; /* of the object's position */
+    PyThread_type_lock lock; /* guards the object's position */
 } object_source;
 
-static const size_t piece_bytes = (size_t)16 << 20; /* asked of read() at once */
+static const size_t piece_bytes = (size_t)16 << 20; /* largest argument of read() */
 
 static void source_free(object_source *source) {
     Py_XDECREF(source->object);
@@ -19,7 +19,7 @@ static void source_free(object_source *source) {
     PyMem_Free(source);
 }
 
-/* Bytes of an answer to `into`; steals answer, which may be NULL. -1 with an exception. */
+/* Copies an answer's bytes into `into`; steals answer, which may be NULL. -1 with an exception. */
 static Py_ssize_t take_answer(PyObject *answer, void *into, size_t cap) {
     Py_buffer view;
     Py_ssize_t got = -1;
@@ -48,7 +48,7 @@ static Py_ssize_t ask(object_source *source, uint64_t offset, void *into, size_t
                        cap);
 }
 
-static int go_to(object_source *source, uint64_t offset) {
+static int seek_to(object_source *source, uint64_t offset) {
     if (source->reads_at) return 0;
     PyObject *at = PyObject_CallMethod(source->object, "seek", "K", (unsigned long long)offset);
     Py_XDECREF(at);
@@ -57,7 +57,7 @@ static int go_to(object_source *source, uint64_t offset) {
 
 static int read_all(object_source *source, uint64_t offset, char *into, size_t len,
                     size_t *got) {
-    if (go_to(source, offset) < 0) return -1;
+    if (seek_to(source, offset) < 0) return -1;
     while (*got < len) {
         Py_ssize_t n = ask(source, offset + *got, into + *got, len - *got);
         if (n < 0) return -1;
@@ -91,7 +91,7 @@ static int size_value(PyObject *value, uint64_t *size) {
     return value == Py_None ? 0 : pysft_uint_of(value, size);
 }
 
-/* Where the end is, of an object with seek. */
+/* Size of an object with seek. */
 static int end_of(PyObject *object, uint64_t *size) {
     PyObject *end = PyObject_CallMethod(object, "seek", "ii", 0, 2);
     if (end == Py_None) pysft_replace(&end, PyObject_CallMethod(object, "tell", NULL));

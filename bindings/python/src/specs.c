@@ -21,25 +21,25 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
     return refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
 }
 
-static bool dims_room(pysft_specs *specs, size_t more) {
-    if (specs->dim_room - specs->dim_count >= more) return true;
-    size_t cap = 2 * specs->dim_room + more + 16;
+static bool dims_reserve(pysft_specs *specs, size_t more) {
+    if (specs->dim_capacity - specs->dim_count >= more) return true;
+    size_t cap = 2 * specs->dim_capacity + more + 16;
     uint64_t *dims = PyMem_Realloc(specs->dims, cap * sizeof *dims);
     if (!dims) {
         PyErr_NoMemory();
         return false;
     }
     specs->dims = dims;
-    specs->dim_room = cap;
+    specs->dim_capacity = cap;
     return true;
 }
 
-/* The dims move while there come more: pointers to them are set at the end. */
+/* dims is reallocated as shapes are added: pointers to it are set at the end. */
 static bool shape_take(PyObject *shape, pysft_specs *specs, sft_spec *spec) {
     PyObject *tuple = PySequence_Tuple(shape);
     if (!tuple) return false;
     size_t rank = (size_t)PyTuple_Size(tuple);
-    bool ok = rank <= UINT32_MAX && dims_room(specs, rank);
+    bool ok = rank <= UINT32_MAX && dims_reserve(specs, rank);
     for (size_t d = 0; ok && d < rank; d++)
         ok = pysft_uint_of(PyTuple_GetItem(tuple, (Py_ssize_t)d),
                            &specs->dims[specs->dim_count + d]) == 0;
@@ -115,7 +115,7 @@ void pysft_specs_drop(pysft_specs *specs) {
 
 /* ── Data ── */
 
-/* Where a tensor's elements lie in memory. */
+/* The memory of a tensor's elements. */
 typedef struct memory {
     const void *base; /* of the first element */
     uint64_t bytes;   /* of all elements, packed */
@@ -135,7 +135,7 @@ static bool address_take(PyObject *pair, memory *out) {
     return true;
 }
 
-/* How far a buffer goes to both sides of its first element. */
+/* How far a buffer reaches on both sides of its first element. */
 static void measure_view(const Py_buffer *view, memory *out) {
     out->bounded = true;
     out->above = (uint64_t)view->itemsize;
@@ -173,8 +173,7 @@ static bool strides_take(PyObject *strides, uint32_t rank, int64_t *out) {
     return ok;
 }
 
-/* Bytes from the first element to the end of the last one on each side; false when they
- * pass 2^64. */
+/* Bytes from the first element to the end of the farthest on each side; false on overflow. */
 static bool strides_reach(const sft_spec *spec, const int64_t *strides, uint64_t *below,
                           uint64_t *above) {
     *below = 0;
@@ -219,7 +218,7 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
                                      : buffer_take(state, data, spec, strided, view, &m);
     if (!taken) return false;
     *source = sft_source_memory(m.base, (size_t)m.bytes);
-    /* A size that no tensor can have is for the plan to tell. */
+    /* Sizes that no tensor can have are refused by the plan. */
     if (sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)) return true;
     if (!check_length(state, spec, bytes, m.bytes)) return false;
     if (bytes > 0 && !m.base)
@@ -237,7 +236,7 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
     return false;
 }
 
-static bool parts_room(pysft_parts *parts) {
+static bool parts_allocate(pysft_parts *parts) {
     size_t count = parts->specs.count;
     parts->items = PyMem_Calloc(count + 1, sizeof *parts->items);
     parts->sources = PyMem_Calloc(count + 1, sizeof *parts->sources);
@@ -249,7 +248,7 @@ static bool parts_room(pysft_parts *parts) {
 
 bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
     memset(out, 0, sizeof *out);
-    if (!pysft_specs_take(state, rows, 5, &out->specs) || !parts_room(out)) return false;
+    if (!pysft_specs_take(state, rows, 5, &out->specs) || !parts_allocate(out)) return false;
     for (size_t i = 0; i < out->specs.count; i++) {
         PyObject *row = PyTuple_GetItem(out->specs.held, (Py_ssize_t)i);
         const sft_spec *spec = &out->specs.items[i];

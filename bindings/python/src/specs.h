@@ -1,28 +1,28 @@
-/* What Python hands over to be written, as the library takes it. */
+/* Tensors that Python passes to be written, as the library takes them. */
 #ifndef PYSFT_SPECS_H
 #define PYSFT_SPECS_H
 
 #include "tools.h"
 
-/* Names, dtypes and shapes; what they point to is held. */
+/* Names, dtypes and shapes, with the objects they point into. */
 typedef struct pysft_specs {
     sft_spec *items;
     size_t count;
     uint64_t *dims;
-    size_t dim_count, dim_room;
+    size_t dim_count, dim_capacity;
     PyObject *held; /* tuple of the rows */
 } pysft_specs;
 
-/* Take an iterable of tuples that begin with name, dtype and shape and have `width` parts.
- * False: an exception is set; to be dropped all the same. */
+/* From an iterable of tuples of `width` items that start with name, dtype and shape. False with
+ * an exception; drop it all the same. */
 bool pysft_specs_take(pysft_state *state, PyObject *rows, Py_ssize_t width, pysft_specs *out);
-/* One tensor, whose name the caller holds as long as the spec is used. */
+/* From one tensor, whose name the caller holds as long as the spec is used. */
 bool pysft_spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
                      pysft_specs *out);
-/* Zeroed ones are none. */
+/* Accepts a zeroed one. */
 void pysft_specs_drop(pysft_specs *specs);
 
-/* The same with data: what save_file and save_bytes take. */
+/* The same with data, as save_file and save_bytes take it. */
 typedef struct pysft_parts {
     pysft_specs specs;
     sft_part *items;
@@ -30,20 +30,20 @@ typedef struct pysft_parts {
     Py_buffer *views; /* obj NULL: the part has no buffer */
 } pysft_parts;
 
-/* Data of the wrong length, or that reach beyond their buffer, are a SafetensorError. False: an
- * exception is set; to be dropped all the same. */
+/* SafetensorError for data of the wrong length or beyond their buffer. False with an exception;
+ * drop it all the same. */
 bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out);
 void pysft_parts_drop(pysft_parts *parts);
 
-/* Lock a buffer (flags as of PyObject_GetBuffer, PyBUF_ND at least) of plain bytes, or of
- * elements of this dtype, little-endian: by the buffer's format, or, where numpy has none for
- * it, by the name of its dtype. BF16 is its bits, too, as integers of 16. ValueError, about the
- * tensor of that name if it has data. False: an exception is set, and nothing is locked. */
+/* Locks a buffer of plain bytes or of little-endian elements of this dtype (flags as for
+ * PyObject_GetBuffer, at least PyBUF_ND). The buffer's format decides or, where numpy has none,
+ * the name of its dtype; 16-bit integers match BF16. Otherwise ValueError, about the tensor
+ * `name` if it has data: false, and nothing is locked. */
 bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view);
 
-/* A sink that gathers small writes into large ones for `to`, which belongs to it; without
- * memory for that, `to` itself. No GIL. */
+/* A sink that gathers small writes into large ones for `to`, which it owns; `to` itself if there
+ * is no memory for that. No GIL. */
 sft_sink pysft_sink_gather(sft_sink to);
 
 #endif

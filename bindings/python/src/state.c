@@ -1,4 +1,4 @@
-/* The module's state, types made for it, and objects of them. */
+/* The module's state, types made for it and objects of them; attributes of other modules. */
 #include "core.h"
 
 pysft_state *pysft_state_of(PyObject *module) {
@@ -9,11 +9,25 @@ pysft_state *pysft_state_from(PyObject *self) {
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-int pysft_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **slot) {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+int pysft_type_add(PyObject *module, PyType_Spec *spec, pysft_type which) {
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     if (!type) return -1;
-    *slot = (PyTypeObject *)type;
-    return PyModule_AddType(module, *slot);
+    pysft_state_of(module)->types[which] = type;
+    return PyModule_AddType(module, type);
+}
+
+PyObject *pysft_import(const char *module, const char *name) {
+    PyObject *imported = PyImport_ImportModule(module);
+    PyObject *value = imported ? PyObject_GetAttrString(imported, name) : NULL;
+    Py_XDECREF(imported);
+    return value;
+}
+
+PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument) {
+    PyObject *function = argument ? pysft_import(module, name) : NULL;
+    PyObject *answer = function ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
+    Py_XDECREF(function);
+    return answer;
 }
 
 PyObject *pysft_object_new(PyTypeObject *type) {

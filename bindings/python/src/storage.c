@@ -9,16 +9,16 @@
 typedef struct storage_object {
     PyObject_HEAD
     sft_storage storage;
-    sft_storage_vtable vtable; /* of an object: what it can */
-    PyObject *target; /* NULL of a local folder */
-    PyObject *raised; /* dict: text of an error -> what a method of the target raised */
-    pysft_path path;  /* for texts */
+    sft_storage_vtable vtable; /* for an object: its methods */
+    PyObject *target; /* NULL for a local folder */
+    PyObject *raised; /* dict: message -> exception that a method of the target raised */
+    pysft_path path;  /* for messages */
 } storage_object;
 
-/* ── Calls back into Python ── */
+/* ── Callbacks into Python ── */
 
-/* A call into Python from the library, which may be in the middle of undoing things because
- * of an exception that is set: that one is kept. */
+/* A call into Python from the library, which may be cleaning up after an exception that is set:
+ * that one is kept. */
 typedef struct callback {
     PyGILState_STATE gil;
     PyObject *type, *value, *trace;
@@ -35,7 +35,7 @@ static void callback_end(const callback *v) {
     PyGILState_Release(v->gil);
 }
 
-/* New reference to the exception that was set, and is no more. */
+/* New reference to the exception that was set; clears it. */
 static PyObject *caught(void) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -54,8 +54,9 @@ static sft_code code_of(PyObject *exception, sft_code usual) {
     return usual;
 }
 
-/* Text of the error, by which pysft_storage_raise finds the exception again. */
-static sft_code told(storage_object *self, PyObject *exception, sft_code code, sft_error *err) {
+/* Fills err with the exception's text, by which pysft_storage_raise finds the exception again. */
+static sft_code note_exception(storage_object *self, PyObject *exception, sft_code code,
+                               sft_error *err) {
     PyObject *text = PyUnicode_FromFormat("%S", exception), *key = NULL;
     const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyErr_Clear();
@@ -75,7 +76,7 @@ static sft_code failed(storage_object *self, sft_code usual, sft_error *err) {
     sft_error none = SFT_ERROR_INIT;
     PyObject *exception = caught();
     if (!exception) return sft_error_set(err, usual, 0, "the storage failed");
-    sft_code code = told(self, exception, code_of(exception, usual), err ? err : &none);
+    sft_code code = note_exception(self, exception, code_of(exception, usual), err ? err : &none);
     Py_DECREF(exception);
     return code;
 }
@@ -95,12 +96,8 @@ PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_e
     return pysft_raise(state, err, self->path.text);
 }
 
-const char *pysft_storage_path(PyObject *storage) {
-    return ((storage_object *)storage)->path.text;
-}
-
 const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
-    if (PyObject_TypeCheck(object, state->storage_type))
+    if (PyObject_TypeCheck(object, state->types[PYSFT_TYPE_STORAGE]))
         return &((storage_object *)object)->storage;
     PyErr_Format(PyExc_TypeError, "expected a Storage, found %R", Py_TYPE(object));
     return NULL;
@@ -118,9 +115,9 @@ void pysft_warn_note(void *ctx, const sft_error *what) {
 /* ── Writing ── */
 
 typedef struct object_piece {
-    storage_object *storage; /* both held */
+    storage_object *storage; /* both references are held */
     PyObject *object;
-    sft_source source; /* of a reader */
+    sft_source source; /* when reading */
 } object_piece;
 
 static object_piece *piece_new(storage_object *storage, PyObject *object) {
@@ -177,8 +174,8 @@ static void sink_abandon(void *ctx) {
     callback_end(&v);
 }
 
-/* The target's answer to a call, or NULL with an exception: it may be gone, when the collector
- * takes all apart. */
+/* Calls a method of the target. NULL with an exception; the target may be NULL after the garbage
+ * collector cleared it. */
 static PyObject *ask_target(storage_object *self, const char *method, const char *format, ...) {
     va_list values;
     PyObject *function = NULL, *arguments = NULL, *answer = NULL;
@@ -256,8 +253,8 @@ static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_er
     return code;
 }
 
-/* One (name, bytes, seconds, whether a folder); 0 when told, 1 when that is enough. */
-static int tell_one(PyObject *row, sft_stored_fn each, void *each_ctx) {
+/* Passes one (name, bytes, seconds, is a folder) to each; 0, or 1 when each wants no more. */
+static int pass_entry(PyObject *row, sft_stored_fn each, void *each_ctx) {
     const char *name;
     unsigned long long bytes;
     long long mtime;
@@ -275,11 +272,11 @@ static int tell_one(PyObject *row, sft_stored_fn each, void *each_ctx) {
     return status;
 }
 
-static int tell_all(PyObject *rows, sft_stored_fn each, void *each_ctx) {
+static int pass_entries(PyObject *rows, sft_stored_fn each, void *each_ctx) {
     PyObject *all = PySequence_List(rows);
     int status = all ? 0 : -1;
     for (Py_ssize_t i = 0; status == 0 && i < PyList_Size(all); i++)
-        status = tell_one(PyList_GetItem(all, i), each, each_ctx);
+        status = pass_entry(PyList_GetItem(all, i), each, each_ctx);
     Py_XDECREF(all);
     return status < 0 ? -1 : 0;
 }
@@ -290,7 +287,7 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
     sft_code code = SFT_OK;
     callback v = callback_begin();
     PyObject *rows = ask_target(self, "list", "(s)", folder);
-    if (!rows || tell_all(rows, each, each_ctx) < 0) {
+    if (!rows || pass_entries(rows, each, each_ctx) < 0) {
         code = failed(self, SFT_IO_READ, err);
         if (code == SFT_NOT_FOUND) code = SFT_OK;
     }
@@ -299,7 +296,7 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
     return code;
 }
 
-/* ── The rest: methods that answer nothing ── */
+/* ── Methods without a result ── */
 
 /* Steals answer. */
 static sft_code answered(storage_object *self, PyObject *answer, sft_error *err) {
@@ -322,7 +319,7 @@ static sft_code object_move_new(void *ctx, const char *from, const char *to, sft
     return code;
 }
 
-/* (bytes, tag) of the target's fetch. */
+/* Takes (bytes, tag) from the target's fetch. */
 static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag) {
     const char *data, *text;
     Py_ssize_t len, tag_len;
@@ -335,9 +332,7 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
     sft_sink sink = sft_sink_memory(bytes);
     sft_error err = SFT_ERROR_INIT;
     sft_code code = sft_sink_write(&sink, 0, data, (size_t)len, &err);
-    if (code == SFT_OK) code = sft_sink_finish(&sink, &err);
-    else sft_sink_abandon(&sink);
-    if (code) {
+    if (pysft_sink_end(&sink, code, &err)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -356,7 +351,7 @@ static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buf
     return code;
 }
 
-/* The target's put_if answers whether it was put. */
+/* The target's put_if returns whether it wrote. */
 static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_span bytes,
                               sft_error *err) {
     sft_code code = SFT_OK;
@@ -388,7 +383,7 @@ static sft_code object_remove(void *ctx, const char *name, bool folder, sft_erro
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
-/* TimeoutError: another one holds it. */
+/* TimeoutError means that another process holds the lock. */
 static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     callback v = callback_begin();
     PyObject *answer = ask_target(ctx, "lock", "(d)", (double)wait_ms / 1000);
@@ -410,7 +405,7 @@ static void object_unlock(void *ctx) {
 
 /* ── The type ── */
 
-/* 1 when the target has the method (None: it has not), -1 with an exception. */
+/* 1 if the target has the method (None counts as absent), -1 with an exception. */
 static int has_method(PyObject *target, const char *name) {
     PyObject *value = PyObject_GetAttrString(target, name);
     if (!value) {
@@ -495,7 +490,7 @@ static void storage_dealloc(PyObject *object) {
 
 static PyType_Slot storage_slots[] = {
     { Py_tp_doc, "Storage(target, *, sync=True, single_writer=False)\n--\n\n"
-      "Where a dataset is stored: a folder, or an object with the same methods." },
+      "Where a dataset is stored: a local folder, or an object with the methods of a storage." },
     { Py_tp_new, storage_new },
     { Py_tp_dealloc, storage_dealloc },
     { Py_tp_traverse, storage_traverse },
@@ -508,5 +503,5 @@ int pysft_storage_add(PyObject *module) {
         "libsafetensors._core.Storage", sizeof(storage_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, storage_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->storage_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_STORAGE);
 }

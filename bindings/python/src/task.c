@@ -1,4 +1,4 @@
-/* What ShardWriter and Commit have in common. */
+/* The base of ShardWriter and Commit. */
 #include "dataset.h"
 
 pysft_task *pysft_task_new(PyTypeObject *type, PyObject *options, PyObject *storage) {

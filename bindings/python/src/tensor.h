@@ -1,4 +1,4 @@
-/* A Tensor, as its two files see it: tensor_type.c is what Python sees, place.c its bytes. */
+/* The Tensor object: its Python interface is in tensor_type.c, its bytes in place.c. */
 #ifndef PYSFT_TENSOR_H
 #define PYSFT_TENSOR_H
 
@@ -11,25 +11,25 @@ typedef struct {
     size_t shard;
     sft_slice *slice; /* NULL: all of it */
     uint32_t rank;
-    const uint64_t *shape; /* of facts, or room */
-    uint64_t *buffer;
+    const uint64_t *shape; /* of facts, or own_shape */
+    uint64_t *own_shape;
     uint64_t elements, bytes;
-    _Atomic(pysft_store *) packed; /* copy, made when first needed */
+    _Atomic(pysft_store *) packed; /* copy, made on first use */
 } TensorObject;
 
 static inline sft_dtype pysft_tensor_dtype(PyObject *tensor) {
     return ((TensorObject *)tensor)->facts->dtype;
 }
 
-/* What a piece must be, else it is a packed copy, made once a Tensor: packed as it lies;
- * writable; without negative strides. */
+/* Requirements on a piece: packed, writable, without negative strides. If the memory in place
+ * does not meet them, a packed copy is used, made once per Tensor. */
 enum { want_packed = 1, want_writable = 2, want_forward = 4 };
 
-/* strides: room that is used while out is. */
+/* strides: storage for out->strides, used while out is. */
 int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, pysft_piece *out,
                        Py_ssize_t strides[SFT_MAX_RANK]);
 
-/* The slots of the buffer protocol. */
+/* Slots of the buffer protocol. */
 int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags);
 void pysft_tensor_buffer_release(PyObject *object, Py_buffer *view);
 

@@ -1,10 +1,10 @@
-/* Tensor: facts of a tensor or of a slice of one, and its bytes when they are asked for. */
+/* Tensor: facts of a tensor or slice, whose bytes are read on demand. */
 #include "specs.h"
 #include "tensor.h"
 
 #include <string.h>
 
-/* ── Making ──────────────────────────────────────────────────────────────── */
+/* ── Construction ──────────────────────────────────────────────────────────── */
 
 static int fill_sizes(pysft_state *state, TensorObject *self) {
     sft_error err = SFT_ERROR_INIT;
@@ -27,26 +27,26 @@ static int fill_shape(TensorObject *self, const sft_slice *slice) {
     if (!slice) return 0;
     self->rank = sft_slice_shape(slice, shape);
     self->slice = PyMem_Malloc(sizeof *self->slice);
-    self->cap = PyMem_Malloc((self->rank + 1) * sizeof *self->cap);
-    if (!self->slice || !self->cap) {
+    self->own_shape = PyMem_Malloc((self->rank + 1) * sizeof *self->own_shape);
+    if (!self->slice || !self->own_shape) {
         PyErr_NoMemory();
         return -1;
     }
     *self->slice = *slice;
-    if (self->rank) memcpy(self->cap, shape, self->rank * sizeof *shape);
-    self->shape = self->cap;
+    if (self->rank) memcpy(self->own_shape, shape, self->rank * sizeof *shape);
+    self->shape = self->own_shape;
     return 0;
 }
 
 PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_tensor *facts,
                            size_t shard, const sft_slice *slice) {
-    TensorObject *self = PyObject_GC_New(TensorObject, state->tensor_type);
+    TensorObject *self = PyObject_GC_New(TensorObject, state->types[PYSFT_TYPE_TENSOR]);
     if (!self) return NULL;
     self->store = pysft_store_hold(store);
     self->facts = facts;
     self->shard = shard;
     self->slice = NULL;
-    self->cap = NULL;
+    self->own_shape = NULL;
     self->elements = self->bytes = 0;
     atomic_init(&self->packed, NULL);
     if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
@@ -63,8 +63,7 @@ static int tensor_traverse(PyObject *object, visitproc visit, void *arg) {
     return pysft_store_visit(self->store, visit, arg);
 }
 
-/* There is no tp_clear: a tensor without its store would be nothing. A cycle goes through an
- * object that a File or the object itself clears. */
+/* No tp_clear: a tensor needs its store. A cycle is broken at the File or the source object. */
 static void tensor_dealloc(PyObject *object) {
     TensorObject *self = (TensorObject *)object;
     PyTypeObject *type = Py_TYPE(object);
@@ -72,7 +71,7 @@ static void tensor_dealloc(PyObject *object) {
     pysft_store_drop(atomic_load(&self->packed));
     pysft_store_drop(self->store);
     PyMem_Free(self->slice);
-    PyMem_Free(self->cap);
+    PyMem_Free(self->own_shape);
     PyObject_GC_Del(object);
     Py_DECREF(type);
 }
@@ -143,7 +142,7 @@ static PyObject *tensor_repr(PyObject *object) {
     return text;
 }
 
-/* A Tensor is there, whatever is in it. */
+/* Always true, whatever the tensor holds. */
 static int tensor_bool(PyObject *object) {
     (void)object;
     return 1;
@@ -160,7 +159,7 @@ static bool same_slice(const TensorObject *a, const TensorObject *b) {
     return true;
 }
 
-/* Equal are two of one open file that are the same selection; values are not compared. */
+/* Equal if both are the same selection of the same open file; values are not compared. */
 static PyObject *tensor_compare(PyObject *object, PyObject *other, int op) {
     TensorObject *a = (TensorObject *)object, *b = (TensorObject *)other;
     if (Py_TYPE(object) != Py_TYPE(other) || (op != Py_EQ && op != Py_NE))
@@ -186,7 +185,7 @@ static PyObject *tensor_subscript(PyObject *object, PyObject *index) {
     return pysft_tensor_new(state, self->store, self->facts, self->shard, &slice);
 }
 
-/* Append (begin, end), or make the last range longer. */
+/* Appends (begin, end), or extends the last range if they are adjacent. */
 static int add_range(PyObject *list, uint64_t *begin, uint64_t *end, uint64_t at, uint64_t len) {
     if (len == 0) return 0;
     bool joins = *begin < *end && at == *end;
@@ -296,11 +295,10 @@ static int check_copy(PyObject *copy) {
     return -1;
 }
 
-/* numpy's rule of copy: True always, False never, None if need be. */
+/* numpy's copy=: True always, False never, None if necessary. */
 static PyObject *array_as(PyObject *array, PyObject *dtype, PyObject *copy) {
-    PyObject *module = PyImport_ImportModule("numpy"), *made = NULL, *given = NULL;
-    PyObject *make = module ? PyObject_GetAttrString(
-                                  module, copy == Py_True ? "array" : "asarray") : NULL;
+    PyObject *make = pysft_import("numpy", copy == Py_True ? "array" : "asarray");
+    PyObject *made = NULL, *given = NULL;
     if (make) given = Py_BuildValue("(OO)", array, dtype);
     if (given) made = PyObject_Call(make, given, NULL);
     if (made && copy == Py_False && made != array) {
@@ -309,7 +307,6 @@ static PyObject *array_as(PyObject *array, PyObject *dtype, PyObject *copy) {
     }
     Py_XDECREF(given);
     Py_XDECREF(make);
-    Py_XDECREF(module);
     return made;
 }
 
@@ -348,7 +345,7 @@ static int wants_versioned(PyObject *max_version, bool *versioned) {
     return 0;
 }
 
-/* A copy that nothing else will see. */
+/* A private copy. */
 static pysft_store *own_copy(PyObject *object, pysft_piece *piece) {
     pysft_store *block = pysft_store_block(piece->bytes);
     if (!block) {
@@ -371,9 +368,9 @@ static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
     pysft_store *block = NULL;
     PyObject *capsule = NULL;
     pysft_piece piece;
-    /* Takers that do not look at the flag of read-only memory would crash writing to it. */
-    bool lends_read_only = versioned && copy == Py_False;
-    unsigned want = want_forward | (lends_read_only ? 0 : want_writable);
+    /* Consumers that ignore the read-only flag would crash writing to the memory. */
+    bool takes_read_only = versioned && copy == Py_False;
+    unsigned want = want_forward | (takes_read_only ? 0 : want_writable);
     if (copy == Py_False && !pysft_store_mapped(self->store)) {
         PyErr_SetString(PyExc_BufferError, "the tensor is not in memory: it must be copied");
         return NULL;
@@ -381,8 +378,8 @@ static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
     if (pysft_tensor_piece(pysft_state_from(object), self, want, &piece, strides) < 0)
         return NULL;
     if (copy == Py_False && piece.store != self->store)
-        PyErr_SetString(PyExc_BufferError, "the elements cannot be lent as they lie: "
-                                           "they must be copied");
+        PyErr_SetString(PyExc_BufferError, "the elements cannot be shared as they are "
+                                           "stored: they must be copied");
     else if (copy != Py_True || (block = own_copy(object, &piece)) != NULL)
         capsule = versioned
                       ? pysft_dlpack_versioned(&piece, type, piece.store != self->store)
@@ -414,13 +411,13 @@ static PyObject *tensor_dlpack_device(PyObject *object, PyObject *none) {
 
 static PyGetSetDef tensor_getset[] = {
     { "name", get_name, NULL, "Name in the file.", NULL },
-    { "dtype", get_dtype, NULL, "dtype as in the header, \"BF16\".", NULL },
-    { "shape", get_shape, NULL, "Dimensions, a tuple; of a slice: those of the result.", NULL },
-    { "ndim", get_ndim, NULL, "How many dimensions.", NULL },
-    { "size", get_size, NULL, "How many elements.", NULL },
-    { "nbytes", get_nbytes, NULL, "How many bytes, packed.", NULL },
+    { "dtype", get_dtype, NULL, "Name of the dtype in the header, such as \"BF16\".", NULL },
+    { "shape", get_shape, NULL, "Tuple of dimensions; of a slice, those of the result.", NULL },
+    { "ndim", get_ndim, NULL, "Number of dimensions.", NULL },
+    { "size", get_size, NULL, "Number of elements.", NULL },
+    { "nbytes", get_nbytes, NULL, "Number of bytes, packed.", NULL },
     { "offset", get_offset, NULL, "First byte in the file, of the whole tensor.", NULL },
-    { "shard", get_shard, NULL, "Which of File.paths it is in.", NULL },
+    { "shard", get_shard, NULL, "Index of its file in File.paths.", NULL },
     { "aligned", get_aligned, NULL, "Whether the elements are aligned in the file.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -428,29 +425,37 @@ static PyGetSetDef tensor_getset[] = {
 static PyMethodDef tensor_methods[] = {
     { "byte_ranges", tensor_byte_ranges, METH_NOARGS,
       "byte_ranges($self, /)\n--\n\n"
-      "Which bytes of the file: a list of (begin, end), in the order of the elements." },
+      "List of (begin, end) of the bytes in the file, in the order of the elements; adjacent\n"
+      "ranges are joined." },
     { "tobytes", tensor_tobytes, METH_NOARGS,
-      "tobytes($self, /)\n--\n\nThe elements as bytes, packed, in C order." },
+      "tobytes($self, /)\n--\n\nCopy of the elements as bytes, packed, in C order." },
     { "read_into", tensor_read_into, METH_O,
       "read_into($self, buffer, /)\n--\n\n"
-      "The same into memory of exactly nbytes: plain bytes, or elements of this dtype." },
+      "Read the elements into a writable buffer of exactly nbytes: plain bytes, or elements of\n"
+      "this dtype. ValueError for another size or dtype." },
     { "numpy", tensor_numpy, METH_NOARGS,
-      "numpy($self, /)\n--\n\nnumpy.ndarray, over the file's memory where that can be." },
+      "numpy($self, /)\n--\n\n"
+      "A numpy.ndarray; shares the file's memory if it is mapped and aligned, else a copy\n"
+      "made once. TypeError for a dtype that needs ml_dtypes, if that is not installed." },
     { "torch", tensor_torch, METH_NOARGS,
       "torch($self, /)\n--\n\n"
-      "torch.Tensor on the CPU, over the file's memory where that can be." },
+      "A torch.Tensor on the CPU; shares the file's memory if that is possible, else a copy made\n"
+      "once. TypeError for a dtype that torch lacks." },
     { "__array__", PYSFT_KEYWORDS(tensor_array),
       "__array__($self, /, dtype=None, copy=None)\n--\n\nFor numpy." },
     { "__dlpack__", PYSFT_KEYWORDS(tensor_dlpack),
       "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
-      "--\n\nA capsule." },
+      "--\n\nCapsule of the elements, on the CPU." },
     { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
       "__dlpack_device__($self, /)\n--\n\n(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot tensor_slots[] = {
-    { Py_tp_doc, "One tensor of a file, or a slice of one. See File." },
+    { Py_tp_doc, "One tensor of a file, or a slice of one; made by a File.\n\n"
+      "Facts cost nothing; bytes are read on demand. Exports the buffer protocol and DLPack:\n"
+      "the memory of a mapped file, writable and private to this process, or a copy made\n"
+      "once. Indexing gives another Tensor and reads nothing. Threads may share it." },
     { Py_tp_dealloc, tensor_dealloc },
     { Py_tp_traverse, tensor_traverse },
     { Py_tp_repr, tensor_repr },
@@ -474,5 +479,5 @@ static PyType_Spec tensor_spec = {
 };
 
 int pysft_tensor_add(PyObject *module) {
-    return pysft_type_add(module, &tensor_spec, &pysft_state_of(module)->tensor_type);
+    return pysft_type_add(module, &tensor_spec, PYSFT_TYPE_TENSOR);
 }

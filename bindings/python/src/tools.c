@@ -4,11 +4,9 @@
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
-static const char *const level_words[] = { "compat", "default", "strict", NULL };
-
 /* ── info ── */
 
-/* No GIL. A model without a path is called "-", as the command calls one from a pipe. */
+/* No GIL. A model without a path is called "-", as in the command for a pipe. */
 static sft_code render_info(const sft_set *set, const char *path, bool full, bool deep,
                             sft_buffer *text, sft_error *err) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
@@ -17,7 +15,7 @@ static sft_code render_info(const sft_set *set, const char *path, bool full, boo
     options.deep = deep;
     sft_code code = sft_info_open(set, path, NULL, &options, &info, err);
     if (code == SFT_OK)
-        code = sft_info_label_json(info, path ? path : "-", full, &sink, err);
+        code = sft_info_json(info, path ? path : "-", full, &sink, err);
     sft_info_close(info);
     return code;
 }
@@ -32,12 +30,10 @@ static PyObject *info_of_store(pysft_state *state, const pysft_store *store, boo
     Py_BEGIN_ALLOW_THREADS
     code = render_info(set, path, full, deep, &text, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(&text);
-    sft_buffer_free(&text);
-    return pysft_raise(state, &err, path);
+    return pysft_text_end(state, &text, code, &err, path);
 }
 
-/* Bytes are the file itself here. */
+/* Bytes are the contents of a file here, not a path. */
 static pysft_store *open_source(pysft_state *state, PyObject *source) {
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     bool is_path = !PyObject_CheckBuffer(source) && !pysft_is_source(source);
@@ -65,8 +61,9 @@ static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "level", "deep", "progress", NULL };
     pysft_state *state = pysft_state_of(module);
-    PyObject *target, *level = NULL, *progress = NULL;
-    int deep = 0, at = SFT_LEVEL_DEFAULT;
+    PyObject *target, *level = NULL, *progress = NULL, *done = NULL;
+    int deep = 0;
+    sft_level checked;
     sft_error err = SFT_ERROR_INIT;
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
     sft_code code;
@@ -75,21 +72,17 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &level,
                                      &deep, &progress))
         return NULL;
-    if (level && pysft_choice_of(level, "level", level_words, &at) < 0) return NULL;
+    if (pysft_level_of(level, &checked) < 0) return NULL;
     if (pysft_model_path_of(state, target, &path) < 0) return NULL;
-    if (pysft_job_begin(&job, progress) < 0) {
-        pysft_path_free(&path);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    code = pysft_check(path.text, (sft_level)at, deep != 0, &job.job, &text, &err);
-    Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) < 0) {
-        sft_buffer_free(&text);
-        pysft_raise(state, &err, path.text);
+    if (pysft_job_begin(&job, progress) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        code = pysft_check(path.text, checked, deep != 0, &job.job, &text, &err);
+        Py_END_ALLOW_THREADS
+        (void)pysft_job_end(&job, code);
+        done = pysft_text_end(state, &text, code, &err, path.text);
     }
     pysft_path_free(&path);
-    return PyErr_Occurred() ? NULL : pysft_text_take(&text);
+    return done;
 }
 
 /* ── hash ── */
@@ -97,7 +90,7 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
 typedef struct hash_call {
     const char *path;
     sft_buffer text;
-    sft_code code; /* of the one answer */
+    sft_code code; /* of the one result */
     sft_error *err;
 } hash_call;
 
@@ -131,9 +124,8 @@ static PyObject *hash_of_path(pysft_state *state, const char *path, uint32_t alg
     Py_BEGIN_ALLOW_THREADS
     code = hash_file(&call, algos, &job.job);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) return pysft_text_take(&call.text);
-    sft_buffer_free(&call.text);
-    return pysft_raise(state, &err, path);
+    (void)pysft_job_end(&job, code);
+    return pysft_text_end(state, &call.text, code, &err, path);
 }
 
 static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -199,9 +191,8 @@ static PyObject *diff_stores(const diff_call *call, PyObject *progress) {
     Py_BEGIN_ALLOW_THREADS
     code = render_diff(call, &job.job, &text, &err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) return pysft_text_take(&text);
-    sft_buffer_free(&text);
-    return pysft_raise(call->state, &err, pysft_store_path(call->a));
+    (void)pysft_job_end(&job, code);
+    return pysft_text_end(call->state, &text, code, &err, pysft_store_path(call->a));
 }
 
 static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -233,19 +224,19 @@ int pysft_tools_add(PyObject *module) {
     static PyMethodDef functions[] = {
         FUNCTION(info_json,
                  "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-                 "Describe a model, as JSON text."),
+                 "Describe a model; returns JSON."),
         FUNCTION(check_json,
                  "check_json($module, /, path, level='default', deep=False, progress=None)\n"
                  "--\n\n"
-                 "Whether a file is a valid model, as JSON text."),
+                 "Check whether a file is a valid model; returns JSON."),
         FUNCTION(hash_json,
                  "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
                  "--\n\n"
-                 "Digests of a file or model, as JSON text."),
+                 "Digests of a file or model; returns JSON."),
         FUNCTION(diff_json,
                  "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
                  " metadata=True, progress=None)\n--\n\n"
-                 "Compare two models, as JSON text."),
+                 "Compare two models; returns JSON."),
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions);

@@ -1,14 +1,14 @@
-/* torch: tensors over memory, handed over by DLPack: each has a storage of its own. */
+/* torch tensors over memory, by DLPack: each has a storage of its own. */
 #include "piece.h"
 
-enum { carrier_unknown = 0, carrier_own = 1, carrier_bytes = 2 };
+enum { route_unknown = 0, route_direct = 1, route_bytes = 2 };
 
 struct pysft_torch {
     PyObject *from_dlpack;
-    atomic_int carriers[SFT_DTYPE_COUNT]; /* how a dtype goes over */
+    atomic_int routes[SFT_DTYPE_COUNT]; /* how each dtype is passed */
 };
 
-/* Dtypes that a torch may have without knowing them in DLPack. */
+/* Dtypes that a version of torch may have without supporting them in DLPack. */
 static const char *const torch_names[SFT_DTYPE_COUNT] = {
     [SFT_F4] = "float4_e2m1fn_x2",
     [SFT_F8_E5M2] = "float8_e5m2",
@@ -30,18 +30,12 @@ void pysft_torch_clear(pysft_state *state) {
 
 /* torch._C._from_dlpack, which torch.utils.dlpack.from_dlpack calls for a capsule. */
 static PyObject *find_from_dlpack(void) {
-    PyObject *module = PyImport_ImportModule("torch");
-    PyObject *inner = module ? PyObject_GetAttrString(module, "_C") : NULL;
-    PyObject *found = inner ? PyObject_GetAttrString(inner, "_from_dlpack") : NULL;
-    if (module && !found) {
-        PyErr_Clear();
-        PyObject *outer = PyImport_ImportModule("torch.utils.dlpack");
-        found = outer ? PyObject_GetAttrString(outer, "from_dlpack") : NULL;
-        Py_XDECREF(outer);
-    }
-    Py_XDECREF(inner);
-    Py_XDECREF(module);
-    return found;
+    PyObject *found = pysft_import("torch._C", "_from_dlpack");
+    bool older = !found && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                            PyErr_ExceptionMatches(PyExc_ImportError));
+    if (!older) return found;
+    PyErr_Clear();
+    return pysft_import("torch.utils.dlpack", "from_dlpack");
 }
 
 pysft_torch *pysft_torch_get(pysft_state *state) {
@@ -70,13 +64,12 @@ static PyObject *take_over(pysft_torch *torch, const pysft_piece *piece,
     return tensor;
 }
 
-/* As bytes, seen anew as the dtype. */
+/* Passes bytes and views them as the dtype. */
 static PyObject *through_bytes(pysft_state *state, pysft_torch *torch,
                                const pysft_piece *piece) {
     pysft_dlpack_dtype type = pysft_dlpack_dtype_of(SFT_U8);
-    PyObject *module = PyImport_ImportModule("torch");
-    PyObject *dtype = module ? PyObject_GetAttrString(module, torch_names[piece->dtype]) : NULL;
-    if (module && !dtype && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    PyObject *dtype = pysft_import("torch", torch_names[piece->dtype]);
+    if (!dtype && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "this torch has no dtype for %U",
                      state->dtype_names[piece->dtype]);
@@ -85,20 +78,19 @@ static PyObject *through_bytes(pysft_state *state, pysft_torch *torch,
     PyObject *tensor = bytes ? PyObject_CallMethod(bytes, "view", "O", dtype) : NULL;
     Py_XDECREF(bytes);
     Py_XDECREF(dtype);
-    Py_XDECREF(module);
     return tensor;
 }
 
 static PyObject *first_of_dtype(pysft_state *state, pysft_torch *torch,
                                 const pysft_piece *piece) {
     PyObject *tensor = take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
-    int how = carrier_own;
+    int how = route_direct;
     if (!tensor && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
         PyErr_Clear();
         tensor = through_bytes(state, torch, piece);
-        how = carrier_bytes;
+        how = route_bytes;
     }
-    if (tensor) atomic_store(&torch->carriers[piece->dtype], how);
+    if (tensor) atomic_store(&torch->routes[piece->dtype], how);
     return tensor;
 }
 
@@ -111,9 +103,9 @@ PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece) {
         return NULL;
     }
     if (torch_names[piece->dtype]) {
-        int how = atomic_load(&torch->carriers[piece->dtype]);
-        if (how == carrier_unknown) return first_of_dtype(state, torch, piece);
-        if (how == carrier_bytes) return through_bytes(state, torch, piece);
+        int how = atomic_load(&torch->routes[piece->dtype]);
+        if (how == route_unknown) return first_of_dtype(state, torch, piece);
+        if (how == route_bytes) return through_bytes(state, torch, piece);
     }
     return take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
 }

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define OBJECT_PIECE ((size_t)1 << 20) /* what an object is given at once */
-#define LONG_WRITE ((size_t)1 << 20)   /* from here on signals are looked at meanwhile */
+#define OBJECT_PIECE ((size_t)1 << 20) /* most bytes per write() of an object */
+#define LONG_WRITE ((size_t)1 << 20)   /* from this size on signals are checked */
 
 static const char type_name[] = "Writer";
 
@@ -15,11 +15,11 @@ typedef struct writer_object {
     sft_plan *plan;     /* NULL: tensors are added */
     pysft_path path;
     PyObject *target;   /* has write(); or NULL */
-    uint64_t base;      /* of a target that seeks: where the file begins in it */
-    uint64_t at, end;   /* from there on: its place, and the furthest that was written */
-    PyObject *numbers;  /* dict: name -> (number for the library, dtype) */
+    uint64_t base;      /* for a seekable target: the file's first byte in it */
+    uint64_t at, end;   /* relative to base: position, and furthest byte written */
+    PyObject *numbers;  /* dict: name -> (number in the library, dtype) */
     PyObject *names;    /* list, in file order */
-    atomic_flag busy;   /* a call is under way, in this thread or another */
+    atomic_flag busy;   /* a call is running, in this thread or another */
 } writer_object;
 
 /* ── One call at a time ── */
@@ -39,7 +39,7 @@ static PyObject *raise_failure(writer_object *self, const sft_error *err) {
 
 /* ── An object as a sink ── */
 
-/* How much of len bytes an answer of write() says were taken; -1 with an exception. */
+/* How many of len bytes write() took, by its result; -1 with an exception. */
 static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
     if (!PyLong_Check(answer) || PyBool_Check(answer)) return len;
     Py_ssize_t taken = PyLong_AsSsize_t(answer);
@@ -50,7 +50,7 @@ static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
     return -1;
 }
 
-static Py_ssize_t hand_piece(PyObject *target, const char *bytes, size_t len) {
+static Py_ssize_t write_piece(PyObject *target, const char *bytes, size_t len) {
     Py_ssize_t most = (Py_ssize_t)(len < OBJECT_PIECE ? len : OBJECT_PIECE), taken = -1;
     PyObject *piece = PyBytes_FromStringAndSize(bytes, most);
     PyObject *answer = piece ? PyObject_CallMethod(target, "write", "O", piece) : NULL;
@@ -66,13 +66,13 @@ static sft_code write_object(void *ctx, const void *bytes, size_t len, sft_error
     Py_ssize_t taken = 0;
     PyGILState_STATE gil = PyGILState_Ensure();
     for (size_t done = 0; done < len && taken >= 0; done += (size_t)(taken < 0 ? 0 : taken))
-        taken = hand_piece(target, (const char *)bytes + done, len - done);
+        taken = write_piece(target, (const char *)bytes + done, len - done);
     PyGILState_Release(gil);
     if (taken >= 0) return SFT_OK;
     return sft_error_set(err, SFT_IO_WRITE, 0, "write() of the target failed");
 }
 
-/* An object that seeks: a sink that is written to anywhere, as what has no plan is. */
+/* A seekable object, as a sink that writes at any offset. */
 static int seek_to(writer_object *self, uint64_t offset) {
     if (self->at == offset) return 0;
     PyObject *done = PyObject_CallMethod(self->target, "seek", "K",
@@ -82,7 +82,7 @@ static int seek_to(writer_object *self, uint64_t offset) {
     return done ? 0 : -1;
 }
 
-/* Called without the GIL, as all of a sink. */
+/* Called without the GIL, like all functions of a sink. */
 static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, size_t len,
                                 sft_error *err) {
     writer_object *self = ctx;
@@ -96,7 +96,7 @@ static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, s
     return code;
 }
 
-/* The object is left at the file's end, where the next bytes belong. */
+/* Leaves the object's position at the end of the file. */
 static sft_code finish_object(void *ctx, sft_error *err) {
     writer_object *self = ctx;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -110,8 +110,8 @@ static void abandon_object(void *ctx) {
     (void)ctx;
 }
 
-/* Where the target is, if it can be written to anywhere; 0 if not, -1 with an exception. What
- * is open for appending seeks, and writes at its end all the same. */
+/* 1 and the target's position if it can seek; 0 if not, -1 with an exception. A file opened for
+ * appending reports that it can seek but writes at its end. */
 static int find_base(writer_object *self) {
     PyObject *mode = PyObject_GetAttrString(self->target, "mode"), *answer = NULL;
     sft_span text = { NULL, 0 };
@@ -130,7 +130,7 @@ static int find_base(writer_object *self) {
     return status < 0 ? -1 : 1;
 }
 
-/* ── Beginning ── */
+/* ── Construction ── */
 
 typedef struct writer_call {
     pysft_state *state;
@@ -139,7 +139,7 @@ typedef struct writer_call {
     sft_plan_options plan;
     sft_path_options path;
     uint64_t header_room;
-    bool seeks; /* the target, an object, is written to anywhere */
+    bool seeks; /* the target object can seek */
 } writer_call;
 
 static int set_target(writer_object *self, PyObject *target) {
@@ -159,8 +159,8 @@ static int note_name(writer_object *self, PyObject *name, size_t number, sft_dty
 }
 
 static int note_plan(writer_object *self) {
-    for (size_t i = 0; i < sft_plan_count(self->plan); i++) {
-        const sft_tensor *tensor = sft_plan_tensor(self->plan, i);
+    for (size_t i = 0; i < sft_plan_tensor_count(self->plan); i++) {
+        const sft_tensor *tensor = sft_plan_tensor_at(self->plan, i);
         PyObject *name = pysft_text(tensor->name);
         int status = name ? note_name(self, name, i, tensor->dtype) : -1;
         Py_XDECREF(name);
@@ -195,7 +195,7 @@ static sft_code open_planned(writer_object *self, const writer_call *call, sft_e
 static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
     sft_sink sink;
-    options.header_room = call->header_room;
+    options.header_bytes = call->header_room;
     options.align = call->plan.align;
     options.metadata = call->metadata.at;
     options.metadata_count = call->metadata.count;
@@ -243,14 +243,14 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
                              "header_room", "overwrite", "link", NULL };
     PyObject *target, *tensors = NULL, *metadata = NULL, *link = NULL;
     int sync = 1, align = 8, keep_order = 0, overwrite = 1;
-    long long cap = 0;
+    long long reserved = 0;
     writer_call call = { .plan = SFT_PLAN_OPTIONS_INIT, .path = SFT_PATH_OPTIONS_INIT };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$pipLpO:Writer", words, &target, &tensors,
-                                     &metadata, &sync, &align, &keep_order, &cap, &overwrite,
+                                     &metadata, &sync, &align, &keep_order, &reserved, &overwrite,
                                      &link)
         || pysft_link_of(link, &call.path.link) < 0)
         return NULL;
-    if (cap < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
+    if (reserved < 0) return PyErr_Format(PyExc_ValueError, "expected header_room to be 0 or more");
     writer_object *self = (writer_object *)pysft_object_new(type);
     if (!self) return NULL;
     atomic_flag_clear(&self->busy);
@@ -259,7 +259,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     call.plan.keep_order = keep_order != 0;
     call.path.no_sync = !sync;
     call.path.no_clobber = !overwrite;
-    call.header_room = (uint64_t)cap;
+    call.header_room = (uint64_t)reserved;
     int status = begin_writer(self, &call, target, tensors, metadata);
     pysft_specs_drop(&call.specs);
     pysft_pairs_free(&call.metadata);
@@ -356,9 +356,9 @@ static PyObject *writer_keys(PyObject *object, PyObject *unused) {
     return PyList_GetSlice(self->names, 0, PyList_Size(self->names));
 }
 
-/* ── The two endings ── */
+/* ── Finish and abandon ── */
 
-/* Leaves the call, so that nobody waits for a writer that is gone. */
+/* Leaves the call: the writer is gone either way. */
 static PyObject *end_writer(writer_object *self, bool publish) {
     sft_writer *writer = self->writer;
     sft_error err = SFT_ERROR_INIT;
@@ -395,7 +395,7 @@ static PyObject *writer_enter(PyObject *object, PyObject *unused) {
     return Py_NewRef(object);
 }
 
-/* A writer that the block has ended itself is left as it is. */
+/* A writer already finished or abandoned inside the block is left alone. */
 static PyObject *writer_exit(PyObject *object, PyObject *args) {
     writer_object *self = (writer_object *)object;
     PyObject *kind = Py_None;
@@ -437,31 +437,39 @@ static void writer_dealloc(PyObject *object) {
 static PyMethodDef writer_methods[] = {
     { "add", PYSFT_KEYWORDS(writer_add),
       "add($self, /, name, dtype, shape)\n--\n\n"
-      "Add a tensor after the others; only of a Writer made without tensors." },
+      "Add a tensor after the others; only for a Writer made without tensors." },
     { "write", PYSFT_KEYWORDS(writer_write),
       "write($self, /, name, data)\n--\n\n"
-      "Write the next bytes of a tensor, in C order." },
+      "Write the next bytes of a tensor: a buffer, in C order, of plain bytes or of elements of\n"
+      "its dtype. May be called repeatedly for a tensor. SafetensorError, ValueError, TypeError." },
     { "keys", writer_keys, METH_NOARGS,
       "keys($self, /)\n--\n\n"
-      "Names in file order." },
+      "List of names, in file order." },
     { "finish", writer_finish, METH_NOARGS,
       "finish($self, /)\n--\n\n"
-      "Publish the file; every tensor must be complete." },
+      "Publish the file. SafetensorError unless every tensor is complete; nothing is\n"
+      "published then." },
     { "abandon", writer_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
-      "Discard the file." },
+      "Discard the file; does nothing after finish." },
     { "__enter__", writer_enter, METH_NOARGS,
       "__enter__($self, /)\n--\n\nThe Writer itself." },
     { "__exit__", writer_exit, METH_VARARGS,
       "__exit__($self, kind, value, trace, /)\n--\n\n"
-      "Finish, or abandon when the block raised." },
+      "Finish, or abandon if the block raised." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot writer_slots[] = {
     { Py_tp_doc, "Writer(target, tensors=None, metadata=None, *, sync=True, align=8,\n"
       " keep_order=False, header_room=0, overwrite=True, link='replace')\n--\n\n"
-      "Writes a file piece by piece, atomically." },
+      "Writes a file piece by piece; it appears complete at finish(), or not at all.\n\n"
+      "target: a path, or an object with write(bytes). tensors: tuples of name, dtype and shape,\n"
+      "which make the header; None: space is reserved for it, tensors are added, and an object\n"
+      "must be able to seek. metadata: str to str. sync=False does not wait for the disk.\n"
+      "header_room: bytes of header to reserve. link: what to do if the path is a symbolic link,\n"
+      "'replace', 'follow' or 'refuse'. One call at a time; RuntimeError otherwise.\n"
+      "SafetensorError, OSError, ValueError, TypeError." },
     { Py_tp_new, writer_new },
     { Py_tp_dealloc, writer_dealloc },
     { Py_tp_traverse, writer_traverse },
@@ -475,5 +483,5 @@ int pysft_writer_add(PyObject *module) {
         "libsafetensors._core.Writer", sizeof(writer_object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, writer_slots,
     };
-    return pysft_type_add(module, &spec, &pysft_state_of(module)->writer_type);
+    return pysft_type_add(module, &spec, PYSFT_TYPE_WRITER);
 }

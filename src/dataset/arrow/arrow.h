@@ -1,4 +1,4 @@
-/* Reading the Arrow C Data Interface: types of columns, and the elements of their rows. */
+/* Reads the Arrow C Data Interface: the types of columns and the elements of their rows. */
 #ifndef SFTI_DATASET_ARROW_H
 #define SFTI_DATASET_ARROW_H
 
@@ -9,7 +9,7 @@ typedef enum sfti_arrow_leaf {
     SFTI_LEAF_NUMBER, /* of a dtype, packed */
     SFTI_LEAF_BITS,   /* booleans, eight a byte */
     SFTI_LEAF_BYTES,  /* utf8 and binary */
-    SFTI_LEAF_STRUCT  /* of any children; only without lists around it */
+    SFTI_LEAF_STRUCT  /* with any children; never inside lists */
 } sfti_arrow_leaf;
 
 typedef enum sfti_arrow_width { SFTI_ARROW_32, SFTI_ARROW_64, SFTI_ARROW_VIEW } sfti_arrow_width;
@@ -21,31 +21,32 @@ typedef struct sfti_arrow_list {
 } sfti_arrow_list;
 
 typedef struct sfti_arrow_type {
-    uint32_t depth; /* lists around the leaf, outermost first */
+    uint32_t depth; /* lists around the leaf */
     sfti_arrow_list list[SFT_MAX_RANK];
     sfti_arrow_leaf leaf;
     sft_dtype dtype;           /* NUMBER, BITS (SFT_BOOL) */
     uint32_t bytes;            /* NUMBER: of an element */
     sfti_arrow_width width;    /* BYTES */
-    bool dictionary;           /* the leaf is looked up by number */
-    uint32_t key_bytes;        /* of the numbers: 1, 2, 4, 8 */
-    bool has_shape;            /* fixed_shape_tensor tells the shape of a row */
+    bool dictionary;           /* values are keys of a dictionary */
+    uint32_t key_bytes;        /* of a key: 1, 2, 4 or 8 */
+    bool has_shape;            /* a fixed_shape_tensor with the shape of a row */
     uint32_t rank;
     const uint64_t *shape;
 } sfti_arrow_type;
 
-/* The type of a column. SFT_COLUMN_TYPE names what is not taken. The shape is from the arena. */
+/* The type of a column. SFT_COLUMN_TYPE names what is not supported. The shape is from the
+ * arena. */
 sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *arena,
                               sfti_arrow_type *out, sft_error *err);
-/* Whether extension types' name is this. */
+/* Whether the schema has this extension type. */
 bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name);
 
 /* Arrow's name of a type, cut to fit: "list<float>". For messages. */
 #define SFTI_ARROW_TEXT 200
 void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]);
 
-/* Whether an array has the buffers and children of its type; all calls below take that for
- * granted. SFT_BAD_ARGUMENT. */
+/* SFT_BAD_ARGUMENT unless an array has the buffers and children of its type, which all calls below
+ * rely on. */
 sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
                           sft_error *err);
 
@@ -54,22 +55,21 @@ bool sfti_arrow_null(const struct ArrowArray *array, uint64_t i);
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
                       sft_span *out);
 
-/* Elements of some rows, one row behind the other, packed as in a file. */
+/* Elements of consecutive rows, packed as in a file. */
 typedef struct sfti_arrow_rows {
     uint64_t rows;
-    const char *bytes; /* Arrow's own memory; NULL: in the buffer, at this position of it */
+    const char *bytes; /* in Arrow's memory; NULL: at `at` of the buffer */
     size_t at;
     uint64_t elements; /* of all rows */
     uint32_t rank;     /* one dimension a list */
     uint64_t shape[SFT_MAX_RANK]; /* of one row */
 } sfti_arrow_rows;
 
-/* Elements of rows of a NUMBER or BITS column from `first` on: of at most `most` (1 or more), of
- * as many of them as are of one shape and lie one behind the other. What does not lie packed
- * in Arrow's memory (bits, dictionaries, views) is put behind what is in the buffer. What is
- * wrong with a later row only ends the rows: SFT_ROW_NULL, SFT_ROW_SHAPE (lists of unlike
- * lengths) and SFT_BAD_ARGUMENT (arrays that break Arrow's rules) are about the first one; the
- * message has no column and row yet. */
+/* Elements of a NUMBER or BITS column from row `first` on: of at most `most` (1 or more) rows, as
+ * many as have one shape and are contiguous. What is not packed in Arrow's memory (bits,
+ * dictionaries, views) is appended to the buffer. An invalid later row only ends the rows:
+ * SFT_ROW_NULL, SFT_ROW_SHAPE (lists of different lengths) and SFT_BAD_ARGUMENT (arrays that break
+ * Arrow's rules) concern the first one. The message names no column and row yet. */
 sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArray *array,
                              uint64_t first, uint64_t most, sft_buffer *buffer,
                              sfti_arrow_rows *out, sft_error *err);
@@ -81,13 +81,13 @@ typedef struct sfti_arrow_tensor {
     sfti_arrow_type data_type, shape_type, dtype_type;
 } sfti_arrow_tensor;
 
-/* SFT_COLUMN_TYPE when a struct is something else. */
+/* SFT_COLUMN_TYPE for any other struct. */
 sft_code sfti_arrow_tensor_read(const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_arrow_tensor *out, sft_error *err);
 sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct ArrowArray *array,
                                  sft_error *err);
-/* Row i; bytes as many as dtype and shape ask for. Errors as sfti_arrow_elements, and
- * SFT_ROW_VALUE for a dtype of another name. scratch is emptied. */
+/* Row i, whose data must have the size of its dtype and shape. Errors as sfti_arrow_elements, and
+ * SFT_ROW_VALUE for an unknown dtype. scratch is emptied. */
 sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct ArrowArray *array,
                                uint64_t i, sft_buffer *scratch, sft_dtype *dtype,
                                sfti_arrow_rows *out, sft_error *err);

@@ -9,42 +9,42 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct column_settler {
+typedef struct column_resolver {
     const sft_dataset_options *options;
     const struct ArrowSchema *schema;
     sfti_arena *arena;
     size_t n;         /* columns of the schema */
     uint32_t *sorted; /* by name */
     sft_error *err;
-} column_settler;
+} column_resolver;
 
 /* ── Names ── */
 
-static sft_span settle_name(const struct ArrowSchema *schema, size_t child) {
+static sft_span resolve_name(const struct ArrowSchema *schema, size_t child) {
     return sft_span_cstr(schema->children[child]->name);
 }
 
-static int settle_order(const void *ctx, uint32_t a, uint32_t b) {
-    return sfti_bytes_compare(settle_name(ctx, a), settle_name(ctx, b));
+static int resolve_order(const void *ctx, uint32_t a, uint32_t b) {
+    return sfti_bytes_compare(resolve_name(ctx, a), resolve_name(ctx, b));
 }
 
-static sft_code settle_type_fail(sft_error *err, sft_span name, const char *what) {
+static sft_code resolve_type_fail(sft_error *err, sft_span name, const char *what) {
     return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\": %s",
-                     (int)(name.len < 100 ? name.len : 100), name.data, what);
+                     SFTI_CLIP(name, 100), what);
 }
 
-static sft_code settle_check_name(const column_settler *s, size_t i) {
+static sft_code resolve_check_name(const column_resolver *s, size_t i) {
     const struct ArrowSchema *child = s->schema->children[i];
     if (!child || !child->name || !child->format)
         return sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected columns with names and types, found one without");
     sft_span name = sft_span_cstr(child->name);
     if (sfti_utf8_check(name.data, name.len) != name.len)
-        return settle_type_fail(s->err, name, "expected a name in UTF-8");
+        return resolve_type_fail(s->err, name, "expected a name in UTF-8");
     return SFT_OK;
 }
 
-static sft_code settle_names(column_settler *s) {
+static sft_code resolve_names(column_resolver *s) {
     sft_code code = SFT_OK;
     if (!s->schema->format || strcmp(s->schema->format, "+s") != 0 || s->schema->n_children < 0 ||
         s->schema->n_children >= UINT32_MAX / 2)
@@ -52,28 +52,24 @@ static sft_code settle_names(column_settler *s) {
                          "expected a struct of columns, found Arrow format \"%s\"",
                          s->schema->format ? s->schema->format : "");
     s->n = (size_t)s->schema->n_children;
-    s->sorted = sfti_arena_array(s->arena, 2 * (uint64_t)s->n, sizeof *s->sorted);
-    if (!s->sorted) return sfti_fail_memory(s->err, s->n * sizeof *s->sorted);
-    for (size_t i = 0; code == SFT_OK && i < s->n; i++) {
-        s->sorted[i] = (uint32_t)i;
-        code = settle_check_name(s, i);
-    }
+    for (size_t i = 0; !code && i < s->n; i++) code = resolve_check_name(s, i);
     if (code) return code;
-    sfti_sort(s->sorted, s->sorted + s->n, s->n, settle_order, s->schema);
+    s->sorted = sfti_arena_sorted(s->arena, s->n, resolve_order, s->schema);
+    if (!s->sorted) return sfti_fail_memory(s->err, s->n * sizeof *s->sorted);
     for (size_t i = 1; i < s->n; i++) {
-        sft_span name = settle_name(s->schema, s->sorted[i]);
-        if (sft_span_equal(settle_name(s->schema, s->sorted[i - 1]), name))
-            return settle_type_fail(s->err, name, "expected each name once, found it twice");
+        sft_span name = resolve_name(s->schema, s->sorted[i]);
+        if (sft_span_equal(resolve_name(s->schema, s->sorted[i - 1]), name))
+            return resolve_type_fail(s->err, name, "expected each name once, found it twice");
     }
     return SFT_OK;
 }
 
-/* Number of the column; s->n when there is none. */
-static size_t settle_find(const column_settler *s, sft_span name) {
+/* Index of the column, or s->n. */
+static size_t resolve_find(const column_resolver *s, sft_span name) {
     size_t low = 0, high = s->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = sfti_bytes_compare(settle_name(s->schema, s->sorted[middle]), name);
+        int order = sfti_bytes_compare(resolve_name(s->schema, s->sorted[middle]), name);
         if (order == 0) return s->sorted[middle];
         if (order < 0) low = middle + 1;
         else high = middle;
@@ -81,14 +77,14 @@ static size_t settle_find(const column_settler *s, sft_span name) {
     return s->n;
 }
 
-static sft_code settle_unknown(const column_settler *s, const char *option, sft_span name) {
+static sft_code resolve_unknown(const column_resolver *s, const char *option, sft_span name) {
     char list[320];
     int at = 0;
     list[0] = '\0';
     for (size_t i = 0; i < s->n && at < 300; i++) {
-        sft_span one = settle_name(s->schema, i);
+        sft_span one = resolve_name(s->schema, i);
         at += snprintf(list + at, sizeof list - (size_t)at, "%s%.*s", i ? ", " : "",
-                       (int)(one.len < 60 ? one.len : 60), one.data);
+                       SFTI_CLIP(one, 60));
         if (at >= 240 && i + 1 < s->n) {
             at = 240;
             (void)snprintf(list + at, sizeof list - (size_t)at, ", …");
@@ -97,44 +93,43 @@ static sft_code settle_unknown(const column_settler *s, const char *option, sft_
     }
     return sfti_fail(s->err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
                      "option %s: expected one of the columns (%s), found \"%.*s\"", option, list,
-                     (int)(name.len < 60 ? name.len : 60), name.data);
+                     SFTI_CLIP(name, 60));
 }
 
 /* ── Which columns ── */
 
-static sft_code settle_overrides(const column_settler *s) {
+static sft_code resolve_overrides(const column_resolver *s) {
     const sft_dataset_options *o = s->options;
     for (size_t i = 0; i < o->override_count; i++) {
         const sfti_ds_override *override = &o->overrides[i];
-        if (override->column.len == 0 || settle_find(s, override->column) < s->n) continue;
-        return settle_unknown(s, override->has_dtype ? "dtype" : "shapes", override->column);
+        if (override->column.len == 0 || resolve_find(s, override->column) < s->n) continue;
+        return resolve_unknown(s, override->has_dtype ? "dtype" : "shapes", override->column);
     }
     return SFT_OK;
 }
 
-static sft_code settle_key(const column_settler *s, size_t *child) {
+static sft_code resolve_key(const column_resolver *s, size_t *child) {
     static const char *const texts[] = { "u", "U", "vu" };
     char type[SFTI_ARROW_TEXT];
-    *child = settle_find(s, s->options->name_col);
-    if (*child == s->n) return settle_unknown(s, "name_col", s->options->name_col);
+    *child = resolve_find(s, s->options->name_col);
+    if (*child == s->n) return resolve_unknown(s, "name_col", s->options->name_col);
     const struct ArrowSchema *schema = s->schema->children[*child];
     const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
     for (int i = 0; i < 3; i++)
         if (format && strcmp(format, texts[i]) == 0) return SFT_OK;
     sfti_arrow_type_text(schema, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
-                     "column \"%.*s\": expected strings, for it is name_col, found %s",
-                     (int)(s->options->name_col.len < 100 ? s->options->name_col.len : 100),
-                     s->options->name_col.data, type);
+                     "column \"%.*s\": expected strings for name_col, found %s",
+                     SFTI_CLIP(s->options->name_col, 100), type);
 }
 
-static sft_code settle_chosen(const column_settler *s, size_t key, bool *chosen) {
+static sft_code resolve_selection(const column_resolver *s, size_t key, bool *chosen) {
     const sft_dataset_options *o = s->options;
     memset(chosen, o->column_count == 0, s->n);
     if (o->column_count == 0 && key < s->n) chosen[key] = false;
     for (size_t i = 0; i < o->column_count; i++) {
-        size_t child = settle_find(s, o->columns[i]);
-        if (child == s->n) return settle_unknown(s, "columns", o->columns[i]);
+        size_t child = resolve_find(s, o->columns[i]);
+        if (child == s->n) return resolve_unknown(s, "columns", o->columns[i]);
         chosen[child] = true;
     }
     return SFT_OK;
@@ -142,12 +137,12 @@ static sft_code settle_chosen(const column_settler *s, size_t key, bool *chosen)
 
 /* ── One column ── */
 
-static bool settle_product(const uint64_t *shape, uint32_t rank, uint64_t *out) {
+static bool resolve_product(const uint64_t *shape, uint32_t rank, uint64_t *out) {
     return sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL) == SFT_OK;
 }
 
-/* The shape that the type alone tells, where it does. */
-static sft_code settle_own_shape(const column_settler *s, const sfti_arrow_type *type,
+/* The shape that the type alone determines, if it does. */
+static sft_code resolve_own_shape(const column_resolver *s, const sfti_arrow_type *type,
                                  sfti_ds_column *c) {
     if (type->has_shape) {
         c->has_shape = true;
@@ -167,16 +162,16 @@ static sft_code settle_own_shape(const column_settler *s, const sfti_arrow_type 
     return SFT_OK;
 }
 
-/* A asked for shape holds as many elements as the type's own; of TENSOR it is what each row has. */
-static sft_code settle_override_shape(const column_settler *s, const sfti_ds_override *override,
+/* A requested shape has as many elements as the type's own; rows of TENSOR must have it. */
+static sft_code resolve_override_shape(const column_resolver *s, const sfti_ds_override *override,
                                   sfti_ds_column *c) {
     uint64_t want, have;
-    if (!settle_product(override->shape, override->rank, &want))
-        return settle_type_fail(s->err, c->name, "expected a shape within 64 bits, found more");
-    if (c->has_shape && settle_product(c->shape, c->rank, &have) && have != want)
+    if (!resolve_product(override->shape, override->rank, &want))
+        return resolve_type_fail(s->err, c->name, "expected a shape within 64 bits, found more");
+    if (c->has_shape && resolve_product(c->shape, c->rank, &have) && have != want)
         return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                          "column \"%.*s\": expected a shape of %llu elements, found one of %llu",
-                         (int)(c->name.len < 100 ? c->name.len : 100), c->name.data,
+                         SFTI_CLIP(c->name, 100),
                          (unsigned long long)have, (unsigned long long)want);
     c->has_shape = true;
     c->rank = override->rank;
@@ -184,7 +179,7 @@ static sft_code settle_override_shape(const column_settler *s, const sfti_ds_ove
     return SFT_OK;
 }
 
-static sft_code settle_override(const column_settler *s, const struct ArrowSchema *child,
+static sft_code resolve_override(const column_resolver *s, const struct ArrowSchema *child,
                             sfti_ds_column *c) {
     const sft_dataset_options *o = s->options;
     char type[SFTI_ARROW_TEXT];
@@ -192,18 +187,18 @@ static sft_code settle_override(const column_settler *s, const struct ArrowSchem
         const sfti_ds_override *override = &o->overrides[i];
         if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
         if (override->has_dtype) c->has_dtype = true, c->dtype = override->dtype;
-        sft_code code = override->has_shape ? settle_override_shape(s, override, c) : SFT_OK;
+        sft_code code = override->has_shape ? resolve_override_shape(s, override, c) : SFT_OK;
         if (code) return code;
     }
     if (c->form == SFTI_FORM_TENSOR || sft_cast_exists(c->from, c->dtype)) return SFT_OK;
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                      "column \"%.*s\": there is no cast from %s to %s",
-                     (int)(c->name.len < 100 ? c->name.len : 100), c->name.data, type,
+                     SFTI_CLIP(c->name, 100), type,
                      sft_dtype_describe(c->dtype)->name);
 }
 
-static sft_code settle_form(const column_settler *s, const struct ArrowSchema *child,
+static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema *child,
                             sfti_ds_column *c, sft_error *err) {
     sfti_arrow_tensor tensor;
     sfti_arrow_type type;
@@ -218,23 +213,22 @@ static sft_code settle_form(const column_settler *s, const struct ArrowSchema *c
     c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
     c->has_dtype = true;
     c->from = c->dtype = type.dtype;
-    return settle_own_shape(s, &type, c);
+    return resolve_own_shape(s, &type, c);
 }
 
-static sft_code settle_column(const column_settler *s, size_t i, sfti_ds_column *c) {
+static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_column *c) {
     const struct ArrowSchema *child = s->schema->children[i];
     sft_error inner = SFT_ERROR_INIT;
     char type[SFTI_ARROW_TEXT];
-    char *name = sfti_arena_take(s->arena, strlen(child->name) + 1);
+    const char *name = sfti_arena_copy(s->arena, child->name, strlen(child->name));
     if (!name) return sfti_fail_memory(s->err, strlen(child->name) + 1);
-    memcpy(name, child->name, strlen(child->name) + 1);
     memset(c, 0, sizeof *c);
     c->name = sft_span_cstr(name);
     c->child = i;
     if (s->options->mode == SFT_DATASET_BATCH && strcmp(name, "__metadata__") == 0)
-        return settle_type_fail(s->err, c->name, "no tensor can have this name");
-    sft_code code = settle_form(s, child, c, &inner);
-    if (code == SFT_OK) return settle_override(s, child, c);
+        return resolve_type_fail(s->err, c->name, "no tensor can have this name");
+    sft_code code = resolve_form(s, child, c, &inner);
+    if (!code) return resolve_override(s, child, c);
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\" (%s): %s",
@@ -243,36 +237,36 @@ static sft_code settle_column(const column_settler *s, size_t i, sfti_ds_column 
 
 /* ── All ── */
 
-static sft_code settle_columns(column_settler *s, sfti_ds_columns *out) {
+static sft_code resolve_columns(column_resolver *s, sfti_ds_columns *out) {
     bool *chosen = sfti_arena_array(s->arena, s->n, sizeof *chosen);
     out->column = sfti_arena_array(s->arena, s->n, sizeof *out->column);
     if (!chosen || !out->column) return sfti_fail_memory(s->err, s->n * sizeof *out->column);
     sft_code code = SFT_OK;
     size_t key = s->n;
-    if (out->mode == SFT_DATASET_KV) code = settle_key(s, &key);
+    if (out->mode == SFT_DATASET_KV) code = resolve_key(s, &key);
     out->name_child = key;
-    if (code == SFT_OK) code = settle_chosen(s, key, chosen);
-    for (size_t i = 0; code == SFT_OK && i < s->n; i++)
-        if (chosen[i]) code = settle_column(s, i, &out->column[out->count++]);
-    if (code == SFT_OK && out->count == 0)
+    if (!code) code = resolve_selection(s, key, chosen);
+    for (size_t i = 0; !code && i < s->n; i++)
+        if (chosen[i]) code = resolve_column(s, i, &out->column[out->count++]);
+    if (!code && out->count == 0)
         code = sfti_fail(s->err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
                          "expected a column to write, found none");
     return code;
 }
 
-sft_code sfti_ds_columns_settle(const sft_dataset_options *options,
+sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
-    column_settler s = { options, schema, arena, 0, NULL, err };
+    column_resolver s = { options, schema, arena, 0, NULL, err };
     *out = (sfti_ds_columns){ options->mode, 0, NULL, 0 };
     if (!schema || !schema->release)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a schema, found none");
-    sft_code code = settle_names(&s);
-    if (code == SFT_OK) code = settle_overrides(&s);
-    return code ? code : settle_columns(&s, out);
+    sft_code code = resolve_names(&s);
+    if (!code) code = resolve_overrides(&s);
+    return code ? code : resolve_columns(&s, out);
 }
 
-/* ── What a schema becomes, told before anything is written ── */
+/* ── What a schema becomes, as JSON ── */
 
 static void schema_column(sfti_json_writer *w, const struct ArrowSchema *schema,
                           const sfti_ds_column *c) {
@@ -291,7 +285,7 @@ static sft_code schema_write(const sft_dataset_options *options, const struct Ar
     bool keyed = columns->mode == SFT_DATASET_KV;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_cstr(&w, "mode", keyed ? "kv" : "batch");
+    sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(columns->mode));
     sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
     sfti_json_key(&w, "columns");
     sfti_json_open(&w, '[');
@@ -308,8 +302,8 @@ sft_code sft_dataset_check_schema(const sft_dataset_options *options,
     if (!options)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected options, found NULL");
     sfti_arena arena = { .alloc = options->alloc };
-    sft_code code = sfti_ds_columns_settle(options, schema, &arena, &columns, err);
-    if (code == SFT_OK && sink) code = schema_write(options, schema, &columns, sink, err);
+    sft_code code = sfti_ds_columns_resolve(options, schema, &arena, &columns, err);
+    if (!code && sink) code = schema_write(options, schema, &columns, sink, err);
     sfti_arena_free(&arena);
     return code;
 }

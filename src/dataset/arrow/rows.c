@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Positions below are logical: element i of an array stands at offset + i of its buffers. */
+/* Positions below are logical: element i of an array is at offset + i of its buffers. */
 
 static uint64_t rows_place(const struct ArrowArray *array, uint64_t i) {
     return (uint64_t)array->offset + i;
@@ -103,8 +103,8 @@ static uint64_t rows_key(const void *buffer, uint32_t bytes, uint64_t at) {
 
 /* ── Text and bytes ── */
 
-/* A view is 16 bytes: int32 length, then 12 bytes inlined, or 4 of them, int32 number of a
- * buffer and int32 place in it. Buffers: validity, views, data…, int64 lengths of the data. */
+/* A view is 16 bytes: an int32 length, then up to 12 bytes inline, or 4 of them, an int32 buffer
+ * index and an int32 offset. Buffers: validity, views, data…, int64 lengths of the data buffers. */
 static bool bytes_viewed(const struct ArrowArray *array, uint64_t at, sft_span *out) {
     const char *view = (const char *)array->buffers[1] + 16 * at;
     int64_t len = rows_offset(view, false, 0), number, place, cap;
@@ -168,13 +168,13 @@ static sft_code list_range(const sfti_arrow_list *list, const struct ArrowArray 
     return rows_broken(err, "offsets beyond the elements");
 }
 
-/* Lists of one level, all of one length: their elements. */
+/* The elements of consecutive lists of one level and one length. */
 typedef struct list_run {
     uint64_t begin, end, length;
-    bool apart; /* they do not lie one behind the other: begin is that of the first */
+    bool apart; /* not contiguous: begin is that of the first */
 } list_run;
 
-/* All at once where nothing has to be looked at: lists of a fixed length without nulls. */
+/* The fast path: lists of a fixed length without nulls. */
 static bool list_quick(const sfti_arrow_list *list, const struct ArrowArray *array,
                        uint64_t begin, uint64_t end, list_run *out) {
     if (!list->fixed || begin == end || end > (uint64_t)array->length ||
@@ -186,7 +186,7 @@ static bool list_quick(const sfti_arrow_list *list, const struct ArrowArray *arr
            out->end <= (uint64_t)array->children[0]->length;
 }
 
-/* As many of *rows lists as are of one length and together; fails as the first does. */
+/* As many of *rows lists as have one length and are contiguous; fails only if the first does. */
 static sft_code list_first(const sfti_arrow_list *list, const struct ArrowArray *array,
                            uint64_t first, uint64_t *rows, list_run *out, sft_error *err) {
     uint64_t from, to, i = 0;
@@ -227,7 +227,7 @@ static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *
 
 /* ── Leaves ── */
 
-/* Files are little-endian, Arrow's memory is of the host's order. */
+/* Files are little-endian; Arrow's memory has the host's byte order. */
 static bool rows_big_endian(void) {
     const uint16_t one = 1;
     uint8_t first;
@@ -271,7 +271,7 @@ static sft_code leaf_lookup(const sfti_arrow_type *type, const struct ArrowArray
     return SFT_OK;
 }
 
-/* Whether elements lie in Arrow's memory one behind the other, each as many bytes as in a file. */
+/* Whether Arrow's memory holds the elements as a file does. */
 static bool leaf_dense(const sfti_arrow_type *type) {
     return type->leaf == SFTI_LEAF_NUMBER && !type->dictionary && type->dtype != SFT_BOOL;
 }
@@ -290,7 +290,7 @@ static sft_code leaf_copy(const sfti_arrow_type *type, const struct ArrowArray *
             memcpy(to, leaf_base(type, array, begin), (size_t)(end - begin) * type->bytes);
         return SFT_OK;
     }
-    for (uint64_t i = begin; code == SFT_OK && i < end; i++, to += type->bytes) {
+    for (uint64_t i = begin; !code && i < end; i++, to += type->bytes) {
         if (type->dictionary) code = leaf_lookup(type, array, i, to, err);
         else leaf_one(type, array, i, to);
     }
@@ -303,7 +303,7 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     sft_code code = leaf_check(array, begin, end, err);
     if (code) return code;
     if (!sfti_mul(end - begin, type->bytes, &bytes) || !sfti_fits_size(bytes) ||
-        !sfti_buffer_room(buffer, (size_t)bytes))
+        !sfti_buffer_reserve(buffer, (size_t)bytes))
         return sfti_fail_memory(err, (end - begin) * type->bytes);
     char *to = buffer->data + buffer->len;
     code = leaf_copy(type, array, begin, end, to, err);
@@ -319,7 +319,7 @@ static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *
     out->elements = end - begin;
     if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
         sft_code code = leaf_check(array, begin, end, err);
-        if (code == SFT_OK) out->bytes = leaf_base(type, array, begin);
+        if (!code) out->bytes = leaf_base(type, array, begin);
         return code;
     }
     out->bytes = NULL;
@@ -329,8 +329,8 @@ static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *
 
 /* ── A row whose inner lists do not lie one behind the other ── */
 
-/* Walks the lists to each innermost one, or to those without elements; lengths are those of the
- * shape, or the row is ragged. */
+/* Visits each innermost list, or the outermost level without elements. Every length must be that of
+ * the shape, or the row is ragged. */
 static sft_code rows_scattered(const sfti_arrow_type *type, const struct ArrowArray *top,
                                uint64_t row, const uint64_t *shape, sft_buffer *buffer,
                                sft_error *err) {
@@ -350,14 +350,14 @@ static sft_code rows_scattered(const sfti_arrow_type *type, const struct ArrowAr
         sft_code code = SFT_OK;
         if (deep == type->depth) code = leaf_gather(type, array, begin, end, buffer, err);
         if (code) return code;
-        uint32_t level = deep - 1; /* the innermost list was taken whole */
+        uint32_t level = deep - 1; /* the innermost list was copied whole */
         while (level > 0 && ++place[level - 1] == shape[level - 1]) place[--level] = 0;
         if (level == 0) return SFT_OK;
     }
 }
 
-/* Lengths of the first list at each level from `level` on; `array` holds those of that level,
- * from begin on. */
+/* Lengths of the first list at each level from `level` on, whose lists are those of `array` from
+ * begin on. */
 static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct ArrowArray *array,
                                    uint32_t level, uint64_t begin, uint64_t *shape,
                                    sft_error *err) {
@@ -386,7 +386,7 @@ static sft_code rows_take_scattered(const sfti_arrow_type *type, const struct Ar
 
 /* ── Rows ── */
 
-/* The rows' elements, given those of the outermost lists. */
+/* The rows' elements, given the range of the outermost lists. */
 static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray *top,
                            uint64_t first, list_run run, sft_buffer *buffer,
                            sfti_arrow_rows *out, sft_error *err) {
@@ -406,7 +406,7 @@ static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray 
     return leaf_take(type, array, run.begin, run.end, buffer, out, err);
 }
 
-/* Half as many rows until they are as they should be, or one is left. */
+/* Halves the rows until they are valid or one is left. */
 sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArray *array,
                              uint64_t first, uint64_t most, sft_buffer *buffer,
                              sfti_arrow_rows *out, sft_error *err) {
@@ -424,6 +424,6 @@ sft_code sfti_arrow_elements(const sfti_arrow_type *type, const struct ArrowArra
         run.end = run.begin + out->rows * run.length;
         code = rows_inner(type, array, first, run, buffer, out, out->rows > 1 ? NULL : err);
         if (code) buffer->len = mark;
-        if (code == SFT_OK || out->rows == 1) return code;
+        if (!code || out->rows == 1) return code;
     }
 }

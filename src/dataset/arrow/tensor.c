@@ -35,9 +35,9 @@ sft_code sfti_arrow_tensor_read(const struct ArrowSchema *schema, sfti_arena *ar
     static const char *const bytes[] = { "z", "Z", "vz" }, *const text[] = { "u", "U", "vu" };
     if (schema->n_children != 3 || !schema->children) return tensor_refused(err);
     sft_code code = tensor_child(schema, "data", &out->data, arena, &out->data_type, err);
-    if (code == SFT_OK)
+    if (!code)
         code = tensor_child(schema, "shape", &out->shape, arena, &out->shape_type, err);
-    if (code == SFT_OK)
+    if (!code)
         code = tensor_child(schema, "dtype", &out->dtype, arena, &out->dtype_type, err);
     if (code) return code;
     const sfti_arrow_type *shape = &out->shape_type;
@@ -56,7 +56,7 @@ sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct Arr
     sft_code code = SFT_OK;
     bool good = array->n_children == 3 && array->children && array->n_buffers >= 1 &&
                 array->buffers && array->offset >= 0 && array->length >= 0;
-    for (int i = 0; good && code == SFT_OK && i < 3; i++) {
+    for (int i = 0; good && !code && i < 3; i++) {
         const struct ArrowArray *child = array->children[places[i]];
         good = child && child->length >= 0 && array->offset <= child->length &&
                array->length <= child->length - array->offset;
@@ -127,7 +127,7 @@ sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct Arrow
     if (!sft_dtype_parse(name, dtype))
         return sfti_fail(err, SFT_ROW_VALUE, SFT_NO_OFFSET,
                          "expected the name of a dtype, found \"%.*s\"",
-                         (int)(name.len < 40 ? name.len : 40), name.data);
+                         SFTI_CLIP(name, 40));
     sft_code code = tensor_dims(type, array->children[type->shape], at, scratch, out, err);
     return code ? code : tensor_measure(data, *dtype, out, err);
 }

@@ -1,7 +1,9 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "dataset/arrow/arrow.h"
+#include "dataset/dataset.h"
 
 #include <string.h>
 
@@ -31,31 +33,31 @@ bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name)
 /* ── Formats ── */
 
 static const struct format_leaf {
-    const char *format;
+    const char *format, *text;
     sfti_arrow_leaf leaf;
     sft_dtype dtype;
     uint32_t bytes;
     sfti_arrow_width width;
 } format_leaves[] = {
-    { "b", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
-    { "c", SFTI_LEAF_NUMBER, SFT_I8, 1, SFTI_ARROW_32 },
-    { "C", SFTI_LEAF_NUMBER, SFT_U8, 1, SFTI_ARROW_32 },
-    { "s", SFTI_LEAF_NUMBER, SFT_I16, 2, SFTI_ARROW_32 },
-    { "S", SFTI_LEAF_NUMBER, SFT_U16, 2, SFTI_ARROW_32 },
-    { "i", SFTI_LEAF_NUMBER, SFT_I32, 4, SFTI_ARROW_32 },
-    { "I", SFTI_LEAF_NUMBER, SFT_U32, 4, SFTI_ARROW_32 },
-    { "l", SFTI_LEAF_NUMBER, SFT_I64, 8, SFTI_ARROW_32 },
-    { "L", SFTI_LEAF_NUMBER, SFT_U64, 8, SFTI_ARROW_32 },
-    { "e", SFTI_LEAF_NUMBER, SFT_F16, 2, SFTI_ARROW_32 },
-    { "f", SFTI_LEAF_NUMBER, SFT_F32, 4, SFTI_ARROW_32 },
-    { "g", SFTI_LEAF_NUMBER, SFT_F64, 8, SFTI_ARROW_32 },
-    { "u", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
-    { "z", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
-    { "U", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
-    { "Z", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
-    { "vu", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
-    { "vz", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
-    { "+s", SFTI_LEAF_STRUCT, SFT_U8, 1, SFTI_ARROW_32 },
+    { "b", "bool", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
+    { "c", "int8", SFTI_LEAF_NUMBER, SFT_I8, 1, SFTI_ARROW_32 },
+    { "C", "uint8", SFTI_LEAF_NUMBER, SFT_U8, 1, SFTI_ARROW_32 },
+    { "s", "int16", SFTI_LEAF_NUMBER, SFT_I16, 2, SFTI_ARROW_32 },
+    { "S", "uint16", SFTI_LEAF_NUMBER, SFT_U16, 2, SFTI_ARROW_32 },
+    { "i", "int32", SFTI_LEAF_NUMBER, SFT_I32, 4, SFTI_ARROW_32 },
+    { "I", "uint32", SFTI_LEAF_NUMBER, SFT_U32, 4, SFTI_ARROW_32 },
+    { "l", "int64", SFTI_LEAF_NUMBER, SFT_I64, 8, SFTI_ARROW_32 },
+    { "L", "uint64", SFTI_LEAF_NUMBER, SFT_U64, 8, SFTI_ARROW_32 },
+    { "e", "halffloat", SFTI_LEAF_NUMBER, SFT_F16, 2, SFTI_ARROW_32 },
+    { "f", "float", SFTI_LEAF_NUMBER, SFT_F32, 4, SFTI_ARROW_32 },
+    { "g", "double", SFTI_LEAF_NUMBER, SFT_F64, 8, SFTI_ARROW_32 },
+    { "u", "string", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
+    { "z", "binary", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
+    { "U", "large_string", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
+    { "Z", "large_binary", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
+    { "vu", "string_view", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
+    { "vz", "binary_view", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
+    { "+s", "struct", SFTI_LEAF_STRUCT, SFT_U8, 1, SFTI_ARROW_32 },
 };
 
 static const struct format_leaf *leaf_find(const char *format) {
@@ -69,20 +71,12 @@ static sft_code type_refused(const struct ArrowSchema *schema, const char *why, 
                      schema->format ? schema->format : "");
 }
 
-static bool list_fixed_length(const char *digits, uint64_t *out) {
-    *out = 0;
-    if (!*digits) return false;
-    for (; *digits >= '0' && *digits <= '9'; digits++)
-        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(*digits - '0'), out))
-            return false;
-    return *digits == '\0' && *out <= INT32_MAX;
-}
-
 static bool list_read(const char *format, sfti_arrow_list *out) {
     *out = (sfti_arrow_list){ false, false, false, 0 };
     if (strncmp(format, "+w:", 3) == 0) {
         out->fixed = true;
-        return list_fixed_length(format + 3, &out->length);
+        return sfti_ds_number(sft_span_cstr(format + 3), &out->length) &&
+               out->length <= INT32_MAX;
     }
     out->view = format[0] == '+' && format[1] == 'v';
     const char *last = format + (out->view ? 2 : 1);
@@ -93,29 +87,32 @@ static bool list_read(const char *format, sfti_arrow_list *out) {
 
 /* ── Types for people ── */
 
+/* Formats without a dtype; those with parameters match by prefix. */
+static const struct format_other {
+    const char *format, *text;
+    bool parameters;
+} format_others[] = {
+    { "n", "null", false },
+    { "+m", "map", false },
+    { "+r", "run_end_encoded", false },
+    { "w:", "fixed_size_binary", true },
+    { "d:", "decimal", true },
+    { "td", "date", true },
+    { "tt", "time", true },
+    { "ts", "timestamp", true },
+    { "tD", "duration", true },
+    { "ti", "interval", true },
+    { "+u", "union", true },
+};
+
 static const char *text_leaf(const char *format) {
-    static const char *const rows[][2] = {
-        { "n", "null" },          { "b", "bool" },
-        { "c", "int8" },          { "C", "uint8" },
-        { "s", "int16" },         { "S", "uint16" },
-        { "i", "int32" },         { "I", "uint32" },
-        { "l", "int64" },         { "L", "uint64" },
-        { "e", "halffloat" },     { "f", "float" },
-        { "g", "double" },        { "u", "string" },
-        { "z", "binary" },        { "U", "large_string" },
-        { "Z", "large_binary" },  { "vu", "string_view" },
-        { "vz", "binary_view" },  { "+s", "struct" },
-        { "+m", "map" },          { "+r", "run_end_encoded" },
-        { "w:", "fixed_size_binary" }, { "d:", "decimal" },
-        { "td", "date" },         { "tt", "time" },
-        { "ts", "timestamp" },    { "tD", "duration" },
-        { "ti", "interval" },     { "+u", "union" },
-    };
-    for (size_t i = 0; format && i < sizeof rows / sizeof *rows; i++) {
-        bool whole = i < 22; /* the rest have parameters behind them */
-        size_t len = strlen(rows[i][0]);
-        if (whole ? strcmp(rows[i][0], format) == 0 : strncmp(rows[i][0], format, len) == 0)
-            return rows[i][1];
+    const struct format_leaf *leaf = format ? leaf_find(format) : NULL;
+    if (leaf) return leaf->text;
+    for (size_t i = 0; format && i < sizeof format_others / sizeof *format_others; i++) {
+        const struct format_other *row = &format_others[i];
+        size_t len = strlen(row->format);
+        if (strncmp(row->format, format, len) == 0 && (row->parameters || !format[len]))
+            return row->text;
     }
     return "unknown";
 }
@@ -130,12 +127,9 @@ static void text_put(text_run *t, const char *text) {
 }
 
 static void text_number(text_run *t, uint64_t value) {
-    char digits[21];
-    size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    text_put(t, digits + at);
+    char digits[SFTI_UINT_SIZE + 1];
+    digits[sfti_uint_text(value, 0, digits)] = '\0';
+    text_put(t, digits);
 }
 
 static const char *text_list(const sfti_arrow_list *list) {
@@ -149,7 +143,7 @@ static bool text_inside(const struct ArrowSchema *at, sfti_arrow_list *list) {
            at->children && at->children[0];
 }
 
-/* Lists and what they hold; a struct without its fields. Returns the innermost type. */
+/* Lists and their element type, a struct without its fields. Returns the innermost type. */
 static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
     sfti_arrow_list list[SFT_MAX_RANK];
     uint32_t depth = 0;
@@ -195,7 +189,7 @@ static bool shape_dims(sfti_json *json, uint64_t *dims, uint32_t *rank) {
     return json->type == SFTI_JSON_ARRAY_END;
 }
 
-/* A permutation other than none changes how elements lie; it is refused. */
+/* A permutation changes the order of elements in memory: only the identity is accepted. */
 static bool shape_text(sft_span text, uint64_t *dims, uint32_t *rank) {
     sfti_json json;
     bool found = false;
@@ -227,7 +221,8 @@ static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
     sft_code code = sft_shape_size(SFT_U8, dims, out->rank, &elements, NULL, err);
     if (code) return code;
     if (out->depth != 1 || elements != out->list[0].length)
-        return type_refused(schema, "a fixed_shape_tensor whose shape is not its length", err);
+        return type_refused(schema, "a fixed_shape_tensor whose shape does not match its length",
+                            err);
     uint64_t *shape = sfti_arena_array(arena, out->rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(err, out->rank * sizeof *shape);
     memcpy(shape, dims, out->rank * sizeof *shape);
@@ -247,7 +242,7 @@ static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sf
         if (!key || key->leaf != SFTI_LEAF_NUMBER || key->dtype == SFT_F16 ||
             key->dtype == SFT_F32 || key->dtype == SFT_F64 ||
             (row && row->leaf == SFTI_LEAF_STRUCT))
-            return type_refused(at, "a dictionary of this kind is not taken", err);
+            return type_refused(at, "this kind of dictionary is not supported", err);
         out->key_bytes = key->bytes;
     }
     if (!row || (row->leaf == SFTI_LEAF_STRUCT && out->depth))
@@ -267,15 +262,15 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
     memset(out, 0, sizeof *out);
     while (at->format && !at->dictionary && list_read(at->format, &out->list[out->depth])) {
         if (at->n_children != 1 || !at->children || !at->children[0])
-            return type_refused(at, "expected a list of one type", err);
+            return type_refused(at, "expected a list with one child", err);
         if (++out->depth == SFT_MAX_RANK)
             return type_refused(schema, "lists are nested too deep", err);
         at = at->children[0];
     }
     sft_code code = leaf_read(at, out, err);
-    if (code == SFT_OK && out->leaf == SFTI_LEAF_BYTES && out->depth)
+    if (!code && out->leaf == SFTI_LEAF_BYTES && out->depth)
         return type_refused(at, "lists of text or bytes have no dtype", err);
-    if (code == SFT_OK && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
+    if (!code && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
         code = shape_read(schema, arena, out, err);
     return code;
 }

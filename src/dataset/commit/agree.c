@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ── Whether rows fit the dataset that is there ── */
+/* ── Whether rows fit the existing dataset ── */
 
 static sft_code agree_fail(sft_error *err, const char *what, sft_span name, const char *want,
                            const char *have) {
@@ -40,34 +40,26 @@ static sft_code agree_column(const sfti_ds_column *is, const sfti_ds_column *was
     if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
         return agree_fail(err, "column", is->name, agree_dtype(was), agree_dtype(is));
     if (!is->has_shape || !was->has_shape) return SFT_OK;
-    if (is->rank != was->rank || memcmp(is->shape, was->shape, is->rank * sizeof *is->shape))
-        return agree_shape(err, is, was->rank, was->shape);
-    return SFT_OK;
-}
-
-static const sfti_ds_column *column_named(const sfti_ds_column *all, size_t count,
-                                          sft_span name) {
-    for (size_t i = 0; i < count; i++)
-        if (sft_span_equal(all[i].name, name)) return &all[i];
-    return NULL;
+    if (sfti_ds_shape_same(is->shape, is->rank, was->shape, was->rank)) return SFT_OK;
+    return agree_shape(err, is, was->rank, was->shape);
 }
 
 static sft_code agree_columns(const sfti_ds_manifest *base, const sfti_ds_column *columns,
                               size_t count, sft_error *err) {
     for (size_t i = 0; i < count; i++) {
         const sfti_ds_column *was =
-            column_named(base->columns, base->column_count, columns[i].name);
+            sfti_ds_column_find(base->columns, base->column_count, columns[i].name);
         sft_code code = was ? agree_column(&columns[i], was, err)
                             : agree_name(err, columns[i].name, false);
         if (code) return code;
     }
     for (size_t i = 0; i < base->column_count; i++)
-        if (!column_named(columns, count, base->columns[i].name))
+        if (!sfti_ds_column_find(columns, count, base->columns[i].name))
             return agree_name(err, base->columns[i].name, true);
     return SFT_OK;
 }
 
-/* ── A connector's manifest tells keys only ── */
+/* ── A connector's manifest has only keys ── */
 
 static bool key_of_column(const sft_commit *c, sft_span key, sft_span column) {
     const sft_span sep = c->options->separator;
@@ -88,7 +80,7 @@ sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns,
     return found;
 }
 
-/* In batch mode the keys are the columns, with a dimension before for the samples. */
+/* In batch mode the keys are the columns, with the samples as first dimension. */
 static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
                             sft_error *err) {
     if (is->has_dtype && !sft_span_equal(was->dtype, sft_span_cstr(agree_dtype(is))))
@@ -96,10 +88,8 @@ static sft_code agree_entry(const sfti_ds_entry *was, const sfti_ds_column *is,
     if (!is->has_shape) return SFT_OK;
     if (was->rank == 0)
         return agree_fail(err, "column", is->name, "a tensor without samples", "samples");
-    if (was->rank != is->rank + 1 ||
-        memcmp(was->shape + 1, is->shape, is->rank * sizeof *is->shape))
-        return agree_shape(err, is, was->rank - 1, was->shape + 1);
-    return SFT_OK;
+    if (sfti_ds_shape_same(was->shape + 1, was->rank - 1, is->shape, is->rank)) return SFT_OK;
+    return agree_shape(err, is, was->rank - 1, was->shape + 1);
 }
 
 static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
@@ -122,16 +112,13 @@ static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
     return SFT_OK;
 }
 
-static const char *agree_mode(sft_dataset_mode mode) {
-    return mode == SFT_DATASET_KV ? "kv" : "batch";
-}
-
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err) {
     const sft_dataset_options *o = c->options;
     sft_span none = { "", 0 };
     if (base->mode && base->mode != o->mode)
-        return agree_fail(err, "the mode", none, agree_mode(base->mode), agree_mode(o->mode));
+        return agree_fail(err, "the mode", none, sfti_ds_mode_name(base->mode),
+                          sfti_ds_mode_name(o->mode));
     if (o->mode == SFT_DATASET_KV && base->ours) {
         if (!sft_span_equal(o->name_col, base->name_col))
             return agree_fail(err, "name_col", none, agree_text(base->name_col),
@@ -147,36 +134,23 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
 
 /* ── Columns of the next manifest ── */
 
-void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b) {
-    a->has_dtype = a->has_dtype && b->has_dtype && a->dtype == b->dtype;
-    a->has_shape = a->has_shape && b->has_shape && a->rank == b->rank &&
-                   memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
-}
-
-static void columns_meet(sfti_ds_manifest *m, const sfti_ds_column *from, size_t count) {
-    for (size_t i = 0; i < m->column_count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (sft_span_equal(m->columns[i].name, from[k].name))
-                sfti_column_meet(&m->columns[i], &from[k]);
-}
-
-static sft_code columns_begin(sft_commit *c, const sfti_ds_column *from, size_t count,
-                              sft_error *err) {
-    c->next.columns = sfti_arena_array(&c->work, count, sizeof *from);
-    if (!c->next.columns) return sfti_fail_memory(err, count * sizeof *from);
-    if (count) memcpy(c->next.columns, from, count * sizeof *from);
+sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
+    const sfti_ds_column *from = c->columns.column;
+    size_t count = c->columns.count;
+    if (c->how.mode == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
+        from = c->base.columns, count = c->base.column_count;
+    else if (c->receipt_count)
+        from = c->receipts[0].columns, count = c->receipts[0].column_count;
+    sfti_ds_column *columns = sfti_arena_array(&c->work, count, sizeof *columns);
+    if (!columns) return sfti_fail_memory(err, count * sizeof *columns);
+    if (count) memcpy(columns, from, count * sizeof *columns);
+    for (size_t i = 0; i < c->receipt_count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const sfti_ds_column *other = sfti_ds_column_find(
+                c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
+            if (other) sfti_ds_column_join(&columns[k], other);
+        }
+    c->next.columns = columns;
     c->next.column_count = count;
     return SFT_OK;
-}
-
-sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count;
-    sft_code code = SFT_OK;
-    if (append) code = columns_begin(c, c->base.columns, c->base.column_count, err);
-    else if (c->receipt_count)
-        code = columns_begin(c, c->receipts[0].columns, c->receipts[0].column_count, err);
-    else code = columns_begin(c, c->columns.column, c->columns.count, err);
-    for (size_t i = 0; code == SFT_OK && i < c->receipt_count; i++)
-        columns_meet(&c->next, c->receipts[i].columns, c->receipts[i].column_count);
-    return code;
 }

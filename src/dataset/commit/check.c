@@ -7,8 +7,8 @@
 
 /* ── Shards that are there ── */
 
-static bool listing_number(void *ctx, const sft_stored *object) {
-    commit_listing *l = ctx;
+static bool numbers_each(void *ctx, const sft_stored *object) {
+    commit_numbers *l = ctx;
     uint64_t file, shard;
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard))
         return true;
@@ -17,18 +17,18 @@ static bool listing_number(void *ctx, const sft_stored *object) {
     return true;
 }
 
-sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err) {
-    *out = (commit_listing){ 0, false };
-    return sfti_call(c->storage, list, "", listing_number, out, err);
+sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err) {
+    *out = (commit_numbers){ 0, false };
+    return sfti_call(c->storage, list, "", numbers_each, out, err);
 }
 
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err) {
-    commit_listing l;
-    sft_code code = sfti_commit_list(c, &l, err);
+    commit_numbers l;
+    sft_code code = sfti_commit_numbers(c, &l, err);
     for (size_t i = 0; base && i < base->shard_count; i++) {
         sft_stored one = { base->shards[i].facts.name, 0, 0, false, 0 };
-        (void)listing_number(&l, &one);
+        (void)numbers_each(&l, &one);
     }
     *first = l.first;
     return code;
@@ -47,15 +47,13 @@ static bool receipt_same_place(const sfti_ds_receipt *a, const sfti_ds_receipt *
     return a->partition == b->partition && a->shard == b->shard;
 }
 
-/* The same receipt twice counts once; two attempts of one partition cannot both be right. */
+/* The same receipt twice counts once; two attempts of one partition are an error. */
 static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, size_t *count,
                                 sft_error *err) {
     size_t n = c->receipt_count;
     const sfti_ds_receipt **sorted = sfti_arena_array(&c->work, n, sizeof(void *));
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, n, receipt_order, c->receipts);
     if (!sorted || !order) return sfti_fail_memory(err, n * sizeof *order);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, receipt_order, c->receipts);
     *count = 0;
     for (size_t i = 0; i < n; i++) {
         const sfti_ds_receipt *one = &c->receipts[order[i]];
@@ -100,28 +98,28 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
     }
     if (!first) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%zu of %zu shards are not visible from here as they were written, the "
-                     "first is %s: is the folder shared between hosts?",
+                     "%zu of %zu shards are missing or not as they were written, first %s: is the "
+                     "folder shared between hosts?",
                      missing, count, first->stored.data);
 }
 
 /* ── A connector's shards ── */
 
 static uint64_t adopted_samples(const sft_commit *c, const sft_file *file) {
-    const sft_tensor *t = sft_file_tensor(file, 0);
+    const sft_tensor *t = sft_file_tensor_at(file, 0);
     if (!t) return 0;
     if (c->options->mode == SFT_DATASET_BATCH) return t->rank ? t->shape[0] : 0;
     size_t columns = c->columns.count;
     if (!columns && c->receipt_count) columns = c->receipts[0].column_count;
-    return sft_file_count(file) / (columns ? columns : 1);
+    return sft_file_tensor_count(file) / (columns ? columns : 1);
 }
 
-/* What its tensors are goes into the columns of the next manifest. */
+/* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
 static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
                               sft_error *err) {
     bool batch = c->options->mode == SFT_DATASET_BATCH;
-    for (size_t i = 0; c->next.column_count && i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
+    for (size_t i = 0; c->next.column_count && i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
         sfti_ds_column *column =
             sfti_commit_column(c, c->next.columns, c->next.column_count, t->name);
         if (!column || (batch && t->rank == 0))
@@ -131,31 +129,27 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
                                     name, (int)t->name.len, t->name.data);
         sfti_ds_column is = { .has_dtype = true, .has_shape = true, .dtype = t->dtype,
                               .rank = t->rank - batch, .shape = t->shape + batch };
-        sfti_column_meet(column, &is);
+        sfti_ds_column_join(column, &is);
     }
     return SFT_OK;
 }
 
 static bool adopted_number(const sft_file *file, const char *key, uint64_t *out) {
     sft_span text;
-    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_digits(&text, 1, out) &&
-           text.len == 0;
+    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_number(text, out);
 }
 
-/* Shards of ours, which the connector's append left out, may be those of a commit under way, unless
- * that has its own in a folder of its job until it has the lock. */
+/* A shard that we wrote and no manifest names may belong to a commit in progress. It cannot where
+ * every commit keeps its shards in its job's folder until it holds the lock. */
 static sft_code adopt_guarded(const sft_commit *c, const char *name, sft_error *err) {
     if (c->swap.single) return SFT_OK;
     if (c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move)) return SFT_OK;
-    sft_code code = sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                              "%s: expected a shard that an append forgot, found one that may be "
-                              "of a commit under way",
-                              name);
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "%s: expected a shard that an append did not name, found one that may belong "
+                     "to a commit in progress", name);
 }
 
-/* What no manifest tells of a shard. */
+/* The facts of a shard that no manifest names. */
 static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_dataset_shard *facts,
                             sft_error *err) {
     sft_span mark;
@@ -166,7 +160,7 @@ static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_datas
     (void)adopted_number(file, "valid_samples", &facts->valid_samples);
     if (facts->valid_samples > facts->samples)
         return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "%s: expected at most %llu samples that are not padding, found %llu",
+                         "%s: expected at most %llu valid samples, found %llu",
                          facts->name, (unsigned long long)facts->samples,
                          (unsigned long long)facts->valid_samples);
     return adopt_guarded(c, facts->name, err);
@@ -182,9 +176,9 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
         code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                          "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
-    if (code == SFT_OK) code = adopt_columns(c, file, s->facts.name, err);
-    if (code == SFT_OK && forgotten) code = adopt_facts(c, file, &s->facts, err);
-    s->facts.tensors = sft_file_count(file);
+    if (!code) code = adopt_columns(c, file, s->facts.name, err);
+    if (!code && forgotten) code = adopt_facts(c, file, &s->facts, err);
+    s->facts.tensors = sft_file_tensor_count(file);
     s->known = true;
     sft_close(file);
     return code;
@@ -204,41 +198,33 @@ static bool forgotten_one(void *ctx, const sft_stored *object) {
     if (object->folder || !sfti_ds_shard_parse(name, &file, &shard) ||
         sfti_ds_manifest_names(&l->c->base, object->name))
         return true;
-    if (l->count == l->cap) {
-        size_t cap = l->cap ? 2 * l->cap : 16;
-        sfti_ds_shard *all = sfti_arena_array(&l->c->work, cap, sizeof *all);
-        l->failed = !all;
-        if (!all) return false;
-        if (l->count) memcpy(all, l->shards, l->count * sizeof *all);
-        l->shards = all;
-        l->cap = cap;
-    }
-    char *copy = sfti_arena_take(&l->c->work, name.len + 1);
-    l->failed = !copy;
-    if (!copy) return false;
-    memcpy(copy, object->name, name.len + 1);
-    memset(&l->shards[l->count], 0, sizeof *l->shards);
-    l->shards[l->count++].facts.name = copy;
-    return true;
+    sfti_ds_shard *all =
+        sfti_arena_grow(&l->c->work, l->shards, l->count, 1, &l->cap, sizeof *all);
+    if (all) l->shards = all;
+    char *copy = sfti_arena_copy(&l->c->work, name.data, name.len);
+    l->failed = !all || !copy;
+    if (!l->failed) l->shards[l->count++] = (sfti_ds_shard){ .facts = { .name = copy } };
+    return !l->failed;
 }
 
-/* Shards that a connector's append left out of its manifest. */
+/* Shards that a connector's append did not add to its manifest. */
 static sft_code adopt_forgotten(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
-    if (code == SFT_OK && l->count && !c->how.adopt_listing)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "the manifest does not name %zu of the shards that are there, first %s; "
-                         "adopt=listing takes them in",
+    if (!code && l->count && !c->how.adopt_listing) {
+        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+                         "the manifest does not name %zu of the shards in the folder, first %s",
                          l->count, l->shards[0].facts.name);
-    for (size_t i = 0; code == SFT_OK && i < l->count; i++)
+        sfti_hint(err, SFT_HINT_ADOPT);
+    }
+    for (size_t i = 0; !code && i < l->count; i++)
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;
 }
 
 static sft_code adopt_base(sft_commit *c, forgotten_list *l, sft_error *err) {
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < c->base.shard_count; i++)
+    for (size_t i = 0; !code && i < c->base.shard_count; i++)
         if (!c->base.shards[i].known) code = adopt_shard(c, &c->base.shards[i], false, err);
     return code ? code : adopt_forgotten(c, l, err);
 }
@@ -250,19 +236,19 @@ static sft_code list_over(sft_error *err) {
                      "expected samples within 64 bits, found more");
 }
 
+static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
+    commit_shard *to = &c->shards[c->shard_count++];
+    *to = (commit_shard){ shard->facts.name, *shard, NULL };
+    return to;
+}
+
 static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     size_t n = c->base.shard_count;
     uint64_t before = *samples;
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, n, sfti_ds_by_sample, c->base.shards);
     if (!order) return sfti_fail_memory(err, n * sizeof *order);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, sfti_ds_by_sample, c->base.shards);
     for (size_t i = 0; i < n; i++) {
-        commit_shard *to = &c->shards[c->shard_count++];
-        to->shard = c->base.shards[order[i]];
-        to->stored = to->shard.facts.name;
-        to->receipt = NULL;
-        sft_dataset_shard *facts = &to->shard.facts;
+        sft_dataset_shard *facts = &shard_put(c, &c->base.shards[order[i]])->shard.facts;
         uint64_t end = 0;
         if (!sfti_add(facts->first_sample, before, &facts->first_sample) ||
             !sfti_add(facts->first_sample, facts->samples, &end))
@@ -272,26 +258,21 @@ static sft_code list_base(sft_commit *c, uint64_t *samples, sft_error *err) {
     return SFT_OK;
 }
 
-/* What an append forgot was there before what it wrote. */
+/* Shards that an append did not name are older than those it named. */
 static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t *samples,
                                sft_error *err) {
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)l->count, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&c->work, l->count, sfti_ds_by_name, l->shards);
     if (!order) return sfti_fail_memory(err, l->count * sizeof *order);
-    for (size_t i = 0; i < l->count; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + l->count, l->count, sfti_ds_by_name, l->shards);
     for (size_t i = 0; i < l->count; i++) {
-        commit_shard *to = &c->shards[c->shard_count++];
-        to->shard = l->shards[order[i]];
-        to->stored = to->shard.facts.name;
-        to->receipt = NULL;
-        to->shard.facts.first_sample = *samples;
-        if (!sfti_add(*samples, to->shard.facts.samples, samples)) return list_over(err);
+        sft_dataset_shard *facts = &shard_put(c, &l->shards[order[i]])->shard.facts;
+        facts->first_sample = *samples;
+        if (!sfti_add(*samples, facts->samples, samples)) return list_over(err);
     }
     return SFT_OK;
 }
 
-/* The name of a shard in the dataset: that of its receipt, with the file's number counted from
- * `first`, for another append may have come between. */
+/* The final name of a shard: that of its receipt, with file numbers from `first` on, because
+ * another append may have been committed since the job began. */
 static const char *list_name(sft_commit *c, const sfti_ds_receipt *r, uint64_t first) {
     if (first == c->job.first) return r->name.data;
     char *name = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
@@ -306,15 +287,11 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     if (!sfti_add(first, r->partition, &file))
         return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected numbers of files within 64 bits, found more");
-    commit_shard *to = &c->shards[c->shard_count++];
-    memset(to, 0, sizeof *to);
-    to->receipt = r;
-    to->stored = r->stored.data;
-    to->shard.known = true;
-    to->shard.facts = (sft_dataset_shard){ list_name(c, r, first), r->bytes,   r->samples,
-                                           r->valid_samples,       *samples,   r->tensors,
-                                           0,                      r->sha256 };
-    if (!to->shard.facts.name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    const char *name = list_name(c, r, first);
+    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+    const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
+                                      *samples, r->tensors, 0,          r->sha256 };
+    c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true }, r };
     return sfti_add(*samples, r->samples, samples) ? SFT_OK : list_over(err);
 }
 
@@ -329,26 +306,26 @@ static sft_code list_sources(sft_commit *c, sft_error *err) {
 
 static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                          const forgotten_list *l, sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     uint64_t samples = 0, first = c->job.first;
     size_t most = count + (append ? c->base.shard_count + l->count : 0);
     sft_code code = SFT_OK;
     c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
     if (append) code = list_forgotten(c, l, &samples, err);
-    if (append && code == SFT_OK) code = list_base(c, &samples, err);
-    if (append && code == SFT_OK && sfti_can(c->storage, move))
+    if (append && !code) code = list_base(c, &samples, err);
+    if (append && !code && sfti_can(c->storage, move))
         code = sfti_commit_first(c, &c->base, &first, err);
     if (first < c->job.first) first = c->job.first;
-    for (size_t i = 0; code == SFT_OK && i < count; i++)
+    for (size_t i = 0; !code && i < count; i++)
         code = list_receipt(c, receipts[i], first, &samples, err);
     return code ? code : list_sources(c, err);
 }
 
-/* All tasks have the columns of the first, and those of the dataset that is there. */
+/* All tasks must have the columns of the first, and those of the existing dataset. */
 static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                                sft_error *err) {
-    bool append = c->how.how == SFT_COMMIT_APPEND && c->has_base;
+    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     for (size_t i = 0; i < count; i++) {
         const sfti_ds_receipt *r = receipts[i];
         bool same = r->column_count == receipts[0]->column_count;
@@ -370,9 +347,9 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     size_t count = 0;
     forgotten_list l = { c, NULL, 0, 0, false };
     sft_code code = gather_receipts(c, &receipts, &count, err);
-    if (code == SFT_OK) code = gather_visible(c, receipts, count, err);
-    if (code == SFT_OK) code = gather_columns(c, receipts, count, err);
-    if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
+    if (!code) code = gather_visible(c, receipts, count, err);
+    if (!code) code = gather_columns(c, receipts, count, err);
+    if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
         code = adopt_base(c, &l, err);
     return code ? code : list_all(c, receipts, count, &l, err);
 }

@@ -9,49 +9,50 @@
 
 #define LOCK_WAIT_MS 60000
 
-/* A commit:
+/* A commit, with the state that a crash leaves:
  *
  * 1. Begin, before any task: read the manifest, check that the options fit it. Nothing is written.
- * 2. Tasks write their shards into the folder "_job-<uuid>" (where the storage cannot move, beside
- *    the others). A crash leaves files that no manifest names: gc removes them.
- * 3. Prepare: take the guard that keeps other commits out, read the manifest again, open every
- *    shard, merge their headers, render the new manifest. Still nothing that readers see.
- * 4. Publish (publish.c): move the shards beside the others, the index into its place, replace the
- *    manifest. That replacement is the commit point: before it readers see the old dataset, after
- *    it the new one, never a mixture.
- * 5. Remove what was replaced. Failures are only warnings; what is left is gc's. */
+ * 2. Tasks write their shards into the folder "_job-<uuid>" (where names cannot be moved, next to
+ *    the other shards). A crash leaves files that no manifest names: gc removes them.
+ * 3. Add: collect the tasks' receipts. Nothing is written.
+ * 4. Prepare: take the guard that keeps other commits out, read the manifest again, open every
+ *    shard, merge their headers, render the new manifest. Nothing is written that readers see.
+ * 5. Publish (publish.c): move the shards next to the others, the index into its place, replace
+ *    the manifest. That replacement is the commit point: before it readers see the old dataset,
+ *    after it the new one, never a mixture.
+ * 6. Remove what was replaced. Failures are only warnings; gc removes what is left. */
 
 /* ── Shards without a manifest ── */
 
 static sft_code commit_exists(sft_error *err, const char *what) {
     sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
                               "expected a folder without a dataset, found %s", what);
-    if (err) err->hint = "mode=append adds to a dataset, mode=overwrite replaces it";
+    sfti_hint(err, SFT_HINT_DATASET_EXISTS);
     return code;
 }
 
-/* Shards are there and no manifest: it was deleted, and with another one gc would remove them.
- * Where nothing is moved they may be those of a running job. */
+/* Shards without a manifest: it was deleted, and once there is another gc would remove them. Where
+ * names cannot be moved they may be those of a running job. */
 static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) {
-    commit_listing l;
+    commit_numbers l;
     *found = false;
     if (!sfti_can(c->storage, move)) return SFT_OK;
-    sft_code code = sfti_commit_list(c, &l, err);
-    *found = code == SFT_OK && l.any;
+    sft_code code = sfti_commit_numbers(c, &l, err);
+    *found = !code && l.any;
     return code;
 }
 
 static sft_code orphans_fail(sft_error *err) {
     sft_code code =
         sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
-                  "expected " SFTI_DATASET_MANIFEST " beside the shards that are there, found "
-                  "none: it cannot be appended to");
-    if (err) err->hint = "mode=overwrite begins a new dataset there";
+                  "expected " SFTI_DATASET_MANIFEST " next to the shards, found none: nothing can "
+                  "be appended");
+    sfti_hint(err, SFT_HINT_DATASET_BEGIN);
     return code;
 }
 
-/* Without a lock an append may be between moving its shards and replacing the manifest: wait for
- * it to publish, or to move them back. */
+/* Without a lock another append may be between moving its shards and replacing the manifest: wait
+ * until it publishes or moves them back. */
 #define ORPHAN_WAITS 100
 #define ORPHAN_PAUSE_MS 20
 
@@ -61,12 +62,9 @@ static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error 
     sft_error other;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
-    /* What cannot be understood can be overwritten all the same. */
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
-    if (code && !broken) {
-        if (err) *err = other;
-        return code;
-    }
+    /* A manifest that cannot be parsed can still be overwritten. */
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
+    if (code && !broken) return sfti_fail_as(err, code, &other);
     c->began_with = true;
     c->began_version = broken ? 0 : base->version;
     c->began_text = base->text;
@@ -78,7 +76,7 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     bool found = false;
     sft_code code = orphans_found(c, &found, err);
     if (code || !found) return code;
-    /* Who holds the guard has published, or moved its shards back, when we get it. */
+    /* Once we get the guard its former holder has published or moved its shards back. */
     code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (code) return code;
     bool waits = c->swap.guard == SFTI_GUARD_NUMBER;
@@ -87,7 +85,7 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     for (int i = 0; i < ORPHAN_WAITS && waits && found && !code && !c->began_with; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = begin_manifest(c, base, err);
-        if (code == SFT_OK && !c->began_with) code = orphans_found(c, &found, err);
+        if (!code && !c->began_with) code = orphans_found(c, &found, err);
     }
     return code || c->began_with || !found ? code : orphans_fail(err);
 }
@@ -98,36 +96,35 @@ static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error
         code = sfti_ds_job_parse(c->how.job, &c->job, err);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
-        if (code == SFT_OK && c->how.how == SFT_COMMIT_APPEND)
+        if (!code && c->how.mode == SFT_COMMIT_APPEND)
             code = sfti_commit_first(c, base, &c->job.first, err);
     }
     if (code) return code;
     (void)snprintf(c->job_text, sizeof c->job_text, "%s:%llu", c->job.uuid,
                    (unsigned long long)c->job.first);
-    if (sfti_can(c->storage, move))
-        (void)snprintf(c->job_folder, sizeof c->job_folder, "_job-%s", c->job.uuid);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
     return SFT_OK;
 }
 
 /* Step 1. */
 static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sft_error *err) {
     sfti_ds_manifest base;
-    commit_listing listing;
+    commit_numbers listing;
     memset(&base, 0, sizeof base);
     sft_code code = SFT_OK;
-    if (schema) code = sfti_ds_columns_settle(c->options, schema, &c->arena, &c->columns, err);
-    if (code == SFT_OK) code = sfti_ds_guard_check(c->storage, c->options->single, err);
-    if (code == SFT_OK) code = begin_manifest(c, &base, err);
+    if (schema) code = sfti_ds_columns_resolve(c->options, schema, &c->arena, &c->columns, err);
+    if (!code) code = sfti_ds_guard_check(c->storage, c->options->single, err);
+    if (!code) code = begin_manifest(c, &base, err);
     if (code) return code;
-    if (c->how.how == SFT_COMMIT_NEW && !c->how.job.len) {
-        /* A job that goes on was checked when it began. */
+    if (c->how.mode == SFT_COMMIT_NEW && !c->how.job.len) {
+        /* A job that is resumed was checked when it began. */
         if (c->began_with) return commit_exists(err, SFTI_DATASET_MANIFEST);
-        code = sfti_commit_list(c, &listing, err);
-        if (code == SFT_OK && listing.any) code = commit_exists(err, "shards and no manifest");
+        code = sfti_commit_numbers(c, &listing, err);
+        if (!code && listing.any) code = commit_exists(err, "shards and no manifest");
     }
-    if (c->how.how == SFT_COMMIT_APPEND) {
+    if (c->how.mode == SFT_COMMIT_APPEND) {
         if (!c->began_with) code = begin_orphans(c, &base, err);
-        if (code == SFT_OK && c->began_with)
+        if (!code && c->began_with)
             code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
     }
     return code ? code : begin_job(c, &base, err);
@@ -135,9 +132,9 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
 
 static SFTI_OPTIONS_TAKE(commit_how_take, sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open)
 
-sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage *storage,
-                          const struct ArrowSchema *schema, const sft_commit_options *how,
-                          sft_commit **out, sft_error *err) {
+sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *storage,
+                         const struct ArrowSchema *schema, const sft_commit_options *how,
+                         sft_commit **out, sft_error *err) {
     sft_commit_options own_how;
     sft_open_options open;
     if (!options || !out)
@@ -145,9 +142,9 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
                          "expected options and a place for the commit, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code == SFT_OK) code = commit_how_take(how, &own_how, err);
-    if (code == SFT_OK) code = sfti_take_open(own_how.open, &open, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = commit_how_take(how, &own_how, err);
+    if (!code) code = sfti_take_open(own_how.open, &open, err);
+    if (code) return code;
     sft_allocator own = options->alloc;
     sft_commit *c = sfti_take(&own, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
@@ -162,7 +159,7 @@ sft_code sft_commit_begin(const sft_dataset_options *options, const sft_storage 
     if (!c->how.lock_wait_ms) c->how.lock_wait_ms = LOCK_WAIT_MS;
     code = begin_checks(c, schema, err);
     c->how.job = (sft_span){ NULL, 0 };
-    if (code == SFT_OK) *out = c;
+    if (!code) *out = c;
     else sft_commit_close(c);
     return code;
 }
@@ -172,18 +169,6 @@ sft_span sft_commit_job(const sft_commit *commit) { return sft_span_cstr(commit-
 const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job_folder; }
 
 /* ── Receipts ── */
-
-static sft_code commit_room(sft_commit *c, size_t more, sft_error *err) {
-    size_t want = c->receipt_count + more, cap = c->receipt_room ? c->receipt_room : 64;
-    if (want <= c->receipt_room) return SFT_OK;
-    while (cap < want) cap *= 2;
-    sfti_ds_receipt *all = c->alloc.resize(c->alloc.ctx, c->receipts,
-                                           c->receipt_room * sizeof *all, cap * sizeof *all);
-    if (!all) return sfti_fail_memory(err, cap * sizeof *all);
-    c->receipts = all;
-    c->receipt_room = cap;
-    return SFT_OK;
-}
 
 static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     uint64_t file, shard, number;
@@ -210,10 +195,11 @@ static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_erro
 static sft_code commit_take(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     if (!r->name.data) return commit_dropped(c, r, err);
     sft_code code = commit_place(c, r, err);
-    if (code == SFT_OK) c->receipts[c->receipt_count++] = *r;
+    if (!code) c->receipts[c->receipt_count++] = *r;
     return code;
 }
 
+/* Step 3. */
 sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     sfti_ds_receipt *all = NULL;
     size_t count = 0;
@@ -222,52 +208,52 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
                          "expected receipts before the commit is prepared");
     sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
                                           err);
-    if (code == SFT_OK) code = commit_room(c, count, err);
-    for (size_t i = 0; code == SFT_OK && i < count; i++) code = commit_take(c, &all[i], err);
+    if (code || count == 0) return code;
+    sfti_ds_receipt *grown = sfti_grow(&c->alloc, c->receipts, c->receipt_count, count,
+                                      &c->receipt_cap, sizeof *grown);
+    if (!grown) return sfti_fail_memory(err, count * sizeof *grown);
+    c->receipts = grown;
+    for (size_t i = 0; !code && i < count; i++) code = commit_take(c, &all[i], err);
     return code;
 }
 
 /* ── Preparing ── */
 
-/* The manifest that is there now, and whether the commit may go on over it. */
+/* Reads the manifest that is in force now and checks that the commit may replace it. */
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other;
     bool orphans = false;
     sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
     sft_span text = c->base_text = c->base.text;
-    bool broken = code == SFT_MANIFEST_TYPE && c->how.how == SFT_COMMIT_OVERWRITE;
-    c->has_base = code == SFT_OK;
+    bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
+    c->has_base = !code;
     if (broken) memset(&c->base, 0, sizeof c->base);
-    if (code && !broken && code != SFT_MANIFEST_MISSING) {
-        if (err) *err = other;
-        return code;
-    }
-    if (c->how.how == SFT_COMMIT_NEW && c->has_base)
+    if (code && !broken && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &other);
+    if (c->how.mode == SFT_COMMIT_NEW && c->has_base)
         return commit_exists(err, SFTI_DATASET_MANIFEST);
-    if (c->how.how == SFT_COMMIT_APPEND && c->has_base)
+    if (c->how.mode == SFT_COMMIT_APPEND && c->has_base)
         return sfti_commit_agree(c, &c->base, c->columns.column, c->columns.count, err);
-    if (c->how.how == SFT_COMMIT_APPEND) {
+    if (c->how.mode == SFT_COMMIT_APPEND) {
         code = orphans_found(c, &orphans, err);
         return code || !orphans ? code : orphans_fail(err);
     }
     if (!text.data == !c->began_text.data && sft_span_equal(text, c->began_text)) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
                      "expected the dataset as it was at the start (version %llu), found version "
-                     "%llu: another job has committed meanwhile",
+                     "%llu: another job has committed since",
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
-/* As prepare_manifest, and again while another append may be about to publish. */
+/* Retries prepare_manifest while another append may be about to publish. */
 static sft_code prepare_wait(sft_commit *c, sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = prepare_manifest(c, &what);
-    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.how == SFT_COMMIT_APPEND;
+    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.mode == SFT_COMMIT_APPEND;
     for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
         os_sleep_ms(ORPHAN_PAUSE_MS);
         code = prepare_manifest(c, &what);
     }
-    if (code && err) *err = what;
-    return code;
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }
 
 static void prepare_reset(sft_commit *c) {
@@ -281,22 +267,22 @@ static void prepare_reset(sft_commit *c) {
     memset(&c->next, 0, sizeof c->next);
 }
 
-/* Step 3. */
+/* Step 4. */
 sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that was not prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     prepare_reset(c);
     code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
-    if (code == SFT_OK) code = prepare_wait(c, err);
-    if (code == SFT_OK) code = sfti_commit_columns(c, err);
-    if (code == SFT_OK) code = sfti_commit_gather(c, err);
-    if (code == SFT_OK) code = sfti_commit_count(c, &own, err);
-    if (code == SFT_OK) code = sfti_commit_render(c, err);
-    if (code == SFT_OK) c->state = COMMIT_PREPARED;
+    if (!code) code = prepare_wait(c, err);
+    if (!code) code = sfti_commit_columns(c, err);
+    if (!code) code = sfti_commit_gather(c, err);
+    if (!code) code = sfti_commit_count(c, &own, err);
+    if (!code) code = sfti_commit_render(c, err);
+    if (!code) c->state = COMMIT_PREPARED;
     else sfti_ds_guard_drop(&c->swap);
     return code;
 }
@@ -314,6 +300,6 @@ void sft_commit_close(sft_commit *c) {
     sfti_arena_free(&c->work);
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);
-    sfti_release(&alloc, c->receipts, c->receipt_room * sizeof *c->receipts);
+    sfti_release(&alloc, c->receipts, c->receipt_cap * sizeof *c->receipts);
     sfti_release(&alloc, c, sizeof *c);
 }

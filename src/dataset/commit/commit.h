@@ -1,4 +1,4 @@
-/* The state of a commit, between its parts. */
+/* The state of a commit, shared by its steps. */
 #ifndef SFTI_DATASET_COMMIT_H
 #define SFTI_DATASET_COMMIT_H
 
@@ -10,17 +10,17 @@ typedef enum commit_state {
     COMMIT_PREPARED,
     COMMIT_PUBLISHED,
     COMMIT_FAILED, /* nothing was published */
-    COMMIT_UNKNOWN /* whether it was could not be told */
+    COMMIT_UNKNOWN /* whether it was published is unknown */
 } commit_state;
 
-/* One shard of the new dataset: of the dataset that is there, or of a receipt. */
+/* One shard of the new dataset: of the existing one, or of a receipt. */
 typedef struct commit_shard {
     const char *stored; /* where it lies now */
     sfti_ds_shard shard;
-    const sfti_ds_receipt *receipt; /* NULL: it was there before */
+    const sfti_ds_receipt *receipt; /* NULL: of the existing dataset */
 } commit_shard;
 
-/* Rows of a task that dropped all it had. */
+/* A task that dropped all its rows. */
 typedef struct commit_drop {
     struct commit_drop *next;
     uint64_t partition, rows;
@@ -38,18 +38,18 @@ struct sft_commit {
     sfti_arena arena;
     sfti_ds_job job;
     char job_text[64];
-    char job_folder[48]; /* "" where nothing is moved */
+    char job_folder[SFTI_JOB_FOLDER]; /* "" where names cannot be moved */
     bool began_with;     /* a manifest was there */
     sft_span began_text;
     uint64_t began_version;
-    sfti_ds_columns columns; /* of the schema; count 0 when there was none */
+    sfti_ds_columns columns; /* of the schema; count 0 without one */
     sfti_ds_receipt *receipts;
-    size_t receipt_count, receipt_room;
+    size_t receipt_count, receipt_cap;
     commit_drop *drops;
-    /* from prepare on; made again each time */
+    /* set by each prepare */
     sfti_arena work;
     bool has_base;
-    sft_span base_text; /* of the manifest that is there, also of one that is damaged */
+    sft_span base_text; /* the manifest in force, damaged or not */
     sfti_ds_manifest base;
     commit_shard *shards; /* in order of precedence */
     size_t shard_count;
@@ -59,11 +59,11 @@ struct sft_commit {
     sft_buffer text; /* the manifest to be published */
 };
 
-/* Shards in the folder, named by a manifest or not. */
-typedef struct commit_listing {
-    uint64_t first; /* the highest number of a file, plus one */
+/* File numbers of the shards in the folder, named by a manifest or not. */
+typedef struct commit_numbers {
+    uint64_t first; /* the highest, plus one */
     bool any;
-} commit_listing;
+} commit_numbers;
 
 /* agree.c */
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
@@ -71,13 +71,11 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
 /* Column of a tensor by its key; NULL when there is none. */
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key);
-/* What is not the same in both is not told. */
-void sfti_column_meet(sfti_ds_column *a, const sfti_ds_column *b);
 /* Columns of the next manifest, from the base or the receipts. */
 sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
 /* check.c */
-sft_code sfti_commit_list(const sft_commit *c, commit_listing *out, sft_error *err);
-/* Highest number of a file in the manifest or the folder, plus one. */
+sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err);
+/* The highest file number in the manifest or the folder, plus one. */
 sft_code sfti_commit_first(const sft_commit *c, const sfti_ds_manifest *base, uint64_t *first,
                            sft_error *err);
 sft_code sfti_commit_gather(sft_commit *c, sft_error *err);

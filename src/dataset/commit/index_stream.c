@@ -6,8 +6,9 @@
 #include <string.h>
 
 #define BATCH_ROWS 65536
-#define BATCH_BYTES (UINT64_C(1) << 26) /* of keys: a batch ends before 32-bit offsets do */
-#define FIELDS_MOST 7
+#define BATCH_BYTES (UINT64_C(1) << 26) /* of keys: a batch ends before its 32-bit offsets
+                                           overflow */
+#define FIELDS_MAX 7
 #define BUFFERS_MOST 3
 
 /* ── Columns ── */
@@ -18,7 +19,7 @@ typedef struct index_field {
     const char *name, *format;
 } index_field;
 
-static const index_field index_fields[FIELDS_MOST] = {
+static const index_field index_fields[FIELDS_MAX] = {
     { "tensor_key", "u" }, { "file_name", "u" }, { "shape", "+l" },   { "dtype", "u" },
     { "begin", "l" },      { "end", "l" },       { "shadowed", "b" },
 };
@@ -27,11 +28,11 @@ static const index_field index_fields[FIELDS_MOST] = {
 
 typedef struct index_schema {
     sft_allocator alloc;
-    struct ArrowSchema fields[FIELDS_MOST], element;
-    struct ArrowSchema *field[FIELDS_MOST], *elements[1];
+    struct ArrowSchema fields[FIELDS_MAX], element;
+    struct ArrowSchema *field[FIELDS_MAX], *elements[1];
 } index_schema;
 
-/* Children lie in their parent's block and are released with it. */
+/* Children are part of their parent's block and are freed with it. */
 static void schema_child_release(struct ArrowSchema *schema) { schema->release = NULL; }
 
 static void schema_release(struct ArrowSchema *schema) {
@@ -48,7 +49,7 @@ static int schema_fill(const sft_commit *c, struct ArrowSchema *out) {
     if (!all) return ENOMEM;
     memset(all, 0, sizeof *all);
     all->alloc = c->alloc;
-    for (size_t i = 0; i < FIELDS_MOST; i++) {
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
         all->field[i] = &all->fields[i];
         all->fields[i] = (struct ArrowSchema){ .format = index_fields[i].format,
                                                .name = index_fields[i].name,
@@ -60,7 +61,7 @@ static int schema_fill(const sft_commit *c, struct ArrowSchema *out) {
     all->fields[COL_SHAPE].n_children = 1;
     all->fields[COL_SHAPE].children = all->elements;
     *out = (struct ArrowSchema){ .format = "+s", .name = "",
-                                 .n_children = c->shadowing ? FIELDS_MOST : FIELDS_MOST - 1,
+                                 .n_children = c->shadowing ? FIELDS_MAX : FIELDS_MAX - 1,
                                  .children = all->field, .release = schema_release,
                                  .private_data = all };
     return 0;
@@ -70,17 +71,17 @@ static int schema_fill(const sft_commit *c, struct ArrowSchema *out) {
 
 typedef struct index_batch {
     sft_allocator alloc;
-    sft_buffer data[FIELDS_MOST];    /* bytes of strings, dimensions, numbers, bits */
-    sft_buffer offsets[FIELDS_MOST]; /* int32, of strings and shapes */
-    struct ArrowArray arrays[FIELDS_MOST], dims;
-    struct ArrowArray *array[FIELDS_MOST], *dim[1];
-    const void *buffers[FIELDS_MOST][BUFFERS_MOST], *dim_buffers[2], *none[1];
+    sft_buffer data[FIELDS_MAX];    /* bytes of strings, dimensions, numbers, bits */
+    sft_buffer offsets[FIELDS_MAX]; /* int32, of strings and shapes */
+    struct ArrowArray arrays[FIELDS_MAX], dims;
+    struct ArrowArray *array[FIELDS_MAX], *dim[1];
+    const void *buffers[FIELDS_MAX][BUFFERS_MOST], *dim_buffers[2], *none[1];
     int64_t rows;
 } index_batch;
 
 static void batch_free(index_batch *b) {
     sft_allocator alloc = b->alloc;
-    for (size_t i = 0; i < FIELDS_MOST; i++) {
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
         sft_buffer_free(&b->data[i]);
         sft_buffer_free(&b->offsets[i]);
     }
@@ -94,10 +95,10 @@ static index_batch *batch_new(const sft_allocator *alloc) {
     memset(b, 0, sizeof *b);
     b->alloc = *alloc;
     bool good = true;
-    for (size_t i = 0; i < FIELDS_MOST; i++) {
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
         b->data[i].alloc = b->offsets[i].alloc = *alloc;
         good = good && sfti_buffer_put(&b->offsets[i], &zero, sizeof zero) &&
-               sfti_buffer_room(&b->data[i], 1);
+               sfti_buffer_reserve(&b->data[i], 1);
     }
     if (good) return b;
     batch_free(b);
@@ -175,7 +176,7 @@ static void array_column(index_batch *b, size_t i) {
 
 /* Takes the batch. */
 static void array_fill(index_batch *b, const sft_commit *c, struct ArrowArray *out) {
-    for (size_t i = 0; i < FIELDS_MOST; i++) array_column(b, i);
+    for (size_t i = 0; i < FIELDS_MAX; i++) array_column(b, i);
     b->dim_buffers[1] = b->data[COL_SHAPE].data;
     b->dim[0] = &b->dims;
     b->dims = (struct ArrowArray){ .length = (int64_t)(b->data[COL_SHAPE].len / (c->wide ? 8 : 4)),
@@ -184,7 +185,7 @@ static void array_fill(index_batch *b, const sft_commit *c, struct ArrowArray *o
     b->arrays[COL_SHAPE].n_children = 1;
     b->arrays[COL_SHAPE].children = b->dim;
     *out = (struct ArrowArray){ .length = b->rows, .n_buffers = 1, .buffers = b->none,
-                                .n_children = c->shadowing ? FIELDS_MOST : FIELDS_MOST - 1,
+                                .n_children = c->shadowing ? FIELDS_MAX : FIELDS_MAX - 1,
                                 .children = b->array, .release = array_release,
                                 .private_data = b };
 }

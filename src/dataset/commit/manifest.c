@@ -1,6 +1,5 @@
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/order.h"
 #include "base/sink.h"
 #include "dataset/commit/commit.h"
 #include "os/os.h"
@@ -12,7 +11,7 @@
 typedef struct commit_counter {
     sft_commit *c;
     sfti_ds_merge *merge;
-    size_t base_count; /* shards that were there before come first */
+    size_t base_count; /* shards of the existing dataset, which come first */
     size_t keys, cap;
     sft_error *err;
 } commit_counter;
@@ -26,13 +25,13 @@ static sft_code count_duplicate(commit_counter *n, const sfti_ds_row *first) {
     const char *where = row ? n->c->sources[row->source].name : "another shard";
     return sfti_fail_tensor(n->err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET, first->key,
                             "expected every key once, found %.*s in %s and in %s",
-                            (int)(first->key.len < 100 ? first->key.len : 100), first->key.data,
+                            SFTI_CLIP(first->key, 100),
                             n->c->sources[first->source].name, where);
 }
 
 static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
     sft_commit *c = n->c;
-    /* What an earlier commit let pass is no fault of this one. */
+    /* Duplicates that an earlier commit accepted are not this one's. */
     bool accepted = c->options->last_win || row->winner < n->base_count;
     if (!accepted) return count_duplicate(n, row);
     c->shards[row->source].shard.facts.shadowed++;
@@ -41,10 +40,9 @@ static sft_code count_shadowed(commit_counter *n, const sfti_ds_row *row) {
 }
 
 static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry *out) {
-    char *key = sfti_arena_take(arena, row->key.len + 1);
+    char *key = sfti_arena_copy(arena, row->key.data, row->key.len);
     uint64_t *shape = sfti_arena_array(arena, row->rank, sizeof *shape);
     if (!key || !shape) return false;
-    if (row->key.len) memcpy(key, row->key.data, row->key.len);
     memcpy(shape, row->shape, row->rank * sizeof *shape);
     *out = (sfti_ds_entry){ { key, row->key.len },
                             sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank,
@@ -55,14 +53,10 @@ static bool entry_copy(sfti_arena *arena, const sfti_ds_row *row, sfti_ds_entry 
 static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     sfti_ds_manifest *next = &n->c->next;
     if (n->c->options->mode != SFT_DATASET_KV || n->keys++ >= SFTI_SCHEMA_MOST) return SFT_OK;
-    if (next->entry_count == n->cap) {
-        size_t cap = n->cap ? 2 * n->cap : 256;
-        sfti_ds_entry *all = sfti_arena_array(&n->c->work, cap, sizeof *all);
-        if (!all) return sfti_fail_memory(n->err, cap * sizeof *all);
-        if (next->entry_count) memcpy(all, next->entries, next->entry_count * sizeof *all);
-        next->entries = all;
-        n->cap = cap;
-    }
+    sfti_ds_entry *all =
+        sfti_arena_grow(&n->c->work, next->entries, next->entry_count, 1, &n->cap, sizeof *all);
+    if (!all) return sfti_fail_memory(n->err, sizeof *all);
+    next->entries = all;
     if (!entry_copy(&n->c->work, row, &next->entries[next->entry_count]))
         return sfti_fail_memory(n->err, row->key.len);
     next->entry_count++;
@@ -90,12 +84,12 @@ static sft_code count_rows(commit_counter *n) {
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     commit_counter n = { c, NULL, 0, 0, 0, err };
     while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
-    c->indexed = c->options->index || (c->how.how == SFT_COMMIT_APPEND && c->base.index.data);
+    c->indexed = c->options->index || (c->how.mode == SFT_COMMIT_APPEND && c->base.index.data);
     for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
     if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, &c->alloc, job,
                                        &n.merge, err);
-    if (code == SFT_OK) code = count_rows(&n);
+    if (!code) code = count_rows(&n);
     sfti_ds_merge_close(n.merge);
     c->next.has_schema = n.keys <= SFTI_SCHEMA_MOST;
     if (!c->next.has_schema) c->next.entry_count = 0;
@@ -141,29 +135,19 @@ static sft_code batch_schema(sft_commit *c, sft_error *err) {
 
 /* ── The manifest ── */
 
-static int next_by_name(const void *ctx, uint32_t a, uint32_t b) {
-    const commit_shard *all = ctx;
-    return strcmp(all[a].shard.facts.name, all[b].shard.facts.name);
-}
-
 static sft_code next_shards(sft_commit *c, sft_error *err) {
     size_t n = c->shard_count;
-    sfti_ds_manifest *m = &c->next;
-    uint32_t *order = sfti_arena_array(&c->work, 2 * (uint64_t)n, sizeof *order);
-    m->shards = sfti_arena_array(&c->work, n, sizeof *m->shards);
-    if (!order || !m->shards) return sfti_fail_memory(err, n * sizeof *m->shards);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, next_by_name, c->shards);
-    for (size_t i = 0; i < n; i++) m->shards[i] = c->shards[order[i]].shard;
-    m->shard_count = n;
-    return SFT_OK;
+    sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
+    if (!shards) return sfti_fail_memory(err, n * sizeof *shards);
+    for (size_t i = 0; i < n; i++) shards[i] = c->shards[i].shard;
+    return sfti_ds_manifest_sort(&c->next, shards, n, &c->work, err);
 }
 
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;
     uint64_t shadowed = 0, tensors = 0, columns = m->column_count ? m->column_count : 1;
     if (!sfti_add(c->base.version, 1, &m->version)) return false;
-    m->dropped = c->how.how == SFT_COMMIT_APPEND ? c->base.dropped : 0;
+    m->dropped = c->how.mode == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         if (!sfti_add(m->total_bytes, s->bytes, &m->total_bytes) ||
@@ -179,17 +163,17 @@ static bool next_totals(sft_commit *c) {
             return false;
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
-    /* Only rows that win count. */
+    /* Rows that a later shard replaces do not count. */
     uint64_t hidden = shadowed / columns;
     m->total_samples -= hidden < m->total_samples ? hidden : m->total_samples;
     m->total_valid -= hidden < m->total_valid ? hidden : m->total_valid;
     return true;
 }
 
-/* Until when gc leaves what this commit or one before it replaced. */
+/* The time until which gc keeps what this commit or an earlier one replaced. */
 static uint64_t next_keep(const sft_commit *c) {
     uint64_t now = os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
-    uint64_t keep = c->how.how == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
+    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? c->options->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
     return keep > until ? keep : until;
 }
@@ -222,8 +206,8 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
-    if (code == SFT_OK) code = next_shards(c, err);
-    if (code == SFT_OK && !next_totals(c))
+    if (!code) code = next_shards(c, err);
+    if (!code && !next_totals(c))
         code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected totals within 64 bits, found more");
     if (code) return code;

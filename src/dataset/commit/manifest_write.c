@@ -33,8 +33,7 @@ static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_text(w, "commit", sft_span_cstr(m->commit));
     if (*m->row_order) sfti_json_put_text(w, "row_order", sft_span_cstr(m->row_order));
     sfti_json_put_uint(w, "version", m->version);
-    if (m->mode)
-        sfti_json_put_text(w, "mode", sft_span_cstr(m->mode == SFT_DATASET_KV ? "kv" : "batch"));
+    if (m->mode) sfti_json_put_cstr(w, "mode", sfti_ds_mode_name(m->mode));
     sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
     sfti_json_put_text(w, "name_col", m->name_col);
     sfti_json_put_text(w, "kv_separator", m->separator);

@@ -8,27 +8,29 @@
 
 /* Publishing, with the state that a crash leaves:
  *
- * 1. Move each shard from the job's folder beside the others. A crash leaves the old dataset; the
- *    moved shards are named by no manifest, and gc removes them.
- * 2. Claim: read the manifest again and refuse if another commit has replaced it. With numbered
+ * 1. Move each shard from the job's folder next to the others. A crash leaves the old dataset; no
+ *    manifest names the moved shards, and gc removes them.
+ * 2. Claim: read the manifest again and fail if another commit has replaced it. With numbered
  *    commit files this is the commit point already (swap.c).
- * 3. Move the new index into its place and sync the folder. If an old one is there: over a folder,
- *    which Spark wrote, no file can be moved, so that is renamed first; a file stays, as the old
- *    dataset's, until step 5. A crash leaves the old manifest beside a new index or none; readers
- *    pass over an index of another commit.
+ * 3. Move the new index into its place and sync the folder. No file can be moved over a folder, as
+ *    which Spark writes an index: that is renamed first. An old index that is a file stays until
+ *    step 5, because it is the old dataset's. A crash leaves the old manifest with a new index or
+ *    none; readers ignore the index of another commit.
  * 4. Replace the manifest: the commit point. A failure here may have happened after the
- *    replacement, so the manifest is read once more to see what is in force.
+ *    replacement, so the manifest is read once more to see which one is in force.
  * 5. Move the new index over an old file. Remove the shards that were replaced, the old index, the
  *    job's folder. A crash leaves some of them to gc; failures are only warnings.
  *
- * A failure in 1 to 4 moves the old index back. An append that another commit came before moves
- * its shards back, too, so that it can be prepared again. */
+ * A failure in 1 to 4 moves the old index back. An append that lost to another commit also moves
+ * its shards back, so that it can be prepared again. */
 
 typedef struct publication {
     sft_commit *c;
+    const char *index; /* name of the new index in the job's folder, or NULL */
     sft_warn_fn warn;
     void *warn_ctx;
-    bool old_there, old_is_folder; /* the old index; a folder: Spark wrote it */
+    bool old_there, old_is_folder; /* the old index; Spark's is a folder */
+    bool late;                     /* the new one replaces it in step 5 */
     bool old_moved;                /* to old_name */
     bool new_moved;                /* the new one is in its place */
     char old_name[80];
@@ -47,9 +49,9 @@ static void publish_remove(const publication *p, const char *name, bool folder) 
 
 static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
-    if (!c->next.index.data && sfti_ds_swap_last(&c->swap))
+    if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
         publish_remove(p, SFTI_DATASET_INDEX, true);
-    bool replaced = c->how.how == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
+    bool replaced = c->how.mode == SFT_COMMIT_OVERWRITE && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         publish_remove(p, c->base.shards[i].facts.name, false);
     if (p->old_moved) publish_remove(p, p->old_name, true);
@@ -58,9 +60,8 @@ static void publish_clean(const publication *p) {
 
 /* ── Steps 1 and 3 ── */
 
-static sft_code publish_settle(sft_commit *c, const char *folder, sft_error *err) {
-    if (!sfti_can(c->storage, settle)) return SFT_OK;
-    return sfti_call(c->storage, settle, folder, err);
+static sft_code publish_settle(const sft_commit *c, sft_error *err) {
+    return sfti_can(c->storage, sync_folder) ? sfti_call(c->storage, sync_folder, "", err) : SFT_OK;
 }
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -84,41 +85,54 @@ static bool index_each(void *ctx, const sft_stored *object) {
     return false;
 }
 
-static sft_code index_find(publication *p, const char *index, sft_error *err) {
-    const sft_storage *s = p->c->storage;
-    return index && sfti_can(s, move) ? sfti_call(s, list, "", index_each, p, err) : SFT_OK;
-}
-
-/* A folder gets a name of its own beside the job's: it cannot be in it. */
+/* A folder gets a name of its own next to the job's folder, which may hold files only. */
 static sft_code index_move_old(publication *p, sft_error *err) {
     const sft_storage *s = p->c->storage;
     (void)snprintf(p->old_name, sizeof p->old_name, "%s" SFTI_JOB_INDEX, p->c->job_folder);
     sft_code code = sfti_call(s, move, SFTI_DATASET_INDEX, p->old_name, err);
-    p->old_moved = code == SFT_OK;
+    p->old_moved = !code;
     return code;
 }
 
-/* After a failure before the commit point, as far as that works. */
+/* After a failure before the commit point; errors are ignored. */
 static void index_restore(const publication *p) {
     const sft_storage *s = p->c->storage;
     sft_error ignored;
-    if (p->c->state != COMMIT_FAILED) return;
     if (p->new_moved) (void)sfti_call(s, remove, SFTI_DATASET_INDEX, false, &ignored);
     if (p->old_moved) (void)sfti_call(s, move, p->old_name, SFTI_DATASET_INDEX, &ignored);
 }
 
-static sft_code publish_index(publication *p, const char *index, sft_error *err) {
-    char from[128];
-    sft_commit *c = p->c;
-    if (!index || !sfti_can(c->storage, move)) return SFT_OK;
-    (void)snprintf(from, sizeof from, "%s/%s", c->job_folder, index);
+static sft_code index_move(publication *p, sft_error *err) {
+    char from[SFTI_STORED_NAME];
+    const sft_storage *s = p->c->storage;
+    sfti_ds_stored_name(p->c->job_folder, p->index, from);
     sft_code code = p->old_is_folder ? index_move_old(p, err) : SFT_OK;
-    if (code == SFT_OK) code = sfti_call(c->storage, move, from, SFTI_DATASET_INDEX, err);
-    p->new_moved = code == SFT_OK;
+    if (!code) code = sfti_call(s, move, from, SFTI_DATASET_INDEX, err);
+    p->new_moved = !code;
     return code;
 }
 
-/* What the outcome of a step makes of the commit. */
+/* Step 3. */
+static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
+    publication *p = ctx;
+    sft_code code = SFT_OK;
+    if (p->index && sfti_can(p->c->storage, move)) {
+        code = sfti_call(p->c->storage, list, "", index_each, p, err);
+        p->late = p->old_there && !p->old_is_folder && !committed;
+        if (!code && !p->late) code = index_move(p, err);
+    }
+    return code ? code : publish_settle(p->c, err);
+}
+
+/* Step 5. */
+static void publish_after(void *ctx) {
+    publication *p = ctx;
+    sft_error what;
+    if (p->late && index_move(p, &what)) publish_warn(p, &what);
+    publish_clean(p);
+}
+
+/* The commit's state after an outcome. */
 static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
     c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
                : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
@@ -137,78 +151,16 @@ static void publish_swap(sft_commit *c) {
         if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
 }
 
-/* Without an index the manifest says so. */
+/* A manifest without an index says so. */
 static sft_code publish_text(sft_commit *c, const char *index, sft_error *err) {
     if (index || !c->next.index.data) return SFT_OK;
     c->next.index = (sft_span){ NULL, 0 };
     return sfti_commit_render_text(c, err);
 }
 
-/* Steps 3 to 5 with numbered commit files, where the claim was the commit point: failures are
- * warnings, and after one what was replaced stays for those who still read
- * SFTI_DATASET_MANIFEST. */
-static void publish_follow(publication *p, const char *index) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    sft_code code = index_find(p, index, &what);
-    if (code == SFT_OK) code = publish_index(p, index, &what);
-    if (code == SFT_OK) code = publish_settle(c, "", &what);
-    if (code) publish_warn(p, &what);
-    code = sfti_ds_swap_put(&c->swap, &outcome, &what);
-    if (code == SFT_OK) publish_clean(p);
-    if (code == SFT_OK) code = sfti_ds_swap_clean(&c->swap, c->next.version, &what);
-    if (code) publish_warn(p, &what);
-}
-
-/* Steps 4 and 5. A put that fails may have been done all the same: then it is published, but what
- * it replaced stays, for a power cut may bring the old manifest back. index: NULL unless it is to
- * be moved over an old one. */
-static sft_code publish_put(publication *p, const char *index, sft_error *err) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    sft_code code = sfti_ds_swap_put(&c->swap, &outcome, &what);
-    publish_state(c, outcome);
-    if (code == SFT_OK) {
-        if (publish_index(p, index, &what)) publish_warn(p, &what);
-        publish_clean(p);
-    } else if (c->state == COMMIT_PUBLISHED) {
-        publish_warn(p, &what);
-    } else {
-        if (err) *err = what;
-        return code;
-    }
-    return SFT_OK;
-}
-
-/* Steps 2 to 5. */
-static sft_code publish_point(publication *p, const char *index, sft_error *err) {
-    sft_commit *c = p->c;
-    sfti_ds_outcome outcome;
-    sft_error what;
-    publish_swap(c);
-    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &what);
-    publish_state(c, outcome);
-    if (c->state == COMMIT_PUBLISHED) {
-        if (code) publish_warn(p, &what);
-        publish_follow(p, index);
-        return SFT_OK;
-    }
-    if (code) {
-        if (err) *err = what;
-        return code;
-    }
-    code = index_find(p, index, err);
-    bool later = p->old_there && !p->old_is_folder;
-    if (code == SFT_OK && !later) code = publish_index(p, index, err);
-    if (code == SFT_OK) code = publish_settle(c, "", err);
-    return code ? code : publish_put(p, later ? index : NULL, err);
-}
-
-/* An append that another commit came before can be prepared again: its shards go back to where
- * their receipts say. */
-static void publish_again(sft_commit *c) {
+/* An append that lost to another commit can be prepared again: its shards go back to where their
+ * receipts say they are. */
+static void publish_move_back(sft_commit *c) {
     sft_error ignored;
     size_t count = sfti_can(c->storage, move) ? c->shard_count : 0;
     for (size_t i = 0; i < count; i++) {
@@ -221,20 +173,25 @@ static void publish_again(sft_commit *c) {
 
 sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, void *warn_ctx,
                             const sft_job *job, sft_error *err) {
-    publication p = { .c = c, .warn = warn, .warn_ctx = warn_ctx };
+    publication p = { .c = c, .index = index, .warn = warn, .warn_ctx = warn_ctx };
+    const sfti_ds_steps steps = { &p, publish_index, publish_after, warn, warn_ctx };
+    sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a commit that is prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code != SFT_OK) return code;
-    c->state = COMMIT_FAILED;
+    if (code) return code;
     code = publish_text(c, index, err);
-    if (code == SFT_OK) code = publish_shards(c, &own, err);
-    if (code == SFT_OK) code = publish_point(&p, index, err);
-    if (code) index_restore(&p);
+    if (!code) code = publish_shards(c, &own, err);
+    if (!code) {
+        publish_swap(c);
+        code = sfti_ds_swap_run(&c->swap, &steps, &outcome, err);
+    }
+    publish_state(c, outcome);
+    if (c->state == COMMIT_FAILED) index_restore(&p);
     bool overtaken = code == SFT_DATASET_CHANGED && c->state == COMMIT_FAILED;
-    if (overtaken && c->how.how == SFT_COMMIT_APPEND) publish_again(c);
+    if (overtaken && c->how.mode == SFT_COMMIT_APPEND) publish_move_back(c);
     sfti_ds_guard_drop(&c->swap);
     return code;
 }
@@ -248,7 +205,8 @@ static void abort_keep_first(sft_code *code, sft_code next, sft_error *err,
     if (err) *err = *what;
 }
 
-/* Of a shard: under its last name it may have been moved already. */
+/* Removes shards under the names of their receipts and under their final names: they may have been
+ * moved already. */
 static sft_code abort_remove(sft_commit *c, const sfti_ds_manifest *now, sft_error *err) {
     sft_code code = SFT_OK;
     sft_error what;
@@ -274,12 +232,12 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
-    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_look(&c->swap, SFT_OK));
+    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_check(&c->swap, SFT_OK));
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read(c->storage, &arena, &now, &ignored);
-    /* A manifest that cannot be understood names our shards no more than an old one does. */
-    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    /* A manifest that cannot be parsed does not name our shards any more than an old one does. */
+    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     if (code) memset(&now, 0, sizeof now);
     code = known ? abort_remove(c, &now, err) : SFT_OK;
     sfti_arena_free(&arena);

@@ -4,45 +4,48 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One manifest in place of another, on condition that it is still the one that was read.
+/* Replacing a manifest if it is still the one that was read, and what a crash leaves.
  *
- * LOCK: 1. take the lock. 2. Read the manifest, prepare. 3. Read it again (not all who write may
- * take the lock): other bytes, and the commit is refused. 4. Replace it. 5. Let go.
+ * LOCK:
+ * 1. Take the lock, read the manifest, prepare the new one.
+ * 2. Read it again, because not every writer may use the lock: a different one fails the commit.
+ * 3. Replace it, atomically: the commit point. A crash leaves the one or the other.
+ * 4. Release the lock; a crash does so, too.
  *
- * PUT_IF: 1. read, prepare. 2. Fetch the manifest and its tag: other bytes, and the commit is
- * refused. 3. Put on condition of the tag.
+ * PUT_IF:
+ * 1. Read the manifest, prepare the new one.
+ * 2. Fetch the manifest and its tag: a different manifest fails the commit.
+ * 3. Put the new one on condition of the tag: the commit point.
  *
  * NUMBER, where a file system has no locks:
  * 1. Read the manifest in force M (manifest_latest.c: SFTI_DATASET_MANIFEST and the commit files
  *    that follow it); prepare; move shards into place, sync the folder.
  * 2. Write the new manifest, complete and synced, into the job's folder. A crash here or before
  *    leaves M, and the job's folder to gc.
- * 3. Rename it to the commit file whose name M's version and digest make, never replacing. This is
- *    the commit point: of all who read M one succeeds, and from now on every reader finds the new
- *    manifest. Who finds the name taken has lost, and waits for nobody: there is no stale file to
- *    wait for, since the file is the commit and not a promise of one.
- * 4. Follow the chain again. If it does not hold this commit, M was out of date and its successor
- *    already removed (see 6): remove the file, the commit has lost.
+ * 3. Rename it, never replacing, to the commit file whose name M's version and digest determine:
+ *    the commit point. Of all writers that read M one succeeds, and from now on every reader finds
+ *    the new manifest. A writer that finds the name taken has lost and need not wait: no such file
+ *    can be stale, because the file is the commit and not a claim to one.
+ * 4. Follow the chain again. If it does not contain this commit, M was out of date and its
+ *    successor already removed (see 6): remove the file, the commit has lost.
  * 5. Replace SFTI_DATASET_MANIFEST, and again while a commit file follows what was put: a slow
- *    writer cannot leave an older manifest behind a newer one. A crash before 5 leaves it behind;
- *    the next commit, whoever makes it, brings it up to date; readers do not depend on it.
+ *    writer cannot leave an older manifest in the place of a newer one. A crash before 5 leaves an
+ *    old SFTI_DATASET_MANIFEST; the next commit updates it, and readers do not depend on it.
  * 6. Remove commit files of earlier versions that are an hour older than this one by the file
- *    system's own clock. The bound: a writer that stood still for more than an hour between 3 and 5
- *    and was killed between replacing and looking again in 5 leaves an older manifest in force.
+ *    system's own clock. The limit of this scheme: a writer that stops for more than an hour
+ *    between 3 and 5, and is killed between replacing and reading again in 5, leaves an older
+ *    manifest in force.
  *
- * Commit files in the folder are used by all, also by those who have the lock. */
+ * With commit files in the folder every writer uses them, also those that have the lock. */
 
 /* ── What there is ── */
 
 static bool guard_by_tag(const sft_storage *s) { return sfti_can(s, fetch) && sfti_can(s, put_if); }
 
 static sft_code guard_none(sft_error *err) {
-    sft_code code =
-        sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                  "expected a storage with locks or conditional writes, without which a commit "
-                  "can undo another's, found one with neither");
-    if (err) err->hint = "single_writer=true, if nobody else commits meanwhile";
-    return code;
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+                     "expected a storage with locks or conditional writes, without which a commit "
+                     "can undo another's, found one with neither");
 }
 
 sft_code sfti_ds_guard_check(const sft_storage *s, bool single, sft_error *err) {
@@ -58,7 +61,7 @@ static bool guard_numbered(void *ctx, const sft_stored *object) {
     return !*found;
 }
 
-/* With a lock: whether others here do without it. */
+/* With a lock: whether other writers of this dataset use commit files. */
 static sft_code guard_mixed(sfti_ds_swap *w, sft_error *err) {
     const sft_storage *s = w->storage;
     bool found = false;
@@ -74,17 +77,14 @@ sft_code sfti_ds_guard_take(sfti_ds_swap *w, uint64_t wait_ms, sft_error *err) {
     sft_code code = sfti_can(s, lock) ? sfti_call(s, lock, wait_ms, &ignored)
                                       : SFT_DATASET_UNGUARDED;
     w->single = w->single || s->single_writer;
-    w->locked = code == SFT_OK;
+    w->locked = !code;
     w->guard = SFTI_GUARD_LOCK;
-    if (code == SFT_OK) {
+    if (!code) {
         code = guard_mixed(w, err);
         if (code) sfti_ds_guard_drop(w);
         return code;
     }
-    if (code != SFT_DATASET_UNGUARDED) {
-        if (err) *err = ignored;
-        return code;
-    }
+    if (code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &ignored);
     if (!guard_by_tag(s) && !sfti_can(s, move_new) && !w->single) return guard_none(err);
     w->guard = guard_by_tag(s) ? SFTI_GUARD_PUT_IF
                : sfti_can(s, move_new)   ? SFTI_GUARD_NUMBER
@@ -108,28 +108,29 @@ static bool swap_is_old(const sfti_ds_swap *w, sft_span text) {
     return !text.data == !w->old.data && sft_span_equal(text, w->old);
 }
 
-/* Another's manifest may have followed this one, unless the storage said that it was not put. */
-sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *w, sft_code failed) {
+/* Another commit may have replaced this one's manifest already, unless the storage reported that it
+ * was not put. */
+sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
     sfti_ds_outcome outcome = SFTI_SWAP_UNKNOWN;
-    if (code == SFT_OK && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
+    if (!code && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
     else if (failed == SFT_DATASET_CHANGED) outcome = code ? outcome : SFTI_SWAP_FAILED;
     else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE) outcome = SFTI_SWAP_FAILED;
-    else if (code == SFT_OK && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
+    else if (!code && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
     sfti_arena_free(&arena);
     return outcome;
 }
 
-bool sfti_ds_swap_last(const sfti_ds_swap *w) {
+bool sfti_ds_swap_is_last(const sfti_ds_swap *w) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
     if (w->locked) return true;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &ignored);
-    bool last = code == SFT_OK && strcmp(now.commit, w->commit) == 0;
+    bool last = !code && strcmp(now.commit, w->commit) == 0;
     sfti_arena_free(&arena);
     return last;
 }
@@ -148,13 +149,10 @@ static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
                               SFTI_MANIFEST_MOST, &bytes, w->tag, &other);
     bool none = code == SFT_NOT_FOUND;
     sft_span text = { none ? NULL : bytes.data ? bytes.data : "", bytes.len };
-    bool same = (code == SFT_OK || none) && swap_is_old(w, text);
+    bool same = (!code || none) && swap_is_old(w, text);
     if (none) w->tag[0] = '\0';
     sft_buffer_free(&bytes);
-    if (code && !none) {
-        if (err) *err = other;
-        return code;
-    }
+    if (code && !none) return sfti_fail_as(err, code, &other);
     return same ? SFT_OK : swap_changed(err);
 }
 
@@ -163,25 +161,26 @@ static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
     sfti_ds_manifest now;
     sft_error other;
     sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
-    bool known = code == SFT_OK || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     bool same = known && swap_is_old(w, now.text);
     sfti_arena_free(&arena);
     if (!known && err) *err = other;
     return !known ? code : same ? SFT_OK : swap_changed(err);
 }
 
-/* Whether a file of the chain is this commit's. */
+/* Whether a commit file is this commit's. */
 static bool swap_file_ours(const sfti_ds_swap *w, const char *file) {
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest at;
     sft_error ignored;
     sft_code code = sfti_ds_commit_read(w->storage, file, &arena, &at, &ignored);
-    bool ours = code == SFT_OK && strcmp(at.commit, w->commit) == 0;
+    bool ours = !code && strcmp(at.commit, w->commit) == 0;
     sfti_arena_free(&arena);
     return ours;
 }
 
-/* Whether another commit follows this one: only who found it in force makes such a file. */
+/* Whether another commit follows this one: only a writer that found it in force makes such a
+ * file. */
 static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *err) {
     char name[SFTI_COMMIT_FILE_NAME];
     sft_source source;
@@ -189,8 +188,8 @@ static sft_code swap_followed(const sfti_ds_swap *w, bool *followed, sft_error *
         sfti_ds_commit_file(w->text, w->old_version + 1, &w->alloc, name, err);
     if (code) return code;
     code = sfti_call(w->storage, open, name, &source, err);
-    *followed = code == SFT_OK;
-    if (code == SFT_OK) sft_source_close(&source);
+    *followed = !code;
+    if (!code) sft_source_close(&source);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
@@ -203,7 +202,7 @@ static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sf
     sft_code code =
         sfti_ds_manifest_seek(w->storage, &arena, w->commit, &now, &seen, err);
     sfti_arena_free(&arena);
-    if (code == SFT_OK && !seen) code = swap_followed(w, &seen, err);
+    if (!code && !seen) code = swap_followed(w, &seen, err);
     *outcome = seen ? SFTI_SWAP_DONE : code ? SFTI_SWAP_UNKNOWN : SFTI_SWAP_FAILED;
     if (code || seen) return code;
     (void)sfti_call(w->storage, remove, w->file, false, &ignored);
@@ -211,22 +210,22 @@ static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sf
 }
 
 static sft_code swap_settle(const sfti_ds_swap *w, sft_error *err) {
-    if (!sfti_can(w->storage, settle)) return SFT_OK;
-    return sfti_call(w->storage, settle, "", err);
+    if (!sfti_can(w->storage, sync_folder)) return SFT_OK;
+    return sfti_call(w->storage, sync_folder, "", err);
 }
 
 /* Steps 2 to 4. */
 static sft_code swap_number(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
-    char from[128];
-    (void)snprintf(from, sizeof from, "%s/" SFTI_DATASET_MANIFEST, w->folder);
+    char from[SFTI_STORED_NAME];
+    sfti_ds_stored_name(w->folder, SFTI_DATASET_MANIFEST, from);
     sft_code code = sfti_ds_commit_file(w->old, w->old_version, &w->alloc, w->file, err);
-    if (code == SFT_OK) code = swap_settle(w, err);
-    if (code == SFT_OK) code = sfti_ds_put(s, from, w->text, err);
+    if (!code) code = swap_settle(w, err);
+    if (!code) code = sfti_ds_put(s, from, w->text, err);
     if (code) return code;
     code = sfti_call(s, move_new, from, w->file, err);
     if (code == SFT_DATASET_UNGUARDED) return code;
-    bool ours = code == SFT_OK || swap_file_ours(w, w->file);
+    bool ours = !code || swap_file_ours(w, w->file);
     if (!ours) return code == SFT_EXISTS ? swap_changed(err) : code;
     code = swap_confirm(w, outcome, err);
     if (code || *outcome != SFTI_SWAP_DONE) return code;
@@ -251,7 +250,7 @@ sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
 
 /* ── The put ── */
 
-/* Step 5: what was put is followed by nothing that was there when it was. */
+/* Step 5: repeats until no commit file followed the manifest when it was put. */
 static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     sft_span put = w->text;
     sfti_arena arena = { .alloc = w->alloc };
@@ -259,7 +258,7 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     do {
         sfti_ds_manifest now;
         code = sfti_ds_put(w->storage, SFTI_DATASET_MANIFEST, put, err);
-        if (code == SFT_OK) code = sfti_ds_manifest_read(w->storage, &arena, &now, err);
+        if (!code) code = sfti_ds_manifest_read(w->storage, &arena, &now, err);
         if (code || !now.ahead) break;
         put = now.text;
     } while (true);
@@ -267,7 +266,8 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
+/* A put that fails may have replaced the manifest nevertheless: *outcome says what is in force. */
+static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
     const sft_storage *s = w->storage;
     sft_code code;
     if (w->guard == SFTI_GUARD_NUMBER) {
@@ -277,52 +277,67 @@ sft_code sfti_ds_swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *
     code = w->guard == SFTI_GUARD_PUT_IF
                ? sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
                : sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, err);
-    *outcome = code ? sfti_ds_swap_look(w, code) : SFTI_SWAP_DONE;
+    *outcome = code ? sfti_ds_swap_check(w, code) : SFTI_SWAP_DONE;
     return code;
 }
 
 /* ── Old commit files ── */
 
-typedef struct swap_old {
-    sfti_arena arena;
+typedef struct old_commits {
+    sfti_ds_listing files;
     uint64_t version;
-    int64_t newest; /* of all: now, by the clock of the file system */
-    struct swap_name {
-        struct swap_name *next;
-        int64_t mtime;
-        char text[SFTI_COMMIT_FILE_NAME];
-    } *first;
-    bool full;
-} swap_old;
+    int64_t newest_s; /* of all commit files: the file system's current time */
+} old_commits;
 
-static bool swap_old_each(void *ctx, const sft_stored *object) {
-    swap_old *o = ctx;
+static bool old_each(void *ctx, const sft_stored *object) {
+    old_commits *o = ctx;
     uint64_t number;
-    size_t len = strlen(object->name);
     if (object->folder || !sfti_ds_is_commit_file(sft_span_cstr(object->name), &number))
         return true;
-    if (object->mtime_s > o->newest) o->newest = object->mtime_s;
-    if (number >= o->version || object->mtime_s <= 0 || len >= SFTI_COMMIT_FILE_NAME) return true;
-    struct swap_name *one = sfti_arena_take(&o->arena, sizeof *one);
-    o->full = !one;
-    if (!one) return false;
-    memcpy(one->text, object->name, len + 1);
-    one->mtime = object->mtime_s;
-    one->next = o->first;
-    o->first = one;
-    return true;
+    if (object->mtime_s > o->newest_s) o->newest_s = object->mtime_s;
+    if (number >= o->version || object->mtime_s <= 0) return true;
+    return sfti_ds_listing_put(&o->files, "", object->name, object->mtime_s);
 }
 
 /* Step 6. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *w, uint64_t version, sft_error *err) {
-    const sft_storage *s = w->storage;
-    swap_old o = { { .alloc = w->alloc }, version, 0, NULL, false };
+static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
+    old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = w->old_version + 1 };
     if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
-    sft_code code = sfti_call(s, list, "", swap_old_each, &o, err);
-    if (code == SFT_OK && o.full) code = sfti_fail_memory(err, sizeof(struct swap_name));
-    for (struct swap_name *one = o.first; one && code == SFT_OK; one = one->next)
-        if (o.newest - one->mtime > SFTI_COMMIT_FILE_S)
-            code = sfti_call(s, remove, one->text, false, err);
-    sfti_arena_free(&o.arena);
+    sft_code code = sfti_ds_listing_fill(&o.files, w->storage, "", old_each, &o, err);
+    for (const sfti_ds_listed *one = o.files.first; one && !code; one = one->next)
+        if (o.newest_s - one->mtime_s > SFTI_COMMIT_FILE_S)
+            code = sfti_call(w->storage, remove, one->name, false, err);
+    sfti_arena_free(&o.files.arena);
     return code;
+}
+
+/* ── All of it ── */
+
+static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error *what) {
+    if (code && steps->warn) steps->warn(steps->warn_ctx, what);
+}
+
+sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                          sft_error *err) {
+    sfti_ds_outcome put;
+    sft_error what;
+    sft_code code = sfti_ds_swap_claim(w, outcome, &what);
+    bool committed = *outcome == SFTI_SWAP_DONE;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = steps->before ? steps->before(steps->ctx, committed, &what) : SFT_OK;
+    if (code && !committed) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+
+    code = swap_put(w, &put, &what);
+    if (!committed) *outcome = put;
+    if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
+    swap_warn(steps, code, &what);
+    /* After a failed put what was replaced stays: readers may still see the old
+     * SFTI_DATASET_MANIFEST, or a power failure may bring it back. */
+    if (code) return SFT_OK;
+    steps->after(steps->ctx);
+    swap_warn(steps, swap_clean(w, &what), &what);
+    return SFT_OK;
 }

@@ -1,12 +1,12 @@
-/* One manifest in place of another, on condition. */
+/* Replaces one manifest by another, if it is still the one that was read. */
 #ifndef SFTI_DATASET_SWAP_H
 #define SFTI_DATASET_SWAP_H
 
 #include "dataset/read/manifest.h"
 
-/* What keeps another commit from coming between reading a manifest and replacing it. */
+/* What keeps other commits out between reading a manifest and replacing it. */
 typedef enum sfti_ds_guard {
-    SFTI_GUARD_NOTHING, /* the caller vouches that there is one writer */
+    SFTI_GUARD_NOTHING, /* the caller guarantees a single writer */
     SFTI_GUARD_LOCK,
     SFTI_GUARD_NUMBER, /* numbered commit files */
     SFTI_GUARD_PUT_IF
@@ -19,37 +19,49 @@ typedef struct sfti_ds_swap {
     sfti_ds_guard guard;
     char tag[SFT_STORED_TAG]; /* PUT_IF: the state that was read */
     char file[SFTI_COMMIT_FILE_NAME]; /* NUMBER */
-    /* given by the caller before the claim */
-    sft_span old; /* bytes of the manifest that was read; data NULL: there was none */
+    /* set by the caller before the claim */
+    sft_span old; /* the manifest that was read; data NULL: none */
     uint64_t old_version;
     sft_span text;      /* of the new one */
     const char *commit; /* its commit */
     const char *shard;  /* name of one of its new shards, or NULL */
-    const char *folder; /* of the job; "" where nothing is moved */
+    const char *folder; /* of the job; "" where names cannot be moved */
 } sfti_ds_swap;
 
 typedef enum sfti_ds_outcome {
-    SFTI_SWAP_FAILED, /* the old manifest, or another's */
+    SFTI_SWAP_FAILED, /* the old manifest, or another commit's, is in force */
     SFTI_SWAP_DONE,
     SFTI_SWAP_UNKNOWN
 } sfti_ds_outcome;
 
-/* Whether the storage can keep commits apart at all: SFT_DATASET_UNGUARDED, before anything is
+/* SFT_DATASET_UNGUARDED if the storage cannot keep commits apart: the check before anything is
  * written. */
 sft_code sfti_ds_guard_check(const sft_storage *storage, bool single, sft_error *err);
-/* Before the manifest is read: take the lock, or see what there is instead. */
+/* Take the lock, or choose another guard. To be called before the manifest is read. */
 sft_code sfti_ds_guard_take(sfti_ds_swap *swap, uint64_t wait_ms, sft_error *err);
 void sfti_ds_guard_drop(sfti_ds_swap *swap);
 /* Read the manifest again: SFT_DATASET_CHANGED if it is not the old one. NUMBER: and make the
- * commit file, which is the commit point. *outcome as for the put. */
+ * commit file, which is the commit point. *outcome as for sfti_ds_swap_run. */
 sft_code sfti_ds_swap_claim(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
-/* Put the new manifest. A put that fails may have been done all the same: see *outcome. */
-sft_code sfti_ds_swap_put(sfti_ds_swap *swap, sfti_ds_outcome *outcome, sft_error *err);
+
+/* What a commit does around the replacement of the manifest. */
+typedef struct sfti_ds_steps {
+    void *ctx;
+    /* Between claim and replacement; NULL: nothing. committed: the claim was the commit point, and
+     * a failure is only a warning. */
+    sft_code (*before)(void *ctx, bool committed, sft_error *err);
+    void (*after)(void *ctx); /* after the replacement: clean up, nothing fails */
+    sft_warn_fn warn;         /* may be NULL */
+    void *warn_ctx;
+} sfti_ds_steps;
+
+/* Claim, before, replace, after. SFT_OK once it is published, whatever fails then. Otherwise
+ * *outcome says whether nothing was published, or that it is unknown. */
+sft_code sfti_ds_swap_run(sfti_ds_swap *swap, const sfti_ds_steps *steps,
+                          sfti_ds_outcome *outcome, sft_error *err);
 /* What is in force now. */
-sfti_ds_outcome sfti_ds_swap_look(const sfti_ds_swap *swap, sft_code failed);
+sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *swap, sft_code failed);
 /* Whether no other commit has followed: then an index that is there is not another's. */
-bool sfti_ds_swap_last(const sfti_ds_swap *swap);
-/* Remove commit files that are out of date. */
-sft_code sfti_ds_swap_clean(const sfti_ds_swap *swap, uint64_t version, sft_error *err);
+bool sfti_ds_swap_is_last(const sfti_ds_swap *swap);
 
 #endif

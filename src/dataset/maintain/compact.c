@@ -1,7 +1,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/sink.h"
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
@@ -11,14 +10,14 @@
 
 #define COMPACT_WAIT_MS 60000
 
-/* A compaction is a commit:
+/* A compaction is a commit, with the state that a crash leaves:
  *
- * 1. Plan: which groups of neighbouring shards become one. Nothing is written.
- * 2. Write the new shards into the folder "_job-<uuid>" (where the storage cannot move, under
- *    their own names). A crash from here on leaves files that no manifest names: gc removes them.
- * 3. Take the guard, move the new shards beside the old ones.
- * 4. Replace the manifest, if it is still the one that was read (commit/swap.c). This is the
- *    commit point: readers see the old shards before, the new ones after.
+ * 1. Plan which groups of neighbouring shards become one. Nothing is written.
+ * 2. Write the new shards into the folder "_job-<uuid>" (where names cannot be moved, under their
+ *    final names). From here on a crash leaves files that no manifest names: gc removes them.
+ * 3. Take the guard, move the new shards next to the old ones.
+ * 4. Replace the manifest, if it is still the one that was read (commit/swap.c): the commit point.
+ *    Readers see the old shards before it, the new ones after it.
  * 5. Remove the old shards, the old index and the folder. A crash leaves some of them to gc; what
  *    cannot be removed is only a warning. */
 
@@ -63,19 +62,11 @@ static sft_code compact_sums(compaction *c) {
 
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
-    size_t n = c->count;
-    uint32_t *order = sfti_arena_array(&c->arena, 2 * (uint64_t)n, sizeof *order);
-    sfti_ds_shard *sorted = sfti_arena_array(&c->arena, n, sizeof *sorted);
-    if (!order || !sorted) return sfti_fail_memory(c->err, n * sizeof *sorted);
     *m = *sfti_ds_manifest_of(c->dataset);
     sft_code code = compact_sums(c);
-    if (code == SFT_OK && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (!code && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (!code) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
     if (code) return code;
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, sfti_ds_by_name, c->shards);
-    for (size_t i = 0; i < n; i++) sorted[i] = c->shards[order[i]];
-    m->shards = sorted;
-    m->shard_count = n;
     m->index = (sft_span){ NULL, 0 };
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
@@ -88,17 +79,23 @@ static sft_code compact_manifest(compaction *c) {
 
 /* ── Publishing ── */
 
+/* Name of shard i if it is one of the new ones, else NULL. */
+static const char *compact_new_name(const compaction *c, size_t i) {
+    const char *name = c->shards[i].facts.name;
+    return strstr(name, c->uuid) ? name : NULL;
+}
+
 static sft_code compact_move(compaction *c) {
     const sft_storage *s = c->storage;
     for (size_t i = 0; *c->folder && i < c->count; i++) {
-        const char *name = c->shards[i].facts.name;
-        char from[160];
-        if (!strstr(name, c->uuid)) continue;
-        (void)snprintf(from, sizeof from, "%s/%s", c->folder, name);
+        const char *name = compact_new_name(c, i);
+        char from[SFTI_STORED_NAME];
+        if (!name) continue;
+        sfti_ds_stored_name(c->folder, name, from);
         sft_code code = sfti_call(s, move, from, name, c->err);
         if (code) return code;
     }
-    return sfti_can(s, settle) ? sfti_call(s, settle, "", c->err) : SFT_OK;
+    return sfti_can(s, sync_folder) ? sfti_call(s, sync_folder, "", c->err) : SFT_OK;
 }
 
 static void compact_drop(const compaction *c, const char *name, bool folder) {
@@ -108,19 +105,21 @@ static void compact_drop(const compaction *c, const char *name, bool folder) {
 }
 
 /* After the commit point: nothing fails. */
-static void compact_clean(const compaction *c) {
+static void compact_clean(void *ctx) {
+    const compaction *c = ctx;
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             compact_drop(c, sft_dataset_shard_at(c->dataset, i)->name, false);
-    if (sfti_ds_swap_last(&c->swap)) compact_drop(c, SFTI_DATASET_INDEX, true);
+    if (sfti_ds_swap_is_last(&c->swap)) compact_drop(c, SFTI_DATASET_INDEX, true);
     if (*c->folder) compact_drop(c, c->folder, true);
 }
 
 static void compact_undo(const compaction *c) {
     sft_error ignored;
-    for (size_t i = 0; i < c->count; i++)
-        if (strstr(c->shards[i].facts.name, c->uuid))
-            (void)sfti_call(c->storage, remove, c->shards[i].facts.name, false, &ignored);
+    for (size_t i = 0; i < c->count; i++) {
+        const char *name = compact_new_name(c, i);
+        if (name) (void)sfti_call(c->storage, remove, name, false, &ignored);
+    }
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
@@ -131,41 +130,21 @@ static void compact_swap(compaction *c, sft_span text) {
     w->text = text;
     w->commit = c->uuid;
     w->folder = c->folder;
-    for (size_t i = 0; i < c->count && !w->shard; i++)
-        if (strstr(c->shards[i].facts.name, c->uuid)) w->shard = c->shards[i].facts.name;
-}
-
-/* As a commit does it: what failed may have been done all the same. */
-static sft_code compact_put(compaction *c) {
-    sft_error what, first;
-    sfti_ds_outcome outcome, put;
-    sft_code code = sfti_ds_swap_claim(&c->swap, &outcome, &first), after = code;
-    bool done = outcome == SFTI_SWAP_DONE;
-    if (code == SFT_OK || done) {
-        after = sfti_ds_swap_put(&c->swap, &put, &what);
-        if (!done) outcome = put;
-        if (code == SFT_OK) first = what;
-    }
-    if (after == SFT_OK) compact_clean(c);
-    if (after == SFT_OK) after = sfti_ds_swap_clean(&c->swap, c->next.version, &first);
-    if (code == SFT_OK) code = after;
-    c->unknown = outcome == SFTI_SWAP_UNKNOWN;
-    if (code && outcome == SFTI_SWAP_DONE && c->warn) c->warn(c->warn_ctx, &first);
-    if (outcome == SFTI_SWAP_DONE) return SFT_OK;
-    if (c->err) *c->err = first;
-    return code;
+    for (size_t i = 0; i < c->count && !w->shard; i++) w->shard = compact_new_name(c, i);
 }
 
 static sft_code compact_publish(compaction *c) {
+    const sfti_ds_steps steps = { c, NULL, compact_clean, c->warn, c->warn_ctx };
+    sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, c->err);
     code = sfti_sink_end(&sink, code, c->err);
-    if (code == SFT_OK) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
+    if (!code) code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     compact_swap(c, (sft_span){ text.data, text.len });
-    if (code == SFT_OK) code = compact_move(c);
-    if (code == SFT_OK) code = compact_put(c);
-    if (code && !c->unknown) compact_undo(c);
+    if (!code) code = compact_move(c);
+    if (!code) code = sfti_ds_swap_run(&c->swap, &steps, &outcome, c->err);
+    if (outcome == SFTI_SWAP_FAILED) compact_undo(c);
     sfti_ds_guard_drop(&c->swap);
     sft_buffer_free(&text);
     return code;
@@ -175,17 +154,17 @@ static sft_code compact_publish(compaction *c) {
 
 static sft_code compact_begin(compaction *c) {
     sft_code code = sfti_ds_guard_check(c->storage, false, c->err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_dataset_open(c->storage, &c->alloc, NULL, NULL, &c->dataset, c->err);
     if (code) return code;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     if (!m->ours)
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected a dataset that libsafetensors wrote, found another's; an "
-                         "append takes it over");
+                         "expected a dataset that libsafetensors wrote, found another program's; "
+                         "an append adopts it");
     c->before = m->total_bytes;
     code = sfti_ds_uuid(c->uuid, c->err);
-    if (sfti_can(c->storage, move)) (void)snprintf(c->folder, sizeof c->folder, "_job-%s", c->uuid);
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->uuid, c->folder);
     return code;
 }
 
@@ -196,8 +175,8 @@ static sft_code compact_run(compaction *c, uint64_t target) {
                                                           : sfti_compact_batch_plan(c, target);
     if (code || c->group_count == 0) return code;
     code = compact_shards(c);
-    if (code == SFT_OK) code = compact_manifest(c);
-    if (code == SFT_OK) return compact_publish(c);
+    if (!code) code = compact_manifest(c);
+    if (!code) return compact_publish(c);
     compact_undo(c);
     return code;
 }
@@ -229,9 +208,9 @@ sft_code sft_dataset_compact_tree(const sft_storage *storage, uint64_t target_by
     c.arena.alloc = c.alloc;
     c.swap = (sfti_ds_swap){ .storage = storage, .alloc = c.alloc };
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = compact_run(&c, target_bytes);
-    if (code == SFT_OK) code = compact_result(&c, path, tree, err);
+    if (!code) code = sfti_take_job(job, &own, err);
+    if (!code) code = compact_run(&c, target_bytes);
+    if (!code) code = compact_result(&c, path, tree, err);
     sft_dataset_close(c.dataset);
     sfti_arena_free(&c.arena);
     return code;
@@ -242,7 +221,7 @@ sft_code sft_dataset_compact_json(const sft_storage *storage, uint64_t target_by
                              const sft_job *job, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_dataset_compact_tree(storage, target_bytes, path, tree, warn, warn_ctx, job,
                                         err);
     return sfti_ds_result_render(tree, code, sink, err);

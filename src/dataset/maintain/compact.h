@@ -1,5 +1,5 @@
-/* Compaction: groups of neighbouring shards are rewritten as one more commit. compact.c runs it;
- * compact_kv.c and compact_batch.c plan and write the groups of a KV or batch dataset, by means of
+/* Compaction rewrites groups of neighbouring shards and is a commit itself. compact.c runs it;
+ * compact_kv.c and compact_batch.c plan and write the groups of a KV or batch dataset, using
  * compact_shard.c (one new shard) and compact_order.c (the order of its rows). */
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
@@ -32,37 +32,33 @@ typedef struct compaction {
     compact_keys *shadowed; /* by shard, in the order of samples */
     compact_group *groups;
     size_t group_count;
-    const char *why; /* batch mode: nothing, or not all, could be put together */
+    const char *why; /* batch mode: why nothing was merged */
     sft_warn_fn warn;
     void *warn_ctx;
-    bool unknown; /* whether it was published could not be told */
-    char uuid[37], folder[48];
+    char uuid[37], folder[SFTI_JOB_FOLDER]; /* "" where names cannot be moved */
     uint64_t dropped, rewritten, before;
     sft_error *err;
 } compaction;
 
 /* ── compact_shard.c ── */
 
-#define COMPACT_STORED 160
-
-/* A shard to be written, with the numbers of one that it replaces: its name, and where it lies
- * until the commit. */
+/* Names of a new shard that replaces `first`: the final one, and the one until the commit. */
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
-                           char stored[COMPACT_STORED]);
-/* Write the parts there. valid != samples: the metadata says how many rows are padding.
+                           char stored[SFTI_STORED_NAME]);
+/* Write the parts as `stored`. valid != samples: the metadata says how many rows are padding.
  * order: the value of SFTI_DATASET_ORDER; empty: none. */
 sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, const char *mode,
                            uint64_t samples, uint64_t valid, sft_span order, const char *stored,
                            sfti_shard_sum *sum);
-/* The next shard of the manifest. */
+/* Add it to the shards of the next manifest. */
 sft_code sfti_compact_facts(compaction *c, char *name, size_t tensors, uint64_t samples,
                             uint64_t valid, const sfti_shard_sum *sum);
 
 /* ── compact_order.c ── */
 
-/* Key of __metadata__: for each row of the shard, by name, which of the shards before it came
- * from, as hexadecimal digits of one width. Rows are in the order of these numbers, then names;
- * without the key in that of names. */
+/* Key of __metadata__: for each row in the order of names, the number of the original shard that it
+ * came from, as hexadecimal digits of fixed width. Rows are ordered by these numbers, then names;
+ * without the key by names. */
 #define SFTI_DATASET_ORDER "libsafetensors.row_order"
 
 typedef struct compact_row {
@@ -70,39 +66,40 @@ typedef struct compact_row {
     uint32_t number;
 } compact_row;
 
-/* Zeroed but for alloc, suffix and err. */
+/* Zeroed except alloc, suffix and err. */
 typedef struct compact_order {
     sft_allocator alloc;
     sft_span suffix; /* of one tensor of each row */
     compact_row *rows;
-    uint32_t count, cap, next; /* next: number of the next shard's first */
+    uint32_t count, next; /* next: number of the next original shard */
+    size_t cap;
     sft_buffer text;
     sft_error *err;
 } compact_order;
 
-/* The rows of the next shard of a group, but for shadowed ones. SFT_DATASET_SHARD when what it
- * tells of its order cannot be. */
+/* Add the rows of a group's next shard, except shadowed ones. SFT_DATASET_SHARD when its own
+ * SFTI_DATASET_ORDER is invalid. */
 sft_code sfti_compact_order_add(compact_order *order, const sft_file *file,
                                 bool (*shadowed)(const void *ctx, sft_span key), const void *ctx);
-/* order->text is what SFTI_DATASET_ORDER says of the whole group; empty when the rows are in
- * the order of names. */
+/* order->text becomes the group's SFTI_DATASET_ORDER; empty when the rows are in the order of
+ * names. */
 sft_code sfti_compact_order_end(compact_order *order);
 void sfti_compact_order_free(compact_order *order);
 
 /* ── compact_kv.c ── */
 
-/* Groups of shards with shadowed tensors, or small enough to go together. */
+/* Groups of shards that have shadowed tensors or are small enough to be merged. */
 sft_code sfti_compact_kv_plan(compaction *c, uint64_t target);
-/* One shard in place of the group's; none if all its tensors are shadowed. */
+/* Replaces the group by one shard, or by none if all its tensors are shadowed. */
 sft_code sfti_compact_kv_write(compaction *c, const compact_group *g);
 
 /* ── compact_batch.c ── */
 
-/* Groups of shards whose rows are put into batches again; c->why when there are none. */
+/* Groups of shards whose rows are divided into new batches; c->why when there are none. */
 sft_code sfti_compact_batch_plan(compaction *c, uint64_t target);
-/* Fewer shards than the group has. */
+/* Replaces the group by fewer shards. */
 sft_code sfti_compact_batch_write(compaction *c, const compact_group *g);
-/* The manifest's schema tells the shape of the largest batch. */
+/* Gives the manifest's schema the shape of the largest batch. */
 sft_code sfti_compact_batch_schema(compaction *c);
 
 #endif

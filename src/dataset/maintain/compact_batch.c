@@ -1,20 +1,21 @@
 #include "base/checked.h"
 #include "base/error.h"
+#include "bytes/source.h"
 #include "dataset/maintain/compact.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BATCH_OPEN 64 /* shards that are open at once */
-#define WHY_ROOM 200
+#define BATCH_OPEN 64 /* shards open at the same time */
+#define WHY_LEN 200
 
 /* ── What is to be done ── */
 
 static sft_code rebatch_why(compaction *c, const char *what, sft_span column, const char *rest) {
-    char *text = sfti_arena_take(&c->arena, WHY_ROOM);
-    if (!text) return sfti_fail_memory(c->err, WHY_ROOM);
+    char *text = sfti_arena_take(&c->arena, WHY_LEN);
+    if (!text) return sfti_fail_memory(c->err, WHY_LEN);
     int shown = (int)(column.len < 80 ? column.len : 80);
-    (void)snprintf(text, WHY_ROOM, "%s%.*s%s", what, shown, column.data ? column.data : "", rest);
+    (void)snprintf(text, WHY_LEN, "%s%.*s%s", what, shown, column.data ? column.data : "", rest);
     c->why = text;
     return SFT_OK;
 }
@@ -27,27 +28,28 @@ static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
     return true;
 }
 
-/* Whether rows of different shards can lie in one tensor; c->why if not. */
+/* Whether rows of different shards can be in one tensor; c->why if not. */
 static sft_code rebatch_layout(compaction *c, uint64_t target) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     const sft_span none = { NULL, 0 };
     if (!target) return rebatch_why(c, "no target size was given", none, "");
     if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
-        return rebatch_why(c, "the manifest tells no batch_size and columns", none, "");
+        return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
         const sfti_ds_column *column = &m->columns[i];
         uint64_t bits = 0;
         if (!column->has_dtype || !column->has_shape)
             return rebatch_why(c, "dtype or shape of the column ", column->name,
-                             " varies from batch to batch");
+                               " varies from batch to batch");
         if (!rebatch_row_bits(column, &bits) || bits % 8)
-            return rebatch_why(c, "a row of the column ", column->name, " is no whole bytes");
+            return rebatch_why(c, "a row of the column ", column->name,
+                               " is not a whole number of bytes");
     }
     return SFT_OK;
 }
 
-/* Rows that a shard lacks to a batch. */
-static uint64_t rebatch_lack(const compaction *c, size_t i) {
+/* Rows that a shard is short of a full batch. */
+static uint64_t rebatch_missing(const compaction *c, size_t i) {
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size;
     return size - s->valid_samples;
@@ -58,15 +60,15 @@ static bool rebatch_small(const compaction *c, size_t i, uint64_t target) {
     return s->bytes < target && s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
 }
 
-/* Of a run of small shards [i, end): the rows that they lack, a batch of which is a shard less. The
- * group is the shortest with as many shards less as can be. */
+/* Small shards [i, end): each full batch of missing rows saves a shard. The group is the shortest
+ * that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
     compact_group g = { i, i, 0 };
-    while (i < end && rebatch_lack(c, i) == 0) i++;
+    while (i < end && rebatch_missing(c, i) == 0) i++;
     for (g.first = i; i < end; i++) {
         uint64_t next = 0;
-        if (!sfti_add(lack, rebatch_lack(c, i), &next)) break;
+        if (!sfti_add(lack, rebatch_missing(c, i), &next)) break;
         lack = next;
         if (lack / size == fewer) continue;
         fewer = lack / size;
@@ -90,7 +92,7 @@ sft_code sfti_compact_batch_plan(compaction *c, uint64_t target) {
         if (end > i) rebatch_run(c, i, end);
     }
     if (c->group_count) return SFT_OK;
-    return rebatch_why(c, small ? "neighbouring shards are full batches, or fill no batch less"
+    return rebatch_why(c, small ? "neighbouring shards are full, or merging them saves none"
                               : "no shard is smaller than the target",
                      (sft_span){ NULL, 0 }, "");
 }
@@ -102,8 +104,8 @@ typedef struct rebatch_rows {
     const compact_group *g;
     const sfti_ds_column *columns;
     size_t column_count;
-    uint64_t *starts;  /* of each shard: rows before it; one more: all rows */
-    uint64_t *offsets; /* of each shard and column: where its tensor lies */
+    uint64_t *starts;  /* rows before each shard; last: all rows */
+    uint64_t *offsets; /* of the tensor of each shard and column */
     struct rebatch_file {
         bool open;
         size_t shard;
@@ -126,28 +128,25 @@ static void rebatch_close(rebatch_rows *b, size_t slot) {
 static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span column,
                                   sft_error *err) {
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%s: expected the column %.*s as the manifest tells it, found another",
+                     "%s: expected the column %.*s as in the manifest, found another",
                      sft_dataset_shard_at(b->c->dataset, i)->name, (int)column.len,
                      column.data ? column.data : "");
 }
 
 static bool rebatch_fits(const sfti_ds_column *column, const sft_tensor *t, uint64_t samples) {
-    return t && t->dtype == column->dtype && t->rank == column->rank + 1 &&
-           t->shape[0] == samples &&
-           (column->rank == 0 ||
-            memcmp(t->shape + 1, column->shape, column->rank * sizeof *column->shape) == 0);
+    return t && sfti_ds_column_holds(column, t) && t->shape[0] == samples;
 }
 
-static sft_code rebatch_look(rebatch_rows *b, size_t n) {
+static sft_code rebatch_check(rebatch_rows *b, size_t n) {
     compaction *c = b->c;
     size_t i = b->g->first + n;
     sft_file *file = NULL;
     const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
     sft_code code = sft_dataset_shard_open(c->dataset, i, NULL, &file, c->err);
     if (code) return code;
-    if (sft_file_count(file) != b->column_count)
+    if (sft_file_tensor_count(file) != b->column_count)
         code = rebatch_shard_wrong(b, i, b->columns[0].name, c->err);
-    for (size_t k = 0; k < b->column_count && code == SFT_OK; k++) {
+    for (size_t k = 0; k < b->column_count && !code; k++) {
         const sft_tensor *t = sft_file_find(file, b->columns[k].name);
         if (rebatch_fits(&b->columns[k], t, s->samples))
             b->offsets[n * b->column_count + k] = t->offset;
@@ -171,13 +170,13 @@ static sft_code rebatch_open(rebatch_rows *b, sfti_arena *arena) {
     if (!b->starts || !b->offsets) return sfti_fail_memory(b->c->err, n * sizeof *b->starts);
     b->starts[0] = 0;
     for (size_t i = 0; i < n; i++) {
-        sft_code code = rebatch_look(b, i);
+        sft_code code = rebatch_check(b, i);
         if (code) return code;
     }
     return SFT_OK;
 }
 
-/* The shard that holds a row: the last that starts at or before it and is not empty. */
+/* The shard that holds a row: the last non-empty one that starts at or before it. */
 static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
     size_t low = 0, high = b->g->end - b->g->first;
     while (low + 1 < high) {
@@ -188,7 +187,7 @@ static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
     return low;
 }
 
-/* Shards are read once, from the first on, by each column: a slot each is enough. */
+/* Each column reads the shards once, in order: one slot a shard suffices. */
 static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_error *err) {
     size_t slot = n % BATCH_OPEN;
     struct rebatch_file *f = &b->files[slot];
@@ -197,12 +196,12 @@ static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_er
     rebatch_close(b, slot);
     const char *name = sft_dataset_shard_at(b->c->dataset, b->g->first + n)->name;
     sft_code code = sfti_call(b->c->storage, open, name, &f->source, err);
-    f->open = code == SFT_OK;
+    f->open = !code;
     f->shard = n;
     return code;
 }
 
-/* As many bytes as lie in one shard; past the last row there are zeros. */
+/* As many bytes as one shard has; zeros past the last row. */
 static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *into, size_t len,
                             size_t *got, sft_error *err) {
     rebatch_rows *b = col->rows;
@@ -219,12 +218,9 @@ static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *
     sft_source *source;
     sft_code code = rebatch_file(b, n, &source, err);
     if (code) return code;
-    if (left < len) len = (size_t)left;
-    code = sft_source_read(source, b->offsets[n * b->column_count + col->k] + in_shard, into,
-                           len, got, err);
-    if (code == SFT_OK && *got == 0)
-        code = sfti_fail(err, SFT_IO_SHRUNK, offset, "the shard became shorter");
-    return code;
+    *got = left < len ? (size_t)left : len;
+    return sfti_source_all(source, b->offsets[n * b->column_count + col->k] + in_shard, into, *got,
+                           err);
 }
 
 static sft_code rebatch_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
@@ -279,14 +275,14 @@ static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uin
     uint64_t samples = pad ? m->batch_size : valid;
     sft_span none = { NULL, 0 };
     sfti_shard_sum sum;
-    char *name = NULL, stored[COMPACT_STORED];
+    char *name = NULL, stored[SFTI_STORED_NAME];
     const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
     sft_code code = sfti_compact_name(c, was, &name, stored);
-    if (code == SFT_OK) code = rebatch_parts(o, first, samples);
+    if (!code) code = rebatch_parts(o, first, samples);
     size_t count = o->rows->column_count;
-    if (code == SFT_OK)
+    if (!code)
         code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, none, stored, &sum);
-    if (code == SFT_OK) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
+    if (!code) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
     return code;
 }
 
@@ -314,7 +310,7 @@ sft_code sfti_compact_batch_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     rebatch_rows b = { .c = c, .g = g };
     sft_code code = rebatch_open(&b, &arena);
-    if (code == SFT_OK) code = rebatch_shards(&b, &arena);
+    if (!code) code = rebatch_shards(&b, &arena);
     for (size_t i = 0; i < BATCH_OPEN; i++) rebatch_close(&b, i);
     sfti_arena_free(&arena);
     return code;

@@ -6,24 +6,18 @@
 
 #include <string.h>
 
-/* Of a group: a file has at most 100 MB, with the order of the rows. */
+/* Of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
 #define COMPACT_HEADER (UINT64_C(88) << 20)
 
 /* ── Which shards are rewritten ── */
 
 static sft_code shadowed_put(compaction *c, compact_keys *keys, sft_span key) {
-    if (keys->count == keys->cap) {
-        size_t cap = keys->cap ? 2 * keys->cap : 16;
-        sft_span *all = sfti_arena_array(&c->arena, cap, sizeof *all);
-        if (!all) return sfti_fail_memory(c->err, cap * sizeof *all);
-        if (keys->count) memcpy(all, keys->key, keys->count * sizeof *all);
-        keys->key = all;
-        keys->cap = cap;
-    }
-    char *copy = sfti_arena_take(&c->arena, key.len + 1);
-    if (!copy) return sfti_fail_memory(c->err, key.len + 1);
-    if (key.len) memcpy(copy, key.data, key.len);
-    keys->key[keys->count++] = (sft_span){ copy, key.len };
+    sft_span *all =
+        sfti_arena_grow(&c->arena, keys->key, keys->count, 1, &keys->cap, sizeof *all);
+    char *copy = sfti_arena_copy(&c->arena, key.data, key.len);
+    if (!all || !copy) return sfti_fail_memory(c->err, key.len + 1);
+    keys->key = all;
+    all[keys->count++] = (sft_span){ copy, key.len };
     return SFT_OK;
 }
 
@@ -52,7 +46,7 @@ static sft_code kv_find_shadowed(compaction *c) {
     }
     sft_code code =
         sfti_ds_merge_open(c->storage, sources, n, &c->alloc, NULL, &merge, c->err);
-    if (code == SFT_OK) code = shadowed_rows(c, merge);
+    if (!code) code = shadowed_rows(c, merge);
     sfti_ds_merge_close(merge);
     return code;
 }
@@ -67,14 +61,14 @@ static sft_code compact_header(compaction *c, size_t i, uint64_t *bytes) {
     return code;
 }
 
-/* End of the group that begins with shard i: small neighbours go together as long as they stay
- * within the target, so that the order of rows is kept. */
+/* End of the group that begins with shard i: small neighbours are merged while they stay within the
+ * target. Only neighbours, so that rows keep their order. */
 static sft_code plan_group(compaction *c, size_t i, uint64_t target, size_t *end) {
     uint64_t bytes = sft_dataset_shard_at(c->dataset, i)->bytes, header = 0, more = 0;
     *end = i + 1;
     if (bytes >= target) return SFT_OK;
     sft_code code = compact_header(c, i, &header);
-    for (; code == SFT_OK && *end < sft_dataset_shard_count(c->dataset); ++*end) {
+    for (; !code && *end < sft_dataset_shard_count(c->dataset); ++*end) {
         uint64_t next = sft_dataset_shard_at(c->dataset, *end)->bytes;
         if (next >= target || next > target - bytes) break;
         code = compact_header(c, *end, &more);
@@ -125,12 +119,12 @@ static bool shadowed_has(const void *ctx, sft_span key) {
 static sft_code open_parts(compaction *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
     size_t most = 0;
-    for (size_t i = 0; i < o->files_count; i++) most += sft_file_count(o->files[i]);
+    for (size_t i = 0; i < o->files_count; i++) most += sft_file_tensor_count(o->files[i]);
     o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
     if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
     for (size_t i = 0; i < o->files_count; i++)
-        for (size_t k = 0; k < sft_file_count(o->files[i]); k++) {
-            const sft_tensor *t = sft_file_tensor(o->files[i], k);
+        for (size_t k = 0; k < sft_file_tensor_count(o->files[i]); k++) {
+            const sft_tensor *t = sft_file_tensor_at(o->files[i], k);
             if (!shadowed_has(&c->shadowed[g->first + i], t->name))
                 o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
         }
@@ -149,7 +143,7 @@ static sft_code open_order(compaction *c, const compact_group *g, compact_open *
     if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
     o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < o->files_count; i++)
+    for (size_t i = 0; !code && i < o->files_count; i++)
         code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
                                       &c->shadowed[g->first + i]);
     return code ? code : sfti_compact_order_end(&o->order);
@@ -191,17 +185,17 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     compact_open o = { .order = { .alloc = c->alloc } };
     sfti_shard_sum sum;
-    char *name = NULL, stored[COMPACT_STORED];
+    char *name = NULL, stored[SFTI_STORED_NAME];
     uint64_t samples;
     group_samples(c, g, &samples);
     sft_code code =
         sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
-    if (code == SFT_OK) code = open_group(c, g, &o, &arena);
+    if (!code) code = open_group(c, g, &o, &arena);
     sft_span order = { o.order.text.data, o.order.text.len };
-    if (code == SFT_OK && o.part_count)
+    if (!code && o.part_count)
         code = sfti_compact_save(c, o.parts, o.part_count, "kv", samples, samples, order, stored,
                                  &sum);
-    if (code == SFT_OK && o.part_count)
+    if (!code && o.part_count)
         code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
     for (size_t i = g->first; i < g->end; i++) c->dropped += c->shadowed[i].count;
     close_group(&o);

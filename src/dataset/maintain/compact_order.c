@@ -8,26 +8,17 @@
 
 static const char rows_digits[] = "0123456789abcdef";
 
-static sft_code rows_room(compact_order *o) {
-    if (o->count < o->cap) return SFT_OK;
-    size_t each = sizeof *o->rows, cap = o->cap ? 2 * (size_t)o->cap : 256;
-    if (cap > ORDER_MOST || cap > SIZE_MAX / each) return sfti_fail_memory(o->err, SIZE_MAX);
-    compact_row *rows =
-        o->alloc.resize(o->alloc.ctx, o->rows, o->cap * each, cap * each);
-    if (!rows) return sfti_fail_memory(o->err, cap * each);
-    o->rows = rows;
-    o->cap = (uint32_t)cap;
-    return SFT_OK;
-}
-
 static sft_code rows_put(compact_order *o, sft_span key) {
     size_t end = o->suffix.len;
     if (key.len < end || (end && memcmp(key.data + key.len - end, o->suffix.data, end) != 0))
         return SFT_OK;
-    sft_code code = rows_room(o);
-    if (code == SFT_OK)
-        o->rows[o->count++] = (compact_row){ { key.data, key.len - end }, o->next };
-    return code;
+    compact_row *rows = NULL;
+    if (o->count < ORDER_MOST)
+        rows = sfti_grow(&o->alloc, o->rows, o->count, 1, &o->cap, sizeof *rows);
+    if (!rows) return sfti_fail_memory(o->err, sizeof *rows);
+    o->rows = rows;
+    rows[o->count++] = (compact_row){ { key.data, key.len - end }, o->next };
+    return SFT_OK;
 }
 
 static int rows_by_name(const void *rows, uint32_t a, uint32_t b) {
@@ -39,11 +30,9 @@ static int rows_by_name(const void *rows, uint32_t a, uint32_t b) {
 static sft_code rows_sort(compact_order *o, uint32_t first) {
     sfti_arena arena = { .alloc = o->alloc };
     uint32_t n = o->count - first;
-    uint32_t *order = sfti_arena_array(&arena, 2 * (uint64_t)n, sizeof *order);
+    const uint32_t *order = sfti_arena_sorted(&arena, n, rows_by_name, o->rows + first);
     compact_row *sorted = sfti_arena_array(&arena, n, sizeof *sorted);
     if (order && sorted) {
-        for (uint32_t i = 0; i < n; i++) order[i] = i;
-        sfti_sort(order, order + n, n, rows_by_name, o->rows + first);
         for (uint32_t i = 0; i < n; i++) sorted[i] = o->rows[first + order[i]];
         if (n) memcpy(o->rows + first, sorted, n * sizeof *sorted);
     }
@@ -61,7 +50,7 @@ static bool rows_number(sft_span text, uint32_t *out) {
     return text.len != 0;
 }
 
-/* Of a shard that was put together itself: the numbers of its rows, sorted by name. */
+/* Numbers of the rows, sorted by name, of a shard that a compaction wrote. */
 static bool rows_numbers(compact_order *o, uint32_t first, sft_span text) {
     uint32_t n = o->count - first, number, top = 0;
     size_t width = n ? text.len / n : 0;
@@ -80,7 +69,7 @@ static void rows_drop(compact_order *o, uint32_t first,
                        bool (*shadowed)(const void *ctx, sft_span key), const void *ctx) {
     uint32_t kept = first;
     for (uint32_t i = first; i < o->count; i++) {
-        sft_span name = o->rows[i].name; /* the key goes on behind it */
+        sft_span name = o->rows[i].name; /* the key continues after it */
         if (!shadowed(ctx, (sft_span){ name.data, name.len + o->suffix.len }))
             o->rows[kept++] = o->rows[i];
     }
@@ -92,8 +81,8 @@ sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
     uint32_t first = o->count;
     sft_span text;
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < sft_file_count(file); i++)
-        code = rows_put(o, sft_file_tensor(file, i)->name);
+    for (size_t i = 0; !code && i < sft_file_tensor_count(file); i++)
+        code = rows_put(o, sft_file_tensor_at(file, i)->name);
     if (code) return code;
     if (sft_file_metadata_get_cstr(file, SFTI_DATASET_ORDER, &text)) {
         code = rows_sort(o, first);

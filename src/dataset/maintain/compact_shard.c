@@ -21,21 +21,21 @@ sft_code sfti_compact_save(compaction *c, const sft_part *parts, size_t count, c
         metadata[pairs++] = (sft_pair){ sft_span_cstr("valid_samples"), sft_span_cstr(whole) };
     if (order.len > 0) metadata[pairs++] = (sft_pair){ sft_span_cstr(SFTI_DATASET_ORDER), order };
     sft_code code = sfti_call(c->storage, create, stored, false, &sink, c->err);
-    if (code == SFT_OK) code = sfti_sum_sink(sink, sum, NULL, &c->alloc, &sink, c->err);
+    if (!code) code = sfti_sum_sink(sink, sum, NULL, &c->alloc, &sink, c->err);
     return code ? code : sft_save_parts(parts, count, metadata, pairs, NULL, sink, c->job, c->err);
 }
 
 sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char **name,
-                           char stored[COMPACT_STORED]) {
+                           char stored[SFTI_STORED_NAME]) {
     uint64_t file = 0, shard = 0;
     if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
         return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected names of shards as docs/dataset.md has them, found %s",
+                         "expected names of shards as docs/dataset.md defines them, found %s",
                          first->name);
     *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);
     if (!*name) return sfti_fail_memory(c->err, SFTI_DATASET_NAME);
     sfti_ds_shard_name(file, shard, c->uuid, *name);
-    (void)snprintf(stored, COMPACT_STORED, "%s%s%s", c->folder, *c->folder ? "/" : "", *name);
+    sfti_ds_stored_name(c->folder, *name, stored);
     return SFT_OK;
 }
 

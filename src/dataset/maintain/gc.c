@@ -7,29 +7,28 @@
 
 #define GC_WAIT_MS 10000
 
-/* How a shard or folder comes to be garbage, and why nothing else is removed:
+/* How shards and folders become garbage:
  *
- * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash here leaves the
- *    folder, which nothing names.
- * 2. A commit moves them beside the others. A crash here leaves shards that no manifest names.
- * 3. The manifest is replaced. A crash after that leaves what it replaced, and the folder.
+ * 1. A task writes its shards into the job's folder ("_job-<uuid>"). A crash leaves the folder.
+ * 2. A commit moves them next to the others. A crash leaves shards that no manifest names.
+ * 3. The manifest is replaced. A crash leaves what it replaced, and the folder.
  *
- * So what no manifest names is garbage once its writer is dead, which only its age tells: a
- * running job is between 1 and 3. Removing therefore
+ * So what no manifest names is garbage once its writer is dead. A running job is between 1 and 3,
+ * and only its files' age distinguishes it from a dead one. Removing therefore
  *
- * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock: goes by the
- *    later of both times of a shard, which moving it sets);
+ * a. takes the commit lock, so that no commit is between 2 and 3 (without a lock, the age of a
+ *    shard is that of its content or of its name, whichever is newer: moving sets the latter);
  * b. reads the manifest, then lists the folder;
  * c. without a lock, reads the manifest again: what it names by now stays;
- * d. removes one thing after another. A crash leaves some garbage for the next time. */
+ * d. removes one item after another. A crash leaves some garbage to the next run. */
 
-/* A shard, folder or commit file that no manifest names. */
+/* A shard, folder, temporary or commit file that no manifest names. */
 typedef struct gc_item {
     struct gc_item *next;
     uint64_t bytes;
-    uint64_t kept; /* others' files in a job's folder */
+    uint64_t kept; /* files in a job's folder that are not ours */
     bool folder, part, young, timeless;
-    bool skipped, removed; /* skipped: it is not ours, or named by now */
+    bool skipped, removed; /* skipped: not ours, or named by now */
     char name[];
 } gc_item;
 
@@ -50,28 +49,28 @@ bool sfti_ds_is_ours(const sft_storage *storage, const char *name) {
     sft_file *file = NULL;
     sft_error ignored;
     sft_span mark;
-    options.header_only = true; /* one that was cut short is ours, too */
+    options.header_only = true; /* a truncated shard counts, too */
     if (sfti_ds_open_shard(storage, name, &options, &file, &ignored)) return false;
     bool ours = sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark);
     sft_close(file);
     return ours;
 }
 
-/* What has no time may have been written now; without a grace nothing is young. */
+/* A file without a time may have been written just now; without a grace period nothing is young. */
 static bool gc_young(const gc_work *g, int64_t time_s) {
     if (!g->grace_s) return false;
     if (time_s <= 0 || g->now_s < (uint64_t)time_s) return true;
     return g->now_s - (uint64_t)time_s < g->grace_s;
 }
 
-/* Of a file in the dataset's folder. Without a lock a commit may have moved it there and not come
- * to its point yet: it is as old as its name. */
+/* Of a file in the dataset's folder. Without a lock it may belong to a commit that has moved it and
+ * not yet published: its age is that of its name. */
 static bool gc_young_file(const gc_work *g, const sft_stored *object) {
     bool moved = sfti_can(g->storage, move) && g->unlockable && object->changed_s > object->mtime_s;
     return gc_young(g, moved ? object->changed_s : object->mtime_s);
 }
 
-/* Commit files that SFTI_DATASET_MANIFEST has overtaken. */
+/* Whether SFTI_DATASET_MANIFEST has overtaken a commit file. */
 static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span name) {
     uint64_t number;
     return !object->folder && g->has_manifest && g->m.ahead == 0 &&
@@ -80,14 +79,14 @@ static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span 
            g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
 }
 
-/* Names first: files are opened when the listing is over. */
+/* Collects names only; files are opened after the listing. */
 static bool gc_each(void *ctx, const sft_stored *object) {
     gc_work *g = ctx;
     uint64_t file, shard;
     size_t len = strlen(object->name);
     sft_span name = { object->name, len };
     bool part = !object->folder && sfti_ds_shard_parse(name, &file, &shard);
-    /* Without a manifest, which may have been deleted, no shard is known to be garbage. */
+    /* Without a manifest, which may have been deleted, no shard counts as garbage. */
     if (part && !g->has_manifest) return true;
     bool garbage = part ? !sfti_ds_manifest_names(&g->m, object->name)
                         : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
@@ -97,7 +96,7 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     g->full = !item;
     if (!item) return false;
     bool kept = part && g->now_s < g->m.keep_until;
-    /* A folder is as old as what is in it; see gc_look_folder. */
+    /* A folder is as old as its contents: see gc_check_folder. */
     bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
                                 : gc_young_file(g, object);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part, kept || young,
@@ -124,8 +123,8 @@ static bool gc_folder_each(void *ctx, const sft_stored *object) {
     return true;
 }
 
-/* A job that still writes has young files. */
-static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) {
+/* A running job has young files. */
+static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err) {
     gc_folder f = { g, item->name, 0, 0, 0, false, false };
     sft_code code = sfti_call(g->storage, list, item->name, gc_folder_each, &f, err);
     item->bytes = f.over ? UINT64_MAX : f.bytes;
@@ -137,12 +136,12 @@ static sft_code gc_look_folder(const gc_work *g, gc_item *item, sft_error *err) 
 
 /* ── Finding and removing ── */
 
-/* Where a manifest is but cannot be understood nothing can be told to be garbage. */
+/* With a manifest that cannot be parsed nothing counts as garbage. */
 static sft_code gc_manifest(gc_work *g, sft_error *err) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sfti_ds_manifest_read(g->storage, &g->arena, &g->m, &e);
-    g->has_manifest = code == SFT_OK;
-    if (code == SFT_OK || code == SFT_MANIFEST_MISSING) return SFT_OK;
+    g->has_manifest = !code;
+    if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
     return code;
 }
@@ -152,39 +151,36 @@ static sft_code gc_list(gc_work *g, sft_error *err) {
     g->last = &g->first;
     memset(&g->m, 0, sizeof g->m);
     sft_code code = gc_manifest(g, err);
-    if (code == SFT_OK) code = sfti_call(g->storage, list, "", gc_each, g, err);
-    if (code == SFT_OK && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
+    if (!code) code = sfti_call(g->storage, list, "", gc_each, g, err);
+    if (!code && g->full) code = sfti_fail_memory(err, sizeof(gc_item));
     return code;
 }
 
 /* Steps a to c. */
-static sft_code gc_look(gc_work *g, bool remove, sft_error *err) {
+static sft_code gc_find(gc_work *g, bool remove, sft_error *err) {
     const sft_storage *s = g->storage;
     sft_error what;
     sft_code code = gc_list(g, err);
     if (code || !g->first || !remove) return code;
     code = sfti_can(s, lock) ? sfti_call(s, lock, GC_WAIT_MS, &what) : SFT_DATASET_UNGUARDED;
-    g->locked = code == SFT_OK;
+    g->locked = !code;
     g->unlockable = !g->locked;
-    if (code && code != SFT_DATASET_UNGUARDED) {
-        if (err) *err = what;
-        return code;
-    }
+    if (code && code != SFT_DATASET_UNGUARDED) return sfti_fail_as(err, code, &what);
     code = gc_list(g, err);
     return code || g->locked ? code : gc_manifest(g, err);
 }
 
-/* Step d, for one of them. */
+/* Step d, for one item. */
 static sft_code gc_item_remove(const gc_work *g, gc_item *item, bool remove, sft_error *err) {
     sft_code code = SFT_OK;
     item->skipped = item->part && (sfti_ds_manifest_names(&g->m, item->name) ||
                                    !sfti_ds_is_ours(g->storage, item->name));
     if (item->skipped) return SFT_OK;
-    if (item->folder) code = gc_look_folder(g, item, err);
+    if (item->folder) code = gc_check_folder(g, item, err);
     if (code || !remove || item->young) return code;
     if (item->folder) code = sfti_ds_job_remove(g->storage, item->name, &item->kept, err);
     else code = sfti_call(g->storage, remove, item->name, false, err);
-    item->removed = code == SFT_OK;
+    item->removed = !code;
     return code;
 }
 
@@ -217,10 +213,10 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
     gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code == SFT_OK) code = gc_look(&g, remove, err);
-    for (gc_item *item = g.first; code == SFT_OK && item; item = item->next)
+    if (!code) code = gc_find(&g, remove, err);
+    for (gc_item *item = g.first; !code && item; item = item->next)
         code = gc_item_remove(&g, item, remove, err);
-    if (code == SFT_OK) code = gc_result(&g, path, tree, err);
+    if (!code) code = gc_result(&g, path, tree, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_arena_free(&g.arena);
     return code;
@@ -230,7 +226,7 @@ sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool 
                              const char *path, sft_sink *sink, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_dataset_gc_tree(storage, grace_s, remove, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

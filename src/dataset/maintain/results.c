@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "dataset/maintain/results.h"
 
 /* ── As a tree, and as JSON ── */
@@ -10,7 +11,7 @@ void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path,
 }
 
 sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err) {
-    if (code == SFT_OK) code = sft_node_json(sft_tree_root(tree), NULL, NULL, sink, 0, NULL, err);
+    if (!code) code = sft_node_json(sft_tree_root(tree), NULL, NULL, sink, 0, NULL, err);
     sft_tree_free(tree);
     return code;
 }
@@ -36,12 +37,8 @@ static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_put_uint(w, "shadowed", shadowed);
 }
 
-static const char *info_mode(const sfti_ds_manifest *m) {
-    return !m->mode ? NULL : m->mode == SFT_DATASET_KV ? "kv" : "batch";
-}
-
 static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_cstr(w, "mode", info_mode(m));
+    sfti_json_put_cstr(w, "mode", sfti_ds_mode_name(m->mode));
     sfti_json_put_text(w, "generator", m->generator);
     sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
     sfti_json_put_uint(w, "version", m->version);
@@ -67,7 +64,7 @@ sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft
                                sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
-    if (code == SFT_OK) code = sft_dataset_info_tree(dataset, path, tree, err);
+    if (!code) code = sft_dataset_info_tree(dataset, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }
 
@@ -96,8 +93,8 @@ static sft_code ls_shard(sfti_json_writer *w, const sft_dataset *dataset, size_t
     const sft_dataset_shard *shard = sft_dataset_shard_at(dataset, i);
     sft_code code = sft_dataset_shard_open(dataset, i, NULL, &file, err);
     if (code) return code;
-    for (size_t k = 0; k < sft_file_count(file) && w->code == SFT_OK; k++) {
-        const sft_tensor *t = sft_file_tensor(file, k);
+    for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
+        const sft_tensor *t = sft_file_tensor_at(file, k);
         if (!filter->match || filter->match(filter->ctx, t)) ls_tensor(w, t, shard->name);
     }
     sft_close(file);
@@ -114,14 +111,13 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const char *path, sft_m
     sfti_result_begin(&w, path);
     sfti_json_key(&w, "tensors");
     sfti_json_open(&w, '[');
-    for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && w.code == SFT_OK; i++)
+    for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
         code = ls_shard(&w, dataset, i, &filter, &what);
     sfti_json_close(&w, ']');
-    /* What was told of the shards before it cannot be taken back. */
-    sfti_json_put_bool(&w, "ok", code == SFT_OK);
+    /* Earlier shards are written already: the error comes last. */
+    sfti_json_put_bool(&w, "ok", !code);
     if (code) sfti_result_error(&w, "error", &what);
     sft_code written = sfti_result_end(&w);
     if (written) return written;
-    if (code && err) *err = what;
-    return code;
+    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
 }

@@ -1,4 +1,4 @@
-/* Results of looking at and maintaining a dataset: trees, of which the JSON is a rendering. */
+/* Results of inspecting and maintaining a dataset, as trees that also render as JSON. */
 #ifndef SFTI_DATASET_RESULTS_H
 #define SFTI_DATASET_RESULTS_H
 
@@ -6,13 +6,13 @@
 #include "base/tree.h"
 #include "dataset/read/manifest.h"
 
-/* A result object that goes into an empty tree, up to "ok"; sfti_result_end ends it. */
+/* Begin a result object in an empty tree, up to "ok"; sfti_result_end ends it. */
 void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
                           sft_error *err);
-/* If code is SFT_OK the tree as JSON. The tree is freed in any case. */
+/* Write the tree as JSON if code is SFT_OK. Always frees the tree. */
 sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err);
 
-/* Whether a listed object is a shard that we wrote: name and __metadata__. */
+/* Whether a listed object is a shard that we wrote, by name and __metadata__. */
 bool sfti_ds_is_ours(const sft_storage *storage, const char *name);
 
 #endif

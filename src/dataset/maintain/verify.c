@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/job.h"
 #include "base/options.h"
+#include "bytes/source.h"
 #include "dataset/maintain/results.h"
 #include "dataset/read/merge.h"
 #include "safetensors_hash.h"
@@ -36,30 +37,24 @@ typedef struct verification {
     uint64_t done, total; /* bytes */
     uint64_t samples, valid, shadowed, digests, tensors;
     bool opened_all;
-    bool index, index_folder; /* what has that name is there; Spark wrote it */
-    sft_code code; /* what ends the work: memory, cancelling */
+    bool index, index_folder; /* an index exists; as a folder: Spark's */
+    sft_code code; /* ends the work: out of memory, cancelled */
     sft_error *err;
 } verification;
 
 /* ── Findings ── */
-
-static const char *verify_copy(verification *v, const char *text) {
-    size_t len = strlen(text) + 1;
-    char *copy = sfti_arena_take(&v->arena, len);
-    return copy ? memcpy(copy, text, len) : NULL;
-}
 
 static void verify_put(verification *v, verify_list *to, const char *shard,
                        const sft_error *what) {
     const char *message = what->message;
     size_t len = strlen(shard);
     if (to->count++ >= VERIFY_MOST || v->code) return;
-    /* The shard has a member of its own. */
+    /* The shard is a member of its own. */
     if (strncmp(message, shard, len) == 0 && strncmp(message + len, ": ", 2) == 0)
         message += len + 2;
     verify_finding *one = sfti_arena_take(&v->arena, sizeof *one);
-    if (one) *one = (verify_finding){ NULL, what->code, verify_copy(v, shard),
-                                      verify_copy(v, message) };
+    if (one) *one = (verify_finding){ NULL, what->code, sfti_arena_copy(&v->arena, shard, len),
+                                      sfti_arena_copy(&v->arena, message, strlen(message)) };
     if (!one || !one->shard || !one->message) {
         v->code = sfti_fail_memory(v->err, sizeof *one);
         return;
@@ -99,14 +94,12 @@ static sft_code digest_bytes(verification *v, const sft_source *source, sft_hash
                              char *buffer, sft_error *err) {
     for (uint64_t at = 0; at < source->size;) {
         uint64_t left = source->size - at;
-        size_t got = 0, want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = sft_source_read(source, at, buffer, want, &got, err);
-        if (code == SFT_OK && got == 0)
-            code = sfti_fail(err, SFT_IO_SHRUNK, at, "the file became shorter");
-        if (code == SFT_OK) code = verify_tick(v, got, err);
+        size_t want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
+        sft_code code = sfti_source_all(source, at, buffer, want, err);
+        if (!code) code = verify_tick(v, want, err);
         if (code) return code;
-        sft_hasher_update(hasher, buffer, got);
-        at += got;
+        sft_hasher_update(hasher, buffer, want);
+        at += want;
     }
     return SFT_OK;
 }
@@ -118,10 +111,10 @@ static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_ha
     char *buffer = sfti_take(&v->alloc, READ_BYTES);
     if (!buffer) return sfti_fail_memory(err, READ_BYTES);
     sft_code code = sfti_call(v->storage, open, s->name, &source, err);
-    if (code == SFT_OK) {
+    if (!code) {
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
-        if (code == SFT_OK) code = digest_bytes(v, &source, hasher, buffer, err);
-        if (code == SFT_OK) sft_hasher_result(hasher, out);
+        if (!code) code = digest_bytes(v, &source, hasher, buffer, err);
+        if (!code) sft_hasher_result(hasher, out);
         sft_hasher_free(hasher);
         sft_source_close(&source);
     }
@@ -143,32 +136,19 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     }
 }
 
-static const sfti_ds_column *verify_column(const verification *v, sft_span name) {
-    for (size_t i = 0; i < v->m->column_count; i++)
-        if (sft_span_equal(v->m->columns[i].name, name)) return &v->m->columns[i];
-    return NULL;
-}
-
-static bool column_holds(const sfti_ds_column *c, const sft_tensor *t) {
-    if (c->has_dtype && c->dtype != t->dtype) return false;
-    if (!c->has_shape) return true;
-    return t->rank == c->rank + 1 &&
-           (c->rank == 0 || memcmp(t->shape + 1, c->shape, c->rank * sizeof *c->shape) == 0);
-}
-
-/* In batch mode each tensor is a column, with one sample a row. */
+/* In batch mode each tensor is a column with a row a sample. */
 static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     if (v->m->column_count)
-        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_count(file));
-    for (size_t i = 0; i < sft_file_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor(file, i);
-        const sfti_ds_column *c = verify_column(v, t->name);
+        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_tensor_count(file));
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(file, i);
+        const sfti_ds_column *c = sfti_ds_column_find(v->m->columns, v->m->column_count, t->name);
         sft_error e = SFT_ERROR_INIT;
         if (t->rank == 0 || t->shape[0] != s->samples)
             (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
                                    "tensor %.*s: expected %llu samples", (int)t->name.len,
                                    t->name.data, (unsigned long long)s->samples);
-        else if (v->m->column_count && (!c || !column_holds(c, t)))
+        else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
             (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
                                    "tensor %.*s: expected dtype and shape of a column of the "
                                    "manifest", (int)t->name.len, t->name.data);
@@ -178,12 +158,12 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     char number[24];
-    sft_span mark, told;
+    sft_span mark, samples;
     sft_error e = SFT_ERROR_INIT;
     if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
-    if (sft_file_metadata_get_cstr(file, "samples", &told) &&
-        sft_span_equal(told, sft_span_cstr(number)))
+    if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
+        sft_span_equal(samples, sft_span_cstr(number)))
         return;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
                     "samples in its metadata: expected %s by the manifest", number);
@@ -200,8 +180,8 @@ static void verify_shard(verification *v, size_t i) {
         verify_find(v, s->name, &e);
         return;
     }
-    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_count(file));
-    v->tensors += sft_file_count(file);
+    if (known) verify_numbers(v, s->name, "tensors", s->tensors, sft_file_tensor_count(file));
+    v->tensors += sft_file_tensor_count(file);
     verify_marks(v, s, file);
     if (v->m->mode == SFT_DATASET_BATCH) verify_batch(v, s, file);
     sft_close(file);
@@ -209,7 +189,7 @@ static void verify_shard(verification *v, size_t i) {
     v->samples += s->samples;
     v->valid += s->valid_samples;
     v->shadowed += s->shadowed;
-    if (!v->deep && v->code == SFT_OK) v->code = verify_tick(v, s->bytes, v->err);
+    if (!v->deep && !v->code) v->code = verify_tick(v, s->bytes, v->err);
 }
 
 /* ── The whole ── */
@@ -253,10 +233,10 @@ static void verify_duplicates(verification *v) {
         shadowed[i] = 0;
     }
     sft_code code = sfti_ds_merge_open(v->storage, sources, n, &v->alloc, v->job, &merge, &e);
-    if (code == SFT_OK) code = duplicates_count(merge, shadowed, &e);
+    if (!code) code = duplicates_count(merge, shadowed, &e);
     sfti_ds_merge_close(merge);
     if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
-    for (size_t i = 0; code == SFT_OK && i < n; i++)
+    for (size_t i = 0; !code && i < n; i++)
         verify_numbers(v, sources[i].name, "tensors that a later shard has again",
                        sft_dataset_shard_at(v->dataset, i)->shadowed, shadowed[i]);
 }
@@ -278,18 +258,18 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
                     part ? "the manifest does not name this shard"
                     : stale ? "the manifest names no index" : "a job's folder");
     verify_put(v, &v->orphans, object->name, &e);
-    return v->code == SFT_OK;
+    return !v->code;
 }
 
 static void verify_listing(verification *v) {
     sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
-    if (v->code == SFT_OK) v->code = code;
+    if (!v->code) v->code = code;
 }
 
 /* ── The index ── */
 
-/* What readers pass over does no harm: a commit that was killed can leave an index of its own, an
- * overwrite of the connector's leaves the old one. */
+/* An index that readers ignore does no harm: a killed commit may leave its own, a connector's
+ * overwrite leaves the old one. */
 static void index_note(verification *v, const sft_error *what) {
     verify_put(v, &v->orphans, SFTI_DATASET_INDEX, what);
 }
@@ -297,7 +277,7 @@ static void index_note(verification *v, const sft_error *what) {
 static void index_stale(verification *v, const char *whose) {
     sft_error e = SFT_ERROR_INIT;
     (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "an index of %s; readers do without it", whose);
+                    "an index of %s; readers ignore it", whose);
     index_note(v, &e);
 }
 
@@ -309,23 +289,21 @@ static void index_unlike(verification *v, const char *expected) {
 }
 
 static bool index_names_shard(verification *v, sft_span name) {
-    char *copy = name.data ? sfti_arena_take(&v->arena, name.len + 1) : NULL;
     if (!name.data) return true;
+    const char *copy = sfti_arena_copy(&v->arena, name.data, name.len);
     if (!copy) {
         v->code = sfti_fail_memory(v->err, name.len + 1);
         return true;
     }
-    memcpy(copy, name.data, name.len);
-    copy[name.len] = '\0';
     return sfti_ds_manifest_names(v->m, copy);
 }
 
-/* Of one file; false when there is nothing more to say. */
+/* Checks one file; false when it needs no further check. */
 static bool index_file(verification *v, const char *name, uint64_t *rows) {
     sft_error e = SFT_ERROR_INIT;
     sfti_ds_index index;
     const bool ours = v->m->ours;
-    sft_code code = sfti_ds_index_look(v->storage, name, &v->arena, &index, &e);
+    sft_code code = sfti_ds_index_read(v->storage, name, &v->arena, &index, &e);
     if (code == SFT_DATASET_SHARD && !ours) index_note(v, &e);
     else if (code) verify_find(v, SFTI_DATASET_INDEX, &e);
     if (code) return false;
@@ -340,43 +318,26 @@ static bool index_file(verification *v, const char *name, uint64_t *rows) {
     return same && known && full;
 }
 
-typedef struct index_parts {
-    verification *v;
-    size_t count;
-    sft_buffer text; /* their names, each with its NUL */
-} index_parts;
-
 static bool index_part(void *ctx, const sft_stored *object) {
-    static const char ending[] = ".parquet";
-    index_parts *p = ctx;
-    size_t len = strlen(object->name), end = sizeof ending - 1;
-    if (object->folder || object->name[0] == '_' || object->name[0] == '.' || len < end ||
-        strcmp(object->name + len - end, ending) != 0)
+    if (object->folder || object->name[0] == '_' || object->name[0] == '.' ||
+        !sfti_ds_ends(sft_span_cstr(object->name), ".parquet"))
         return true;
-    p->count++;
-    if (sfti_buffer_put(&p->text, SFTI_DATASET_INDEX "/", sizeof SFTI_DATASET_INDEX) &&
-        sfti_buffer_put(&p->text, object->name, len + 1))
-        return true;
-    p->v->code = sfti_fail_memory(p->v->err, len);
-    return false;
+    return sfti_ds_listing_put(ctx, SFTI_DATASET_INDEX, object->name, 0);
 }
 
 static bool index_folder(verification *v, uint64_t *rows) {
-    index_parts p = { .v = v, .text = { .alloc = v->alloc } };
-    sft_code code =
-        sfti_call(v->storage, list, SFTI_DATASET_INDEX, index_part, &p, v->err);
+    sfti_ds_listing parts = { .arena = { .alloc = v->alloc } };
+    sft_code code = sfti_ds_listing_fill(&parts, v->storage, SFTI_DATASET_INDEX, index_part,
+                                         &parts, v->err);
     bool good = true;
-    if (v->code == SFT_OK) v->code = code;
-    const char *name = p.text.data;
-    for (size_t i = 0; good && v->code == SFT_OK && i < p.count; i++) {
-        good = index_file(v, name, rows);
-        name += strlen(name) + 1;
-    }
-    sft_buffer_free(&p.text);
-    return good && v->code == SFT_OK;
+    if (!v->code) v->code = code;
+    for (const sfti_ds_listed *one = parts.first; good && !v->code && one; one = one->next)
+        good = index_file(v, one->name, rows);
+    sfti_arena_free(&parts.arena);
+    return good && !v->code;
 }
 
-/* A connector's manifest does not tell whether there is one. */
+/* A connector's manifest does not say whether there is one. */
 static void verify_index(verification *v) {
     uint64_t rows = 0;
     if (v->m->index.data && !v->index) index_unlike(v, "the index that the manifest names");
@@ -397,11 +358,11 @@ static void verify_all(verification *v) {
     v->opened_all = true;
     for (size_t i = 0; i < v->m->shard_count; i++)
         if (!sfti_add(v->total, v->m->shards[i].facts.bytes, &v->total)) v->total = UINT64_MAX;
-    for (size_t i = 0; v->code == SFT_OK && i < v->m->shard_count; i++) verify_shard(v, i);
-    if (v->code == SFT_OK) verify_totals(v);
-    if (v->code == SFT_OK) verify_duplicates(v);
-    if (v->code == SFT_OK) verify_listing(v);
-    if (v->code == SFT_OK) verify_index(v);
+    for (size_t i = 0; !v->code && i < v->m->shard_count; i++) verify_shard(v, i);
+    if (!v->code) verify_totals(v);
+    if (!v->code) verify_duplicates(v);
+    if (!v->code) verify_listing(v);
+    if (!v->code) verify_index(v);
 }
 
 /* ── The result ── */
@@ -439,11 +400,11 @@ static sft_code verify_result(const verification *v, const char *path, sft_tree 
     return sfti_result_end(&w);
 }
 
-/* A manifest that is not right is a finding; one that cannot be got at is an error. */
+/* An invalid manifest is a finding; one that cannot be read is an error. */
 static sft_code verify_open(verification *v) {
     sft_error e = SFT_ERROR_INIT;
     sft_code code = sft_dataset_open(v->storage, &v->alloc, NULL, NULL, &v->dataset, &e);
-    if (code == SFT_OK) return SFT_OK;
+    if (!code) return SFT_OK;
     if (code == SFT_MANIFEST_TYPE || code == SFT_MANIFEST_MISSING) {
         verify_find(v, SFTI_DATASET_MANIFEST, &e);
         return v->code;
@@ -461,11 +422,11 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep, const ch
     v.arena.alloc = v.alloc;
     if (whole) *whole = false;
     v.code = sfti_ds_storage_check(storage, err);
-    if (v.code == SFT_OK) v.code = sfti_take_job(job, &own, err);
-    if (v.code == SFT_OK) v.code = verify_open(&v);
-    if (v.code == SFT_OK && v.dataset) verify_all(&v);
-    if (v.code == SFT_OK) v.code = verify_result(&v, path, tree, err);
-    if (whole) *whole = v.code == SFT_OK && v.findings.count == 0;
+    if (!v.code) v.code = sfti_take_job(job, &own, err);
+    if (!v.code) v.code = verify_open(&v);
+    if (!v.code && v.dataset) verify_all(&v);
+    if (!v.code) v.code = verify_result(&v, path, tree, err);
+    if (whole) *whole = !v.code && v.findings.count == 0;
     sft_dataset_close(v.dataset);
     sfti_arena_free(&v.arena);
     return v.code;
@@ -477,7 +438,7 @@ sft_code sft_dataset_verify_json(const sft_storage *storage, bool deep, const ch
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (whole) *whole = false;
-    if (code == SFT_OK)
+    if (!code)
         code = sft_dataset_verify_tree(storage, deep, path, tree, whole, job, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

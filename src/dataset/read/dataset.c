@@ -15,14 +15,14 @@ struct sft_dataset {
 
 /* ── What is odd ── */
 
-typedef struct dataset_look {
+typedef struct orphan_shards {
     const sft_dataset *dataset;
     size_t strangers;
     char first[SFTI_DATASET_NAME];
-} dataset_look;
+} orphan_shards;
 
-static bool dataset_look_at(void *ctx, const sft_stored *object) {
-    dataset_look *l = ctx;
+static bool orphan_each(void *ctx, const sft_stored *object) {
+    orphan_shards *l = ctx;
     uint64_t file, shard;
     if (object->folder || !sfti_ds_shard_parse(sft_span_cstr(object->name), &file, &shard) ||
         sfti_ds_manifest_names(&l->dataset->manifest, object->name))
@@ -32,18 +32,18 @@ static bool dataset_look_at(void *ctx, const sft_stored *object) {
     return true;
 }
 
-/* A connector's append leaves shards out of its manifest. */
-static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_ctx,
+/* Warns of shards that a connector's append did not add to its manifest. */
+static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *warn_ctx,
                             sft_error *err) {
-    dataset_look l = { d, 0, { 0 } };
+    orphan_shards l = { d, 0, { 0 } };
     sft_error what = SFT_ERROR_INIT;
     if (d->manifest.ours || !warn) return SFT_OK;
-    sft_code code = sfti_call(d->storage, list, "", dataset_look_at, &l, err);
+    sft_code code = sfti_call(d->storage, list, "", orphan_each, &l, err);
     if (code) return code;
     if (l.strangers) {
         (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                        "the manifest does not name %zu of the shards that are there, first %s; "
-                        "they are not read",
+                        "the manifest does not name %zu of the shards in the folder, first %s; "
+                        "they are ignored",
                         l.strangers, l.first);
         warn(warn_ctx, &what);
     }
@@ -54,11 +54,8 @@ static sft_code dataset_odd(const sft_dataset *d, sft_warn_fn warn, void *warn_c
 
 static sft_code dataset_order(sft_dataset *d, sft_error *err) {
     size_t n = d->manifest.shard_count;
-    d->order = sfti_arena_array(&d->arena, 2 * (uint64_t)n, sizeof *d->order);
-    if (!d->order) return sfti_fail_memory(err, n * sizeof *d->order);
-    for (size_t i = 0; i < n; i++) d->order[i] = (uint32_t)i;
-    sfti_sort(d->order, d->order + n, n, sfti_ds_by_sample, d->manifest.shards);
-    return SFT_OK;
+    d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
+    return d->order ? SFT_OK : sfti_fail_memory(err, n * sizeof *d->order);
 }
 
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
@@ -68,15 +65,15 @@ sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc
                          "expected a place for the dataset, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_allocator own = sfti_allocator(alloc);
     sft_dataset *d = sfti_take(&own, sizeof *d);
     if (!d) return sfti_fail_memory(err, sizeof *d);
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
     code = sfti_ds_manifest_read(storage, &d->arena, &d->manifest, err);
-    if (code == SFT_OK) code = dataset_order(d, err);
-    if (code == SFT_OK) code = dataset_odd(d, warn, warn_ctx, err);
-    if (code == SFT_OK) *out = d;
+    if (!code) code = dataset_order(d, err);
+    if (!code) code = dataset_orphans(d, warn, warn_ctx, err);
+    if (!code) *out = d;
     else sft_dataset_close(d);
     return code;
 }
@@ -115,16 +112,16 @@ const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t
 
 /* ── Shards ── */
 
-/* Why a shard is not what the manifest tells: perhaps the dataset is another one by now. */
+/* A shard is not as the manifest says: perhaps the dataset was replaced. */
 static sft_code shard_wrong(const sft_dataset *d, const sft_dataset_shard *s, uint64_t found,
                             sft_error *err) {
     sfti_arena arena = { .alloc = d->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
     sft_code code = sfti_ds_manifest_read(d->storage, &arena, &now, &ignored);
-    bool other = code == SFT_OK &&
+    bool other = !code &&
                  memcmp(now.commit, d->manifest.commit, sizeof now.commit) != 0;
-    uint64_t version = code == SFT_OK ? now.version : 0;
+    uint64_t version = !code ? now.version : 0;
     sfti_arena_free(&arena);
     if (other)
         return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,

@@ -1,4 +1,4 @@
-/* The manifest: its contents, the one in force, and the index beside it. */
+/* The manifest: its contents, the one in force, and the index it names. */
 #ifndef SFTI_DATASET_MANIFEST_H
 #define SFTI_DATASET_MANIFEST_H
 
@@ -8,31 +8,24 @@
 
 typedef struct sfti_ds_shard {
     sft_dataset_shard facts; /* strings with NUL, from the arena */
-    bool known;              /* the manifest tells more than the connector's three fields */
+    bool known;              /* it has more than the connector's three fields */
 } sfti_ds_shard;
-
-typedef struct sfti_ds_entry { /* one key of `schema` */
-    sft_span key;
-    sft_span dtype; /* as spelled: a connector may know others */
-    uint32_t rank;
-    const uint64_t *shape;
-} sfti_ds_entry;
 
 typedef struct sfti_ds_manifest {
     sft_span text;
-    size_t ahead; /* commits that SFTI_DATASET_MANIFEST does not have yet */
+    size_t ahead; /* commits that SFTI_DATASET_MANIFEST is behind */
     bool ours; /* has a generator that is libsafetensors */
     sft_span generator;
     char commit[37]; /* empty when there is none */
-    char row_order[37]; /* after compactions: the commit whose rows these are, in its order */
+    char row_order[37]; /* after compactions: the commit whose row order this is */
     uint64_t version;
-    sft_dataset_mode mode; /* 0: not told */
+    sft_dataset_mode mode; /* 0: unknown */
     uint64_t batch_size;
     sft_span name_col, separator, tail;
     sft_span index; /* file name; data NULL: null or absent */
     uint64_t total_samples, total_valid, total_bytes;
-    uint64_t keep_until; /* seconds since 1970: gc leaves replaced shards till then; 0: none */
-    uint64_t dropped;    /* rows that tails were, with tail_strategy=drop */
+    uint64_t keep_until; /* Unix time until which gc keeps replaced shards, or 0 */
+    uint64_t dropped;    /* rows dropped by tail_strategy=drop */
     size_t shard_count;
     sfti_ds_shard *shards; /* sorted by name */
     bool has_schema;
@@ -42,13 +35,16 @@ typedef struct sfti_ds_manifest {
     sfti_ds_column *columns; /* name, has_dtype, dtype, has_shape, rank, shape */
 } sfti_ds_manifest;
 
-/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is refused. */
+/* SFT_MANIFEST_TYPE names the field; a shard_path with a separator or ".." is an error. */
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err);
 sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
                                 sft_error *err);
 
-/* Whether a shard of this name is among the manifest's, by halving. */
+/* Give the manifest these shards, sorted by name. */
+sft_code sfti_ds_manifest_sort(sfti_ds_manifest *m, const sfti_ds_shard *shards, size_t n,
+                               sfti_arena *arena, sft_error *err);
+/* Whether a shard of this name is among the manifest's: a binary search. */
 bool sfti_ds_manifest_names(const sfti_ds_manifest *manifest, const char *name);
 /* For sfti_sort over an array of sfti_ds_shard. */
 int sfti_ds_by_name(const void *shards, uint32_t a, uint32_t b);
@@ -62,37 +58,37 @@ const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 /* ── manifest_latest.c ── */
 
 #define SFTI_MANIFEST_MOST (UINT64_C(1) << 31) /* bytes; a shard takes about 200 */
-#define SFTI_COMMIT_FILE_S 3600 /* a commit file stays at least this long */
+#define SFTI_COMMIT_FILE_S 3600 /* a commit file is kept at least this long */
 
 /* The manifest that is in force. SFT_MANIFEST_MISSING. */
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err);
-/* The same; *seen: whether the manifest of this commit is among those that were followed. */
+/* The same; *seen: whether the manifest of this commit was followed on the way. */
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err);
-/* Of one commit file. SFT_NOT_FOUND. */
+/* The manifest in one commit file. SFT_NOT_FOUND. */
 sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
                              sfti_ds_manifest *out, sft_error *err);
-/* Name of the file by which one commit alone can follow a manifest of these bytes (data NULL:
- * none) and version. */
+/* Name of the only commit file that can follow a manifest of these bytes (data NULL: none) and this
+ * version. */
 sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
 
-/* ── index_look.c: what an index tells of itself ── */
+/* ── index_footer.c: what an index says about itself ── */
 
 #define SFTI_INDEX_COLUMNS 15u /* tensor_key, file_name, shape, dtype */
 
 typedef struct sfti_ds_index {
     bool has_rows;
     uint64_t rows;
-    unsigned columns;     /* bits: those of the four that are there */
-    sft_span commit;      /* data NULL: it tells none */
-    sft_span first, last; /* least and greatest file_name; data NULL: not told */
+    unsigned columns;     /* bits: which of the four exist */
+    sft_span commit;      /* data NULL: unknown */
+    sft_span first, last; /* least and greatest file_name; data NULL: unknown */
 } sfti_ds_index;
 
-/* Of a Parquet file, by its footer. SFT_DATASET_SHARD when it is none. Texts from the arena. */
-sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+/* From the footer of a Parquet file. SFT_DATASET_SHARD for any other file. Texts from the arena. */
+sft_code sfti_ds_index_read(const sft_storage *storage, const char *name, sfti_arena *arena,
                             sfti_ds_index *out, sft_error *err);
 
 #endif

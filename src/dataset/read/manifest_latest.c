@@ -12,10 +12,10 @@
 
 /* ── Commit files ──
  *
- * Where a file system has no locks, each manifest has at most one successor, since the name of the
- * file that makes a commit is made of its predecessor's version and digest, and such a file is
- * created exclusively, complete. manifest_swap.c has the steps. SFTI_DATASET_MANIFEST may be
- * behind, by a writer that was killed or is slow: readers follow the files. */
+ * Where a file system has no locks, each manifest has at most one successor: the name of a commit
+ * file is made from its predecessor's version and digest, and the file is created exclusively and
+ * complete (the steps are in commit/swap.c). SFTI_DATASET_MANIFEST may be behind, if a writer was
+ * killed or is slow: readers follow the files. */
 
 static sft_code commit_digest(sft_span text, const sft_allocator *alloc, char out[65],
                               sft_error *err) {
@@ -52,12 +52,12 @@ static sft_code latest_read(const sft_storage *storage, const char *name, sfti_a
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
-    if (code == SFT_OK) code = sfti_ds_manifest_parse(text, arena, out, err);
+    if (!code) code = sfti_ds_manifest_parse(text, arena, out, err);
     return code;
 }
 
-/* An object store tells the size of an object and its bytes in two requests, between which another
- * commit may put a manifest of another size. What is damaged is the same when it is read again. */
+/* An object store needs two requests for an object's size and bytes, between which another commit
+ * may put a manifest of another size. A damaged manifest is the same when read again. */
 static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
                               sfti_ds_manifest *out, sft_error *err) {
     sft_span last = { NULL, 0 };
@@ -77,7 +77,7 @@ static bool latest_is(const sfti_ds_manifest *m, const char *commit) {
     return commit && strcmp(m->commit, commit) == 0;
 }
 
-/* The chain of commit files behind a manifest, to its end. */
+/* Follows the chain of commit files after a manifest to its end. */
 static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, const char *commit,
                               sfti_ds_manifest *out, bool *found, bool *seen, sft_error *err) {
     for (*found = false, *seen = latest_is(out, commit);; *seen |= latest_is(out, commit)) {
@@ -89,10 +89,7 @@ static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, con
         if (code) return code;
         code = latest_read(storage, name, arena, &next, &what);
         if (code == SFT_NOT_FOUND) return SFT_OK;
-        if (code) {
-            if (err) *err = what;
-            return code;
-        }
+        if (code) return sfti_fail_as(err, code, &what);
         next.ahead = out->ahead + 1;
         *out = next;
         *found = true;
@@ -107,13 +104,13 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
     sft_code code = sfti_can(storage, move)
                         ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
                         : latest_object(storage, arena, out, &first);
-    bool known = code == SFT_OK || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
+    bool known = !code || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
     if (code == SFT_MANIFEST_TYPE) { /* only the bytes count */
         sft_span text = out->text;
         memset(out, 0, sizeof *out);
         out->text = text;
     }
-    *seen = code == SFT_OK && latest_is(out, commit);
+    *seen = !code && latest_is(out, commit);
     if (known && sfti_can(storage, move_new)) {
         sft_code more = latest_follow(storage, arena, commit, out, &found, seen, err);
         if (more || found) return more;
@@ -121,8 +118,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
     if (code == SFT_NOT_FOUND)
         return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
                          "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
-    if (code && err) *err = first;
-    return code;
+    return code ? sfti_fail_as(err, code, &first) : SFT_OK;
 }
 
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,

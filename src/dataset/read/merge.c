@@ -9,21 +9,21 @@
 #include <string.h>
 
 #define WINDOW (UINT64_C(1) << 16)
-#define RUNS_MOST 64 /* stretches of ascending keys in one shard; beyond, it stays in memory */
+#define RUNS_MOST 64 /* runs of ascending keys in a shard; with more it is held in memory */
 
-/* A stretch of a header whose keys ascend, read piece by piece; or a whole file in memory,
- * taken in order of its names. The source is opened for each piece, so that thousands of
- * shards need no descriptors. */
+/* A run of a header's entries with ascending keys, read window by window; or a file in memory, in
+ * the order of names. The source is opened for each window, so that thousands of shards need no
+ * descriptors. */
 typedef struct merge_run {
     uint32_t source;
-    uint64_t at, end; /* next byte of the file to read; where the stretch ends */
-    uint64_t data;    /* where the file's tensors begin */
+    uint64_t at, end; /* next byte of the file to read; end of the run */
+    uint64_t data;    /* offset of the file's tensors */
     char *window;
-    size_t cap, used, done; /* bytes in the window, and how many are behind us */
+    size_t cap, used, done; /* used, done: bytes in the window, and consumed */
     sft_file *file;          /* in memory */
     uint32_t *order;
     size_t next, count;
-    sft_buffer key; /* decoded, where it is spelled with escapes */
+    sft_buffer key; /* decoded, if it has escapes */
     uint64_t shape[SFT_MAX_RANK];
     sfti_ds_row row;
 } merge_run;
@@ -34,10 +34,10 @@ struct sfti_ds_merge {
     const sfti_ds_source *sources;
     size_t source_count;
     merge_run *runs;
-    size_t run_count, run_room;
+    size_t run_count, run_cap;
     uint32_t *heap;
     size_t heap_count;
-    uint32_t *group; /* runs whose rows have the key that is being told */
+    uint32_t *group; /* runs whose rows have the current key */
     size_t group_count, group_next;
     const sft_job *job;
     uint64_t read; /* bytes of headers */
@@ -103,7 +103,7 @@ static const char *merge_gap(const char *at, const char *end) {
     return at;
 }
 
-/* "key":{…} in the window. NULL when it does not end there. *key as it is spelled. */
+/* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
 static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
     const char *end = run->window + run->used;
     sfti_lex lex = { 0 };
@@ -124,7 +124,7 @@ static sft_code merge_changed(const sfti_ds_merge *m, const merge_run *run, sft_
                      m->sources[run->source].name);
 }
 
-static sft_code merge_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
+static sft_code merge_make_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
     memmove(run->window, run->window + run->done, run->used - run->done);
     run->used -= run->done;
     run->done = 0;
@@ -142,10 +142,10 @@ static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_er
     const char *name = m->sources[run->source].stored;
     sft_code code = sfti_call(m->storage, open, name, &source, err);
     if (code) return code;
-    while (code == SFT_OK && want) {
+    while (!code && want) {
         size_t got = 0;
         code = sft_source_read(&source, run->at, run->window + run->used, want, &got, err);
-        if (code == SFT_OK && got == 0) code = merge_changed(m, run, err);
+        if (!code && got == 0) code = merge_changed(m, run, err);
         run->at += got;
         run->used += got;
         want -= got < want ? got : want;
@@ -154,9 +154,9 @@ static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_er
     return code;
 }
 
-/* More of the stretch behind what is left of the window. */
+/* Reads more of the run after what is left of the window. */
 static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
-    sft_code code = merge_room(m, run, err);
+    sft_code code = merge_make_room(m, run, err);
     if (code) return code;
     uint64_t left = run->end - run->at;
     size_t cap = run->cap - run->used;
@@ -169,7 +169,7 @@ static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error 
     run->row.key = key;
     if (!escaped) return SFT_OK;
     run->key.len = 0;
-    if (!sfti_buffer_room(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
+    if (!sfti_buffer_reserve(&run->key, key.len + 1)) return sfti_fail_memory(err, key.len);
     run->key.len = sfti_json_decode(key, run->key.data);
     run->row.key = (sft_span){ run->key.data, run->key.len };
     return SFT_OK;
@@ -200,7 +200,7 @@ static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_
 static void run_file_next(merge_run *run, bool *more) {
     *more = run->next < run->count;
     if (!*more) return;
-    const sft_tensor *t = sft_file_tensor(run->file, run->order[run->next++]);
+    const sft_tensor *t = sft_file_tensor_at(run->file, run->order[run->next++]);
     run->row.key = t->name;
     run->row.dtype = t->dtype;
     run->row.rank = t->rank;
@@ -216,15 +216,11 @@ static sft_code run_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error
 }
 
 static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
-    if (m->run_count == m->run_room) {
-        size_t cap = m->run_room ? 2 * m->run_room : 64;
-        merge_run *all = m->alloc.resize(m->alloc.ctx, m->runs, m->run_room * sizeof *all,
-                                         cap * sizeof *all);
-        if (!all) return NULL;
-        m->runs = all;
-        m->run_room = cap;
-    }
-    merge_run *run = &m->runs[m->run_count++];
+    merge_run *all =
+        sfti_grow(&m->alloc, m->runs, m->run_count, 1, &m->run_cap, sizeof *all);
+    if (!all) return NULL;
+    m->runs = all;
+    merge_run *run = &all[m->run_count++];
     memset(run, 0, sizeof *run);
     run->source = source;
     run->data = data;
@@ -233,7 +229,7 @@ static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
     return run;
 }
 
-/* A stretch from one byte of the file to another. */
+/* A run from one byte of the file to another. */
 static sft_code run_text(sfti_ds_merge *m, uint32_t source, uint64_t data, uint64_t begin,
                          uint64_t end, sft_error *err) {
     merge_run *run = run_new(m, source, data);
@@ -253,7 +249,7 @@ static sft_code run_file(sfti_ds_merge *m, uint32_t source, sft_file *file, sft_
         return sfti_fail_memory(err, sizeof *run);
     }
     run->file = file;
-    run->count = sft_file_count(file);
+    run->count = sft_file_tensor_count(file);
     run->order = sfti_take(&m->alloc, run->count * sizeof *run->order + 1);
     if (!run->order) return sfti_fail_memory(err, run->count * sizeof *run->order);
     return sft_file_order(file, SFT_ORDER_NAME, run->order, err);
@@ -261,17 +257,16 @@ static sft_code run_file(sfti_ds_merge *m, uint32_t source, sft_file *file, sft_
 
 /* ── Looking at a shard before ── */
 
-typedef struct merge_look {
+typedef struct merge_layout {
     uint64_t begin[RUNS_MOST + 1]; /* bytes of the header's text */
     size_t runs;
     bool streams;
-} merge_look;
+} merge_layout;
 
-/* One key of the header that is a tensor's: the i-th by the order of bytes, or the shard does
- * not stream. */
-static void look_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
-                     merge_look *look) {
-    const sft_tensor *t = sft_file_tensor(file, i);
+/* A tensor's key in the header: the i-th tensor in file order, or the shard does not stream. */
+static void layout_key(const sft_file *file, const sfti_json *json, size_t i, sft_span *last,
+                     merge_layout *look) {
+    const sft_tensor *t = sft_file_tensor_at(file, i);
     if (!t || (!json->escaped && !sft_span_equal(json->text, t->name))) {
         look->streams = false;
         return;
@@ -283,9 +278,9 @@ static void look_key(const sft_file *file, const sfti_json *json, size_t i, sft_
     *last = t->name;
 }
 
-/* Where keys stop to ascend. Only what we wrote is spelled so that it can be read in pieces:
- * metadata first, then the entries, each in the order of its bytes. */
-static void look_runs(const sft_file *file, merge_look *look) {
+/* Finds the runs of ascending keys. Only our own headers can be read in windows: metadata first,
+ * then the entries in the order of their data. */
+static void layout_runs(const sft_file *file, merge_layout *look) {
     sft_span text = sft_file_header(file), last = { NULL, 0 }, mark;
     sfti_json json;
     size_t i = 0;
@@ -294,13 +289,13 @@ static void look_runs(const sft_file *file, merge_look *look) {
     sfti_json_next(&json);
     while (look->streams && sfti_json_next(&json) == SFTI_JSON_KEY) {
         bool metadata = sft_span_equal(json.text, sft_span_cstr("__metadata__"));
-        if (!metadata) look_key(file, &json, i++, &last, look);
+        if (!metadata) layout_key(file, &json, i++, &last, look);
         else if (i) look->streams = false;
         sfti_json_next(&json);
         sfti_json_skip(&json);
     }
     if (look->streams) look->begin[look->runs] = json.start;
-    look->streams = look->streams && i == sft_file_count(file);
+    look->streams = look->streams && i == sft_file_tensor_count(file);
 }
 
 static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
@@ -311,16 +306,16 @@ static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
 static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
     static const sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_file *file = NULL;
-    merge_look look = { .runs = 0 };
+    merge_layout look = { .runs = 0 };
     sft_code code =
         sfti_ds_open_shard(m->storage, m->sources[source].stored, &options, &file, err);
     if (code) return code;
     uint64_t data = sft_file_data_offset(file);
     code = merge_tick(m, data, err);
-    if (code == SFT_OK) look_runs(file, &look);
-    if (code == SFT_OK && !look.streams) return run_file(m, source, file, err);
+    if (!code) layout_runs(file, &look);
+    if (!code && !look.streams) return run_file(m, source, file, err);
     sft_close(file);
-    for (size_t i = 0; code == SFT_OK && i < look.runs; i++)
+    for (size_t i = 0; !code && i < look.runs; i++)
         code = run_text(m, source, data, 8 + look.begin[i], 8 + look.begin[i + 1], err);
     return code;
 }
@@ -363,7 +358,7 @@ static uint32_t heap_pop(sfti_ds_merge *m) {
 static sft_code merge_advance(sfti_ds_merge *m, uint32_t run, sft_error *err) {
     bool more = false;
     sft_code code = run_next(m, &m->runs[run], &more, err);
-    if (code == SFT_OK && more) heap_push(m, run);
+    if (!code && more) heap_push(m, run);
     return code;
 }
 
@@ -421,11 +416,11 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
     *m = (sfti_ds_merge){ .alloc = own, .storage = storage, .sources = sources,
                           .source_count = count, .job = job };
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < count; i++)
+    for (size_t i = 0; !code && i < count; i++)
         code = merge_shard(m, (uint32_t)i, err);
-    if (code == SFT_OK) code = merge_begin(m, err);
+    if (!code) code = merge_begin(m, err);
     m->job = NULL;
-    if (code == SFT_OK) *out = m;
+    if (!code) *out = m;
     else sfti_ds_merge_close(m);
     return code;
 }
@@ -440,7 +435,7 @@ void sfti_ds_merge_close(sfti_ds_merge *m) {
         sft_buffer_free(&run->key);
         sft_close(run->file);
     }
-    sfti_release(&alloc, m->runs, m->run_room * sizeof *m->runs);
+    sfti_release(&alloc, m->runs, m->run_cap * sizeof *m->runs);
     sfti_release(&alloc, m->heap, 2 * m->run_count * sizeof *m->heap + 1);
     sfti_release(&alloc, m, sizeof *m);
 }

@@ -6,25 +6,25 @@
 
 typedef struct sfti_ds_row {
     sft_span key;     /* valid until the next row */
-    uint32_t source;  /* number of the shard given */
+    uint32_t source;  /* index into the sources */
     sft_dtype dtype;
     uint32_t rank;
     const uint64_t *shape;
     uint64_t begin, end; /* absolute in the file */
-    bool shadowed;       /* a later source, in the order given, has the same key */
+    bool shadowed;       /* a later source has the same key */
     uint32_t winner;     /* the last source with this key */
 } sfti_ds_row;
 
 typedef struct sfti_ds_source {
     const char *stored; /* name in the storage */
-    const char *name;   /* final name, by which rows of one key are sorted */
+    const char *name;   /* final name; sorts rows of one key */
 } sfti_ds_source;
 
 typedef struct sfti_ds_merge sfti_ds_merge;
 
-/* Sources in ascending order of precedence. Reads headers piece by piece: a shard whose keys
- * stand in ascending order within each dtype (as ours do) costs a buffer of 64 KiB for each
- * such stretch; another one its header in memory. Rows by key, then name. */
+/* Sources are in ascending order of precedence; rows come by key, then name. Headers are read in
+ * windows: a shard whose keys ascend within each dtype (as ours do) takes 64 KiB for each such run,
+ * any other shard its header in memory. */
 sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *sources,
                             size_t count, const sft_allocator *alloc, const sft_job *job,
                             sfti_ds_merge **out, sft_error *err);

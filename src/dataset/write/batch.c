@@ -31,8 +31,7 @@ static void batch_first(shard_column *c, const shard_value *v) {
 }
 
 static bool batch_fits(const shard_column *c, const shard_value *v) {
-    return v->from == c->from && v->rank == c->rank &&
-           (v->rank == 0 || memcmp(v->shape, c->shape + 1, v->rank * sizeof *v->shape) == 0);
+    return v->from == c->from && sfti_ds_shape_same(v->shape, v->rank, c->shape + 1, c->rank);
 }
 
 static uint64_t batch_ask(uint64_t asked, uint64_t got) {
@@ -78,7 +77,7 @@ static sft_code batch_specs(sft_shard_writer *w, uint64_t samples, sft_spec *spe
     return SFT_OK;
 }
 
-/* The place of the message about the cast's own block is not that of the row. */
+/* Replaces the element of the cast's block by that of the row. */
 static sft_code batch_value_fail(const sft_shard_writer *w, const shard_column *c,
                                  uint64_t element, sft_error *inner, sft_error *err) {
     uint64_t row = w->file_row + element / c->row_elements;
@@ -93,8 +92,7 @@ static sft_code batch_put(shard_file *file, size_t i, shard_column *c, sft_error
     sft_code code = sfti_shard_file_put(file, i, c->pieces.items, c->pieces.count, c->from,
                                         &element, &inner);
     if (code == SFT_CAST_VALUE) return batch_value_fail(w, c, element, &inner, err);
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
 static sft_code batch_pad(sft_shard_writer *w, uint64_t rows, sft_error *err) {
@@ -126,15 +124,15 @@ static sft_code batch_tensors(shard_file *file, const uint32_t *at, sft_error *e
     return SFT_OK;
 }
 
-/* Columns as they are in this file, for its receipt. */
-static void batch_told(const sft_shard_writer *w, sfti_ds_column *told) {
+/* The columns of this file, for its receipt. */
+static void batch_columns(const sft_shard_writer *w, sfti_ds_column *columns) {
     for (size_t k = 0; k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
-        told[k] = *c->asked;
-        told[k].has_dtype = told[k].has_shape = true;
-        told[k].dtype = c->dtype;
-        told[k].rank = c->rank;
-        told[k].shape = c->shape + 1;
+        columns[k] = *c->asked;
+        columns[k].has_dtype = columns[k].has_shape = true;
+        columns[k].dtype = c->dtype;
+        columns[k].rank = c->rank;
+        columns[k].shape = c->shape + 1;
     }
 }
 
@@ -143,11 +141,11 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
     size_t n = w->columns.count;
     shard_file file;
     sft_spec *specs = sfti_arena_array(work, n, sizeof *specs);
-    sfti_ds_column *told = sfti_arena_array(work, n, sizeof *told);
+    sfti_ds_column *columns = sfti_arena_array(work, n, sizeof *columns);
     uint32_t *at = sfti_arena_array(work, n, sizeof *at);
-    if (!specs || !told || !at) return sfti_fail_memory(err, n * sizeof *told);
+    if (!specs || !columns || !at) return sfti_fail_memory(err, n * sizeof *columns);
     sft_code code = batch_specs(w, samples, specs, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sfti_shard_file_begin(w, specs, n, samples, w->gathered, job, &file, err);
     if (code) return code;
     for (size_t k = 0; k < n; k++) at[sft_plan_position(file.plan, k)] = (uint32_t)k;
@@ -156,8 +154,8 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
         sfti_shard_file_abandon(&file);
         return code;
     }
-    batch_told(w, told);
-    return sfti_shard_file_end(&file, told, err);
+    batch_columns(w, columns);
+    return sfti_shard_file_end(&file, columns, err);
 }
 
 static sft_code batch_write(sft_shard_writer *w, uint64_t samples, const sft_job *job,
@@ -190,7 +188,7 @@ sft_code sfti_batch_append(sft_shard_writer *w, shard_held *held, const sft_job 
         uint64_t count = length - row < left ? length - row : left;
         sft_code code = batch_take(w, held, row, count, err);
         row += count;
-        if (code == SFT_OK && w->gathered == size) {
+        if (!code && w->gathered == size) {
             code = batch_write(w, size, job, err);
             sfti_shard_release(w, row < length ? held : NULL);
             if (row < length) held->loose.len = 0;

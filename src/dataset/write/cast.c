@@ -10,8 +10,8 @@
 
 /* ── Rounding as the Scala connector has it ── */
 
-/* Sign and magnitude cut off, what is below the least normal number is zero, what is above the
- * greatest exponent an infinity, every NaN the same but for its sign. */
+/* Truncates towards zero: below the least normal number to zero, above the greatest exponent to an
+ * infinity; NaN keeps only its sign. */
 static uint16_t truncate_f16(uint32_t f32) {
     uint16_t sign = (uint16_t)(f32 >> 16 & 0x8000);
     uint32_t exponent = f32 >> 23 & 0xff, mantissa = f32 & 0x7fffff;
@@ -30,7 +30,7 @@ static void truncate_all(const uint8_t *f32, sft_dtype to, uint8_t *out, uint64_
     }
 }
 
-/* Through F64, as it reads every element, to F32 and then down; F32 is taken as it is. */
+/* The connector reads elements as F64, converts to F32 and truncates; F32 it reads directly. */
 static sft_code truncate_block(sft_dtype from, const void *in, sft_dtype to, uint8_t *out,
                                uint64_t count, uint64_t *element, sft_error *err) {
     uint8_t wide[8 * CAST_BLOCK], f32[4 * CAST_BLOCK];
@@ -40,12 +40,12 @@ static sft_code truncate_block(sft_dtype from, const void *in, sft_dtype to, uin
         return SFT_OK;
     }
     code = sft_cast(from, in, SFT_F64, wide, count, NULL, element, err);
-    if (code == SFT_OK) code = sft_cast(SFT_F64, wide, SFT_F32, f32, count, NULL, element, err);
-    if (code == SFT_OK) truncate_all(f32, to, out, count);
+    if (!code) code = sft_cast(SFT_F64, wide, SFT_F32, f32, count, NULL, element, err);
+    if (!code) truncate_all(f32, to, out, count);
     return code;
 }
 
-/* All but the truncation: what the file will have, without a look at what was lost. */
+/* The bytes of the file, without checks for lost values. */
 static sft_code cast_plain(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                            bool truncate, uint64_t *element, sft_error *err) {
     uint64_t at = 0, bits = sft_dtype_describe(from)->bits;
@@ -64,7 +64,7 @@ static sft_code cast_plain(sft_dtype from, const void *in, sft_dtype to, void *o
 #define FITS_SIGN (UINT64_C(1) << 63)
 #define FITS_INFINITE UINT64_C(0x7ff0000000000000)
 
-/* F4 and F6 have no infinity: from here on a value is too large for them. */
+/* F4 and F6 have no infinity: the least value that is too large for them. */
 static uint64_t fits_below(sft_dtype to) {
     if (to == SFT_F4) return UINT64_C(0x401c000000000000);      /* 7 */
     if (to == SFT_F6_E2M3) return UINT64_C(0x401f000000000000); /* 7.75 */
@@ -72,8 +72,8 @@ static uint64_t fits_below(sft_dtype to) {
     return FITS_INFINITE;
 }
 
-/* Bits of F64, for the state of the floating-point unit must not matter. Integers and BOOL hold
- * just what they are; floats round, but a finite number stays finite, an infinity one. */
+/* Compares bits of F64, so that the state of the floating-point unit does not matter. Integers and
+ * BOOL must be exact; floats may round, but finite stays finite and infinite stays infinite. */
 static bool value_fits(uint64_t in, uint64_t out, const sft_dtype_info *to, uint64_t below) {
     if (to->kind != SFT_KIND_FLOAT) return in == out || ((in | out) & ~FITS_SIGN) == 0;
     in &= ~FITS_SIGN;
@@ -82,25 +82,20 @@ static bool value_fits(uint64_t in, uint64_t out, const sft_dtype_info *to, uint
     return in == FITS_INFINITE ? out == in : in < below && out < FITS_INFINITE;
 }
 
-/* Whether any of a block of these 16 or 32 bits is an infinity or NaN; all it takes to know that
- * nothing was too large. */
-static bool any_16(const uint8_t *out, size_t count, unsigned exponent) {
+/* Whether any of these floats is an infinity or NaN. If none is, no value was too large. */
+static bool any_special(const uint8_t *out, size_t count, size_t each, uint32_t exponent) {
     bool any = false;
-    for (size_t i = 0; i < count; i++) any |= (sfti_get_u16(out + 2 * i) & exponent) == exponent;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = each == 2 ? sfti_get_u16(out + 2 * i) : sfti_get_u32(out + 4 * i);
+        any |= (bits & exponent) == exponent;
+    }
     return any;
 }
 
-static bool any_32(const uint8_t *out, size_t count) {
-    bool any = false;
-    for (size_t i = 0; i < count; i++)
-        any |= (sfti_get_u32(out + 4 * i) & 0x7f800000) == 0x7f800000;
-    return any;
-}
-
-static bool block_needs_look(sft_dtype to, const uint8_t *out, size_t count) {
-    if (to == SFT_F16) return any_16(out, count, 0x7c00);
-    if (to == SFT_BF16) return any_16(out, count, 0x7f80);
-    return to != SFT_F32 || any_32(out, count);
+static bool block_needs_check(sft_dtype to, const uint8_t *out, size_t count) {
+    if (to == SFT_F16) return any_special(out, count, 2, 0x7c00);
+    if (to == SFT_BF16) return any_special(out, count, 2, 0x7f80);
+    return to != SFT_F32 || any_special(out, count, 4, 0x7f800000);
 }
 
 static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *to,
@@ -115,7 +110,7 @@ static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *t
                        : to->kind == SFT_KIND_FLOAT ? "numbers within its range"
                                                     : "whole numbers";
     return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
-                     "expected %s, for it becomes %s, found %s in element %llu", what, to->name,
+                     "expected %s to convert to %s, found %s in element %llu", what, to->name,
                      text, (unsigned long long)element);
 }
 
@@ -125,8 +120,8 @@ static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const v
     const sft_dtype_info *info = sft_dtype_describe(to);
     uint64_t below = fits_below(to);
     sft_code code = sft_cast(from, in, SFT_F64, was, count, NULL, NULL, err);
-    if (code == SFT_OK) code = sft_cast(to, out, SFT_F64, is, count, NULL, NULL, err);
-    for (size_t i = 0; code == SFT_OK && i < count; i++) {
+    if (!code) code = sft_cast(to, out, SFT_F64, is, count, NULL, NULL, err);
+    for (size_t i = 0; !code && i < count; i++) {
         uint64_t bits = sfti_get_u64(was + 8 * i);
         if (value_fits(bits, sfti_get_u64(is + 8 * i), info, below)) continue;
         *element += i;
@@ -135,8 +130,8 @@ static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const v
     return code;
 }
 
-/* sft_cast refuses what is out of an integer's range, cuts fractions off, lets what is too large
- * for a float be an infinity (or what it has instead), and makes all but zero true. */
+/* sft_cast fails outside an integer's range, but truncates fractions, turns numbers too large for a
+ * float into infinities (or what it has instead), and any non-zero value into true. */
 static bool cast_may_lose(sft_dtype from, sft_dtype to) {
     sft_kind kind = sft_dtype_describe(to)->kind, of = sft_dtype_describe(from)->kind;
     if (from == to || to == SFT_F64 || of == SFT_KIND_BOOL) return false;
@@ -149,10 +144,10 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
     bool halves = truncate && from != to && (to == SFT_F16 || to == SFT_BF16);
     sft_code code = cast_plain(from, in, to, out, count, halves, element, err);
     if (halves || !cast_may_lose(from, to)) return code;
-    for (uint64_t at = 0; code == SFT_OK && at < count; at += CAST_BLOCK) {
+    for (uint64_t at = 0; !code && at < count; at += CAST_BLOCK) {
         size_t block = count - at < CAST_BLOCK ? (size_t)(count - at) : CAST_BLOCK;
         const uint8_t *made = (const uint8_t *)out + at * out_bits / 8;
-        if (!block_needs_look(to, made, block)) continue;
+        if (!block_needs_check(to, made, block)) continue;
         *element = at;
         code = block_fits(from, (const uint8_t *)in + at * in_bits / 8, to, made, block, element,
                           err);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define FILE_PIECE (UINT64_C(8) << 20) /* between two ticks */
-#define STORED_ROOM (SFTI_DATASET_NAME + 48)
 
 /* What pads. */
 static const char file_zeros[1 << 16];
@@ -17,14 +16,15 @@ static const char file_zeros[1 << 16];
 
 static sft_code file_names(shard_file *f, sft_error *err) {
     sft_shard_writer *w = f->w;
-    char *stored = sfti_arena_take(&w->arena, STORED_ROOM);
-    char *name = stored ? stored + 42 : NULL; /* "_job-", a uuid, "/" */
-    if (!stored) return sfti_fail_memory(err, STORED_ROOM);
+    char folder[SFTI_JOB_FOLDER] = "";
+    char *name = sfti_arena_take(&w->arena, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    char *stored = name + SFTI_DATASET_NAME;
+    if (sfti_can(w->storage, move)) sfti_ds_job_folder(w->job.uuid, folder);
     sfti_ds_shard_name(w->file, w->receipt_count, w->uuid, name);
-    (void)snprintf(stored, 42, "_job-%.36s", w->job.uuid);
-    stored[41] = '/';
+    sfti_ds_stored_name(folder, name, stored);
     f->receipt.name = sft_span_cstr(name);
-    f->receipt.stored = sft_span_cstr(sfti_can(w->storage, move) ? stored : name);
+    f->receipt.stored = sft_span_cstr(stored);
     f->receipt.partition = w->partition;
     f->receipt.shard = w->receipt_count;
     return SFT_OK;
@@ -40,7 +40,7 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
     sft_pair pairs[] = {
         { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
         { sft_span_cstr("mode"),
-          sft_span_cstr(f->w->columns.mode == SFT_DATASET_KV ? "kv" : "batch") },
+          sft_span_cstr(sfti_ds_mode_name(f->w->columns.mode)) },
         { sft_span_cstr("samples"), sft_span_cstr(samples) },
         { sft_span_cstr("valid_samples"), sft_span_cstr(valid) },
     };
@@ -73,8 +73,8 @@ sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_
     file->receipt.valid_samples = valid;
     file->job = *job;
     sft_code code = file_names(file, err);
-    if (code == SFT_OK) code = file_plan(file, specs, count, err);
-    if (code == SFT_OK) code = file_create(file, err);
+    if (!code) code = file_plan(file, specs, count, err);
+    if (!code) code = file_create(file, err);
     if (code) sfti_shard_file_abandon(file);
     return code;
 }
@@ -101,7 +101,7 @@ static sft_code file_put(shard_file *f, size_t i, const char *bytes, uint64_t le
         sft_code code = sft_writer_put(f->out, i, bytes + at, (size_t)piece, err);
         at += piece;
         f->w->done += piece;
-        if (code == SFT_OK && f->w->done - f->w->ticked >= FILE_PIECE) code = file_tick(f, err);
+        if (!code && f->w->done - f->w->ticked >= FILE_PIECE) code = file_tick(f, err);
         if (code) return code;
     }
     return SFT_OK;
@@ -131,7 +131,7 @@ static sft_code cast_block(file_cast *c, const char *bytes, size_t len, sft_erro
 
 static sft_code cast_feed(file_cast *c, const char *bytes, uint64_t len, sft_error *err) {
     sft_code code = SFT_OK;
-    while (code == SFT_OK && len) {
+    while (!code && len) {
         size_t take = c->chunk - c->used < len ? c->chunk - c->used : (size_t)len;
         if (take == c->chunk) {
             code = cast_block(c, bytes, take, err);
@@ -148,10 +148,10 @@ static sft_code cast_feed(file_cast *c, const char *bytes, uint64_t len, sft_err
 
 static sft_code cast_begin(file_cast *c, sft_error *err) {
     sft_shard_writer *w = c->file->w;
-    if (!w->cast_room) w->cast_room = sfti_take(&w->alloc, SHARD_CAST_ROOM);
-    if (!w->cast_room) return sfti_fail_memory(err, SHARD_CAST_ROOM);
-    c->in = w->cast_room;
-    c->out = w->cast_room + SHARD_CAST_ROOM / 2;
+    if (!w->cast_buffer) w->cast_buffer = sfti_take(&w->alloc, SHARD_CAST_BYTES);
+    if (!w->cast_buffer) return sfti_fail_memory(err, SHARD_CAST_BYTES);
+    c->in = w->cast_buffer;
+    c->out = w->cast_buffer + SHARD_CAST_BYTES / 2;
     c->chunk = (size_t)SHARD_CAST_CHUNK * sft_dtype_describe(c->from)->bits / 8;
     return SFT_OK;
 }
@@ -167,7 +167,7 @@ static sft_code file_piece(file_cast *c, const shard_piece *piece, sft_error *er
     const char *bytes = sfti_piece_bytes(piece);
     sft_code code = SFT_OK;
     if (bytes) return file_some(c, bytes, piece->len, err);
-    for (uint64_t left = piece->len; code == SFT_OK && left;) {
+    for (uint64_t left = piece->len; !code && left;) {
         uint64_t some = left < sizeof file_zeros ? left : sizeof file_zeros;
         code = file_some(c, file_zeros, some, err);
         left -= some;
@@ -178,25 +178,14 @@ static sft_code file_piece(file_cast *c, const shard_piece *piece, sft_error *er
 sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *pieces, size_t count,
                              sft_dtype from, uint64_t *element, sft_error *err) {
     file_cast c = { .file = file, .i = i, .from = from, .element = element };
-    c.to = sft_plan_tensor(file->plan, i)->dtype;
+    c.to = sft_plan_tensor_at(file->plan, i)->dtype;
     sft_code code = c.from == c.to ? SFT_OK : cast_begin(&c, err);
-    for (size_t k = 0; code == SFT_OK && k < count; k++) code = file_piece(&c, &pieces[k], err);
-    if (code == SFT_OK && c.used) code = cast_block(&c, c.in, c.used, err);
+    for (size_t k = 0; !code && k < count; k++) code = file_piece(&c, &pieces[k], err);
+    if (!code && c.used) code = cast_block(&c, c.in, c.used, err);
     return code;
 }
 
 /* ── End ── */
-
-static bool columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (a[i].has_dtype != b[i].has_dtype || a[i].has_shape != b[i].has_shape ||
-            (a[i].has_dtype && a[i].dtype != b[i].dtype) ||
-            (a[i].has_shape &&
-             (a[i].rank != b[i].rank ||
-              memcmp(a[i].shape, b[i].shape, a[i].rank * sizeof *a[i].shape) != 0)))
-            return false;
-    return true;
-}
 
 static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *columns,
                                  sfti_ds_receipt *r) {
@@ -215,20 +204,17 @@ static bool receipt_copy_columns(sft_shard_writer *w, const sfti_ds_column *colu
     return true;
 }
 
-/* Room for the receipt, before the file is there. */
+/* Reserves the receipt before the file is published. */
 static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
                              sfti_ds_receipt *r, sft_error *err) {
-    if (w->receipt_count == w->receipt_room) {
-        size_t cap = w->receipt_room ? 2 * w->receipt_room : 16;
-        sfti_ds_receipt *all = w->alloc.resize(w->alloc.ctx, w->receipts,
-                                               w->receipt_room * sizeof *all, cap * sizeof *all);
-        if (!all) return sfti_fail_memory(err, cap * sizeof *all);
-        w->receipts = all;
-        w->receipt_room = cap;
-    }
+    sfti_ds_receipt *all = sfti_grow(&w->alloc, w->receipts, w->receipt_count, 1,
+                                     &w->receipt_cap, sizeof *all);
+    if (!all) return sfti_fail_memory(err, sizeof *all);
+    w->receipts = all;
     const sfti_ds_receipt *last = w->receipt_count ? &w->receipts[w->receipt_count - 1] : NULL;
     r->column_count = w->columns.count;
-    if (last && columns_same(last->columns, columns, w->columns.count)) r->columns = last->columns;
+    if (last && sfti_ds_columns_same(last->columns, columns, r->column_count))
+        r->columns = last->columns;
     else if (!receipt_copy_columns(w, columns, r))
         return sfti_fail_memory(err, w->columns.count * sizeof *columns);
     return SFT_OK;
@@ -237,11 +223,11 @@ static sft_code receipt_keep(sft_shard_writer *w, const sfti_ds_column *columns,
 sft_code sfti_shard_file_end(shard_file *file, const sfti_ds_column *columns, sft_error *err) {
     sft_shard_writer *w = file->w;
     sft_code code = receipt_keep(w, columns, &file->receipt, err);
-    if (code == SFT_OK) {
+    if (!code) {
         code = sft_writer_finish(file->out, err);
         file->out = NULL;
     }
-    if (code == SFT_OK) {
+    if (!code) {
         memcpy(file->receipt.sha256, file->sum.sha256, sizeof file->sum.sha256);
         w->receipts[w->receipt_count++] = file->receipt;
         w->pending = NULL;

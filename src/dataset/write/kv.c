@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define KV_FRAME 300 /* of a header: braces, __metadata__, padding; more than they take */
+#define KV_FRAME 300 /* upper bound of a header's braces, __metadata__ and padding */
 
-/* A row that is looked at: its key and the bytes its tensors will take. */
+/* A row that was read: its key and the bytes that its tensors take. */
 typedef struct kv_row {
     shard_held *held;
     sft_span key;
@@ -26,7 +26,8 @@ static uint64_t kv_digits(uint64_t value) {
     return count;
 }
 
-/* An entry's text but for the digits of its two offsets; name: as it is spelled, with quotes. */
+/* Bytes of an entry, without the digits of its offsets. name: bytes of the spelled name, with
+ * quotes. */
 static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *shape,
                               uint32_t rank) {
     uint64_t text = name + sizeof ":{\"dtype\":\"\",\"shape\":[],\"data_offsets\":[,]}," - 1 +
@@ -35,13 +36,13 @@ static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *sh
     return text;
 }
 
-/* Of key, separator and column; each is counted with quotes of its own. */
+/* Of key, separator and column. sfti_spell counts quotes for each. */
 static uint64_t kv_name_text(const sft_shard_writer *w, sft_span key, size_t k) {
     return sfti_spell(key, NULL) + sfti_spell(w->options->separator, NULL) +
            sfti_spell(w->column[k].asked->name, NULL) - 4;
 }
 
-/* No less than the header's bytes with these tensors. */
+/* An upper bound of the header's bytes. */
 static uint64_t kv_header(uint64_t text, uint64_t tensors, uint64_t data) {
     return KV_FRAME + text + 2 * tensors * kv_digits(data);
 }
@@ -56,7 +57,7 @@ static sft_code kv_key_fail(const sft_shard_writer *w, const kv_row *r, const ch
                             sft_error *err) {
     sft_span name = w->options->name_col;
     return sfti_fail(err, SFT_ROW_KEY, SFT_NO_OFFSET, "column \"%.*s\", row %llu: expected %s",
-                     (int)(name.len < 100 ? name.len : 100), name.data,
+                     SFTI_CLIP(name, 100),
                      (unsigned long long)r->row, what);
 }
 
@@ -107,7 +108,7 @@ static sft_code kv_read(sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *e
     r->row = w->rows + i;
     r->text = r->data = 0;
     sft_code code = kv_read_key(w, r, i, err);
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++)
+    for (size_t k = 0; !code && k < w->columns.count; k++)
         code = kv_read_value(w, r, k, i, err);
     return code;
 }
@@ -119,11 +120,11 @@ static sft_span kv_name_of(const void *ctx, uint32_t entry) {
     return kv->entries[entry].spec.name;
 }
 
-/* A table twice as large, with the names that live. */
+/* Doubles the table of names, without dead entries. */
 static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena arena = { .alloc = *alloc };
     sfti_names names;
-    size_t cap = kv->names_room ? 2 * kv->names_room : 256;
+    size_t cap = kv->names_cap ? 2 * kv->names_cap : 256;
     if (!sfti_names_begin(&names, cap, kv->seed, kv_name_of, kv, &arena)) return false;
     for (size_t i = 0; i < kv->count; i++) {
         sft_span name = kv->entries[i].spec.name;
@@ -133,18 +134,7 @@ static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     sfti_arena_free(&kv->names_arena);
     kv->names_arena = arena;
     kv->names = names;
-    kv->names_room = cap;
-    return true;
-}
-
-static bool kv_entries_grow(shard_kv *kv, const sft_allocator *alloc) {
-    size_t cap = kv->cap ? 2 * kv->cap : 256;
-    if (!sfti_fits_size(cap * (uint64_t)sizeof(kv_entry)) || cap > UINT32_MAX / 2) return false;
-    kv_entry *entries = alloc->resize(alloc->ctx, kv->entries, kv->cap * sizeof *entries,
-                                      cap * sizeof *entries);
-    if (!entries) return false;
-    kv->entries = entries;
-    kv->cap = cap;
+    kv->names_cap = cap;
     return true;
 }
 
@@ -162,8 +152,7 @@ static bool kv_name(sft_shard_writer *w, const kv_row *r, size_t k, sft_span *ou
 }
 
 static bool kv_shape(shard_kv *kv, size_t k, const shard_value *v) {
-    if (kv->shapes[k] && kv->ranks[k] == v->rank &&
-        memcmp(kv->shapes[k], v->shape, v->rank * sizeof *v->shape) == 0)
+    if (kv->shapes[k] && sfti_ds_shape_same(kv->shapes[k], kv->ranks[k], v->shape, v->rank))
         return true;
     uint64_t *shape = sfti_arena_array(&kv->arena, v->rank, sizeof *shape);
     if (!shape) return false;
@@ -195,13 +184,13 @@ static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     if (--held->live == 0 && held != but) sfti_shard_release_one(held);
 }
 
-static sft_code kv_twice(const sft_shard_writer *w, const kv_row *r, size_t before,
+static sft_code kv_duplicate(const sft_shard_writer *w, const kv_row *r, size_t before,
                          sft_error *err) {
     sft_span name = w->kv.entries[before].spec.name;
     uint64_t row = w->kv.first_row + before / w->columns.count;
     return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
                      "expected each tensor's name once, found \"%.*s\" in row %llu and row %llu",
-                     (int)(name.len < 200 ? name.len : 200), name.data, (unsigned long long)row,
+                     SFTI_CLIP(name, 200), (unsigned long long)row,
                      (unsigned long long)r->row);
 }
 
@@ -219,7 +208,7 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     kv->entries[n] = (kv_entry){ { name, dtype, v->rank, kv->shapes[k] }, v->piece,
                                  r->held, v->bytes, v->from, false };
     uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
-    if (before != n && !w->options->last_win) return kv_twice(w, r, before, err);
+    if (before != n && !w->options->last_win) return kv_duplicate(w, r, before, err);
     if (before != n) {
         kv_kill(w, before, r->held);
         sfti_names_replace(&kv->names, name, (uint32_t)n);
@@ -230,27 +219,30 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     return SFT_OK;
 }
 
-static sft_code kv_room(sft_shard_writer *w, sft_error *err) {
+static sft_code kv_reserve(sft_shard_writer *w, sft_error *err) {
     shard_kv *kv = &w->kv;
-    while (kv->cap - kv->count < w->columns.count)
-        if (!kv_entries_grow(kv, &w->alloc))
-            return sfti_fail_memory(err, kv->cap * 2 * sizeof *kv->entries);
-    while (kv->names_room < kv->cap)
+    size_t more = w->columns.count, each = sizeof *kv->entries;
+    kv_entry *entries = NULL;
+    if (kv->count + more <= UINT32_MAX / 4)
+        entries = sfti_grow(&w->alloc, kv->entries, kv->count, more, &kv->cap, each);
+    if (!entries) return sfti_fail_memory(err, more * each);
+    kv->entries = entries;
+    while (kv->names_cap < kv->cap)
         if (!kv_names_grow(kv, &w->alloc))
-            return sfti_fail_memory(err, kv->names_room * 2 * sizeof(sfti_slot));
+            return sfti_fail_memory(err, kv->names_cap * 2 * sizeof(sfti_slot));
     return SFT_OK;
 }
 
 static sft_code kv_add(sft_shard_writer *w, const kv_row *r, sft_error *err) {
     shard_kv *kv = &w->kv;
-    sft_code code = kv_room(w, err);
+    sft_code code = kv_reserve(w, err);
     if (code) return code;
     if (kv->count == 0) kv->first_row = r->row;
     kv->samples++;
     kv->data += r->data;
     kv->text += r->text;
     kv->weight += r->data + r->text;
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) code = kv_put(w, r, k, err);
+    for (size_t k = 0; !code && k < w->columns.count; k++) code = kv_put(w, r, k, err);
     return code;
 }
 
@@ -262,31 +254,27 @@ static void kv_reset(sft_shard_writer *w) {
     sfti_arena_free(&kv->names_arena);
     memset(&kv->names, 0, sizeof kv->names);
     for (size_t k = 0; k < w->columns.count; k++) kv->shapes[k] = NULL;
-    kv->count = kv->names_room = 0;
+    kv->count = kv->names_cap = 0;
     kv->tensors = kv->samples = kv->data = kv->text = kv->weight = 0;
 }
 
-/* A column's dtype and shape, where they are one for all its tensors. */
-static void kv_told(const sft_shard_writer *w, size_t k, sfti_ds_column *told) {
-    const kv_entry *first = NULL;
-    *told = *w->column[k].asked;
-    told->has_dtype = told->has_shape = true;
+/* A column's dtype and shape, where all its tensors have the same. */
+static void kv_column(const sft_shard_writer *w, size_t k, sfti_ds_column *out) {
+    sfti_ds_column is = *w->column[k].asked;
+    bool any = false;
+    *out = is;
+    is.has_dtype = is.has_shape = true;
     for (size_t i = k; i < w->kv.count; i += w->columns.count) {
         const kv_entry *e = &w->kv.entries[i];
         if (e->dead) continue;
-        if (!first) first = e;
-        told->has_dtype = told->has_dtype && e->spec.dtype == first->spec.dtype;
-        if (!told->has_shape || e->spec.shape == first->spec.shape) continue;
-        told->has_shape = e->spec.rank == first->spec.rank &&
-                          memcmp(e->spec.shape, first->spec.shape,
-                                 e->spec.rank * sizeof *e->spec.shape) == 0;
+        is.dtype = e->spec.dtype;
+        is.rank = e->spec.rank;
+        is.shape = e->spec.shape;
+        if (any) sfti_ds_column_join(out, &is);
+        else *out = is;
+        any = true;
     }
-    told->has_dtype = told->has_dtype && first;
-    told->has_shape = told->has_shape && first;
-    if (!first) return;
-    told->dtype = first->spec.dtype;
-    told->rank = first->spec.rank;
-    told->shape = first->spec.shape;
+    if (!any) out->has_dtype = out->has_shape = false;
 }
 
 static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *err) {
@@ -300,13 +288,12 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
         return sfti_shard_row_fail(err, SFT_ROW_VALUE, w->column[at % w->columns.count].asked->name,
                                    w->kv.first_row + at / w->columns.count, &inner);
     }
-    if (code && err) *err = inner;
-    return code;
+    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
-/* specs: of what lives; order: by place in the file, numbers of entries. */
+/* specs: of live entries. order: indices of entries in file order. */
 static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uint32_t *living,
-                           uint32_t *order, sfti_ds_column *told, const sft_job *job,
+                           uint32_t *order, sfti_ds_column *columns, const sft_job *job,
                            sft_error *err) {
     shard_kv *kv = &w->kv;
     shard_file file;
@@ -314,13 +301,13 @@ static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uin
     sft_code code = sfti_shard_file_begin(w, specs, n, kv->samples, kv->samples, job, &file, err);
     if (code) return code;
     for (size_t i = 0; i < n; i++) order[sft_plan_position(file.plan, i)] = living[i];
-    for (size_t i = 0; code == SFT_OK && i < n; i++) code = kv_put_file(&file, i, order[i], err);
+    for (size_t i = 0; !code && i < n; i++) code = kv_put_file(&file, i, order[i], err);
     if (code) {
         sfti_shard_file_abandon(&file);
         return code;
     }
-    for (size_t k = 0; k < w->columns.count; k++) kv_told(w, k, &told[k]);
-    return sfti_shard_file_end(&file, told, err);
+    for (size_t k = 0; k < w->columns.count; k++) kv_column(w, k, &columns[k]);
+    return sfti_shard_file_end(&file, columns, err);
 }
 
 static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err) {
@@ -329,14 +316,14 @@ static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err)
     sft_spec *specs = sfti_arena_array(&kv->arena, n, sizeof *specs);
     uint32_t *living = sfti_arena_array(&kv->arena, n, sizeof *living);
     uint32_t *order = sfti_arena_array(&kv->arena, n, sizeof *order);
-    sfti_ds_column *told = sfti_arena_array(&kv->arena, w->columns.count, sizeof *told);
-    if (!specs || !living || !order || !told) return sfti_fail_memory(err, n * sizeof *specs);
+    sfti_ds_column *columns = sfti_arena_array(&kv->arena, w->columns.count, sizeof *columns);
+    if (!specs || !living || !order || !columns) return sfti_fail_memory(err, n * sizeof *specs);
     for (size_t i = 0; i < kv->count; i++) {
         if (kv->entries[i].dead) continue;
         specs[at] = kv->entries[i].spec;
         living[at++] = (uint32_t)i;
     }
-    return kv_tensors(w, specs, living, order, told, job, err);
+    return kv_tensors(w, specs, living, order, columns, job, err);
 }
 
 static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *job,
@@ -350,13 +337,13 @@ static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *jo
 
 /* ── Rows ── */
 
-/* With this row the header would pass what readers take. */
+/* Whether this row would make the header longer than readers accept. */
 static bool kv_must_end(const shard_kv *kv, const kv_row *r, size_t columns) {
     return kv->count && kv_header(kv->text + r->text, kv->tensors + columns,
                                   kv->data + r->data) > SFT_MAX_HEADER_BYTES;
 }
 
-/* The target is reached; or, where rows often replace rows, so much memory is held. */
+/* Whether the target is reached, or twice as much memory is held by replaced rows. */
 static bool kv_may_end(const sft_shard_writer *w) {
     const shard_kv *kv = &w->kv;
     uint64_t target = w->options->shard_bytes;
@@ -367,9 +354,9 @@ static bool kv_may_end(const sft_shard_writer *w) {
 static sft_code kv_take(sft_shard_writer *w, kv_row *r, uint64_t i, const sft_job *job,
                         sft_error *err) {
     sft_code code = kv_read(w, r, i, err);
-    if (code == SFT_OK && kv_must_end(&w->kv, r, w->columns.count))
+    if (!code && kv_must_end(&w->kv, r, w->columns.count))
         code = kv_write(w, r->held, job, err);
-    if (code == SFT_OK) code = kv_add(w, r, err);
+    if (!code) code = kv_add(w, r, err);
     if (code || !kv_may_end(w)) return code;
     code = kv_write(w, r->held, job, err);
     r->held->loose.len = 0;

@@ -1,4 +1,3 @@
-#include "base/checked.h"
 #include "base/error.h"
 #include "dataset/write/writer.h"
 
@@ -26,7 +25,7 @@ void sfti_shard_release_one(shard_held *held) {
     sft_buffer_free(&held->loose);
 }
 
-/* The one that stays is always the last. */
+/* `but` is always the last one. */
 void sfti_shard_release(sft_shard_writer *w, const shard_held *but) {
     while (w->held && w->held != but) {
         shard_held *held = w->held;
@@ -51,17 +50,6 @@ static bool piece_continues(const shard_piece *last, const shard_piece *next) {
            last->at + last->len == next->at;
 }
 
-static bool pieces_grow(shard_pieces *p, const sft_allocator *alloc) {
-    size_t cap = p->cap ? 2 * p->cap : 16;
-    if (!sfti_fits_size(cap * (uint64_t)sizeof *p->items)) return false;
-    shard_piece *items = alloc->resize(alloc->ctx, p->items, p->cap * sizeof *items,
-                                       cap * sizeof *items);
-    if (!items) return false;
-    p->items = items;
-    p->cap = cap;
-    return true;
-}
-
 bool sfti_pieces_put(shard_pieces *pieces, shard_piece piece, const sft_allocator *alloc) {
     shard_piece *last = pieces->count ? &pieces->items[pieces->count - 1] : NULL;
     if (piece.len == 0) return true;
@@ -69,8 +57,11 @@ bool sfti_pieces_put(shard_pieces *pieces, shard_piece piece, const sft_allocato
         last->len += piece.len;
         return true;
     }
-    if (pieces->count == pieces->cap && !pieces_grow(pieces, alloc)) return false;
-    pieces->items[pieces->count++] = piece;
+    shard_piece *items =
+        sfti_grow(alloc, pieces->items, pieces->count, 1, &pieces->cap, sizeof *items);
+    if (!items) return false;
+    pieces->items = items;
+    items[pieces->count++] = piece;
     return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define SINK_ROOM ((size_t)1 << 20)   /* gathered */
+#define SINK_BUFFER ((size_t)1 << 20)   /* gathered */
 #define SINK_LARGE ((size_t)256 << 10) /* is forwarded as it is */
 
 /* ── Finishing later ── */
@@ -20,7 +20,7 @@ sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error 
         queue->count--;
         memmove(queue->sink, queue->sink + 1, queue->count * sizeof oldest);
         sft_code code = sft_sink_finish(&oldest, err);
-        if (code == SFT_OK) continue;
+        if (!code) continue;
         sfti_finish_queue_abandon(queue);
         return code;
     }
@@ -30,7 +30,7 @@ sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error 
 static sft_code queue_put(sfti_finish_queue *queue, sft_sink sink, sft_error *err) {
     if (!queue || queue->most == 0) return sft_sink_finish(&sink, err);
     sft_code code = sfti_finish_queue_run(queue, queue->most - 1, err);
-    if (code == SFT_OK) queue->sink[queue->count++] = sink;
+    if (!code) queue->sink[queue->count++] = sink;
     else sft_sink_abandon(&sink);
     return code;
 }
@@ -45,14 +45,14 @@ typedef struct hash_sink {
     sfti_shard_sum *sum;
     uint64_t at; /* bytes forwarded */
     size_t used;
-    char buffer[SINK_ROOM];
+    char buffer[SINK_BUFFER];
 } hash_sink;
 
-/* Piece by piece, so that what is hashed is still at hand when it is written: a second thread
- * that hashes beside is slower. */
+/* In pieces, so that hashed bytes are still in the processor's cache when written; hashing in a
+ * second thread is slower. */
 static sft_code hash_forward(hash_sink *s, const char *bytes, size_t len, sft_error *err) {
     sft_code code = SFT_OK;
-    for (size_t at = 0; code == SFT_OK && at < len;) {
+    for (size_t at = 0; !code && at < len;) {
         size_t some = len - at < SINK_LARGE ? len - at : SINK_LARGE;
         sft_hasher_update(s->hasher, bytes + at, some);
         code = sft_sink_write(&s->inner, s->at, bytes + at, some, err);
@@ -72,8 +72,8 @@ static sft_code hash_write(void *ctx, uint64_t offset, const void *bytes, size_t
                            sft_error *err) {
     hash_sink *s = ctx;
     sft_code code = SFT_OK;
-    (void)offset; /* the next byte: it cannot seek */
-    if (len > SINK_ROOM - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
+    (void)offset; /* always the next byte: the sink cannot seek */
+    if (len > SINK_BUFFER - s->used || len >= SINK_LARGE) code = hash_flush(s, err);
     if (code) return code;
     if (len >= SINK_LARGE) return hash_forward(s, bytes, len, err);
     if (len) memcpy(s->buffer + s->used, bytes, len);
@@ -130,7 +130,7 @@ sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *q
         s->queue = queue;
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), alloc, &s->hasher, err);
     }
-    if (code == SFT_OK) {
+    if (!code) {
         *out = (sft_sink){ s, &hash_sink_vtable, false };
         return SFT_OK;
     }

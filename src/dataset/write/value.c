@@ -11,7 +11,7 @@
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner) {
     return sfti_fail(err, code, SFT_NO_OFFSET, "column \"%.*s\", row %llu: %s",
-                     (int)(column.len < 100 ? column.len : 100), column.data,
+                     SFTI_CLIP(column, 100),
                      (unsigned long long)row, inner->message);
 }
 
@@ -57,24 +57,19 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
                          "expected a struct array of the schema's %llu columns, found another",
                          (unsigned long long)w->children);
     sft_code code = check_nulls(w, batch, err);
-    for (size_t k = 0; code == SFT_OK && k < w->columns.count; k++) {
+    for (size_t k = 0; !code && k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
         const struct ArrowArray *child = batch->children[c->asked->child];
         if (c->asked->form == SFTI_FORM_TENSOR)
             code = sfti_arrow_tensor_check(&c->tensor, child, err);
         else code = sfti_arrow_check(&c->type, child, err);
     }
-    if (code == SFT_OK && w->columns.mode == SFT_DATASET_KV)
+    if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_arrow_check(&w->kv.key, batch->children[w->columns.name_child], err);
     return code;
 }
 
 /* ── Values ── */
-
-static bool value_is_shape(const shard_value *v, const sfti_ds_column *asked) {
-    return v->rank == asked->rank &&
-           memcmp(v->shape, asked->shape, v->rank * sizeof *v->shape) == 0;
-}
 
 static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *asked,
                                  sft_error *err) {
@@ -84,7 +79,7 @@ static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *ask
     return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
 }
 
-/* Lists become the shape that is asked for, or that their type tells. */
+/* Gives lists the requested shape, or that of their type. */
 static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *err) {
     if (!c->asked->has_shape) return SFT_OK;
     if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
@@ -100,7 +95,7 @@ static sft_code value_array(const shard_column *c, const struct ArrowArray *arra
     v->from = c->asked->from;
     v->rows = v->buffer.rows;
     v->elements = v->buffer.elements / v->rows;
-    v->len = v->buffer.elements * c->type.bytes; /* they are in memory: it fits */
+    v->len = v->buffer.elements * c->type.bytes; /* they are in memory: no overflow */
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
     return value_reshape(c, v, err);
@@ -116,7 +111,8 @@ static sft_code value_tensor(const shard_column *c, const struct ArrowArray *arr
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
     v->len = v->elements * sft_dtype_describe(v->from)->bits / 8; /* as measured there */
-    if (c->asked->has_shape && !value_is_shape(v, c->asked))
+    if (c->asked->has_shape &&
+        !sfti_ds_shape_same(v->shape, v->rank, c->asked->shape, c->asked->rank))
         return value_shape_fail(v, c->asked, err);
     if (!c->asked->has_dtype || sft_cast_exists(v->from, c->asked->dtype)) return SFT_OK;
     return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "there is no cast from %s to %s",

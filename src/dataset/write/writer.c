@@ -27,14 +27,14 @@ static sft_code open_column(sft_shard_writer *w, const struct ArrowSchema *schem
 static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *schema,
                              sft_error *err) {
     sft_code code =
-        sfti_ds_columns_settle(w->options, schema, &w->arena, &w->columns, err);
+        sfti_ds_columns_resolve(w->options, schema, &w->arena, &w->columns, err);
     if (code) return code;
     size_t n = w->columns.count;
     w->children = (size_t)schema->n_children;
     w->column = sfti_arena_array(&w->arena, n, sizeof *w->column);
     if (!w->column) return sfti_fail_memory(err, n * sizeof *w->column);
-    for (size_t k = 0; code == SFT_OK && k < n; k++) code = open_column(w, schema, k, err);
-    if (code == SFT_OK && w->columns.mode == SFT_DATASET_KV)
+    for (size_t k = 0; !code && k < n; k++) code = open_column(w, schema, k, err);
+    if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_kv_begin(w, schema, err);
     return code;
 }
@@ -59,8 +59,8 @@ static void shard_free(sft_shard_writer *w) {
     for (size_t k = 0; w->column && k < w->columns.count; k++)
         sfti_pieces_free(&w->column[k].pieces, &alloc);
     if (w->columns.mode == SFT_DATASET_KV) sfti_kv_free(w);
-    sfti_release(&alloc, w->receipts, w->receipt_room * sizeof *w->receipts);
-    sfti_release(&alloc, w->cast_room, SHARD_CAST_ROOM);
+    sfti_release(&alloc, w->receipts, w->receipt_cap * sizeof *w->receipts);
+    sfti_release(&alloc, w->cast_buffer, SHARD_CAST_BYTES);
     sft_buffer_free(&w->scratch);
     sfti_arena_free(&w->arena);
     sfti_release(&alloc, w, sizeof *w);
@@ -80,28 +80,28 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->kv.arena.alloc = own;
     w->kv.names_arena.alloc = own;
     w->scratch.alloc = own;
-    /* An object store's file costs memory until it is finished. */
+    /* An object store's sink holds memory until it is finished. */
     w->unfinished.most = sfti_can(storage, move) ? SFTI_UNFINISHED : 0;
     w->partition = partition;
     w->held_end = &w->held;
     return w;
 }
 
-sft_code sft_shard_writer_open(const sft_dataset_options *options, const sft_storage *storage,
-                               sft_span job, uint64_t partition,
-                               const struct ArrowSchema *schema, const sft_allocator *alloc,
-                               sft_shard_writer **out, sft_error *err) {
+sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_storage *storage,
+                                sft_span job, uint64_t partition,
+                                const struct ArrowSchema *schema, const sft_allocator *alloc,
+                                sft_shard_writer **out, sft_error *err) {
     if (out) *out = NULL;
     if (!options || !out)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected options and a place for the writer, found NULL");
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_shard_writer *w = shard_new(options, storage, partition, alloc);
     if (!w) return sfti_fail_memory(err, sizeof *w);
     code = open_job(w, job, err);
-    if (code == SFT_OK) code = open_columns(w, schema, err);
-    if (code == SFT_OK) *out = w;
+    if (!code) code = open_columns(w, schema, err);
+    if (!code) *out = w;
     else shard_free(w);
     return code;
 }
@@ -132,7 +132,7 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
     if (code)
         sfti_fail(err, code, SFT_NO_OFFSET, "the writer failed before; it can only be abandoned");
     else code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = shard_take(writer, batch, &own, err);
+    if (!code) code = shard_take(writer, batch, &own, err);
     if (batch->release) batch->release(batch);
     batch->release = NULL;
     writer->failed = code;
@@ -147,7 +147,7 @@ static sft_code close_receipts(sft_shard_writer *w, sft_buffer *out, sft_error *
     if (!sfti_buffer_put(out, "[", 1)) return sfti_fail_memory(err, 1);
     if (w->receipt_count) w->receipts[w->receipt_count - 1].dropped = w->dropped;
     else if (w->dropped) code = sfti_ds_receipt_write(&none, w->job_text, out, err);
-    for (size_t i = 0; code == SFT_OK && i < w->receipt_count; i++) {
+    for (size_t i = 0; !code && i < w->receipt_count; i++) {
         if (i > 0 && !sfti_buffer_put(out, ",", 1)) return sfti_fail_memory(err, 1);
         code = sfti_ds_receipt_write(&w->receipts[i], w->job_text, out, err);
     }
@@ -159,24 +159,24 @@ static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *j
                           sft_error *err) {
     if (w->failed)
         return sfti_fail(err, w->failed, SFT_NO_OFFSET,
-                         "the writer failed before; nothing of it stays");
+                         "the writer failed before; nothing it wrote was kept");
     sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
                                                       : sfti_batch_end(w, job, err);
-    if (code == SFT_OK) code = sfti_finish_queue_run(&w->unfinished, 0, err);
+    if (!code) code = sfti_finish_queue_run(&w->unfinished, 0, err);
     return code ? code : close_receipts(w, out, err);
 }
 
-sft_code sft_shard_writer_close(sft_shard_writer *writer, sft_buffer *receipts,
-                                const sft_job *job, sft_error *err) {
+sft_code sft_shard_writer_finish(sft_shard_writer *writer, sft_buffer *receipts,
+                                 const sft_job *job, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, writer->alloc };
     if (receipts) memset(receipts, 0, sizeof *receipts);
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = close_all(writer, &text, &own, err);
-    if (code == SFT_OK && !receipts)
+    if (!code) code = close_all(writer, &text, &own, err);
+    if (!code && !receipts)
         code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a place for the receipts, found NULL");
-    if (code == SFT_OK) {
+    if (!code) {
         *receipts = text;
         shard_free(writer);
         return SFT_OK;

@@ -1,6 +1,6 @@
-/* A shard writer, between its parts, from above: writer.c gives rows to batch.c or kv.c, which
- * read them from Arrow (value.c), gather them as pieces of Arrow's memory (pieces.c) and write
- * them as files (file.c), cast on the way (cast.c), through a sink that hashes (sink.c). */
+/* The shard writer: writer.c hands rows to batch.c or kv.c, which read them from Arrow (value.c),
+ * gather them as pieces of Arrow's memory (pieces.c) and write them to files (file.c), cast if
+ * needed (cast.c), through a sink that hashes (sink.c). */
 #ifndef SFTI_DATASET_SHARD_WRITER_H
 #define SFTI_DATASET_SHARD_WRITER_H
 
@@ -11,17 +11,17 @@
 
 /* ── pieces.c: Arrow's memory by reference ── */
 
-/* A batch that is kept until its rows are in a file. */
+/* A batch that is kept until its rows are written. */
 typedef struct shard_held {
     struct shard_held *next;
     struct ArrowArray array;
-    uint64_t live;    /* KV: its tensors that are to be written */
-    sft_buffer loose; /* elements that do not lie packed in Arrow's memory */
+    uint64_t live;    /* KV: its tensors that are still to be written */
+    sft_buffer loose; /* elements that are not packed in Arrow's memory */
 } shard_held;
 
 typedef struct shard_piece {
     const shard_held *held; /* NULL: zeros */
-    const char *bytes;      /* NULL: at this place of what is loose */
+    const char *bytes;      /* NULL: at `at` of held->loose */
     size_t at;
     uint64_t len;
 } shard_piece;
@@ -31,18 +31,18 @@ typedef struct shard_pieces {
     size_t count, cap;
 } shard_pieces;
 
-/* Where a piece's bytes are now. */
+/* The current address of a piece's bytes. */
 const char *sfti_piece_bytes(const shard_piece *piece);
-/* One that begins where the last one ends only lengthens it. False when out of memory. */
+/* Append a piece; one that continues the last piece extends it. False when out of memory. */
 bool sfti_pieces_put(shard_pieces *pieces, shard_piece piece, const sft_allocator *alloc);
 void sfti_pieces_free(shard_pieces *pieces, const sft_allocator *alloc);
 
 /* ── cast.c ── */
 
-/* As sft_cast, but what does not fit is SFT_CAST_VALUE: a fraction in an integer, anything but 0
- * and 1 in BOOL, a finite number that is too large for a float, an infinity that it has not.
- * truncate: to F16 and BF16 as the connector rounds (through F32, towards zero, F16 subnormals to
- * zero, what is too large to an infinity). */
+/* As sft_cast, but a value that is lost is SFT_CAST_VALUE: a fraction in an integer, anything but 0
+ * and 1 in BOOL, a finite number too large for a float, an infinity in a float without one.
+ * truncate: round to F16 and BF16 as the connector does (through F32, towards zero, F16 subnormals
+ * to zero, too large to an infinity). */
 sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                       bool truncate, uint64_t *element, sft_error *err);
 
@@ -53,8 +53,8 @@ typedef struct shard_column {
     sfti_arrow_type type;     /* PLAIN, ARRAY */
     sfti_arrow_tensor tensor; /* TENSOR */
     uint64_t elements;        /* of the shape asked for */
-    uint64_t ask;             /* rows to ask for at once: many where rows lie together */
-    /* of the file to come; in KV mode none of it */
+    uint64_t ask;             /* rows to request at once: many where rows are contiguous */
+    /* of the next file; unused in KV mode */
     bool begun;
     sft_dtype from, dtype;
     uint32_t rank;
@@ -63,7 +63,7 @@ typedef struct shard_column {
     shard_pieces pieces;
 } shard_column;
 
-/* Some rows of a column, or one. */
+/* One or more rows of a column. */
 typedef struct shard_value {
     sft_dtype from;
     uint64_t rows, elements, len; /* elements of one row, bytes of all */
@@ -86,19 +86,19 @@ typedef struct kv_entry {
 typedef struct shard_kv {
     sfti_arrow_type key;
     sfti_arena arena; /* of the file to come */
-    kv_entry *entries; /* a row's beside one another, a column each */
+    kv_entry *entries; /* row by row, one entry a column */
     size_t count, cap;
     sfti_arena names_arena;
     sfti_names names;
-    size_t names_room;
+    size_t names_cap;
     uint64_t seed[2];
-    const uint64_t **shapes; /* by column: the last, which most rows share */
+    const uint64_t **shapes; /* the last shape of each column, shared by most rows */
     uint32_t *ranks;
     shard_value *values; /* of the row at hand */
     uint64_t first_row;
     uint64_t tensors, samples, data; /* that live */
-    uint64_t text;                   /* of their entries, without the offsets' digits */
-    uint64_t weight;                 /* bytes of all, the dead ones counted */
+    uint64_t text;                   /* of their header entries, without the offsets' digits */
+    uint64_t weight;                 /* bytes of all entries, dead ones included */
 } shard_kv;
 
 struct sft_shard_writer {
@@ -114,48 +114,48 @@ struct sft_shard_writer {
     char uuid[37]; /* of this attempt */
     uint64_t partition, file;
     sft_code failed; /* only abandon is left */
-    uint64_t rows;   /* of the batches before the one at hand */
-    uint64_t gathered, file_row; /* batch mode: rows of the file to come, number of the first */
+    uint64_t rows;   /* of the batches before the current one */
+    uint64_t gathered, file_row; /* batch mode: rows of the next file, number of the first */
     uint64_t dropped;
     shard_held *held, **held_end;
     shard_kv kv;
     sfti_ds_receipt *receipts;
-    size_t receipt_count, receipt_room;
-    const char *pending; /* a file that may be there and has no receipt */
-    sfti_finish_queue unfinished; /* files with a receipt that may not be there yet */
+    size_t receipt_count, receipt_cap;
+    const char *pending; /* a file that may exist without a receipt */
+    sfti_finish_queue unfinished; /* files with a receipt that may not exist yet */
     sft_buffer scratch; /* of a tensor's shape */
-    char *cast_room; /* of both sides of a cast; NULL until needed */
+    char *cast_buffer; /* input and output of a cast; NULL until needed */
     uint64_t done, ticked;
 };
 
 /* ── pieces.c, for the writer ── */
 
-/* Take a batch over into the list. */
+/* Move a batch into the list. */
 sft_code sfti_shard_hold(sft_shard_writer *w, struct ArrowArray *batch, shard_held **out,
                          sft_error *err);
 /* Release all batches but one (NULL: all). */
 void sfti_shard_release(sft_shard_writer *w, const shard_held *but);
-/* Release the memory of one batch of which nothing is to be written; it stays in the list. */
+/* Release the memory of a batch with nothing left to write; it stays in the list. */
 void sfti_shard_release_one(shard_held *held);
 
 /* ── value.c ── */
 
-/* "column "x", row 3: " and what inner says. */
+/* "column "x", row 3: " and the inner message. */
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner);
-/* A cast's message names an element; make it this one. */
+/* Replace the element that a cast's message names. */
 void sfti_shard_element(sft_error *inner, uint64_t element);
 
-/* Rows of column k, from row `row` of the batch on: at most `most`, as sfti_arrow_elements. */
+/* At most `most` rows of column k from row `row` of the batch on, as sfti_arrow_elements. */
 sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
                            uint64_t most, shard_value *out, sft_error *err);
-/* Before the first row of a batch is read. */
+/* Check a batch before its first row is read. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
 
 /* ── file.c ── */
 
 #define SHARD_CAST_CHUNK 16384 /* elements; a multiple of 8, so that any dtype ends with a byte */
-#define SHARD_CAST_ROOM ((size_t)2 * 8 * SHARD_CAST_CHUNK)
+#define SHARD_CAST_BYTES ((size_t)2 * 8 * SHARD_CAST_CHUNK)
 
 typedef struct shard_file {
     sft_shard_writer *w;
@@ -166,15 +166,15 @@ typedef struct shard_file {
     sfti_shard_sum sum;
 } shard_file;
 
-/* A file of these tensors; tensors are put by their number in the plan, in that order. */
+/* Begin a file of these tensors, which are put in the order of the plan. */
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,
                                uint64_t samples, uint64_t valid, const sft_job *job,
                                shard_file *file, sft_error *err);
-/* The next pieces of tensor i, cast on the way. SFT_CAST_VALUE: *element (of the tensor) has no
- * place in the dtype. */
+/* Write the next pieces of tensor i, cast to its dtype. SFT_CAST_VALUE: *element of the tensor does
+ * not fit the dtype. */
 sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *pieces, size_t count,
                              sft_dtype from, uint64_t *element, sft_error *err);
-/* Publish it and keep its receipt; columns are copied. */
+/* Finish the file and keep its receipt; columns are copied. */
 sft_code sfti_shard_file_end(shard_file *file, const sfti_ds_column *columns, sft_error *err);
 void sfti_shard_file_abandon(shard_file *file);
 
@@ -182,7 +182,7 @@ void sfti_shard_file_abandon(shard_file *file);
 
 sft_code sfti_batch_append(sft_shard_writer *w, shard_held *held, const sft_job *job,
                            sft_error *err);
-/* Write the tail as the options say. */
+/* Handle the last rows as the options say. */
 sft_code sfti_batch_end(sft_shard_writer *w, const sft_job *job, sft_error *err);
 
 sft_code sfti_kv_begin(sft_shard_writer *w, const struct ArrowSchema *schema, sft_error *err);

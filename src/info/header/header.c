@@ -71,7 +71,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
 void sfti_info_header(sft_info *info) {
     size_t shards = sft_set_shard_count(info->set);
     for (size_t i = 0; i < shards && !info->code; i++) {
-        const sft_file *file = sft_set_shard(info->set, i);
+        const sft_file *file = sft_set_shard_at(info->set, i);
         if (sft_file_metadata_count(file) == 0) continue;
         header_pairs(info, file);
         sfti_kohya_finish(info);

@@ -96,7 +96,7 @@ static sft_code put_part_results(const sft_info *info, bool full, sft_sink *sink
                                  uint64_t *offset, sft_error *err) {
     sft_code code = put_raw(sink, offset, ",\"parts\":[", err);
     for (size_t i = 0; !code && i < info->part_count; i++) {
-        const sft_info_part *part = &info->parts[i];
+        const sft_info_component *part = &info->parts[i];
         if (i > 0) code = put_raw(sink, offset, ",", err);
         if (!code) code = label_open(part->info, part->path, full, sink, offset, err);
         if (!code) code = put_raw(sink, offset, "}", err);
@@ -104,8 +104,8 @@ static sft_code put_part_results(const sft_info *info, bool full, sft_sink *sink
     return code ? code : put_raw(sink, offset, "]", err);
 }
 
-sft_code sft_info_label_json(const sft_info *info, const char *path, bool full, sft_sink *sink,
-                             sft_error *err) {
+sft_code sft_info_json(const sft_info *info, const char *path, bool full, sft_sink *sink,
+                       sft_error *err) {
     uint64_t offset = 0;
     sft_code code = label_open(info, path, full, sink, &offset, err);
     if (!code && info->part_count > 0)
@@ -135,7 +135,7 @@ static sft_code parts_into(const sft_info *info, uint64_t cut, sft_tree *tree, s
     sfti_json_open(&w, '[');
     sft_code code = sfti_json_done(&w);
     for (size_t i = 0; !code && i < info->part_count; i++) {
-        const sft_info_part *part = &info->parts[i];
+        const sft_info_component *part = &info->parts[i];
         code = label_into(part->info, part->path, cut, tree, err);
         if (!code) sfti_tree_close(tree);
     }

@@ -376,7 +376,7 @@ static void tell_tokens(const adapter_scan *scan) {
 /* The first scripts name learned tokens in the metadata too. */
 static void tell_metadata_tokens(const adapter_scan *scan) {
     sft_info *info = scan->view->info;
-    const sft_file *file = sft_set_shard(info->set, 0);
+    const sft_file *file = sft_set_shard_at(info->set, 0);
     size_t count = file && scan->first_scripts ? sft_file_metadata_count(file) : 0;
     for (size_t i = 0; i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);

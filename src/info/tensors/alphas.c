@@ -87,8 +87,8 @@ static bool is_alpha(const sft_tensor *tensor) {
 /* Alphas in order of offset into room; how many. */
 static size_t list_alphas(const sft_file *file, const sft_tensor **buffer, size_t size) {
     size_t count = 0;
-    for (size_t i = 0; i < sft_file_count(file) && count < size; i++)
-        if (is_alpha(sft_file_tensor(file, i))) buffer[count++] = sft_file_tensor(file, i);
+    for (size_t i = 0; i < sft_file_tensor_count(file) && count < size; i++)
+        if (is_alpha(sft_file_tensor_at(file, i))) buffer[count++] = sft_file_tensor_at(file, i);
     return count;
 }
 
@@ -126,7 +126,7 @@ void sfti_adapter_alphas(sft_info *info, uint64_t most) {
     if (!values || !alphas || !reader.window) return;
     memset(values, 0, sizeof *values);
     for (size_t i = 0; i < sft_set_shard_count(info->set) && !values->any; i++) {
-        reader.file = sft_set_shard(info->set, i);
+        reader.file = sft_set_shard_at(info->set, i);
         size_t count = reader.file ? list_alphas(reader.file, alphas, (size_t)most) : 0;
         if (count > 0)
             read_alphas(info, &reader, alphas, count, values, &info->adapter.alpha_sampled);

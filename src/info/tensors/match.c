@@ -25,7 +25,7 @@ bool sfti_ends(sft_span text, const char *with) {
 /* ── Names ── */
 
 bool sfti_view_open(sft_info *info, sfti_view *view) {
-    size_t count = sft_set_count(info->set);
+    size_t count = sft_set_tensor_count(info->set);
     uint32_t *order = sfti_arena_take(&info->arena, count * sizeof *order + 1);
     *view = (sfti_view){ info, order, count, "" };
     if (!info->code)
@@ -47,7 +47,7 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
 }
 
 const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
-    return sft_set_tensor(view->info->set, view->by_name[i]);
+    return sft_set_tensor_at(view->info->set, view->by_name[i]);
 }
 
 /* prefix + name into room; the whole length, or 0 if it does not fit. */
@@ -173,7 +173,7 @@ static truth numbered_fits(const sfti_view *view, const char *prefix, sft_span n
     size_t after = name.len - before.len - 1, from, to;
     truth best = IS_NOT;
     char buffer[256];
-    if (name.len + SFTI_UINT_ROOM > sizeof buffer || !range_of(view, prefix, before, &from, &to))
+    if (name.len + SFTI_UINT_SIZE > sizeof buffer || !range_of(view, prefix, before, &from, &to))
         return IS_NOT;
     memcpy(buffer, name.data, before.len);
     for (unsigned n = 0; n < MATCH_NUMBERS && best != IS_SO; n++) {

@@ -192,7 +192,7 @@ static void quant_found(sfti_quant *quant, const struct quant_row *row, const sf
 static bool mostly_f8(const sfti_view *view) {
     uint64_t f8 = 0, all = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(view->info->set, i);
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
         uint64_t elements = sfti_quant_parameters(&(sfti_quant){ NULL, 0, 0 }, tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
@@ -205,7 +205,7 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     sfti_quant quant = { NULL, 0, 0 };
     const sft_tensor *packed = NULL;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(view->info->set, i);
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
         uint32_t weight = mark_weight(tensor);
         quant.marks |= mark_beside(tensor) | weight;
         if (!packed && weight & (MARK_QWEIGHT | MARK_U32)) packed = tensor;

@@ -40,7 +40,7 @@ static void sum_components(const sfti_view *view, const sfti_quant *quant,
                            component_sums *sums) {
     memset(sums, 0, sizeof *sums);
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor(view->info->set, i);
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
         size_t row = 0;
         while (row < COMPONENT_ROWS && !sfti_begins(tensor->name, component_table[row].prefix))
             row++;

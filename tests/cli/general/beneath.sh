@@ -90,9 +90,9 @@ for way in WAYS:
         text = done.stdout + done.stderr
         kept = all(os.path.islink("f/" + n) and os.readlink("f/" + n) == t
                    for n, t in links.items())
-        calm = command[:2] == ["meta", "recover"]  # there was nothing to mend
+        quiet = command[:2] == ["meta", "recover"]  # there was nothing to recover
         whole = home_now() == before and kept
-        told = calm or done.returncode in (1, 2)
+        told = quiet or done.returncode in (1, 2)
         if not links:  # the command is one that would have worked
             told, kept = done.returncode == (command[0] in ("diff", "find")), True
         leaked = b"hidden" in text and command[0] != "diff"

@@ -33,7 +33,7 @@ cmp $f keep/m-00002-of-00002.safetensors; ls one* two* 2>/dev/null
 echo 0000000000000000000000000000000000000000000000000000000000000000 \ $f >sums; $SFT hash -c sums; echo $?
 $SFT meta recover $i; echo $?; whole
 torn; $SFT meta recover m; whole
-# What changes the model mends it first.
+# A command that changes the model recovers it first.
 torn; $SFT meta set $i k v --each-shard --dry-run; echo $?; ls -A m | grep -c journal
 $SFT meta set $i k v --each-shard | cut -d " " -f 1,2; whole
 torn; printf abcd | $SFT put m a; whole
@@ -42,7 +42,7 @@ torn; $SFT select m --in-place --keep '*'; whole
 torn; $SFT convert m --in-place --dtype F16 --match a; whole
 torn; $SFT convert $f --in-place --dtype F16 --match x; whole
 torn; $SFT repair $f --in-place; whole
-# One that cannot be mended does not keep the rest from it.
+# A shard that cannot be recovered does not stop the recovery of the others.
 torn; echo x >>m/.m-00002-of-00002.safetensors.sft-journal; cp m/.m-00002-of-00002.safetensors.sft-journal m/.m-00001-of-00002.safetensors.sft-journal
 $SFT meta recover m; echo $?
 $SFT put m b <sums; echo $?; $SFT rename m --add-prefix x; echo $?

@@ -48,7 +48,7 @@ run meta scrub big.safetensors
 run rename $I --add-prefix x.
 run rename big.safetensors --map a=z
 run rm-tensor half.safetensors a -o none.safetensors
-run repair torn.safetensors -o mended.safetensors
+run repair torn.safetensors -o repaired.safetensors
 run repair $I -o repaired
 run repair --clean .
 run dataset info kv

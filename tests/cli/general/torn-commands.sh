@@ -1,5 +1,5 @@
-# Every command, each way it takes a model, beside the journal of an edit that was interrupted: who
-# only reads tells of it, and makes nothing of the torn bytes; who changes the file mends it first.
+# Every command, each way it takes a model, next to the journal of an interrupted edit: a command
+# that reads reports it and does not read the torn bytes; one that edits the file recovers it first.
 cat >play.py <<'P'
 import os, re, shutil, struct, subprocess, sys, zlib
 
@@ -77,7 +77,7 @@ READ = [
     ["rm-tensor", M, "w", "-o", "out"], ["repair", M, "-o", "out"], ["repair", L, "-o", "out"],
     ["repair", I, "-o", "out"],
 ]
-MEND = [
+EDIT = [
     ["meta", "set", M, "k", "v"], ["meta", "recover", M], ["rename", M, "--map", "w=x"],
     ["add", M, "x=x.npy"], ["put", M, "w"], ["select", M, "--in-place", "--keep", "*"],
     ["convert", M, "--in-place", "--dtype", "F16"], ["repair", M, "--in-place"],
@@ -107,13 +107,13 @@ for words in READ:
         wrong(words, "does not tell", done)
     if before != after:
         wrong(words, "leaves other files", done)
-for words in MEND:
+for words in EDIT:
     before, done, after = play(words)
     torn = after["./m.safetensors"].endswith(b"nnnnoooo")
     if done.returncode or torn or "./.m.safetensors.sft-journal" in after:
-        wrong(words, "does not mend", done)
+        wrong(words, "does not recover", done)
 
-known = {words[0] for words in READ + MEND} | {"dataset", "help"}
+known = {words[0] for words in READ + EDIT} | {"dataset", "help"}
 listed = re.findall(r"^  ([a-z-]+)  +\S", subprocess.run([SFT, "help"], capture_output=True, text=True)
                     .stdout.split("Commands:")[1].split("Options:")[0], re.M)
 print("not in the table:", sorted(set(listed) ^ known), "wrong:", bad)

@@ -1,4 +1,4 @@
-# What does not fit makes the header grow, and room is left for the next change.
+# What does not fit makes the header grow, with spare bytes for the next change.
 m=every-dtype.safetensors
 method() { sed -E 's/updated( in place)? \(.*\); [0-9]*/updated by METHOD; N/'; }
 chmod 640 $m; touch -d 2020-02-02 $m

@@ -1,4 +1,4 @@
-# Each thing that has one meaning is mended; the result is valid at every level.
+# Damage with one interpretation is repaired; the result is valid at every level.
 t='"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}'
 st trailing.safetensors "{$t}      " 9
 st hole.safetensors '{"a":{"dtype":"U8","shape":[4],"data_offsets":[3,7]}}   ' 7

@@ -38,7 +38,7 @@ printf '\0\0x' | dd of=nul-then-text.safetensors bs=1 seek=$((8 + 53)) conv=notr
 $SFT check nul-then-text.safetensors
 printf '\0\0\0' | dd of=nul-then-text.safetensors bs=1 seek=$((8 + 53)) conv=notrunc status=none
 $SFT check nul-then-text.safetensors
-# Padding of NUL and something that no repair mends: none is promised, for neither.
+# NUL padding and damage that repair cannot fix: the hint promises a repair for neither.
 python3 - <<'P'
 import json, os, struct, subprocess
 one = {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}

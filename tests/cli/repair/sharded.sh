@@ -1,4 +1,4 @@
-# Each file of a model is mended, and the index: right places, right total.
+# Repairs each file of a model, and the index: the right shard of every tensor, the right total.
 python3 - <<'P'
 import json
 path = "sharded/model.safetensors.index.json"
@@ -24,7 +24,7 @@ $SFT repair $i -o fixed; echo $?
 # Shards without an index get one.
 mkdir bare; cp fixed/*-of-*.safetensors bare; $SFT repair bare -o whole; echo $?
 ls -A whole; $SFT diff fixed whole; echo $?
-# What cannot be mended: nothing is written.
+# What cannot be repaired: nothing is written.
 rm bare/model-00002-of-*.safetensors; $SFT repair bare -o none; echo $?
 cp every-dtype.safetensors bare; $SFT repair bare -o none; echo $?
 mkdir empty; $SFT repair empty -o none; echo $?

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Disks that fail in earnest under the commands that write.
+"""Real disk failures under the commands that write.
 
   tests/faults/disk/run.py [-v] [KIND...]
 
@@ -12,7 +12,7 @@
   nofile    RLIMIT_NOFILE, from what is too few descriptors for anything to enough
 
 Each time: exit 2 and a message that says why; what stood there is the same, byte for byte, and
-nothing else is there. Or, where there was enough room: exit 0 and the new files.
+nothing else is there. Or, where there was enough space: exit 0 and the new files.
 """
 import argparse
 import functools
@@ -46,7 +46,7 @@ def tell(name, scene, text):
 
 
 def judge(scene, folder, done, reasons):
-    """What became of it: "done" or "refused"."""
+    """The outcome: "done" or "refused"."""
     said = done.stderr.decode("utf-8", "replace")
     if done.returncode == 0:
         scene.judge_exact(folder, False, True)
@@ -60,7 +60,7 @@ def judge(scene, folder, done, reasons):
 
 
 def attempt(name, scene, folder, done, reasons, wanted=None):
-    """Judge one run; wanted: what it must come to, if that is known."""
+    """Judge one run; wanted: the state it must leave, if that is known."""
     try:
         came = judge(scene, folder, done, reasons)
         if wanted and came != wanted:
@@ -88,8 +88,8 @@ def system(*words):
         raise Skip("%s: %s" % (words[0], done.stdout.decode("utf-8", "replace").strip()))
 
 
-def fill(path, room):
-    """A file that leaves `room` bytes of the disk, to a block."""
+def fill(path, space):
+    """A file that leaves `space` bytes free on the disk, to a block."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for size in (1 << 20, 4096, 512):
@@ -98,24 +98,24 @@ def fill(path, room):
                     os.fsync(fd)
             except OSError:
                 pass
-        if room:
-            os.ftruncate(fd, max(0, os.fstat(fd).st_size - room))
+        if space:
+            os.ftruncate(fd, max(0, os.fstat(fd).st_size - space))
         os.fsync(fd)
     finally:
         os.close(fd)
 
 
 def play_full(name, all_scenes, mount):
-    """Each command with no room, and with ever more."""
+    """Each command with no free space, then with more and more."""
     came = []
     for scene in all_scenes:
-        for room in (0, 4096, 12288, 65536, 400000, 1 << 20):
+        for space in (0, 4096, 12288, 65536, 400000, 1 << 20):
             filler, folder = os.path.join(mount, "filler"), os.path.join(mount, "work")
             scenes.make_folder(folder, scene.files, scene.wanted)
-            fill(filler, room)
+            fill(filler, space)
             done = run(scene.words, folder, scene.stdin)
-            came.append(attempt("%s, %d bytes free" % (name, room), scene, folder, done,
-                                ["No space left on device"], "refused" if room == 0 else None))
+            came.append(attempt("%s, %d bytes free" % (name, space), scene, folder, done,
+                                ["No space left on device"], "refused" if space == 0 else None))
             os.unlink(filler)
             shutil.rmtree(folder)
     print("# %s: %d refused, %d done" % (name, came.count("refused"), came.count("done")))
@@ -165,7 +165,7 @@ def play_ext4(scratch):
 
 
 def play_insert(scratch):
-    """A header that grows by blocks which come in, where no blocks are left."""
+    """A header that grows by inserted blocks when no block is free."""
     need_root()
     image = make_image(scratch, 26 << 20)
     files = scenes.make_models(17 << 20)
@@ -198,7 +198,7 @@ def play_fsize(scratch):
 # ── Nobody may write there ──
 
 def as_nobody():
-    """Words before a command that make root somebody else."""
+    """The words before a command that run it as another user."""
     if os.geteuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -216,7 +216,7 @@ def lock_folder(folder, open_again=False):
 
 
 def play_folder(scratch):
-    """The folder is read-only, the files in it are not."""
+    """The folder is read-only; the files in it are not."""
     before = as_nobody()
     os.chmod(scratch, 0o755)
     words = scenes.command()
@@ -233,7 +233,7 @@ def play_folder(scratch):
 
 
 def play_mounted(scratch):
-    """The whole file system is."""
+    """The file system is read-only."""
     need_root()
     all_scenes = make_scenes(scratch)
 

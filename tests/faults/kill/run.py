@@ -116,7 +116,7 @@ def plan(all_scenes, strace, long, rng):
              for _ in range(-(-RANDOM_KILLS // len(all_scenes)))]
     timed += [(scene, rng.random(), rng.choice(STOPS)) for scene in all_scenes
               for _ in range(-(-RANDOM_STOPS // len(all_scenes)))]
-    return kills + stops + (timed if long else rng.sample(timed, 6))
+    return kills + stops + (timed if long else rng.sample(timed, min(6, len(timed))))
 
 
 def play(runs, strace, verbose):
@@ -159,6 +159,8 @@ def main():
         files = scenes.make_models(SCALE)
         chosen = [Scene(row, files, scratch) for row in scenes.SCENES
                   if not args.names or row[0] in args.names]
+        if not chosen:
+            sys.exit("tests/faults/kill: no scene is called " + ", ".join(args.names))
         runs = plan(chosen, strace, long, rng)
         print("# seed %d, %d commands, %d runs%s" % (seed, len(chosen), len(runs),
                                                      "" if strace else ", no strace"))

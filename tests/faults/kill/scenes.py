@@ -123,7 +123,7 @@ SCENES = [
 # ── What there is ──
 
 def plain(text):
-    """Without what is random in the names of fresh shards."""
+    """The name without the random digits of a rewritten shard."""
     return FRESH.sub(b"-fresh000.safetensors", text)
 
 
@@ -174,8 +174,8 @@ class Scene:
 
     # ── After a death without warning ──
 
-    def mend(self, folder):
-        """Files that are neither old nor new say so, and are mended."""
+    def recover(self, folder):
+        """Files that are neither old nor new say so, and are recovered."""
         now = look(folder)
         for path, content in now.items():
             journal = os.path.join(os.path.dirname(path),
@@ -202,7 +202,7 @@ class Scene:
                 raise Wrong("%s stays: %s" % (path, done.stderr.decode()))
 
     def judge(self, folder, done):
-        self.mend(folder)
+        self.recover(folder)
         self.clean(folder)
         now = look(folder)
         for path, content in now.items():

@@ -1,8 +1,8 @@
 """Run at the start of every Python that inherits PYTHONPATH from libsafetensors.install().
 
-`import safetensors` then imports libsafetensors in its place where this Python has it; where it
-has not, nothing changes. Nothing is imported before that. Any Python may come by here, so that
-this file keeps to what old ones understand.
+`import safetensors` then imports libsafetensors instead, if this Python has it; otherwise nothing
+changes. Nothing is imported before that. Any version of Python may run this file, so its syntax
+is that of old ones.
 """
 import os
 import sys
@@ -11,13 +11,13 @@ VARIABLE = "LIBSAFETENSORS_INSTALL"
 
 
 class _Finder(object):
-    """Installs the package when `safetensors` is first looked for, rather than at once: what is
-    on sys.path is complete only then, and programs without tensors start as fast as before."""
+    """Installs the package when `safetensors` is first imported: only then is sys.path complete,
+    and programs that do not use it start as fast as before."""
 
-    busy = False  # what the package imports may look for `safetensors` as well
+    busy = False  # installing may itself import `safetensors`
 
     def installed(self):
-        """The package's own finder, which answers by itself from then on; or None."""
+        """The package's own finder after installing it now; else None."""
         if self.busy or os.environ.get(VARIABLE) != "1":
             return None
         self.busy = True
@@ -25,7 +25,7 @@ class _Finder(object):
             from libsafetensors._install import find_installed, install
             if find_installed():
                 return None
-            install(children=False)  # they inherit what brought this one here
+            install(children=False)  # children inherit our environment
             return find_installed()
         except Exception:
             return None
@@ -43,10 +43,10 @@ class _Finder(object):
 
 
 def _run_hidden():
-    """Imports the sitecustomize that this one hides. Meanwhile this folder is not on the path,
-    so that another hook that does the same cannot come back here."""
+    """Imports the sitecustomize that this one hides. This folder is off the path meanwhile, so
+    that another hook that does the same cannot import this one again."""
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [(i, one) for i, one in enumerate(sys.path) if os.path.abspath(one) == here]
+    positions = [(i, one) for i, one in enumerate(sys.path) if os.path.abspath(one) == here]
     sys.path[:] = [one for one in sys.path if os.path.abspath(one) != here]
     own = sys.modules.pop("sitecustomize", None)
     try:
@@ -57,7 +57,7 @@ def _run_hidden():
         if own is not None:
             sys.modules["sitecustomize"] = own
     finally:
-        for i, one in places:
+        for i, one in positions:
             sys.path.insert(i, one)
 
 

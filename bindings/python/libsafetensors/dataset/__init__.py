@@ -1,8 +1,8 @@
 """Datasets: folders of safetensors shards with a manifest.
 
-write() makes one of any table that speaks Arrow (pyarrow, polars, duckdb, pandas), open()
-reads it: its length, its schema, samples and batches as numpy or torch. verify, info, ls, gc
-and compact are what `safetensors dataset` does. TorchDataset and TorchBatches feed torch.
+write() makes a dataset from any table that exports Arrow (pyarrow, polars, duckdb, pandas);
+open() reads one: length, schema, rows and batches as numpy or torch. verify, info, ls, gc and
+compact do the same as `safetensors dataset`. TorchDataset and TorchBatches feed torch.
 
 Importing this imports neither pyarrow nor numpy nor torch.
 """

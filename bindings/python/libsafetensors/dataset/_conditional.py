@@ -1,4 +1,4 @@
-"""Conditional writes of object stores, which pyarrow's filesystems do not offer."""
+"""Conditional writes to object stores, which pyarrow's filesystems lack."""
 from __future__ import annotations
 
 import uuid
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Conditional", "conditional"]
 
-_LOST = (404, 409, 412)  # gone, changed meanwhile, changed
+_LOST = (404, 409, 412)  # deleted, concurrent change, changed
 
 
 def conditional(scheme: str, root: str, options: Mapping[str, Any]) -> Conditional | None:
-    """Of a folder (bucket/key) that pyarrow reaches with these options; None where there is no
-    way to it: another scheme than s3, or no botocore."""
+    """For a folder (bucket/key) and pyarrow's options for it; None if conditional writes are not
+    available: a scheme other than s3, or no botocore."""
     if scheme != "s3":
         return None
     try:
@@ -26,8 +26,8 @@ def conditional(scheme: str, root: str, options: Mapping[str, Any]) -> Condition
 
 
 class Conditional:
-    """GET with an ETag, and PUT on condition of it, of objects below a folder in S3. options: those
-    of pyarrow.fs.S3FileSystem."""
+    """GET with an ETag, and PUT conditional on it, for objects in a folder in S3. options: those of
+    pyarrow.fs.S3FileSystem."""
 
     def __init__(self, root: str, options: Mapping[str, Any]) -> None:
         self.bucket, _, self.prefix = root.partition("/")
@@ -43,7 +43,7 @@ class Conditional:
         from botocore.config import Config
         options = self.options
         path = options.get("endpoint_override") and not options.get("force_virtual_addressing")
-        # One attempt: of a second one nobody could say whether it met what the first had put.
+        # One attempt: a retry could not tell a lost race from its own first attempt.
         more: dict[str, Any] = {"retries": {"total_max_attempts": 1},
                                 "s3": {"addressing_style": "path" if path else "auto"}}
         if options.get("anonymous"):
@@ -56,12 +56,12 @@ class Conditional:
         options = self.options
         if not options.get("role_arn"):
             return keys
-        told = {"RoleArn": options["role_arn"],
-                "RoleSessionName": options.get("session_name") or "libsafetensors"}
+        request = {"RoleArn": options["role_arn"],
+                   "RoleSessionName": options.get("session_name") or "libsafetensors"}
         if options.get("external_id"):
-            told["ExternalId"] = options["external_id"]
+            request["ExternalId"] = options["external_id"]
         sts = session.create_client("sts", region_name=options.get("region"), **keys)
-        found = sts.assume_role(**told)["Credentials"]
+        found = sts.assume_role(**request)["Credentials"]
         return {"aws_access_key_id": found["AccessKeyId"],
                 "aws_secret_access_key": found["SecretAccessKey"],
                 "aws_session_token": found["SessionToken"]}
@@ -82,13 +82,13 @@ class Conditional:
                                      **self._role(session, keys))
 
     def _s3(self) -> Any:
-        if self._client is None or self.options.get("role_arn"):  # whose keys expire
+        if self._client is None or self.options.get("role_arn"):  # its keys expire
             self._client = self._made()
         return self._client
 
     def fetch(self, name: str) -> tuple[bytes, str]:
-        """All bytes and the ETag, of one request. NotImplementedError where the store does not
-        look at conditions."""
+        """All bytes and the ETag, from one request. NotImplementedError if the store ignores
+        conditions."""
         self._probe()
         from botocore.exceptions import ClientError
         try:
@@ -101,7 +101,7 @@ class Conditional:
             return body.read(), found["ETag"]
 
     def put_if(self, name: str, data: bytes, tag: str | None) -> bool:
-        """False where the object is not as it was with tag (None: absent)."""
+        """Writes if the object still has this tag (None: is absent); returns whether it did."""
         from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
         try:
@@ -121,7 +121,7 @@ class Conditional:
         return True
 
     def _probe(self) -> None:
-        """A store that does not know conditions passes over them: it puts what must not be put."""
+        """A store without conditional writes ignores the condition: this put then succeeds."""
         if self._probed:
             return
         name = ".dataset_manifest.probe-%s" % uuid.uuid4()
@@ -133,8 +133,8 @@ class Conditional:
 
 def _unguarded(name: str) -> NotImplementedError:
     return NotImplementedError("expected an object store with conditional writes (If-Match), found "
-                               "one without; single_writer=True commits there, if nobody else does "
-                               "meanwhile")
+                               "one without; single_writer=True commits there, if no other process "
+                               "does at the same time")
 
 
 def _status(error: Any) -> int:

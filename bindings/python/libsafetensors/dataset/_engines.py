@@ -1,5 +1,5 @@
-"""What the sinks of Ray Data and Daft share: the job, and their columns of tensors, which are
-Arrow extensions of their own."""
+"""Shared by the sinks of Ray Data and Daft: the job, and their columns of tensors, which are
+Arrow extension types of their own."""
 from __future__ import annotations
 
 import math
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ._job import Job
 from ._storage import place_of, scheme_of
-from ._write import settled
+from ._write import check_mode, settled
 
 __all__ = ["job_of", "plain_batches"]
 
@@ -19,16 +19,13 @@ _VARYING = ("ray.data.arrow_variable_shaped_tensor", "daft.super_extension")
 
 def job_of(path: Any, mode: Literal["error", "append", "overwrite"],
            adopt: Literal["listing"] | None, sync: bool, options: Mapping[str, Any]) -> Job:
-    """A job whose rows nobody knows yet."""
-    if mode not in ("error", "append", "overwrite"):
-        raise ValueError("mode: expected error, append or overwrite, found %r" % (mode,))
-    if adopt not in (None, "listing"):
-        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+    """A job whose schema is not known yet."""
+    check_mode(mode, adopt)
     storage = settled(options)[1]
     own = {name: value for name, value in options.items()
            if not name.lower().startswith("storage.")}
     text = os.fsdecode(path)
-    # The same place for all processes.
+    # Absolute, so that it is the same for all processes.
     place = place_of(os.path.abspath(text) if scheme_of(text) is None else text, storage, sync)
     return Job(own, place, None, mode, adopt is not None)
 
@@ -36,8 +33,8 @@ def job_of(path: Any, mode: Literal["error", "append", "overwrite"],
 # ── Columns ──
 
 def plain_batches(table: Any, keyed: bool) -> Iterator[Any]:
-    """Batches of a pyarrow table with columns that can be written. keyed: of a KV dataset,
-    where tensors of a column need not be alike."""
+    """Batches of a pyarrow table with columns that can be written. keyed: for a KV dataset, where
+    tensors of a column may differ in shape."""
     for batch in table.to_batches():
         if batch.num_rows:
             yield _plain(batch, keyed)
@@ -66,7 +63,7 @@ def _plain_column(name: str, column: Any, keyed: bool) -> Any:
 
 
 def _fixed(name: str, column: Any, keyed: bool) -> Any:
-    """All of one shape: what they are for Arrow, else a struct for each."""
+    """Tensors of one shape, as Arrow's fixed-shape tensors if possible, else as structs."""
     import numpy as np
     import pyarrow as pa
     values, shape, count = column.storage, list(column.type.shape), len(column)
@@ -81,7 +78,7 @@ def _fixed(name: str, column: Any, keyed: bool) -> Any:
 
 
 def _structs(name: str, data: Any, shapes: Any) -> Any:
-    """Tensor structs of lists of numbers, whose bytes stay where they are."""
+    """Tensor structs over lists of numbers; the data are not copied."""
     import numpy as np
     import pyarrow as pa
     values = data.values

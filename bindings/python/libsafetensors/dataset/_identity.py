@@ -1,4 +1,4 @@
-"""Which dataset, and which rows of it, the state of a loader is of."""
+"""Identifies the dataset, and the rows of it, that a loader's state belongs to."""
 from __future__ import annotations
 
 TYPE_CHECKING = False
@@ -11,9 +11,9 @@ __all__ = ["check_identity", "identity"]
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:
-    """Of the rows that a dataset has, and their numbers. commit: the one that last changed
-    these, which a compaction does not. files: of what tells no commit, a digest of its files'
-    names and sizes. keys: a digest of those that pick rows."""
+    """Identity of a dataset's rows and their order. commit: the last one that changed these,
+    which a compaction does not. files: a digest of the files' names and sizes, for a dataset
+    without commits. keys: a digest of the keys that select rows."""
     manifest = dataset.manifest or {}
     found: dict[str, Any] = {"rows": len(dataset)}
     if "commit" in manifest:
@@ -38,32 +38,32 @@ def _digest(texts: Any) -> str:
 
 
 def check_identity(dataset: Dataset, own: dict[str, Any], state: dict[str, Any]) -> None:
-    """ValueError when a state is of other rows than the dataset's."""
-    told = state.get("dataset")
-    if not isinstance(told, dict):
-        raise ValueError("dataset: expected a state that tells of which dataset it is, found %r"
-                         % (told,))
+    """ValueError if a state belongs to other rows than the dataset's."""
+    saved = state.get("dataset")
+    if not isinstance(saved, dict):
+        raise ValueError("dataset: expected a state with the identity of its dataset, found %r"
+                         % (saved,))
     for name in ("commit", "files"):
-        if told.get(name) != own.get(name):
-            raise ValueError(_changed(dataset, own, told))
-    if told.get("keys") != own.get("keys"):
+        if saved.get(name) != own.get(name):
+            raise ValueError(_changed(dataset, own, saved))
+    if saved.get("keys") != own.get("keys"):
         raise ValueError("keys: the state is of %s, expected %s: %s was opened with other keys"
-                         % (_rows(told), _rows(own), dataset.path))
+                         % (_rows(saved), _rows(own), dataset.path))
 
 
-def _changed(dataset: Dataset, own: dict[str, Any], told: dict[str, Any]) -> str:
-    then, now = told.get("version"), own.get("version")
+def _changed(dataset: Dataset, own: dict[str, Any], saved: dict[str, Any]) -> str:
+    then, now = saved.get("version"), own.get("version")
     later = then is not None and now is not None and now > then
     why = "it was appended to or overwritten since the state was saved, or is another one" \
-        if later else "it is another dataset, or was written anew"
-    return "dataset: the state is of %s, expected %s, which %s has: %s; what is left of the " \
-        "epoch is not known any more, begin one with set_epoch()" \
-        % (_rows(told), _rows(own), dataset.path, why)
+        if later else "it is another dataset, or was rewritten"
+    return "dataset: the state is of %s, expected %s, which %s has: %s; the rest of the epoch " \
+        "cannot be known any more, start one with set_epoch()" \
+        % (_rows(saved), _rows(own), dataset.path, why)
 
 
-def _rows(told: dict[str, Any]) -> str:
-    text = "%s rows" % told.get("rows")
-    if told.get("version") is not None:
-        text += " of version %d" % told["version"]
-    which = told.get("commit") or told.get("files") or told.get("keys")
+def _rows(saved: dict[str, Any]) -> str:
+    text = "%s rows" % saved.get("rows")
+    if saved.get("version") is not None:
+        text += " of version %d" % saved["version"]
+    which = saved.get("commit") or saved.get("files") or saved.get("keys")
     return "%s (%s)" % (text, str(which)[:8])

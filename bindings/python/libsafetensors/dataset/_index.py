@@ -1,4 +1,4 @@
-"""_tensor_index.parquet: where each tensor lies. Written and read by pyarrow."""
+"""_tensor_index.parquet: the location of each tensor. Written and read by pyarrow."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ from ._storage import INDEX, Place
 __all__ = ["Index", "find_index", "publish", "write_index"]
 
 _GROUP = 1 << 18  # rows
-_AGAIN = 60.0  # seconds that an append goes on losing
+_RETRY_SECONDS = 60.0  # of an append that other commits precede
 
 
 class _Stream:
@@ -30,9 +30,9 @@ class _Stream:
 
 
 def publish(commit: _core.Commit, place: Place, append: bool, tick: Any = None) -> list[str]:
-    """Prepares and publishes; what was told. An append that another commit came before is
-    prepared again, on top of it, for a minute at most."""
-    until = time.monotonic() + _AGAIN
+    """Prepares and publishes; returns warnings. An append that another commit preceded is
+    prepared again on top of that one, for a minute at most."""
+    until = time.monotonic() + _RETRY_SECONDS
     for attempt in itertools.count():
         commit.prepare(tick)
         try:
@@ -51,19 +51,19 @@ def _publish(commit: _core.Commit, place: Place) -> list[str]:
         return commit.publish(index)
     folder = _job_folder(commit, place)
     try:
-        told = commit.publish(index)
+        warned = commit.publish(index)
     except BaseException:
         with contextlib.suppress(Exception):
             place.fs.delete_dir(folder)
         raise
     try:
-        # Only now: another's commit has its own index there until this one is made.
+        # Only now: until the publication the index there belongs to the commit before.
         _clear_folder(place.fs, place.name(INDEX))
         place.fs.copy_file(posixpath.join(folder, INDEX), place.name(INDEX))
         place.fs.delete_dir(folder)
     except Exception as error:
-        told.append("the index could not be put in its place: %s" % error)
-    return told
+        warned.append("the index could not be put in its place: %s" % error)
+    return warned
 
 
 def _job_folder(commit: _core.Commit, place: Place) -> str:
@@ -78,13 +78,13 @@ def write_index(commit: _core.Commit, place: Place) -> str:
     except ImportError:
         raise ImportError("this dataset has an index, and pyarrow is needed to write it") \
             from None
-    told = json.loads(commit.manifest)["commit"]
+    number = json.loads(commit.manifest)["commit"]
     path = posixpath.join(_job_folder(commit, place), INDEX)
     if place.folder is not None and os.path.islink(path):
-        os.unlink(path)  # never written through
+        os.unlink(path)  # a link must not be followed
     try:
         with pa.RecordBatchReader.from_stream(_Stream(commit.index())) as rows:
-            schema = rows.schema.with_metadata({"commit": told})
+            schema = rows.schema.with_metadata({"commit": number})
             with pq.ParquetWriter(path, schema, filesystem=place.fs,
                                   use_dictionary=["file_name", "dtype"]) as out:
                 for batch in rows:
@@ -108,7 +108,7 @@ def _sync(path: str) -> None:
 
 
 def _clear_folder(fs: Any, path: str) -> None:
-    """What Spark wrote, of an object store: parts of the new one would look like its own."""
+    """Removes the folder that Spark writes as an index: the new file could not replace it."""
     from pyarrow.fs import FileType
     if fs.get_file_info(path).type == FileType.Directory:
         fs.delete_dir(path)
@@ -121,7 +121,7 @@ class Index:
         self._data = data  # pyarrow.dataset.Dataset
 
     def _rows(self, columns: list[str], where: Any) -> list[dict[str, Any]] | None:
-        """None when the file is not there any more: all that it tells is in the shards, too."""
+        """None if the file has been removed: the shards have the same information."""
         try:
             rows: list[dict[str, Any]] = self._data.to_table(columns=columns,
                                                              filter=where).to_pylist()
@@ -130,8 +130,8 @@ class Index:
         return rows
 
     def shadowed(self) -> set[tuple[str, str]] | None:
-        """(file, key) of all tensors that others of the same key have replaced; None when the
-        index does not tell."""
+        """(file, key) of all tensors replaced by later ones of the same key; None if the index
+        lacks that column."""
         import pyarrow.dataset as pd
         if "shadowed" not in self._data.schema.names:
             return None
@@ -141,7 +141,7 @@ class Index:
         return {(row["file_name"], row["tensor_key"]) for row in rows}
 
     def files_of(self, keys: Iterable[str]) -> set[str] | None:
-        """Names of the shards that hold any of these; None: not known."""
+        """Names of the shards that hold any of these keys; None if unknown."""
         import pyarrow.dataset as pd
         rows = self._rows(["file_name"], pd.field("tensor_key").isin(list(keys)))
         return None if rows is None else {row["file_name"] for row in rows}
@@ -153,7 +153,7 @@ class Index:
 
 
 def _of_files(path: str) -> bool:
-    """A file, or the folder of files that Spark writes; no pipe, which would be waited for."""
+    """Whether it is a file, or a folder of files as Spark writes; not a pipe, which blocks."""
     if not os.path.isdir(path):
         return os.path.isfile(path)
     with os.scandir(path) as inside:
@@ -161,7 +161,7 @@ def _of_files(path: str) -> bool:
 
 
 def _open(place: Place) -> Any:
-    """(dataset, commit told in it or None); None when there is nothing to read."""
+    """(dataset, its commit or None); None if there is no index to read."""
     try:
         import pyarrow.dataset as pd
     except ImportError:
@@ -174,21 +174,21 @@ def _open(place: Place) -> Any:
         data.schema.field("tensor_key"), data.schema.field("file_name")
     except (OSError, KeyError, ValueError):
         return None
-    told = (data.schema.metadata or {}).get(b"commit")
-    return data, told.decode() if told else None
+    number = (data.schema.metadata or {}).get(b"commit")
+    return data, number.decode() if number else None
 
 
 def find_index(place: Place, manifest: dict[str, Any]) -> Index | None:
     """The index of exactly this dataset, or None. One of another commit is ignored; a
-    connector's tells none, so its files must be those of the manifest."""
+    connector's has no commit, so its files must be those of the manifest."""
     named = manifest.get("index", INDEX)
     opened = _open(place) if named == INDEX else None
     if opened is None:
         return None
-    data, told = opened
+    data, number = opened
     index = Index(data)
     if "commit" in manifest:
-        return index if told == manifest["commit"] else None
+        return index if number == manifest["commit"] else None
     if index.files() == {shard["shard_path"] for shard in manifest.get("shards", ())}:
         return index
     warnings.warn("%s: %s is of other shards than the manifest's; it is not used"

@@ -1,4 +1,4 @@
-"""A write by many tasks: a job that they write for, and that one process commits."""
+"""A write by many tasks, committed by one process."""
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ._index import publish
-from ._storage import Place
+from ._storage import Place, dataset_error
 from ._write import settled
 
 __all__ = ["Job"]
@@ -18,9 +18,9 @@ _log = logging.getLogger("libsafetensors.dataset")
 
 
 class Job:
-    """A write: made on the driver, sent to the tasks, committed or aborted on the driver, maybe
-    in another process. Making it checks everything that can be checked, and writes nothing.
-    schema: of the rows, or None where an engine does not know it yet."""
+    """A write: made on the driver, sent to the tasks, committed or aborted on the driver, possibly
+    in another process. Making it checks all arguments and writes nothing. schema: of the rows,
+    or None if the engine does not know it yet."""
 
     def __init__(self, options: Mapping[str, Any], place: Place, schema: Any,
                  how: Literal["error", "append", "overwrite"], adopt: bool) -> None:
@@ -45,20 +45,19 @@ class Job:
                             adopt_listing=self.adopt, job=job)
 
     def _published(self) -> Any:
-        """The commit of the dataset that is there, or what else tells one from another."""
+        """The commit of the existing dataset, or its whole manifest if that has none."""
         if self.how != "overwrite":
             return None
         try:
             text = _core.Dataset(self.place.core).manifest
         except (FileNotFoundError, _core.SafetensorError):
             return None
-        told = json.loads(text)
-        return told.get("commit") or text
+        return json.loads(text).get("commit") or text
 
     # ── Tasks ──
 
     def write(self, batches: Iterable[Any], partition: int) -> str:
-        """Rows of one task; its receipts, "" for no rows."""
+        """Writes the rows of one task; returns its receipts, "" for no rows."""
         writer = None
         try:
             for batch in batches:
@@ -76,11 +75,11 @@ class Job:
     # ── The driver ──
 
     def commit(self, receipts: Iterable[str]) -> str:
-        """Publishes; the manifest. Raises only while the old dataset is whole, and has removed
-        what the tasks wrote then."""
+        """Publishes and returns the manifest. If it raises, the old dataset is unchanged and the
+        tasks' files are removed."""
         commit = self._begun(self.job)
         try:
-            manifest, told = self._publish(commit, receipts)
+            manifest, warned = self._publish(commit, receipts)
         except BaseException:
             with contextlib.suppress(Exception):
                 commit.abort()
@@ -88,30 +87,28 @@ class Job:
                 commit.close()
             raise
         with contextlib.suppress(Exception):
-            for text in told:
+            for text in warned:
                 _log.warning("%s: %s", self.place.text, text)
             commit.close()
         return manifest
 
     def _publish(self, commit: _core.Commit, receipts: Iterable[str]) -> tuple[str, list[str]]:
         if self._published() != self.before:
-            error = _core.SafetensorError("%s: another job wrote this dataset since this one "
-                                          "began to overwrite it" % self.place.text)
-            error.code = "dataset_changed"
-            error.path = self.place.text
-            raise error
+            raise dataset_error("dataset_changed", self.place.text,
+                                "another job wrote this dataset since this one began to "
+                                "overwrite it")
         for text in receipts:
             if text:
                 commit.add(text)
-        told = publish(commit, self.place, self.how == "append")
-        return commit.manifest, told
+        warned = publish(commit, self.place, self.how == "append")
+        return commit.manifest, warned
 
     def abort(self, receipts: Iterable[str | None]) -> None:
-        """Removes what the tasks wrote, unless it is published. Never raises: what stays, no
-        reader looks at, and gc removes it."""
+        """Removes what the tasks wrote, unless it is published. Never raises: files left behind
+        are invisible to readers, and gc removes them."""
         known = list(receipts)
         if self.place.folder is None and None not in known:
-            return  # all tasks were done: commit has failed, and removed what may be removed
+            return  # all tasks were done, so commit failed and has removed their files
         try:
             commit = _core.Commit(self._settled(), self.place.core, how="overwrite",
                                   job=self.job)
@@ -121,5 +118,5 @@ class Job:
             commit.abort()
             commit.close()
         except Exception as error:
-            _log.warning("%s: files of the job that was aborted are left to gc: %s",
+            _log.warning("%s: files of the aborted job remain for gc: %s",
                          self.place.text, error)

@@ -1,4 +1,4 @@
-"""How rows lie in shards: stacked in batches, or each tensor under a name of its own."""
+"""How rows are stored in shards: stacked in batches, or each tensor under its own name."""
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -29,27 +29,27 @@ def _as_array(tensor: _core.Tensor, framework: str, copy: bool) -> Any:
 
 
 def _fresh(tensor: _core.Tensor) -> Any:
-    """A tensor of torch with memory of its own. numpy copies: torch would have all processors
-    help, which for a batch costs more than it gives, and most where processes load data."""
+    """A torch tensor that owns its memory. numpy copies it: torch would use all processors, which
+    costs more than it saves for a batch, most of all in processes that load data."""
     import numpy as np
     import torch
-    lent = tensor.torch()
-    if lent.nbytes != tensor.nbytes or not tensor.nbytes:
-        return lent.clone()
+    shared = tensor.torch()
+    if shared.nbytes != tensor.nbytes or not tensor.nbytes:
+        return shared.clone()
     data = np.frombuffer(memoryview(tensor), np.uint8).copy()
-    return torch.from_numpy(data).view(lent.dtype).reshape(lent.shape)
+    return torch.from_numpy(data).view(shared.dtype).reshape(shared.shape)
 
 
 class BatchLayout:
-    """One tensor a column and file, its rows along the first dimension."""
+    """One tensor per column and file, its rows along the first dimension."""
 
     mode = "batch"
 
     def __init__(self, shards: Shards, manifest: dict[str, Any],
                  keys: frozenset[str] | None) -> None:
         self.shards = shards
-        told: dict[str, Any] | None = manifest.get("columns")
-        self._schema = self._looked_up() if told is None else told
+        columns: dict[str, Any] | None = manifest.get("columns")
+        self._schema = self._looked_up() if columns is None else columns
         if keys is not None:
             missing = sorted(keys - set(self._schema))
             if missing:
@@ -103,7 +103,7 @@ class BatchLayout:
                 for name in self.columns}
 
     def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
-        """Rows from anywhere, as bytes: what they mean does not matter."""
+        """Gathers rows from any shards, as bytes whatever the dtype."""
         import numpy as np
         wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
         count = self.count()
@@ -162,7 +162,7 @@ def _copy_rows(shards: Shards, shard: int, name: str, places: Any, rows: Any, ou
 
 
 def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
-    """Rows that follow one another at once."""
+    """Reads runs of consecutive rows at once."""
     import numpy as np
     order = np.argsort(rows, kind="stable")
     sorted_rows = rows[order]
@@ -175,7 +175,7 @@ def _read_rows(tensor: _core.Tensor, places: Any, rows: Any, out: Any) -> None:
 
 
 class KeyLayout:
-    """A tensor for each column of each row, by name."""
+    """One tensor per column and row, by name."""
 
     mode = "kv"
 
@@ -194,20 +194,20 @@ class KeyLayout:
         if keys is not None:
             self._used = self._holding(keys)
         self._begins: list[int] | None = None
-        told: dict[str, Any] | None = manifest.get("columns")
-        self._schema = self._looked_up() if told is None else told
+        columns: dict[str, Any] | None = manifest.get("columns")
+        self._schema = self._looked_up() if columns is None else columns
         self.columns = list(self._schema)
 
     def _looked_up(self) -> dict[str, Any]:
-        """Of a dataset that does not tell its columns: what stands behind the separator in the
+        """Columns of a dataset whose manifest lacks them: what follows the separator in the
         names of the first file."""
-        told: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for i in self._used:
             if self.shards.facts[i]["samples"]:
                 for key in self.shards.file(i).keys():
-                    told.setdefault(self._split(key)[1], {"dtype": None, "shape": None})
+                    columns.setdefault(self._split(key)[1], {"dtype": None, "shape": None})
                 break
-        return told
+        return columns
 
     def _split(self, key: str) -> tuple[str, str]:
         name, found, column = key.rpartition(self._separator) if self._separator else \
@@ -223,12 +223,12 @@ class KeyLayout:
         return name + self._separator + column if column else name
 
     def _hidden_in(self, shard: int) -> set[str]:
-        """Keys of a shard whose tensors others have replaced."""
+        """Keys of a shard whose tensors later ones have replaced."""
         if not self._shadowed:
             return set()
         if self._hidden is None:
-            told = self._index.shadowed() if self._index is not None else None
-            hidden = self._losers() if told is None else told
+            indexed = self._index.shadowed() if self._index is not None else None
+            hidden = self._losers() if indexed is None else indexed
             by_name: dict[int, set[str]] = {i: set() for i in range(len(self.shards))}
             number = {self.shards.name(i): i for i in range(len(self.shards))}
             for file, key in hidden:
@@ -237,7 +237,7 @@ class KeyLayout:
         return self._hidden[shard]
 
     def _losers(self) -> set[tuple[str, str]]:
-        """From the headers: shards stand in the order of precedence, so the last one wins."""
+        """By the headers: the last shard that has a key wins."""
         latest: dict[str, int] = {}
         lost = set()
         for i in range(len(self.shards)):
@@ -248,7 +248,7 @@ class KeyLayout:
         return lost
 
     def names(self, shard: int) -> list[str]:
-        """Of the rows of a shard, sorted; of one that was several, as they stood in those."""
+        """Names of a shard's rows, sorted; of a compacted shard, in the order before."""
         found = self._names.get(shard)
         if found is None:
             found = self._names[shard] = self._in_order(shard, self._rows_in(shard))
@@ -282,7 +282,7 @@ class KeyLayout:
         return sorted({self._split_known(key)[0] for key in present})
 
     def _whole_rows(self, present: set[str]) -> Iterator[str]:
-        """Names with all columns. A name may hold the separator itself."""
+        """Names that have all columns. A name may contain the separator."""
         ends = [self._separator + column for column in self.columns]
         for key in present:
             name = key[:len(key) - len(ends[0])]
@@ -297,17 +297,17 @@ class KeyLayout:
 
     # ── Rows ──
 
-    def _told(self) -> bool:
-        """Whether the manifest's counts are those of the rows that are seen."""
+    def _is_counted(self) -> bool:
+        """Whether the manifest's counts are those of the visible rows."""
         return not self._shadowed and self._keys is None and self.shards.checked and \
             all(one["sha256"] is not None for one in self.shards.facts)
 
     def begins(self) -> list[int]:
         if self._begins is None:
-            told = self._told()
+            counted = self._is_counted()
             used = set(self._used)
             self._begins = _starts(
-                0 if i not in used else one["valid_samples"] if told else len(self.names(i))
+                0 if i not in used else one["valid_samples"] if counted else len(self.names(i))
                 for i, one in enumerate(self.shards.facts))
         return self._begins
 
@@ -342,12 +342,12 @@ class KeyLayout:
         raise KeyError(name)
 
     def _shard_of(self, key: str) -> int | None:
-        """The last one that has it."""
+        """The last shard that has it."""
         return next((i for i in reversed(self._holding([key])) if key in self.shards.file(i)),
                     None)
 
     def _holding(self, keys: Iterable[str]) -> list[int]:
-        """The shards that may hold any of these."""
+        """The shards that may hold any of these keys."""
         files = self._index.files_of(keys) if self._index is not None else None
         return [i for i in self._used if files is None or self.shards.name(i) in files]
 
@@ -369,7 +369,7 @@ class KeyLayout:
 
 
 def _stacked(rows: list[dict[str, Any]], framework: str) -> dict[str, Any]:
-    """Column -> one array where all rows have the same shape and dtype, else a list."""
+    """Column -> one array if all rows have the same shape and dtype, else a list."""
     batch: dict[str, Any] = {}
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:

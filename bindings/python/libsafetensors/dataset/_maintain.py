@@ -1,4 +1,4 @@
-"""What `safetensors dataset` does, as functions; results are its JSON, parsed."""
+"""The commands of `safetensors dataset` as functions; results are their JSON, parsed."""
 from __future__ import annotations
 
 import warnings
@@ -22,22 +22,22 @@ def _opened(path: Path, storage: dict[str, Any]) -> tuple[_core.Dataset, str]:
 
 
 def info(path: Path, **storage: Any) -> dict[str, Any]:
-    """What the manifest holds: mode, samples, columns, shards."""
+    """Describes a dataset by its manifest: mode, samples, columns, shards. Reads no shard."""
     dataset, text = _opened(path, storage)
     return parse(dataset.info_json(text))
 
 
 def ls(path: Path, *, keys: Iterable[str] | None = None,
        **storage: Any) -> dict[str, Any]:
-    """Every tensor of every shard, or those named."""
+    """Lists every tensor of every shard, or those in keys. Reads the shards' headers."""
     dataset, text = _opened(path, storage)
     return parse(dataset.ls_json(text, keys))
 
 
 def verify(path: Path, *, deep: bool = False, progress: Progress = None,
            **storage: Any) -> dict[str, Any]:
-    """Checks the files against the manifest: "ok", "findings", "orphans". deep compares digests,
-    too. An incomplete dataset raises nothing."""
+    """Checks the files against the manifest; returns "ok", "findings" and "orphans". deep also
+    compares digests, which reads all data. An incomplete dataset raises nothing."""
     place = place_of(path, storage_options(storage))
     with watch(progress, "verifying") as tick:
         return parse(_core.dataset_verify(place.core, place.text, deep, tick))
@@ -45,21 +45,21 @@ def verify(path: Path, *, deep: bool = False, progress: Progress = None,
 
 def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
        **storage: Any) -> dict[str, Any]:
-    """Lists, and with delete removes, files that failed jobs and overwritten datasets left, older
-    than grace seconds. Files not written by this package are never touched."""
+    """Lists, and with delete removes, files of failed jobs and overwritten datasets that are older
+    than grace seconds. Files not written by this package are never removed."""
     place = place_of(path, storage_options(storage))
     return parse(_core.dataset_gc(place.core, place.text, grace, delete))
 
 
 def compact(path: Path, *, target_bytes: int = 0, progress: Progress = None,
             single_writer: bool = False, **storage: Any) -> dict[str, Any]:
-    """Merges shards that hold replaced tensors, or are smaller than target_bytes, in one more
-    commit. The index is removed: an append or overwrite can make another. single_writer: nobody
-    else commits meanwhile."""
+    """Merges shards that have replaced tensors, or are smaller than target_bytes, in a new commit.
+    The index is removed; an append or overwrite can write another. single_writer: the caller
+    guarantees that no other process commits at the same time."""
     place = place_of(path, storage_options(storage), single_writer=single_writer)
-    told: list[str] = []
+    warned: list[str] = []
     with watch(progress, "compacting") as tick:
-        result = parse(_core.dataset_compact(place.core, place.text, told, target_bytes, tick))
-    for text in told:
+        result = parse(_core.dataset_compact(place.core, place.text, warned, target_bytes, tick))
+    for text in warned:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=2)
     return result

@@ -1,4 +1,4 @@
-"""Which rows are in which batch: a function of seed and epoch, with nothing to remember."""
+"""Which rows are in which batch: a function of seed and epoch, without stored state."""
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["Order"]
 
 _MASK = (1 << 64) - 1
-_KEPT_MOST = 1 << 21  # rows whose order is kept for an epoch
+_CACHED_ROWS = 1 << 21  # most rows whose order is cached for an epoch
 
 
 def _mixed(value: int) -> int:
@@ -26,14 +26,15 @@ def _key(*parts: int) -> int:
     return key
 
 
-def shuffled(places: Any, count: int, key: int) -> Any:
-    """Where a permutation of range(count) puts these places: a Feistel network over the next
-    power of two, walked until it is within range. Any place costs the same, and no memory."""
+def shuffled(positions: Any, count: int, key: int) -> Any:
+    """Images of these positions under a permutation of range(count): a Feistel network over the
+    next power of two, repeated until the result is in range. Constant cost per position, and
+    no memory."""
     import numpy as np
     bits = max(2, (count - 1).bit_length())
     upper, lower = np.uint64(bits // 2), np.uint64(bits - bits // 2)
     rounds = [np.uint64(_key(key, i)) for i in range(6)]
-    out = np.asarray(places, dtype=np.uint64).copy()
+    out = np.asarray(positions, dtype=np.uint64).copy()
     todo = np.arange(out.size)
     while todo.size:
         out[todo] = _mixed_halves(out[todo], upper, lower, rounds)
@@ -42,7 +43,7 @@ def shuffled(places: Any, count: int, key: int) -> Any:
 
 
 def _mixed_halves(value: Any, upper: Any, lower: Any, rounds: list[Any]) -> Any:
-    """An even number of rounds: the halves, of unequal width perhaps, end where they were."""
+    """The rounds. Their number is even, so that halves of unequal width end where they were."""
     import numpy as np
     one = np.uint64(1)
     left, right = value >> lower, value & ((one << lower) - one)
@@ -54,7 +55,7 @@ def _mixed_halves(value: Any, upper: Any, lower: Any, rounds: list[Any]) -> Any:
 
 
 def _spread(value: Any) -> Any:
-    """Of arrays, whose overflow is meant."""
+    """Mixes the bits of arrays; overflow is intended."""
     import numpy as np
     value = (value ^ value >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ value >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
@@ -85,7 +86,7 @@ class Order:
     # ── How many ──
 
     def steps(self, begun: int, rank: int, ranks: int) -> int:
-        """Batches a rank has left once `begun` batches of all ranks are delivered."""
+        """Batches left for a rank after `begun` batches of all ranks were delivered."""
         whole, rest = divmod(self.count, self.batch_size)
         every = whole if self.ends == "drop" else whole + (rest > 0)
         left = max(0, every - begun)
@@ -108,15 +109,15 @@ class Order:
             if end <= self.count:
                 return range(begin, end)
             return np.arange(begin, end) % self.count
-        places = np.arange(begin, end) % self.count
+        positions = np.arange(begin, end) % self.count
         if self.shuffle == "shards":
-            return self._by_shards(epoch, places)
-        if self.count > _KEPT_MOST:
-            return shuffled(places, self.count, _key(self.seed, epoch))
-        return self._all(epoch)[places]
+            return self._by_shards(epoch, positions)
+        if self.count > _CACHED_ROWS:
+            return shuffled(positions, self.count, _key(self.seed, epoch))
+        return self._all(epoch)[positions]
 
     def _all(self, epoch: int) -> Any:
-        """The order of all rows: faster than a batch at a time, as long as there are few."""
+        """The order of all rows, cached: faster than batch by batch for few rows."""
         if self._whole is None or self._whole[:2] != (self.seed, epoch):
             order = shuffled(range(self.count), self.count, _key(self.seed, epoch))
             self._whole = self.seed, epoch, order
@@ -134,17 +135,17 @@ class Order:
             self._turned = self.seed, epoch, turn, starts
         return self._turned[2], self._turned[3]
 
-    def _by_shards(self, epoch: int, places: Any) -> Any:
+    def _by_shards(self, epoch: int, positions: Any) -> Any:
         import numpy as np
         turn, starts = self._turn(epoch)
-        out = np.empty(len(places), np.int64)
+        out = np.empty(len(positions), np.int64)
         done = 0
-        while done < len(places):
-            at = bisect_right(starts, int(places[done])) - 1
-            here = (places >= starts[at]) & (places < starts[at + 1])
+        while done < len(positions):
+            at = bisect_right(starts, int(positions[done])) - 1
+            here = (positions >= starts[at]) & (positions < starts[at + 1])
             size, begin = starts[at + 1] - starts[at], self._begins[turn[at]]
             key = _key(self.seed, epoch, turn[at] + 1)
-            out[here] = begin + shuffled(places[here] - starts[at], size, key)
+            out[here] = begin + shuffled(positions[here] - starts[at], size, key)
             done = int(np.flatnonzero(here)[-1]) + 1
         return out
 
@@ -152,20 +153,20 @@ class Order:
 
     def state(self) -> dict[str, Any]:
         """What the order depends on."""
-        told: dict[str, Any] = {
+        state: dict[str, Any] = {
             "seed": self.seed, "rows": self.count, "batch_size": self.batch_size,
             "shuffle": self.shuffle, "ends": self.ends}
         if self.shuffle == "shards":
             sizes = (b - a for a, b in zip(self._begins, self._begins[1:]))
-            told["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
-        return told
+            state["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
+        return state
 
     def take_over(self, state: dict[str, Any]) -> None:
-        """From now on the order of a state. Its seed is taken, and where shards are shuffled
-        their sizes, which are others after a compaction. ValueError when it does not fit."""
+        """Continues with the order of a state: its seed and, if shards are shuffled, their sizes,
+        which a compaction changes. ValueError if it does not match."""
         for name, own in self.state().items():
             if name not in state:
-                raise ValueError("%s: expected a state that tells it, found none" % name)
+                raise ValueError("%s: expected it in the state, found none" % name)
             if name not in ("seed", "shards") and state[name] != own:
                 raise ValueError("%s: the state is of %r, expected %r"
                                  % (name, state[name], own))

@@ -1,4 +1,4 @@
-"""Datasets, opened: what there is, samples and batches of them."""
+"""Open datasets: facts, rows and batches."""
 from __future__ import annotations
 
 import os
@@ -23,14 +23,14 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
          mode: Literal["batch", "kv"] | None = None, **storage: Any) -> Dataset:
     """Opens a dataset for reading: ours, or the Spark connector's.
 
-    path: its folder or URL ("storage.…" options as for write). A single .safetensors file, or a
-    folder with an index.json, is read as it is. use_manifest=False: all .safetensors files of
-    the folder. keys: only these tensors (a list, or text with commas): columns in batch mode,
-    names as they stand in the files in KV mode, where an index tells which files to open.
-    mode: for files that do not tell it.
+    path: its folder or URL ("storage.…" options as for write); also a single .safetensors file,
+    or a folder with an index.json. use_manifest=False reads all .safetensors files of the
+    folder. keys: only these tensors (a list, or text separated by commas): columns in batch
+    mode, full tensor names in KV mode, where an index says which files to open. mode: for files
+    that do not state it.
 
-    FileNotFoundError (manifest_missing); SafetensorError (manifest_type). A shard that is missing
-    or of another size is told when it is first needed (dataset_shard, dataset_changed)."""
+    FileNotFoundError (manifest_missing); SafetensorError (manifest_type). A missing shard, or one
+    of another size, raises on first use (dataset_shard, dataset_changed)."""
     place = place_of(path, storage_options(storage))
     wanted = None
     if keys is not None:
@@ -40,7 +40,7 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
 
 
 def _found(place: Place, use_manifest: bool) -> tuple[Shards, dict[str, Any] | None]:
-    """Shards, and the manifest where one is used."""
+    """Shards, and the manifest if one is used."""
     if place.text.endswith(".safetensors"):
         folder, name = os.path.split(place.text)
         inside = place_of(folder or ".", place.options)
@@ -65,7 +65,7 @@ def _found(place: Place, use_manifest: bool) -> tuple[Shards, dict[str, Any] | N
 
 
 def _of_model(place: Place) -> list[str]:
-    """Files of a model's index.json in the folder, or none."""
+    """Files of a model's index.json in the folder, else an empty list."""
     import json
     found = [name for name in place.names()
              if name.endswith(".index.json") and name != MANIFEST]
@@ -80,14 +80,14 @@ def _of_model(place: Place) -> list[str]:
 
 
 class Dataset:
-    """Rows of a dataset, in the order of its shards. In batch mode a row is a dict of column ->
-    array; in KV mode it has its name too, rows of a shard are in the order of their names, and
-    dataset[name] finds one. Rows that others of the same name have replaced, and rows that
-    only fill a last batch, are not seen.
+    """Rows of a dataset, in the order of its shards. A row is a dict of column -> array; in KV mode
+    it also has its name, rows of a shard are sorted by name, and dataset[name] finds one.
+    Rows replaced by later ones of the same name, and padding rows of a last batch, are
+    invisible.
 
-    Arrays of single rows are copies; those of batches are read-only where they lie as they
-    are in one file. May be used by several threads, copied to other processes by pickle, and
-    used after fork."""
+    Arrays of single rows are copies. Those of a batch that is contiguous in one file share its
+    memory and are read-only. Threads may share a dataset; it can be pickled, and used after
+    fork."""
 
     def __init__(self, shards: Shards, manifest: dict[str, Any] | None,
                  keys: frozenset[str] | None = None, mode: str | None = None) -> None:
@@ -110,7 +110,7 @@ class Dataset:
 
     @property
     def manifest(self) -> dict[str, Any] | None:
-        """As it is stored; None when none was read."""
+        """The manifest as stored; None if none was read."""
         return self._manifest
 
     @property
@@ -120,7 +120,7 @@ class Dataset:
 
     @property
     def schema(self) -> dict[str, dict[str, Any]]:
-        """Column -> {"dtype", "shape" of one row}; None where rows differ."""
+        """Column -> {"dtype", "shape"} of one row; each None if rows differ."""
         return self._layout.schema()
 
     @property
@@ -142,7 +142,7 @@ class Dataset:
     # ── Rows ──
 
     def __getitem__(self, which: int | str | slice) -> dict[str, Any]:
-        """A row by its number or, in KV mode, its name; a batch of those of a slice."""
+        """The row of a number or (KV mode) of a name; a batch for a slice. IndexError, KeyError."""
         if isinstance(which, slice):
             start, stop, step = which.indices(len(self))
             return self.take(range(start, stop, step))
@@ -158,13 +158,13 @@ class Dataset:
         return (self._layout.row(number) for number in range(len(self)))
 
     def take(self, numbers: Any, framework: Framework = "numpy") -> dict[str, Any]:
-        """Rows of these numbers as one batch: column -> array with a row in each place, in the
-        order given. What differs in shape comes as a list."""
+        """The rows of these numbers as one batch, in that order: column -> array whose first
+        dimension is the rows, or a list if their shapes differ."""
         return self._layout.take(numbers, framework)
 
     def batches(self, size: int | None = None, *, framework: Framework = "numpy",
                 drop_last: bool = False) -> Iterator[dict[str, Any]]:
-        """All rows in order, `size` at a time; None: as they lie in the files."""
+        """All rows in order, `size` at a time; None: one batch per file."""
         if size is None:
             bounds = self._layout.bounds()
         elif size < 1:
@@ -177,13 +177,13 @@ class Dataset:
                 if stop > start)
 
     def tensor(self, key: str) -> _core.Tensor:
-        """A tensor by its name in the files. KeyError."""
+        """The Tensor of this name in the files. KeyError."""
         return self._layout.tensor(key)
 
-    # ── The end ──
+    # ── Closing ──
 
     def close(self) -> None:
-        """Closes the files; arrays keep what they need. They open again when needed."""
+        """Closes the files; arrays keep their memory. Files are reopened on demand."""
         self._shards.close()
 
     def __enter__(self) -> Dataset:

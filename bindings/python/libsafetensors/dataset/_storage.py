@@ -1,4 +1,4 @@
-"""Where a dataset lies: a local folder, or what a pyarrow filesystem reaches."""
+"""Where a dataset is stored: a local folder, or a folder of a pyarrow filesystem."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from ._conditional import conditional
 
-__all__ = ["MANIFEST", "INDEX", "Place", "place_of", "storage_options"]
+__all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "place_of", "storage_options"]
 
 MANIFEST = "dataset_manifest.json"
 INDEX = "_tensor_index.parquet"
@@ -19,12 +19,19 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(file):")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _CLASSES = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "abfs": "AzureFileSystem",
             "hdfs": "HadoopFileSystem"}
-_HELD = 8 << 20  # bytes of an object that are kept until it is clear that it will be whole
+_BUFFERED = 8 << 20  # bytes of an object kept in memory before its upload starts
+
+
+def dataset_error(code: str, path: str, text: str) -> _core.SafetensorError:
+    """A SafetensorError about the dataset at path."""
+    error = _core.SafetensorError("%s: %s" % (path, text))
+    error.code, error.path = code, path
+    return error
 
 
 class Place:
-    """A dataset's storage and its name in texts. folder: its path on this machine, or None;
-    else fs and root are a pyarrow filesystem and a path in it."""
+    """A dataset's storage and its name in messages. folder: its path on this machine; None if fs
+    and root, a pyarrow filesystem and a path in it, are set."""
 
     def __init__(self, text: str, options: dict[str, Any], sync: bool = True,
                  single_writer: bool = False) -> None:
@@ -46,7 +53,7 @@ class Place:
             self.fs, self.root = filesystem(scheme, text, options)
             remote = _Remote(self.fs, self.root, text)
             checked = None if single_writer else conditional(scheme, self.root,
-                                                             _told(text, options))
+                                                             _merged(text, options))
             if checked is not None:
                 remote.fetch, remote.put_if = checked.fetch, checked.put_if
             self.core = _core.Storage(remote, single_writer=single_writer)
@@ -55,15 +62,15 @@ class Place:
         return Place, (self.text, self.options, self.sync, self.single_writer)
 
     def name(self, name: str) -> str:
-        """Path of a file in the folder, as self.fs or the system takes it."""
+        """Path of a file in the folder, for self.fs or the system."""
         return posixpath.join(self.root if self.folder is None else self.folder, name)
 
     def source(self, name: str) -> Any:
-        """What libsafetensors.open takes."""
+        """A source of the file for libsafetensors.open."""
         return self.name(name) if self.folder is not None else reader(self.fs, self.name(name))
 
     def names(self) -> list[str]:
-        """Of files directly in the folder, sorted; none when it is not there."""
+        """Names of the files directly in the folder, sorted; empty if it does not exist."""
         if self.folder is None:
             return sorted(name for name, _, _, folder in listing(self.fs, self.root)
                           if not folder)
@@ -76,12 +83,12 @@ class Place:
 
 def place_of(path: Any, options: Mapping[str, Any] | None = None, sync: bool = True,
              single_writer: bool = False) -> Place:
-    """path: a path or URL; options: of the pyarrow filesystem, by its own names."""
+    """path: a path or URL; options: those of the pyarrow filesystem."""
     return Place(os.fsdecode(path), dict(options or {}), sync, single_writer)
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the filesystem without their "storage."; TypeError for others."""
+    """Options of the filesystem without the prefix "storage."; TypeError for others."""
     for name in options:
         if not name.lower().startswith("storage."):
             raise TypeError("unexpected keyword argument %r" % name)
@@ -97,7 +104,7 @@ def scheme_of(text: str) -> str | None:
 
 
 def unquoted(url: str) -> str:
-    """Path of a file: URL."""
+    """The path in a file: URL."""
     from urllib.parse import unquote, urlsplit
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
@@ -106,19 +113,19 @@ def unquoted(url: str) -> str:
 
 
 def _value(value: Any) -> Any:
-    """An option as engines carry it, as text."""
+    """The value of an option that an engine passes as text."""
     words = {"true": True, "false": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _told(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as values, with those of the URL's query, as pyarrow takes them."""
+def _merged(url: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with those of the URL's query and user, as pyarrow takes them."""
     from urllib.parse import parse_qsl, urlsplit
     parts = urlsplit(url)
-    told = dict(parse_qsl(parts.query))
+    found = dict(parse_qsl(parts.query))
     if parts.username:
-        told.update(access_key=parts.username, secret_key=parts.password or "")
-    return {key: _value(value) for key, value in {**told, **options}.items()}
+        found.update(access_key=parts.username, secret_key=parts.password or "")
+    return {key: _value(value) for key, value in {**found, **options}.items()}
 
 
 def filesystem(scheme: str, url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
@@ -147,7 +154,7 @@ def listing(fs: Any, root: str) -> Iterator[tuple[str, int, int, bool]]:
 
 
 class _Reader:
-    """Bytes of an object by position."""
+    """Reads an object at any offset."""
 
     def __init__(self, file: Any, name: str) -> None:
         self.file = file
@@ -164,8 +171,8 @@ def reader(fs: Any, path: str) -> _Reader:
 
 
 class _Sink:
-    """An object that is being written. What is small, the manifest above all, is put at once
-    when all of it is there."""
+    """Writes an object. A small one, such as the manifest, is uploaded at once when it is
+    complete."""
 
     def __init__(self, fs: Any, path: str) -> None:
         self.fs = fs
@@ -180,7 +187,7 @@ class _Sink:
             return
         self.held.append(data)
         self.bytes += len(data)
-        if self.bytes >= _HELD:
+        if self.bytes >= _BUFFERED:
             self._start()
 
     def _start(self) -> None:
@@ -195,7 +202,7 @@ class _Sink:
         self.stream.close()
 
     def abort(self) -> None:
-        """A stream cannot be taken back: what it has made is removed again."""
+        """A stream cannot be cancelled: the object it made is deleted."""
         self.held = []
         if self.stream is not None:
             try:
@@ -205,8 +212,8 @@ class _Sink:
 
 
 class _Remote:
-    """What _core.Storage asks of an object, over a pyarrow filesystem. Nothing is moved: shards
-    are written under their final names, which nobody reads before the manifest names them."""
+    """The methods of a storage for _core.Storage, over a pyarrow filesystem. Nothing is moved:
+    shards are written under their final names and are invisible until the manifest names them."""
 
     move = None
     settle = None

@@ -1,5 +1,5 @@
-"""Datasets for torch: rows by number, or batches in an order that does not depend on how many
-processes read them."""
+"""Datasets for torch: rows by number, or batches in an order that is independent of the number of
+processes."""
 from __future__ import annotations
 
 from typing import Any, Callable, Iterator, Literal
@@ -24,9 +24,10 @@ def _dataset(source: Any, options: dict[str, Any]) -> Dataset:
 class TorchDataset(_MapDataset[Any]):
     """Map-style: length, and rows by number as dicts of tensors. A DataLoader that fetches
     several numbers at once reads them together. Its state, which torchdata's
-    StatefulDataLoader keeps, tells which rows the numbers are of.
+    StatefulDataLoader saves, identifies the rows.
 
-    source: a Dataset, or what open takes, with its options. transform: called with each row."""
+    source: a Dataset, or an argument of open, with its options. transform: called with each
+    row."""
 
     def __init__(self, source: Any, *, transform: Callable[[Any], Any] | None = None,
                  **options: Any) -> None:
@@ -49,22 +50,22 @@ class TorchDataset(_MapDataset[Any]):
         return {"dataset": identity(self.dataset)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """ValueError when the state is of other rows."""
+        """ValueError if the state belongs to other rows."""
         check_identity(self.dataset, identity(self.dataset), state)
 
 
 class TorchBatches(IterableDataset[Any]):
-    """Batches of one rank, formed here: give it to a DataLoader with batch_size=None, or use
-    loader(), whose state can be saved in the middle of an epoch.
+    """Batches of one rank: pass it to a DataLoader with batch_size=None, or use loader(), whose
+    state can be saved in the middle of an epoch.
 
-    All ranks together go through one sequence of batches of batch_size rows, which depends on
-    seed and epoch alone: batch i is rank i % ranks's, and worker w of W yields every W-th of a
-    rank's batches, so that the order delivered is the same with any number of workers.
+    All ranks share one sequence of batches of batch_size rows, which depends on seed and epoch
+    only: batch i belongs to rank i % ranks, and worker w of W yields every W-th of a rank's
+    batches, so that the order is the same with any number of workers.
 
-    shuffle: True, all rows with all others; "shards", shards with one another and the rows within
-    each, which reads files one after the other. ends, when rows do not fill the last batch of
-    every rank: "drop" leaves them out; "pad" begins anew with the first rows; "uneven" gives
-    a smaller last batch, and some ranks one batch fewer. transform: called with each batch."""
+    shuffle: True shuffles all rows; "shards" shuffles the shards and the rows within each, which
+    reads one file after the other. ends: if rows do not fill the last batch of every rank,
+    "drop" omits them, "pad" continues with the first rows, and "uneven" makes the last batch
+    smaller and gives some ranks one batch less. transform: called with each batch."""
 
     def __init__(self, source: Any, batch_size: int, *, shuffle: bool | Literal["shards"] = True,
                  seed: int = 0, rank: int | None = None, ranks: int | None = None,
@@ -76,11 +77,11 @@ class TorchBatches(IterableDataset[Any]):
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
                             [stop - start for start, stop in self.dataset._layout.bounds()])
         self._identity = identity(self.dataset)
-        # Epoch, and batches delivered (of all ranks) at the start; shared, so that workers
-        # that live on see a change.
+        # Epoch, and batches (of all ranks) delivered before; shared memory, so that persistent
+        # workers see a change.
         self._place = torch.zeros(2, dtype=torch.int64)
         self._place.share_memory_()  # type: ignore[no-untyped-call]
-        # The same with what this process yielded since: of a worker with a state of its own.
+        # The same and what this process has yielded since, in a worker with its own state.
         self._own: tuple[int, int, int] | None = None
         self._yielded = 0
 
@@ -89,7 +90,7 @@ class TorchBatches(IterableDataset[Any]):
         return int(self._place[0])
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch's, from its first batch on."""
+        """Starts the next iteration at the first batch of this epoch."""
         self._begin(epoch, 0)
 
     def _begin(self, epoch: int, delivered: int) -> None:
@@ -98,7 +99,7 @@ class TorchBatches(IterableDataset[Any]):
         self._yielded = 0
 
     def _begun(self) -> tuple[int, int, int]:
-        """Epoch, batches delivered before, and how many of its own this process skips."""
+        """Epoch, batches delivered before, and how many of its batches this process skips."""
         epoch, delivered = self._place.tolist()
         return self._own or (epoch, delivered, 0)
 
@@ -124,23 +125,23 @@ class TorchBatches(IterableDataset[Any]):
     # ── State ──
 
     def state_dict(self) -> dict[str, Any]:
-        """Which rows of which dataset, what their order depends on, and batches delivered: of
-        the process that iterates. In a worker of a StatefulDataLoader it is that worker's, and
-        is right for as many workers again."""
+        """Identity of the rows, parameters of their order, and batches delivered by this process.
+        In a worker of a StatefulDataLoader it is the worker's, valid for the same number of
+        workers."""
         epoch, begun, skipped = self._begun()
         own = max(self._yielded, skipped)
         if get_worker_info() is None:
             begun, own = begun + own * self.ranks, 0
-        return {**self._told(), "epoch": epoch, "delivered": begun, "yielded": own}
+        return {**self._parameters(), "epoch": epoch, "delivered": begun, "yielded": own}
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return {"dataset": self._identity, **self._order.state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on after the batches delivered, with the state's seed; another number of workers
-        or ranks will do. ValueError, which says what differs, when batch_size, shuffle, ends or
-        keys do, or the dataset was appended to or overwritten since, or is another one. After a
-        compaction a state still fits."""
+        """Continues after the batches delivered, with the state's seed; the number of workers or
+        ranks may differ. ValueError, which says what differs, if batch_size, shuffle, ends or
+        keys do, or if the dataset was appended to or overwritten since, or is another one. A
+        compaction keeps states valid."""
         check_identity(self.dataset, self._identity, state)
         self._order.take_over(state)
         own = state.get("yielded", 0)
@@ -153,12 +154,12 @@ class TorchBatches(IterableDataset[Any]):
             self._yielded = own
 
     def loader(self, **options: Any) -> Loader:
-        """A DataLoader over it whose state counts what the training loop was given."""
+        """A DataLoader whose state counts the batches given to the training loop."""
         return Loader(self, **options)
 
 
 def _ranks(rank: int | None, ranks: int | None) -> tuple[int, int]:
-    """As given, or as torch.distributed says."""
+    """As given, else from torch.distributed."""
     if (rank is None) != (ranks is None):
         raise ValueError("expected rank and ranks both or neither")
     if rank is None or ranks is None:
@@ -172,9 +173,9 @@ def _ranks(rank: int | None, ranks: int | None) -> tuple[int, int]:
 
 
 class Loader(DataLoader[Any]):
-    """DataLoader of TorchBatches. Each iteration is an epoch, or what is left of one after
-    load_state_dict; state_dict may be called at any batch. What workers have read ahead is
-    not counted, only what the loop was given."""
+    """DataLoader of TorchBatches. Each iteration is an epoch, or the rest of one after
+    load_state_dict; state_dict may be called at any batch. It counts batches given to the loop,
+    not those that workers have prefetched."""
 
     def __init__(self, batches: TorchBatches, **options: Any) -> None:
         if options.get("batch_size") is not None:
@@ -199,7 +200,7 @@ class Loader(DataLoader[Any]):
 
     @property
     def epoch(self) -> int:
-        """That of the next batch."""
+        """Epoch of the next batch."""
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
         return batches.epoch
 
@@ -210,11 +211,11 @@ class Loader(DataLoader[Any]):
     def state_dict(self) -> dict[str, Any]:
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
         epoch, begun, _ = batches._begun()
-        return {**batches._told(), "epoch": epoch,
+        return {**batches._parameters(), "epoch": epoch,
                 "delivered": begun + self._delivered * batches.ranks}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.dataset.load_state_dict(state)  # type: ignore[attr-defined]
         self._delivered = 0
-        # Workers that live on have the order of before.
+        # Persistent workers still have the old order.
         self._iterator = None

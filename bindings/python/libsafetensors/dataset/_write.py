@@ -1,4 +1,4 @@
-"""Tables into shards, from one process."""
+"""Writes tables as datasets, from one process."""
 from __future__ import annotations
 
 import itertools
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .. import _core
 from .._progress import watch
-from .._types import Path, Progress
+from .._types import Path, Progress, parse
 from ._index import publish
 from ._storage import place_of, storage_options
 
@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def _text(name: str, value: Any) -> str:
-    """Value of an option as the library takes it."""
+    """The value of an option as text, for the library."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -28,8 +28,16 @@ def _text(name: str, value: Any) -> str:
     return str(value)
 
 
+def check_mode(mode: Any, adopt: Any) -> None:
+    """ValueError for other values than those of write()."""
+    if mode not in ("error", "append", "overwrite"):
+        raise ValueError("mode: expected 'error', 'append' or 'overwrite', found %r" % (mode,))
+    if adopt not in (None, "listing"):
+        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+
+
 def settled(options: Mapping[str, Any]) -> tuple[_core.DatasetOptions, dict[str, Any]]:
-    """Checked options of the write, and those of the storage. None is the same as absent."""
+    """Checked options of the write, and options of the storage. None counts as absent."""
     storage = {name: value for name, value in options.items()
                if name.lower().startswith("storage.")}
     own = {name: _text(name, value) for name, value in options.items()
@@ -38,8 +46,8 @@ def settled(options: Mapping[str, Any]) -> tuple[_core.DatasetOptions, dict[str,
 
 
 class _Rows:
-    """Batches of whatever can be written, and their schema (a capsule, or an object that
-    tells one)."""
+    """Batches of anything that can be written, and their schema (a capsule, or an object with
+    one)."""
 
     def __init__(self, batches: Any) -> None:
         self.schema: Any
@@ -66,7 +74,7 @@ class _Rows:
         each = iter(batches)
         first = _without_index(next(each, None))
         if first is None:
-            raise ValueError("batches: expected at least one batch, which tells the schema, "
+            raise ValueError("batches: expected at least one batch, which has the schema, "
                              "found none")
         self.schema = _schema_of(first)
         self._batches = itertools.chain([first], each)
@@ -80,8 +88,8 @@ class _Rows:
 
 
 def _without_index(batch: Any) -> Any:
-    """A table of pandas without the numbers of its rows, which would be a column: what is left
-    of them when rows were chosen. An index that has a name is a column like the others."""
+    """A pandas table without an unnamed index, which would be written as a column. A named index
+    is a column like the others."""
     index = getattr(batch, "index", None)
     if hasattr(batch, "reset_index") and not any(getattr(index, "names", [True])):
         return batch.reset_index(drop=True)
@@ -98,7 +106,7 @@ def _schema_of(batch: Any) -> Any:
 
 
 class _Pair:
-    """A batch of a stream with the stream's schema, so that it is compared with the first."""
+    """A batch of a stream with the stream's schema, which is compared with the first one."""
 
     def __init__(self, schema: Any, array: Any) -> None:
         self.pair = schema, array
@@ -116,26 +124,23 @@ def _alike(batch: Any, schema: Any) -> Iterator[Any]:
 def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwrite"] = "error",
           progress: Progress = None, sync: bool = True,
           adopt: Literal["listing"] | None = None, **options: Any) -> dict[str, Any]:
-    """Writes rows as a dataset, which appears whole when all is written, or not at all.
+    """Writes rows as a dataset, which appears complete at the end, or not at all.
 
     batches: a table or stream of pyarrow, polars, duckdb or pandas, or anything else with
     __arrow_c_stream__; or an iterable of such with one schema. path: a folder, or a URL that
     pyarrow has a filesystem for, whose options are given as "storage.…".
-    mode "error": FileExistsError where there is a dataset; "append" to it; "overwrite" it.
-    adopt="listing": an append takes in shards that a connector's manifest forgot. sync=False:
-    nothing is said to have reached the disk. options: libsafetensors.dataset.OPTIONS, of which
-    batch_size or name_col must be given.
+    mode: "error" raises FileExistsError if a dataset exists; "append" adds to it; "overwrite"
+    replaces it. adopt="listing": an append includes shards that a connector's manifest lacks.
+    sync=False does not wait for the disk. options: libsafetensors.dataset.OPTIONS, of which
+    batch_size or name_col is required. progress: True or a function of bytes done and total.
 
-    Returns the manifest. ValueError for an option, a column or a row that cannot be written;
-    SafetensorError (dataset_…) for what disagrees with the dataset that is there. On any
-    failure the old dataset is untouched."""
+    Returns the manifest. ValueError for an option, column or row that cannot be written;
+    SafetensorError (dataset_…) for a conflict with the existing dataset. On any failure the old
+    dataset is unchanged."""
     checked, storage = settled(options)
     if checked.indexed:
         _need_pyarrow()
-    if mode not in ("error", "append", "overwrite"):
-        raise ValueError("mode: expected 'error', 'append' or 'overwrite', found %r" % (mode,))
-    if adopt not in (None, "listing"):
-        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+    check_mode(mode, adopt)
     place = place_of(path, storage, sync)
     rows = _Rows(batches)
     commit = _core.Commit(checked, place.core, rows.schema, how=mode,
@@ -149,9 +154,7 @@ def write(batches: Any, path: Path, *, mode: Literal["error", "append", "overwri
         raise
     finally:
         commit.close()
-    import json
-    result: dict[str, Any] = json.loads(manifest)
-    return result
+    return parse(manifest)
 
 
 def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: _Rows,
@@ -160,7 +163,7 @@ def _run(commit: _core.Commit, options: _core.DatasetOptions, place: Any, rows: 
     try:
         for batch in rows:
             writer.append(batch, tick)
-            batch = None  # what it holds goes when its rows are in a file
+            batch = None  # release its memory as soon as its rows are in a file
         commit.add(writer.close(tick))
     except BaseException:
         writer.abandon()

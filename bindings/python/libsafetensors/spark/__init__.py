@@ -1,4 +1,4 @@
-"""Spark: safetensors datasets read and written by stock Spark.
+"""Reads and writes safetensors datasets with stock Spark.
 
     from libsafetensors import spark as st
     st.register(spark)
@@ -6,7 +6,7 @@
     spark.read.format("safetensors").load(path)
 
 Needs Spark 4.0 or later; write_safetensors, read, count and the SQL functions work with 3.5. This
-package must be installed for every executor. Importing this imports neither pyspark nor
+package must be installed on every executor. Importing this imports neither pyspark nor
 pyarrow.
 """
 from __future__ import annotations

@@ -11,16 +11,16 @@ _KINDS = {"float": "float", "double": "double", "bigint": "bigint", "int": "int"
 
 
 def _arrow_udf() -> Any:
-    """Spark 4.1's, or None."""
+    """Spark 4.1's arrow_udf, or None."""
     from pyspark.sql import functions
     return getattr(functions, "arrow_udf", None)
 
 
 def register(spark: Any) -> None:
-    """Makes the data source and the SQL functions known to a session: arr_to_st, st_to_array
+    """Registers the data source and the SQL functions with a session: arr_to_st, st_to_array
     (array<float>), st_to_array_double, _bigint, _int, _boolean and _decimal. Makes the session
-    the active one of this thread, without which Spark does not find Python sources: a thread
-    that the program starts calls it, too."""
+    the active one of this thread, without which Spark does not find Python data sources; call
+    it in every thread that the program starts."""
     from ._session import activate, check_workers
     check_workers(spark)
     activate(spark)
@@ -33,7 +33,7 @@ def register(spark: Any) -> None:
         except AnalysisException as error:
             if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
                 raise
-            # Spark 4.0 has found it already, by pyspark_libsafetensors.
+            # Spark 4.0 has already found it through pyspark_libsafetensors.
     spark.udf.register("arr_to_st", _packing())
     for kind in _KINDS:
         name = "st_to_array" if kind == "float" else "st_to_array_" + kind
@@ -41,8 +41,8 @@ def register(spark: Any) -> None:
 
 
 def arr_to_st(array: Any, shape: Any, dtype: Any) -> Any:
-    """Column of tensor structs from arrays of numbers. shape: a column or a list; dtype: a name,
-    or a column. Null in, null out."""
+    """Column of tensor structs from a column of arrays of numbers. shape: a column or a list;
+    dtype: a name or a column. Null arguments give null."""
     from pyspark.sql import Column
     from pyspark.sql import functions as F
     if not isinstance(shape, (str, Column)):
@@ -52,8 +52,8 @@ def arr_to_st(array: Any, shape: Any, dtype: Any) -> Any:
 
 
 def st_to_array(tensor: Any, kind: str = "float") -> Any:
-    """Column of the elements of tensor structs as flat arrays. kind: "float" rounds what it
-    cannot hold; double, bigint, int, boolean and decimal hold it exactly, or raise."""
+    """Column of flat arrays with the elements of tensor structs. kind: "float" rounds values;
+    double, bigint, int, boolean and decimal convert exactly, or raise."""
     if kind not in _KINDS:
         raise ValueError("kind: expected one of %s, found %r" % (", ".join(_KINDS), kind))
     return _unpacking(kind)(tensor)

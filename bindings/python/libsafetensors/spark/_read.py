@@ -1,4 +1,4 @@
-"""Datasets as rows of Spark: what there is, how it is split among tasks, and the rows."""
+"""Datasets as rows of Spark: schema, partitions and rows."""
 from __future__ import annotations
 
 import contextlib
@@ -11,23 +11,23 @@ from pyspark.sql import types as T
 from .. import dataset
 from .._core import SafetensorError
 from ..dataset._shards import Shards
-from ..dataset._storage import place_of
+from ..dataset._storage import dataset_error, place_of
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
     checked_field,
     element_type,
-    listed,
+    parse_names,
     path_of,
     split_options,
     tensor_type,
-    truth,
+    parse_bool,
 )
 from ._session import (
     activate,
     check_workers,
-    ease_tasks,
-    hints_told,
+    speed_up_tasks,
+    with_hints,
     path_on_driver,
     source_name,
 )
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Piece", "Reading", "count", "read"]
 
 LAYOUTS = ("files", "samples", "tensors")
-_MOST_KEYS = 2000  # columns of layout=files
-_HEADER = 1 << 16  # what a shard costs at least
+_MAX_KEYS = 2000  # columns of layout=files
+_HEADER = 1 << 16  # least cost of a shard in bytes
 
 
 class Reading:
@@ -51,15 +51,15 @@ class Reading:
         self.path = path_of({name.lower(): value for name, value in options.items()})
         self.storage = storage
         self.layout = _choice("layout", own.get("layout", "files"), LAYOUTS)
-        self.columns = listed("columns", own.get("columns"))
-        self.keys = listed("keys", own.get("keys"))
-        self.use_manifest = truth("use_manifest", own.get("use_manifest", "true"))
-        self.data = truth("data", own.get("data", "true"))
-        self.infer = truth("inferSchema", own.get("inferschema", "true"))
-        self.pushdown = truth("pushdown", own.get("pushdown", "false"))
+        self.columns = parse_names("columns", own.get("columns"))
+        self.keys = parse_names("keys", own.get("keys"))
+        self.use_manifest = parse_bool("use_manifest", own.get("use_manifest", "true"))
+        self.data = parse_bool("data", own.get("data", "true"))
+        self.infer = parse_bool("inferSchema", own.get("inferschema", "true"))
+        self.pushdown = parse_bool("pushdown", own.get("pushdown", "false"))
         self.arrays = _choice("as", own.get("as", "tensor"), ("tensor", "array")) == "array"
         self.partition_bytes = _megabytes("partition_mb", own.get("partition_mb", "64"))
-        self.files: set[str] | None = None  # by what Spark asked for
+        self.files: set[str] | None = None  # from a pushed filter
         if self.arrays and not self.data:
             raise ValueError("data=false: expected as=tensor, found as=array")
 
@@ -70,8 +70,8 @@ class Reading:
     # ── Schema ──
 
     def schema(self) -> T.StructType:
-        """What there is to read. Of the whole dataset, never of its first file only."""
-        ease_tasks()
+        """Schema of the whole dataset, never of its first file only."""
+        speed_up_tasks()
         if not self.infer:
             raise ValueError("inferSchema=false: expected a schema given by .schema(...), found "
                              "none; without the option it is that of the dataset")
@@ -105,7 +105,7 @@ class Reading:
     def _files(self, opened: Dataset) -> dict[str, tuple[str | None, bool]]:
         wanted = self.columns or self.keys
         if wanted and opened.mode == "kv" and "schema" not in (opened.manifest or {}):
-            with self.opened(wanted) as fewer:  # an index tells which shards they are in
+            with self.opened(wanted) as fewer:  # an index says which shards they are in
                 there = _schema_of(fewer, wanted)
         else:
             there = _schema_of(opened, wanted)
@@ -113,16 +113,16 @@ class Reading:
             "columns" if self.columns else "keys", wanted, list(there))
         if self.columns and self.keys:
             names = [name for name in names if name in self.keys]
-        if len(names) > _MOST_KEYS:
+        if len(names) > _MAX_KEYS:
             raise _too_many(len(names))
         return {name: there[name] for name in names}
 
     # ── Parts ──
 
-    @hints_told()
+    @with_hints()
     def pieces(self, schema: T.StructType) -> list[list[Piece]]:
-        """Shards, or rows of them, for each task."""
-        ease_tasks()
+        """The shards, or rows of them, that each task reads."""
+        speed_up_tasks()
         for field in schema:
             checked_field(field, self.layout)
         wanted = self._wanted(schema)
@@ -142,20 +142,20 @@ class Reading:
         return "keys" if self.layout == "tensors" else "schema"
 
     def _wanted(self, schema: T.StructType) -> list[str] | None:
-        """Keys that tell which shards are needed."""
+        """Keys that determine which shards are needed."""
         if self.layout == "tensors":
             return self.keys
         names: list[str] = schema.names
         return names or None
 
     def _check_names(self, opened: Dataset, schema: T.StructType) -> None:
-        told = (opened.manifest or {}).get("schema")
-        if self.layout == "files" and told is not None and opened.manifest is not None and \
+        stated = (opened.manifest or {}).get("schema")
+        if self.layout == "files" and stated is not None and opened.manifest is not None and \
                 "generator" in opened.manifest:
-            _known("schema", schema.names, list(told))
+            _known("schema", schema.names, list(stated))
 
     def _weighed(self, opened: Dataset, data: bool) -> Iterator[tuple[int, Piece]]:
-        """(bytes, piece), large shards cut where rows can be read by themselves."""
+        """(bytes, piece); large shards are split if rows can be read by themselves."""
         shards = opened._shards
         layout: Any = opened._layout
         for i in _used(opened):
@@ -179,10 +179,10 @@ class Reading:
     # ── Rows ──
 
     def batches(self, schema: T.StructType, pieces: list[Piece]) -> Iterator[Any]:
-        """Arrow batches of the columns of the schema."""
+        """Arrow batches with the columns of the schema."""
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
-        kinds = to_arrow_schema(schema)  # Spark 4.2 compares whether columns may be null
+        kinds = to_arrow_schema(schema)  # Spark 4.2 compares nullability
         place = place_of(self.path, self.storage)
         if place.text.endswith(".safetensors") and (
                 place.folder is None or os.path.isfile(place.folder)):
@@ -190,25 +190,25 @@ class Reading:
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version)
         make = {"files": file_row, "samples": sample_rows, "tensors": self._tensor_rows}
-        with hints_told(), _planned(place.text):
+        with with_hints(), _planned(place.text):
             for i, piece in enumerate(pieces):
                 for columns, rows in make[self.layout](shards, i, piece, kinds):
                     yield pa.RecordBatch.from_arrays(columns, schema=kinds) if columns else \
                         pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         shards.close()
-        ease_tasks()
+        speed_up_tasks()
 
     def _tensor_rows(self, shards: Shards, i: int, piece: Piece,
                      kinds: Any) -> Iterator[tuple[list[Any], int]]:
         return tensor_rows(shards, i, piece, kinds, self.keys)
 
 
-# ── Pieces of the above ──
+# ── Helpers ──
 
 @contextlib.contextmanager
 def _planned(path: str) -> Iterator[None]:
-    """Spark plans a DataFrame once, and its tasks read what was there then: what is gone by now
-    is an error that says so."""
+    """Spark plans a DataFrame once, and its tasks read the files of that time: if they are gone,
+    the error says so."""
     try:
         yield
     except (SafetensorError, FileNotFoundError) as error:
@@ -219,11 +219,9 @@ def _planned(path: str) -> Iterator[None]:
             what = what[len(path) + 2:]
         unseen = ", or this process does not see its folder" \
             if isinstance(error, FileNotFoundError) else ""
-        told = SafetensorError("%s: the dataset has changed since this DataFrame or view was "
-                               "planned%s; read it again with spark.read (%s)"
-                               % (path, unseen, what))
-        told.code, told.path = "dataset_changed", path
-        raise told from None
+        raise dataset_error("dataset_changed", path,
+                            "the dataset has changed since this DataFrame or view was planned%s; "
+                            "read it again with spark.read (%s)" % (unseen, what)) from None
 
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -248,7 +246,7 @@ def _known(what: str, names: list[str], there: list[str]) -> list[str]:
 
 def _too_many(found: int | str) -> ValueError:
     return ValueError("layout=files: expected at most %d tensors, each a column, found %s; read "
-                      "with layout=tensors, or name some with keys" % (_MOST_KEYS, found))
+                      "with layout=tensors, or name some with keys" % (_MAX_KEYS, found))
 
 
 def _need_batches(opened: Dataset) -> None:
@@ -258,18 +256,18 @@ def _need_batches(opened: Dataset) -> None:
 
 
 def _used(opened: Dataset) -> Iterable[int]:
-    """Numbers of the shards that may hold the keys that it was opened for."""
+    """Numbers of the shards that may hold the keys it was opened with."""
     layout: Any = opened._layout
     numbers: Iterable[int] = layout._used if layout.mode == "kv" else range(len(opened._shards))
     return numbers
 
 
 def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str | None, bool]]:
-    """Key -> dtype or None where it varies, and whether the shape is []."""
+    """Key -> dtype (None if it varies), and whether the shape is []."""
     manifest = opened.manifest or {}
-    told = manifest.get("schema")
-    if told is not None:
-        return {key: (one["dtype"], one["shape"] == []) for key, one in told.items()}
+    stated = manifest.get("schema")
+    if stated is not None:
+        return {key: (one["dtype"], one["shape"] == []) for key, one in stated.items()}
     if manifest and wanted is None and "generator" in manifest:
         raise _too_many("over 10,000")
     found: dict[str, tuple[str | None, bool]] = {}
@@ -280,7 +278,7 @@ def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, tuple[str
             tensor = file[key]
             same = found.get(key, (tensor.dtype,))[0] == tensor.dtype
             found[key] = (tensor.dtype if same else None, tensor.ndim == 0)
-        if only is None and len(found) > _MOST_KEYS:
+        if only is None and len(found) > _MAX_KEYS:
             raise _too_many("%d and more" % len(found))
     return found
 
@@ -306,14 +304,14 @@ def _packed(weighed: Iterable[tuple[int, Piece]], most: int) -> list[list[Piece]
 # ── Functions ──
 
 def count(path: str, *, use_manifest: bool = True, **storage: Any) -> int:
-    """Rows of a dataset, by its manifest: no shard is read."""
+    """Number of rows of a dataset, from its manifest; reads no shard."""
     return len(dataset.open(path_on_driver(str(path)), use_manifest=use_manifest, **storage))
 
 
 def read(spark: Any, path: str, *, columns: Iterable[str] | None = None, schema: Any = None,
          **options: Any) -> Any:
-    """A DataFrame of a dataset. columns: only these are read. schema: as .schema() takes it,
-    else it is inferred. options: those of the data source."""
+    """A DataFrame of a dataset. columns: only these are read. schema: an argument of .schema();
+    None infers it. options: those of the data source."""
     import json
     given: dict[str, Any] = {} if columns is None else {"columns": json.dumps(list(columns))}
     for name, value in options.items():
@@ -335,7 +333,7 @@ def _text(value: Any) -> str:
 
 
 def _read_by_tasks(spark: Any, options: dict[str, str], path: str, schema: Any) -> Any:
-    """The same where Spark has no Python data sources: before 4.0."""
+    """The same before Spark 4.0, which has no Python data sources."""
     reading = Reading({**options, "path": path})
     if isinstance(schema, str):
         schema = spark.createDataFrame([], schema).schema

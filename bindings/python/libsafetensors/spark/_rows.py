@@ -1,4 +1,4 @@
-"""Pieces of shards as Arrow columns, with their number of rows: of each layout."""
+"""Pieces of shards as Arrow columns with their number of rows, for each layout."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -19,9 +19,8 @@ _BATCH_ROWS = 1 << 14
 
 
 class Piece:
-    """What one task reads of one shard. facts: of the shard; version: of the manifest that
-    names it; start, stop: rows, only of layout=samples; hidden: tensors that others have
-    replaced."""
+    """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
+    stop: rows, only for layout=samples; hidden: tensors that later ones have replaced."""
 
     __slots__ = ("facts", "hidden", "start", "stop", "version")
 
@@ -32,7 +31,7 @@ class Piece:
 
 
 def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
-    """One row; none of a file that has no tensor of any column."""
+    """One row; none for a file without a tensor of any column."""
     import pyarrow as pa
     file = shards.file(i)
     there = [field.name in file and field.name not in piece.hidden for field in kinds]
@@ -60,11 +59,11 @@ def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Co
                          field.type) for field, tensor in zip(kinds, tensors)], stop - start
 
 
-# ── A row for each tensor ──
+# ── One row per tensor ──
 
 def tensor_rows(shards: Shards, i: int, piece: Piece, kinds: Any,
                 keys: Iterable[str] | None) -> Iterator[Columns]:
-    """In the order of the file. keys: only these."""
+    """Rows in the order of the file. keys: only these."""
     import numpy as np
     file = shards.file(i)
     tensors = [one for one in _chosen(file, keys) if one.name not in piece.hidden]
@@ -98,7 +97,7 @@ def _tensor_columns(file: _core.File, name: str, tensors: list[_core.Tensor],
 
 
 def _bytes_of(file: _core.File, name: str, tensors: list[_core.Tensor]) -> Any:
-    """Tensors that lie side by side are read together, and not copied where they are mapped."""
+    """Adjacent tensors are read together; mapped ones are not copied."""
     import numpy as np
     import pyarrow as pa
     for one in tensors:

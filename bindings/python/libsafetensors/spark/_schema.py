@@ -1,4 +1,4 @@
-"""Options as Spark carries them, and how tensors look in Spark's types."""
+"""Options as Spark passes them, and tensors in Spark's types."""
 from __future__ import annotations
 
 import difflib
@@ -14,8 +14,8 @@ from .. import _core
 from ..dataset._storage import scheme_of
 
 __all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "checked_field", "element_type",
-           "listed", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
-           "truth"]
+           "parse_names", "path_of", "plain_batch", "plain_schema", "split_options", "tensor_type",
+           "parse_bool"]
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
                 "pushdown", "partition_mb")
@@ -25,12 +25,12 @@ _WRITE_MORE = ("adopt", "sync")
 # ── Options ──
 
 def absolute(path: str) -> str:
-    """The same place for all processes."""
+    """An absolute path, the same for all processes; URLs are unchanged."""
     return os.path.abspath(path) if scheme_of(path) is None else path
 
 
 def path_of(options: Mapping[str, str]) -> str:
-    """The one path among options whose names are small letters."""
+    """The one path in options with lower-case names."""
     path = options.get("path")
     if path is None and "paths" in options:
         paths = json.loads(options["paths"])
@@ -45,8 +45,9 @@ def path_of(options: Mapping[str, str]) -> str:
 
 def split_options(options: Mapping[str, str], reading: bool) -> tuple[dict[str, str],
                                                                       dict[str, str]]:
-    """Options of this side by small names, and those of the storage. Those of the other side
-    are passed over: a table has one set for both. ValueError for others."""
+    """Options for reading (or writing) by lower-case names, and those of the storage. Options of
+    the other direction are ignored, because a table has one set for both. ValueError for
+    unknown ones."""
     write = {name.lower() for name in (*_core.DATASET_OPTIONS, *_WRITE_MORE)}
     read = {name.lower() for name in READ_OPTIONS}
     own, storage = {}, {}
@@ -69,14 +70,14 @@ def _unknown(name: str) -> str:
                                     "; expected one of " + ", ".join(known))
 
 
-def truth(name: str, value: str) -> bool:
+def parse_bool(name: str, value: str) -> bool:
     if value.strip().lower() not in ("true", "false"):
         raise ValueError("%s: expected true or false, found %r" % (name, value))
     return value.strip().lower() == "true"
 
 
-def listed(name: str, value: str | None) -> list[str] | None:
-    """A list with commas, or in JSON where names have commas themselves."""
+def parse_names(name: str, value: str | None) -> list[str] | None:
+    """A list separated by commas, or in JSON if names contain commas."""
     if value is None or not value.strip():
         return None
     if value.lstrip().startswith("["):
@@ -98,7 +99,7 @@ _ELEMENTS: dict[str, T.DataType] = {
 
 
 def element_type(column: str, dtype: str | None) -> T.DataType:
-    """Of an array that holds this dtype exactly."""
+    """Element type of an array that holds this dtype exactly."""
     found = _ELEMENTS.get(dtype or "")
     if found is None:
         raise ValueError("%s: as=array: expected one dtype that Spark has a type for, found %s; "
@@ -129,7 +130,7 @@ _NUMBERS = (T.NumericType, T.BooleanType)
 
 
 def checked_field(field: T.StructField, layout: str) -> None:
-    """Whether a column of a schema that was given can be read so."""
+    """ValueError unless a column of a given schema can be read with this layout."""
     kind = field.dataType
     if layout == "tensors":
         if field.name == "file_name" or field.name == "tensor_key":
@@ -151,7 +152,7 @@ def checked_field(field: T.StructField, layout: str) -> None:
                          % (field.name, expected, field.dataType.simpleString()))
 
 
-# ── Vectors of Spark ML, which arrive as structs ──
+# ── Vectors of Spark ML, which are passed as structs ──
 
 _VECTOR = ["type", "size", "indices", "values"]
 
@@ -163,14 +164,14 @@ def _is_vector(kind: Any) -> bool:
 
 
 def plain_schema(schema: Any) -> Any:
-    """An Arrow schema with vectors as arrays of doubles."""
+    """An Arrow schema with vectors replaced by arrays of doubles."""
     import pyarrow as pa
     return pa.schema([field.with_type(pa.list_(pa.float64())) if _is_vector(field.type)
                       else field for field in schema])
 
 
 def plain_batch(batch: Any) -> Any:
-    """The same of a batch."""
+    """The same for a batch."""
     if not any(_is_vector(field.type) for field in batch.schema):
         return batch
     import pyarrow as pa
@@ -200,5 +201,5 @@ def _dense(column: Any) -> Any:
 
 
 def quoted(names: Iterable[str]) -> list[str]:
-    """Names of columns as Spark's expressions."""
+    """Names of columns quoted for Spark's expressions."""
     return ["`" + re.sub("`", "``", name) + "`" for name in names]

@@ -1,5 +1,5 @@
-"""What the functions ask of a session: the folder of relative paths, the Python of its workers,
-that Spark finds Python sources in this thread; and what tasks do for the next one."""
+"""Sessions: the folder of relative paths, the Python of the workers, data sources in this thread;
+and the environment of tasks: hints in errors, and time saved between tasks."""
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from .._core import SafetensorError
 
-__all__ = ["activate", "check_workers", "ease_tasks", "hints_told", "path_on_driver",
+__all__ = ["activate", "check_workers", "speed_up_tasks", "with_hints", "path_on_driver",
            "source_name"]
 
 _NEEDED = "import pyarrow, libsafetensors._core"
@@ -24,12 +24,12 @@ _checked: dict[str, str] = {}  # Python -> why it cannot be used, "" when it can
 
 
 def source_name() -> str:
-    """What the data source is called."""
+    """The short name of the data source."""
     return os.environ.get("LIBSAFETENSORS_SPARK_NAME") or "safetensors"
 
 
 def _jvm_of(spark: Any) -> Any:
-    """None of a session without a JVM here, as Connect's."""
+    """The JVM, or None for a session without one in this process, such as Connect's."""
     try:
         return spark._jvm
     except Exception:
@@ -37,8 +37,8 @@ def _jvm_of(spark: Any) -> Any:
 
 
 def activate(spark: Any) -> None:
-    """Makes the session the active one of this thread. Spark looks for Python sources in that
-    one only, and a thread that the program starts has none."""
+    """Makes the session the active one of this thread: Spark looks for Python data sources only
+    there, and a thread started by the program has none."""
     jvm = _jvm_of(spark)
     if jvm is None:
         return
@@ -47,8 +47,8 @@ def activate(spark: Any) -> None:
 
 
 def path_on_driver(path: str, spark: Any = None) -> str:
-    """A relative path is below the folder that the driver's JVM runs in, as with Spark's own
-    sources. Without a session, or over Connect, below this process's."""
+    """Absolute path. A relative one is relative to the folder that the driver's JVM runs in, as
+    with Spark's own sources; without a session, or over Connect, to this process's."""
     from ..dataset._storage import scheme_of
     if scheme_of(path) is not None or os.path.isabs(path):
         return path
@@ -64,8 +64,8 @@ def _active_jvm() -> Any:
 
 
 def check_workers(spark: Any) -> None:
-    """RuntimeError when the Python that Spark starts for tasks lacks what they need; a warning
-    where that Python is on other machines, too."""
+    """RuntimeError if the Python that Spark starts for tasks lacks the needed packages; only a
+    warning if it also runs on other machines."""
     if _jvm_of(spark) is None:
         return
     context = spark.sparkContext
@@ -85,14 +85,14 @@ def check_workers(spark: Any) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
-# What a caller can do something about: its text says all.
+# Errors that the caller can act on: the message is enough.
 _EXPECTED = (ValueError, OSError, KeyError, ImportError, SafetensorError)
 
 
 @contextlib.contextmanager
-def hints_told() -> Iterator[None]:
-    """Of an error Spark carries the text alone: the hint goes into it, and of one that is
-    expected the traceback stays out."""
+def with_hints() -> Iterator[None]:
+    """Spark passes on only the text of an error: adds the hint to it, and hides the traceback of
+    an expected error."""
     try:
         yield
     except _EXPECTED as error:
@@ -100,23 +100,23 @@ def hints_told() -> Iterator[None]:
         if hint and hint not in str(error):
             error.args = ("%s (%s)" % (error, hint),)
         if _in_worker():
-            # Read when Spark passes the error on; this process ends with that.
+            # Read when Spark passes on the error, after which this process exits.
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
         raise
 
 
 def _in_worker() -> bool:
-    """Whether Spark has started this process, to plan or run tasks."""
-    told = getattr(sys.modules["__main__"], "__spec__", None)
-    return told is not None and told.name.startswith("pyspark.")
+    """Whether Spark started this process to plan or run tasks."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name.startswith("pyspark.")
 
 
-def ease_tasks() -> None:
-    """In a process that Spark plans or runs tasks in: takes 0.15 s from each further one.
-    Before each, Spark has all finders of modules look anew, and those of its own archives on
-    the path (about 20) read the archive's directory for that. Finders that are forgotten are
-    made again when needed, from the directory that Python has kept. After each, Spark has all
-    garbage collected: what is there now, modules above all, need not be looked through."""
+def speed_up_tasks() -> None:
+    """Saves 0.15 s for each further task of a process that Spark plans or runs tasks in. Before
+    each task Spark invalidates all module finders, and those of its own archives on the path
+    (about 20) then read the archive's directory again. Finders removed here are made again
+    when needed, from the directory that Python has cached. After each task Spark collects
+    garbage: objects of now, mostly modules, are exempted."""
     if not _in_worker():
         return
     from zipimport import zipimporter

@@ -1,4 +1,4 @@
-"""The data source: what Spark calls, over _write and _read."""
+"""The data source that Spark calls, over _write and _read."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ._session import hints_told, source_name
+from ._session import with_hints, source_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ __all__ = ["SafetensorsDataSource"]
 
 
 class SafetensorsDataSource(DataSource):
-    """df.write.format("safetensors") and spark.read.format("safetensors"). Beside the Scala
-    connector, whose short name is the same, LIBSAFETENSORS_SPARK_NAME gives it another one."""
+    """df.write.format("safetensors") and spark.read.format("safetensors"). The Scala connector has
+    the same short name; LIBSAFETENSORS_SPARK_NAME gives this one another."""
 
     @classmethod
     def name(cls) -> str:
@@ -35,12 +35,12 @@ class SafetensorsDataSource(DataSource):
     def _given(self) -> dict[str, str]:
         return {name: value for name, value in self.options.items()}
 
-    @hints_told()
+    @with_hints()
     def schema(self) -> StructType:
         from ._read import Reading
         return Reading(self._given()).schema()
 
-    @hints_told()
+    @with_hints()
     def reader(self, schema: StructType) -> DataSourceReader:
         from ._read import Reading
         reading = Reading(self._given())
@@ -48,7 +48,7 @@ class SafetensorsDataSource(DataSource):
             return FilteringReader(reading, schema)
         return Reader(reading, schema)
 
-    @hints_told()
+    @with_hints()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -62,7 +62,7 @@ class SafetensorsDataSource(DataSource):
 
 @dataclass
 class Receipts(WriterCommitMessage):
-    """What a task wrote."""
+    """What one task wrote."""
 
     text: str
 
@@ -76,7 +76,7 @@ class Writer(DataSourceArrowWriter):
         return Receipts(write_rows(self.job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        with hints_told():
+        with with_hints():
             self.job.commit(_texts(one for one in messages if one is not None))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -109,8 +109,8 @@ class Reader(DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """Of layout=tensors with pushdown=true: tensor_key and file_name = or IN tell what to open.
-    Spark looks at the rows once more."""
+    """For layout=tensors with pushdown=true: filters on tensor_key and file_name (= or IN) select
+    what to open. Spark still applies them to the rows."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
         for one in filters:

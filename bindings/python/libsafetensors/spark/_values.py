@@ -1,11 +1,12 @@
-"""Elements of tensors as Arrow arrays, and back. Exact, or an error."""
+"""Converts elements of tensors to Arrow arrays and back, exactly or with an error."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from ._session import hints_told
+from .._files import HEADER_NAMES
+from ._session import with_hints
 
 __all__ = ["LARGEST", "arr_to_st", "column_of", "elements", "packed", "st_to_array", "uniform"]
 
@@ -20,7 +21,7 @@ _SHAPE = "shape"
 # ── Elements ──
 
 def elements(dtype: str, data: Any) -> Any:
-    """All elements as an Arrow array of the type that Spark has for the dtype."""
+    """All elements as an Arrow array of the Spark type of the dtype."""
     import numpy as np
     import pyarrow as pa
     empty = memoryview(data).nbytes == 0
@@ -38,7 +39,7 @@ def elements(dtype: str, data: Any) -> Any:
 
 
 def _as_type(array: Any, kind: Any) -> Any:
-    """Cast to another type of Spark, exactly."""
+    """Casts exactly to another type of Spark, or ValueError."""
     import pyarrow as pa
     import pyarrow.compute as pc
     if array.type == kind:
@@ -77,10 +78,8 @@ def packed(values: Any, dtype: str) -> Any:
         whole = pa.uint64() if dtype == "U64" else pa.int64()
         values = _as_type(values, whole) if dtype == "BOOL" or dtype[0] in "IU" else \
             values.cast(pa.float64())
-    names = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16",
-             "int32": "I32", "uint32": "U32", "int64": "I64", "uint64": "U64",
-             "halffloat": "F16", "float": "F32", "double": "F64"}
-    source = names.get(str(values.type))
+    floats = {"halffloat": "F16", "float": "F32", "double": "F64"}
+    source = {**HEADER_NAMES, **floats}.get(str(values.type))
     if source is None:
         raise ValueError("expected an array of numbers, found elements of %s" % values.type)
     if dtype == "BOOL" and source != "BOOL" and len(values):
@@ -96,13 +95,13 @@ def packed(values: Any, dtype: str) -> Any:
     return made
 
 
-# F4 and F6 have no infinity: from here on a number is too large for them.
+# F4 and F6 have no infinity: the least absolute values that are out of their range.
 _TOO_LARGE = {"F4": 7.0, "F6_E2M3": 7.75, "F6_E3M2": 30.0}
 
 
 def _check_fits(given: Any, made: Any, dtype: str) -> None:
-    """Of a cast that has kept to the ranges of integers: no fraction is lost, and no number has
-    become an infinity or NaN. Floats round otherwise."""
+    """ValueError if a cast lost a fraction (to integers), or made an infinity or NaN of a number.
+    The cast itself checks the ranges of integers; floats may be rounded."""
     import numpy as np
     if dtype.startswith(("F", "BF")) and dtype != "F64":
         back = np.frombuffer(_core.cast(made, dtype, "F64"), "<f8")
@@ -119,11 +118,11 @@ def _check_fits(given: Any, made: Any, dtype: str) -> None:
                          % (dtype, given[bad][0].item()))
 
 
-# ── Columns of what is read ──
+# ── Columns for reading ──
 
 def uniform(kind: Any, rows: int, width: int, values: Any) -> Any:
-    """Rows of the same number of bytes (values: a buffer) or elements (an array), at most
-    LARGEST of them."""
+    """An Arrow array of rows of equal width in bytes (values: a buffer) or elements (values: an
+    array), at most LARGEST in total."""
     import numpy as np
     import pyarrow as pa
     offsets = pa.py_buffer(np.arange(rows + 1, dtype=np.int32) * np.int32(width))
@@ -134,7 +133,7 @@ def uniform(kind: Any, rows: int, width: int, values: Any) -> Any:
 
 def column_of(name: str, tensor: _core.Tensor, rows: int, shape: Sequence[int],
               kind: Any) -> Any:
-    """A tensor as that many rows of this shape: tensor structs, arrays or plain numbers."""
+    """A tensor as rows of this shape: tensor structs, arrays or plain numbers."""
     import pyarrow as pa
     fields = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
     bare = bool(fields) and all(field.name != "data" for field in fields)
@@ -193,20 +192,20 @@ def _arrays(tensor: _core.Tensor, rows: int, shape: Sequence[int], kind: Any) ->
 # ── The functions ──
 
 def _spread(found: Any, rows: Any, total: int) -> Any:
-    """Results of some rows, null in the others."""
+    """Results for some rows, with null in the others."""
     import numpy as np
     import pyarrow as pa
     if len(rows) == total:
         return found
-    places = np.zeros(total, np.int64)
-    places[rows] = np.arange(len(rows))
+    positions = np.zeros(total, np.int64)
+    positions[rows] = np.arange(len(rows))
     missing = np.ones(total, bool)
     missing[rows] = False
-    return found.take(pa.array(places, mask=missing))
+    return found.take(pa.array(positions, mask=missing))
 
 
 def _by_dtype(names: list[str], make: Any) -> Any:
-    """make(dtype, rows) for the rows of each dtype, put together in the order of all rows."""
+    """make(dtype, rows) for the rows of each dtype, concatenated in the original order."""
     import numpy as np
     import pyarrow as pa
     which: dict[str, list[int]] = {}
@@ -221,7 +220,7 @@ def _by_dtype(names: list[str], make: Any) -> Any:
 
 
 def _valid(*columns: Any) -> tuple[Any, list[Any]]:
-    """Numbers of the rows where nothing is null, and the columns there."""
+    """Numbers of the rows without null, and the columns of these rows."""
     import numpy as np
     import pyarrow as pa
     keep = np.ones(len(columns[0]), bool)
@@ -252,9 +251,9 @@ def _bits(name: str) -> int:
     return _core.DTYPES[name][0]
 
 
-@hints_told()
+@with_hints()
 def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
-    """Tensor structs of arrays of numbers: the SQL function over Arrow arrays."""
+    """The SQL function arr_to_st over Arrow arrays."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -295,9 +294,9 @@ def arr_to_st(arrays: Any, shapes: Any, dtypes: Any) -> Any:
     return _spread(found, rows, total)
 
 
-@hints_told()
+@with_hints()
 def st_to_array(tensors: Any, kind: Any, exact: bool = True) -> Any:
-    """Elements of tensor structs as lists of an Arrow type. Not exact: floats lose bits."""
+    """The SQL functions st_to_array over Arrow arrays. exact=False rounds floats."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

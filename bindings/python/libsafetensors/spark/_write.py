@@ -1,46 +1,45 @@
-"""Rows of Spark into shards: a job that tasks write for and the driver commits."""
+"""Writes rows of Spark: tasks write shards, the driver commits."""
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from .._types import parse
 from ..dataset._job import Job
 from ..dataset._storage import place_of
-from ..dataset._write import settled
-from ._schema import listed, plain_batch, plain_schema, quoted, split_options, truth
-from ._session import check_workers, ease_tasks, hints_told, path_on_driver
+from ..dataset._write import check_mode, settled
+from ._schema import parse_names, plain_batch, plain_schema, quoted, split_options, parse_bool
+from ._session import check_workers, speed_up_tasks, with_hints, path_on_driver
 
 __all__ = ["Job", "job_of", "write_rows", "write_safetensors"]
 
-_BATCH_BYTES = 64 << 20  # of an Arrow batch that Spark sends
+_BATCH_BYTES = 64 << 20  # most bytes of an Arrow batch from Spark
 _SAMPLED = 8  # rows
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) -> Job:
-    """The job of a write of the data source. options: with their small names."""
+    """The job of a write through the data source. options: with lower-case names."""
     own, storage = split_options(options, reading=False)
     adopt = own.pop("adopt", None)
-    if adopt not in (None, "listing"):
-        raise ValueError("adopt: expected listing, found %r" % adopt)
-    sync = truth("sync", own.pop("sync", "true"))
+    check_mode("append", adopt)
+    sync = parse_bool("sync", own.pop("sync", "true"))
     checked, secret = settled({**own, **storage})
     place = place_of(path, secret, sync)
     return Job(own, place, plain_schema(schema), "overwrite" if overwrite else "append",
                adopt is not None)
 
 
-@hints_told()
+@with_hints()
 def write_rows(job: Job, batches: Iterable[Any]) -> str:
-    """Receipts of the rows of this task."""
+    """Writes the rows of this task; returns receipts."""
     from pyspark import TaskContext
     context = TaskContext.get()
     text = job.write(map(plain_batch, batches), context.partitionId() if context else 0)
-    ease_tasks()
+    speed_up_tasks()
     return text
 
 
@@ -52,23 +51,18 @@ def write_safetensors(df: Any, path: str, *,
                       **options: Any) -> dict[str, Any]:
     """Writes a DataFrame as a dataset with mapInArrow; returns the manifest.
 
-    What df.write.format("safetensors") does, with three differences: only the columns that are
-    written are computed and sent to Python; Arrow batches are kept at about 64 MiB (before Spark
-    4.0 by the size of a few rows, which are computed for that); and mode "error" is known. Works
-    with Spark 3.5.
-    sync=False: does not wait for the disk.
-    options: those of the data source, values as Python has them; storage options as
-    **{"storage.…": …}."""
+    The same as df.write.format("safetensors") except that only the columns to be written are
+    computed and sent to Python, Arrow batches are limited to about 64 MiB (before Spark 4.0 by
+    the size of a few rows, which are computed for that), and mode "error" is supported. Works
+    with Spark 3.5. sync=False does not wait for the disk. options: those of the data source, as
+    Python values; storage options as **{"storage.…": …}."""
     from pyspark.sql.pandas.types import to_arrow_schema
     check_workers(df.sparkSession)
     given, storage = split_options(options, reading=False)
     checked, secret = settled({**given, **storage})
-    if mode not in ("error", "append", "overwrite"):
-        raise ValueError("mode: expected error, append or overwrite, found %r" % mode)
-    if adopt not in (None, "listing"):
-        raise ValueError("adopt: expected None or 'listing', found %r" % (adopt,))
+    check_mode(mode, adopt)
     chosen = _selected(df, given, checked.mode)
-    # mapInArrow looks for columns by names that it takes for expressions: a dot would not do.
+    # mapInArrow parses column names as expressions, so a dot in a name would fail.
     renamed = chosen.toDF(*("c%d" % i for i in range(len(chosen.columns))))
     place = place_of(path_on_driver(str(path), df.sparkSession), secret, sync)
     schema = to_arrow_schema(chosen.schema)
@@ -83,8 +77,7 @@ def write_safetensors(df: Any, path: str, *,
         except BaseException:
             job.abort([None])
             raise
-    result: dict[str, Any] = json.loads(job.commit([row[0] for row in rows]))
-    return result
+    return parse(job.commit([row[0] for row in rows]))
 
 
 def _receipts(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
@@ -95,9 +88,9 @@ def _receipts(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _selected(df: Any, options: Mapping[str, Any], mode: str) -> Any:
-    """The columns that are written. Of names that are not there the check tells."""
+    """Only the columns to be written. Missing names are reported by the check."""
     given = options.get("columns")
-    wanted = listed("columns", given) if isinstance(given, str) else given
+    wanted = parse_names("columns", given) if isinstance(given, str) else given
     if not wanted:
         return df
     key = [options["name_col"]] if mode == "kv" else []
@@ -107,7 +100,7 @@ def _selected(df: Any, options: Mapping[str, Any], mode: str) -> Any:
 
 @contextlib.contextmanager
 def _batch_limit(df: Any) -> Iterator[None]:
-    """Arrow batches of about 64 MiB at most, while this is entered."""
+    """Limits Arrow batches to about 64 MiB within the block."""
     conf = df.sparkSession.conf
     name, value = _limit_of_bytes(conf) or _limit_of_records(df, conf)
     if value is None:
@@ -122,7 +115,7 @@ def _batch_limit(df: Any) -> Iterator[None]:
 
 
 def _limit_of_bytes(conf: Any) -> tuple[str, str | None] | None:
-    """The setting that Spark 4 has, and what it must become; None before 4.0."""
+    """The setting of Spark 4 and its new value; None before 4.0."""
     try:
         now = conf.get(_BYTES)
     except Exception:
@@ -131,13 +124,13 @@ def _limit_of_bytes(conf: Any) -> tuple[str, str | None] | None:
 
 
 def _byte_count(text: str) -> int:
-    """As Spark writes them, 67108864b or 64m; 0 of what is not understood."""
+    """Parses a size of Spark, 67108864b or 64m; 0 if it is not understood."""
     match = re.fullmatch(r"\s*(\d+)\s*([kmgtp]?)b?\s*", text.lower())
     return int(match[1]) << 10 * " kmgtp".index(match[2] or " ") if match else 0
 
 
 def _limit_of_records(df: Any, conf: Any) -> tuple[str, str | None]:
-    """By the size of some rows, which are computed for that."""
+    """A limit of rows from the size of a few, which are computed for that."""
     most = int(conf.get(_RECORDS, "10000"))
     most = most if most > 0 else 1 << 31
     wanted = max(1, int(_BATCH_BYTES // max(1.0, _row_bytes(df))))

@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum {
     SEEN_CONFIG = 512    /* a model's configuration */
 };
 
-static void side_see(sfti_cursor *at, const sfti_row *row) {
+static void see_keys(sfti_cursor *at, const sfti_row *row) {
     int *seen = at->ctx;
     bool number = sfti_at_uint(at) > 0;
     switch (row->field) {
@@ -33,55 +33,55 @@ static void side_see(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static bool side_classify(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
+static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
     static const sfti_row rows[] = {
-        { "/activation text", side_see, SEEN_A1111, 0, NULL },
-        { "/preferred weight", side_see, SEEN_A1111, 0, NULL },
-        { "/negative text", side_see, SEEN_A1111, 0, NULL },
-        { "/sd version", side_see, SEEN_A1111, 0, NULL },
-        { "/sd_version_str", side_see, SEEN_A1111, 0, NULL },
-        { "/notes", side_see, SEEN_A1111, 0, NULL },
-        { "/modelVersionId", side_see, SEEN_A1111, 0, NULL },
-        { "/vae_te", side_see, SEEN_A1111, 0, NULL },
-        { "/description", side_see, SEEN_DESCRIPTION, 0, NULL },
-        { "/id", side_see, SEEN_ID, 0, NULL },
-        { "/modelId", side_see, SEEN_MODEL_ID, 0, NULL },
-        { "/modelVersions", side_see, SEEN_VERSIONS, 0, NULL },
-        { "/skeleton_file", side_see, SEEN_SKELETON, 0, NULL },
-        { "/trainedWords/*", side_see, SEEN_CONTENT, 0, NULL },
-        { "/baseModel", side_see, SEEN_CONTENT, 0, NULL },
-        { "/model/name", side_see, SEEN_CONTENT, 0, NULL },
-        { "/modelspec.title", side_see, SEEN_SWARM, 0, NULL },
-        { "/modelspec.architecture", side_see, SEEN_SWARM, 0, NULL },
-        { "/modelspec.trigger_phrase", side_see, SEEN_SWARM, 0, NULL },
-        { "/ModelName", side_see, SEEN_MATRIX, 0, NULL },
-        { "/_class_name", side_see, SEEN_CONFIG, 0, NULL },
-        { "/architectures", side_see, SEEN_CONFIG, 0, NULL },
-        { "/model_type", side_see, SEEN_CONFIG, 0, NULL },
-        { "/peft_type", side_see, SEEN_CONFIG, 0, NULL },
+        { "/activation text", see_keys, SEEN_A1111, 0, NULL },
+        { "/preferred weight", see_keys, SEEN_A1111, 0, NULL },
+        { "/negative text", see_keys, SEEN_A1111, 0, NULL },
+        { "/sd version", see_keys, SEEN_A1111, 0, NULL },
+        { "/sd_version_str", see_keys, SEEN_A1111, 0, NULL },
+        { "/notes", see_keys, SEEN_A1111, 0, NULL },
+        { "/modelVersionId", see_keys, SEEN_A1111, 0, NULL },
+        { "/vae_te", see_keys, SEEN_A1111, 0, NULL },
+        { "/description", see_keys, SEEN_DESCRIPTION, 0, NULL },
+        { "/id", see_keys, SEEN_ID, 0, NULL },
+        { "/modelId", see_keys, SEEN_MODEL_ID, 0, NULL },
+        { "/modelVersions", see_keys, SEEN_VERSIONS, 0, NULL },
+        { "/skeleton_file", see_keys, SEEN_SKELETON, 0, NULL },
+        { "/trainedWords/*", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/baseModel", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/model/name", see_keys, SEEN_CONTENT, 0, NULL },
+        { "/modelspec.title", see_keys, SEEN_SWARM, 0, NULL },
+        { "/modelspec.architecture", see_keys, SEEN_SWARM, 0, NULL },
+        { "/modelspec.trigger_phrase", see_keys, SEEN_SWARM, 0, NULL },
+        { "/ModelName", see_keys, SEEN_MATRIX, 0, NULL },
+        { "/_class_name", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/architectures", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/model_type", see_keys, SEEN_CONFIG, 0, NULL },
+        { "/peft_type", see_keys, SEEN_CONFIG, 0, NULL },
     };
     *seen = 0;
-    return sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
+    return sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
 }
 
 static void read_civitai(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     int seen;
-    if (!side_classify(info, sidecar, text, &seen)) return;
+    if (!classify_keys(info, sidecar, text, &seen)) return;
     if (seen & SEEN_SKELETON || !(seen & (SEEN_ID | SEEN_MODEL_ID | SEEN_CONTENT | SEEN_VERSIONS)))
-        sfti_side_fail(info, sidecar, "a skeleton: its writer knew no such model");
+        sfti_sidecar_fail(info, sidecar, "a skeleton: its writer knew no such model");
     else if (seen & SEEN_VERSIONS) sfti_read_civitai_model(info, sidecar, text);
     else sfti_read_civitai_version(info, sidecar, text, "");
 }
 
 static void read_as(sft_info *info, sfti_sidecar *sidecar, sft_span text, const char *kind,
-                    sfti_side_read *read) {
+                    sfti_sidecar_reader *read) {
     sidecar->kind = kind;
     read(info, sidecar, text);
 }
 
 static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     int seen;
-    if (!side_classify(info, sidecar, text, &seen)) return;
+    if (!classify_keys(info, sidecar, text, &seen)) return;
     if (seen & SEEN_VERSIONS || (seen & SEEN_ID && seen & SEEN_MODEL_ID))
         read_as(info, sidecar, text, "civitai.json", read_civitai);
     else if (seen & SEEN_SWARM) read_as(info, sidecar, text, "swarm.json", sfti_read_swarm);
@@ -89,7 +89,7 @@ static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text
         read_as(info, sidecar, text, "cm-info.json", sfti_read_stability_matrix);
     else if (seen & SEEN_A1111 || (seen & SEEN_DESCRIPTION && !(seen & SEEN_CONFIG)))
         read_as(info, sidecar, text, "a1111.json", sfti_read_a1111);
-    else sfti_side_fail(info, sidecar, "expected keys of a sidecar, found none that is known");
+    else sfti_sidecar_fail(info, sidecar, "expected keys of a sidecar, found none that is known");
 }
 
 /* ── Plain text ── */
@@ -115,11 +115,11 @@ static void read_sha256(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     for (size_t i = 0; i < text.len; i++)
         if (strchr(" \n\r\t", text.data[i])) text.len = i;
     if (!sfti_info_hash(info, text, 64, &hex)) {
-        sfti_side_fail(info, sidecar, "expected 64 hexadecimal digits");
+        sfti_sidecar_fail(info, sidecar, "expected 64 hexadecimal digits");
         return;
     }
     sfti_info_claim(info, "sha256", hex, sidecar->source, NULL);
-    sfti_side_hash(info, sidecar, "sha256", hex, sidecar->source);
+    sfti_sidecar_hash(info, sidecar, "sha256", hex, sidecar->source);
 }
 
 static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
@@ -131,7 +131,7 @@ static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 
 /* ── The table: what is read first tells the versions of what comes after ── */
 
-const sfti_side_row sfti_sidecar_rows[] = {
+const sfti_sidecar_row sfti_sidecar_rows[] = {
     { NULL, ".civitai.info", "civitai.info", read_civitai },
     { NULL, ".metadata.json", "metadata.json", sfti_read_lora_manager },
     { NULL, ".cm-info.json", "cm-info.json", sfti_read_stability_matrix },

@@ -1,5 +1,5 @@
 /* What was asked online, read as the file beside the model that it can be saved as. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* `dataset` over a system of which the nth allocation or call fails. */
+/* Maintaining datasets on a system whose nth allocation or call fails. */
 #include "support/cli.h"
 #include "dataset_world.h"
 
@@ -50,10 +50,10 @@ static void set_dataset(const fault_scene *scene) {
     const void *model = fault_model(&len);
     assert_true(len <= sizeof copy);
     memcpy(copy, model, len);
-    os_fake_add_file(ORPHAN, copy, len); /* named as ours, but another's */
+    os_fake_add_file(ORPHAN, copy, len); /* with our name, but another's */
 }
 
-/* Whatever failed: the dataset is whole, and what is not ours is there. */
+/* Whatever failed: the dataset is complete, and foreign files remain. */
 static const char *judge(const fault_scene *scene, const fault_seen *seen, bool lasting) {
     const char *why, *letters;
     (void)scene, (void)seen, (void)lasting;

@@ -1,8 +1,8 @@
-/* The files beside a model: finding them, reading them, and the tables of their kinds.
- * beside.c finds and asks; the tables (sidecars.c, hub.c and below) read; side.c has what
- * they share. Inside src/info only. */
-#ifndef SFTI_BESIDE_H
-#define SFTI_BESIDE_H
+/* The files next to a model: finding them (find.c), reading them (read.c), comparing the hashes
+ * they record (match.c). A kind of file is a row in by_stem.c (files named after the model) or
+ * by_name.c (config.json and the like); common.c has what their readers share. */
+#ifndef SFTI_SIDECARS_H
+#define SFTI_SIDECARS_H
 
 #include "info/cursor.h"
 #include "os/os.h"
@@ -25,7 +25,7 @@ struct sft_info_folder {
     bool many;        /* they belong to more than one model */
     sft_span name;    /* last component of the real path, or empty */
     sft_span repo;    /* of a Hub cache, "ORG/NAME", or empty */
-    uint64_t listed_at; /* seconds since 1970; 0: the journal of an edit is among them */
+    uint64_t listed_s; /* seconds since 1970; 0: the journal of an edit is among them */
 };
 
 /* The entry named stem + suffix, the suffix in any case but as spelled if there is one;
@@ -50,37 +50,37 @@ bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end)
 /* The first `most` bytes of a regular file into the arena, *size its whole length. path ends
  * with name, and through no link does it leave the folder before that. False
  * with *error (a text) when it cannot be read; out of memory is in info->code. */
-bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
+bool sfti_sidecar_file(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error);
 
 /* The whole of a text file, UTF-8, without a byte order mark. */
-bool sfti_beside_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
+bool sfti_sidecar_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
                       sft_span *error);
 /* folder_path/name, NUL-terminated; name alone for the folder ".". */
-sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name);
+sft_span sfti_sidecar_path(sft_info *info, sft_span folder_path, sft_span name);
 /* Tell in *out what could not be done; false. */
-bool sfti_beside_failed(sft_info *info, int error, const char *what, sft_span *out);
+bool sfti_sidecar_failed(sft_info *info, int error, const char *what, sft_span *out);
 
 /* One kind of file. read is given its whole text, takes facts whose source begins as
  * sidecar->source, and sets sidecar->error (and takes none) when it is broken or a skeleton; it
  * may correct sidecar->kind. */
-typedef void sfti_side_read(sft_info *info, sfti_sidecar *sidecar, sft_span text);
-typedef struct sfti_side_row {
+typedef void sfti_sidecar_reader(sft_info *info, sfti_sidecar *sidecar, sft_span text);
+typedef struct sfti_sidecar_row {
     const char *stem;   /* NULL: the model's */
     const char *suffix; /* any case */
     const char *kind;
-    sfti_side_read *read;
-} sfti_side_row;
+    sfti_sidecar_reader *read;
+} sfti_sidecar_row;
 
-extern const sfti_side_row sfti_sidecar_rows[]; /* sidecars.c: named by the model's stem */
+extern const sfti_sidecar_row sfti_sidecar_rows[]; /* by_stem.c */
 extern const size_t sfti_sidecar_row_count;
-extern const sfti_side_row sfti_hub_rows[];     /* hub.c, readme.c: named by themselves */
+extern const sfti_sidecar_row sfti_hub_rows[];     /* by_name.c */
 extern const size_t sfti_hub_row_count;
 
-/* ── What a sidecar tells (side.c) ── */
+/* ── What a sidecar tells (common.c) ── */
 
 /* What one walk gathers: ctx of the takes below. */
-typedef struct sfti_side {
+typedef struct sfti_sidecar_walked {
     sfti_sidecar *sidecar;
     uint64_t model_id, version_id;
     sft_span id_source, air, published_at;
@@ -88,34 +88,34 @@ typedef struct sfti_side {
     sfti_prompt *prompt;  /* at hand */
     int64_t prompt_index;
     size_t prompts;
-} sfti_side;
+} sfti_sidecar_walked;
 
-void sfti_side_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
+void sfti_sidecar_fail(sft_info *info, sfti_sidecar *sidecar, const char *why);
 /* sfti_info_walk; text that is not JSON is the sidecar's error. */
-bool sfti_side_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
+bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, const sfti_row *rows,
                     size_t row_count, void *ctx);
 /* A hash this sidecar records, for its match; algo as sfti_claim's. */
-void sfti_side_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
+void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, sft_span value,
                     sft_span source);
 /* A size it records: of several, one that fits stays. */
-void sfti_side_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes);
+void sfti_sidecar_size(const sft_info *info, sfti_sidecar *sidecar, uint64_t bytes);
 /* Bytes of the one file, or 0 for a set of many or a file of unknown size. */
-uint64_t sfti_side_file_size(const sft_info *info);
-bool sfti_side_size_fits(const sft_info *info, uint64_t bytes);
+uint64_t sfti_sidecar_file_size(const sft_info *info);
+bool sfti_sidecar_size_fits(const sft_info *info, uint64_t bytes);
 /* A file name in a sidecar that is the model's. */
-bool sfti_side_own_name(const sft_info *info, sft_span name);
+bool sfti_sidecar_own_name(const sft_info *info, sft_span name);
 /* After the walk: the ids are a claim. */
-void sfti_side_ids(sft_info *info, const sfti_side *side);
+void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side);
 
-void sfti_side_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
-void sfti_side_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
-void sfti_side_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
-void sfti_side_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
-void sfti_side_take_size(sfti_cursor *at, const sfti_row *row);
+void sfti_sidecar_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
+void sfti_sidecar_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
+void sfti_sidecar_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
+void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
+void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row);
 /* field: where in an sfti_prompt; trust: how many steps below the prompt's place it stands. */
-void sfti_side_take_prompt(sfti_cursor *at, const sfti_row *row);
+void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
 #define SFTI_PROMPT_ROW(pattern, member, steps) \
-    { pattern, sfti_side_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
+    { pattern, sfti_sidecar_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
 
 /* ── Readers ── */
 
@@ -123,11 +123,11 @@ void sfti_side_take_prompt(sfti_cursor *at, const sfti_row *row);
  * the text ("" or "/civitai"), or a model with its versions. */
 void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
                                const char *place);
-sfti_side_read sfti_read_civitai_model;
+sfti_sidecar_reader sfti_read_civitai_model;
 /* Of what other programs write (managers.c). */
-sfti_side_read sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
+sfti_sidecar_reader sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
                sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
-sfti_side_read sfti_read_readme;
+sfti_sidecar_reader sfti_read_readme;
 
 /* ── YAML (yaml.c) ── */
 

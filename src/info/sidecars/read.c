@@ -1,14 +1,14 @@
 /* Reading the files beside a model. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include "base/utf8.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define BESIDE_MOST ((uint64_t)64 << 20)
+#define SIDECAR_MOST ((uint64_t)64 << 20)
 
-sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name) {
+sft_span sfti_sidecar_path(sft_info *info, sft_span folder_path, sft_span name) {
     if (folder_path.len == 0 || sft_span_equal(folder_path, sft_span_cstr(".")))
         return sfti_info_text(info, "%.*s", (int)name.len, name.data);
     const char *slash = folder_path.data[folder_path.len - 1] == '/' ? "" : "/";
@@ -16,7 +16,7 @@ sft_span sfti_beside_path(sft_info *info, sft_span folder_path, sft_span name) {
                           (int)name.len, name.data);
 }
 
-bool sfti_beside_failed(sft_info *info, int error, const char *what, sft_span *out) {
+bool sfti_sidecar_failed(sft_info *info, int error, const char *what, sft_span *out) {
     char text[128];
     *out = sfti_info_text(info, "cannot %s: %s", what,
                           os_error_text(error, text, sizeof text));
@@ -29,7 +29,7 @@ static bool read_bytes(sft_info *info, int fd, char *into, size_t len, size_t *u
     *used = 0;
     while (*used < len && got > 0) {
         int failed = os_pread(fd, into + *used, len - *used, *used, &got);
-        if (failed) return sfti_beside_failed(info, failed, "read", error);
+        if (failed) return sfti_sidecar_failed(info, failed, "read", error);
         *used += got;
     }
     return true;
@@ -40,7 +40,7 @@ static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint
     os_info about;
     size_t used;
     int failed = os_info_fd(fd, &about);
-    if (failed) return sfti_beside_failed(info, failed, "read", error);
+    if (failed) return sfti_sidecar_failed(info, failed, "read", error);
     if (about.kind != OS_FILE) {
         *error = sft_span_cstr("expected a regular file, found something else");
         return false;
@@ -54,7 +54,7 @@ static bool read_open(sft_info *info, int fd, uint64_t most, sft_span *out, uint
     return true;
 }
 
-bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
+bool sfti_sidecar_file(sft_info *info, sft_span path, sft_span name, uint64_t most, sft_span *out,
                       uint64_t *size, sft_span *error) {
     int fd;
     sft_span folder = sfti_info_text(info, "%.*s", (int)(path.len - name.len), path.data);
@@ -65,18 +65,18 @@ bool sfti_beside_read(sft_info *info, sft_span path, sft_span name, uint64_t mos
                                "of it");
         return false;
     }
-    if (failed) return sfti_beside_failed(info, failed, "open", error);
+    if (failed) return sfti_sidecar_failed(info, failed, "open", error);
     bool read = read_open(info, fd, most, out, size, error);
     (void)os_close(fd);
     return read;
 }
 
-bool sfti_beside_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
+bool sfti_sidecar_text(sft_info *info, sft_span path, sft_span name, sft_span *out,
                       sft_span *error) {
     uint64_t size, most = info->options.max_file_bytes;
-    if (most == 0) most = BESIDE_MOST;
+    if (most == 0) most = SIDECAR_MOST;
     if (most > SIZE_MAX / 4) most = SIZE_MAX / 4;
-    if (!sfti_beside_read(info, path, name, most, out, &size, error)) return false;
+    if (!sfti_sidecar_file(info, path, name, most, out, &size, error)) return false;
     if (size > most) {
         *error = sfti_info_text(info, "expected at most %llu bytes, found %llu",
                                 (unsigned long long)most, (unsigned long long)size);

@@ -1,6 +1,6 @@
 /* Whether a sidecar is this file's: what it records against what was computed, and what
  * becomes of the trust in what it told. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -14,11 +14,11 @@ bool sfti_same_crc(sft_span a, sft_span b) {
     return true;
 }
 
-typedef struct beside_verdict {
+typedef struct hash_results {
     bool same, same_weights;   /* a recorded hash equals */
     bool whole, weights;       /* one was compared */
     bool weights_recorded;
-} beside_verdict;
+} hash_results;
 
 /* What a recorded hash is compared with: the digest of its algorithm, or a longer one of which
  * that is the beginning. Empty: not computed. */
@@ -42,7 +42,7 @@ static sft_span digest_for(const sfti_digests *digests, const char *algo) {
 }
 
 static void weigh_hash(const sfti_claim *claim, const sfti_digests *digests,
-                       beside_verdict *verdict) {
+                       hash_results *verdict) {
     sft_span value = claim->value, mine = digest_for(digests, claim->algo);
     bool weights = strcmp(claim->algo, "autov3") == 0 || strcmp(claim->algo, "sshs_model") == 0;
     if (weights) verdict->weights_recorded = true;
@@ -61,27 +61,27 @@ static void weigh_hash(const sfti_claim *claim, const sfti_digests *digests,
 
 static const char *verdict_of(const sft_info *info, const sfti_sidecar *sidecar,
                               const sfti_digests *digests) {
-    beside_verdict verdict = { false, false, false, false, false };
+    hash_results verdict = { false, false, false, false, false };
     for (const sfti_claim *claim = sidecar->hashes.first; claim; claim = claim->next)
         weigh_hash(claim, digests, &verdict);
     if (verdict.same) return "sha256";
     if (verdict.same_weights) return "weights";
     if (verdict.whole && (verdict.weights || !verdict.weights_recorded)) return "differs";
     if (verdict.whole || verdict.weights) return NULL;
-    if (sidecar->size_claim == 0 || sfti_side_file_size(info) == 0) return NULL;
-    return sfti_side_size_fits(info, sidecar->size_claim) ? "size" : "size-differs";
+    if (sidecar->size_claim == 0 || sfti_sidecar_file_size(info) == 0) return NULL;
+    return sfti_sidecar_size_fits(info, sidecar->size_claim) ? "size" : "size-differs";
 }
 
 /* ── Demoting ── */
 
-typedef struct beside_demotion {
-    struct beside_demotion *next;
+typedef struct demotion {
+    struct demotion *next;
     int *trust;
     int was;
-} beside_demotion;
+} demotion;
 
 static void restore_trust(sfti_sidecar *sidecar) {
-    for (const beside_demotion *d = sidecar->demoted.first; d; d = d->next) *d->trust = d->was;
+    for (const demotion *d = sidecar->demoted.first; d; d = d->next) *d->trust = d->was;
     memset(&sidecar->demoted, 0, sizeof sidecar->demoted);
 }
 
@@ -96,7 +96,7 @@ static void demote(sft_info *info, sfti_sidecar *sidecar, sft_span source, int *
                    bool differs) {
     int now = differs ? (*trust < 10 ? *trust : 10) : (*trust > 30 ? *trust - 30 : 0);
     if (now == *trust || !comes_from(source, sidecar->source)) return;
-    beside_demotion *d = sfti_info_push(info, &sidecar->demoted, sizeof *d);
+    demotion *d = sfti_info_push(info, &sidecar->demoted, sizeof *d);
     if (!d) return;
     d->trust = trust;
     d->was = *trust;

@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -32,14 +32,14 @@ static void read_preview(sft_info *info, sft_span path, sft_span name) {
     uint32_t width = 0, height = 0;
     sft_span bytes, error = { "", 0 };
     uint64_t size;
-    if (!sfti_beside_read(info, path, name, PREVIEW_HEAD, &bytes, &size, &error)) {
+    if (!sfti_sidecar_file(info, path, name, PREVIEW_HEAD, &bytes, &size, &error)) {
         preview_fail(info, path, error);
         return;
     }
     const char *type = sfti_image_type(bytes, &width, &height);
     bool png = type && strcmp(type, "image/png") == 0;
     if (type && size > bytes.len && (png || width == 0))
-        (void)sfti_beside_read(info, path, name, PREVIEW_PNG, &bytes, &size, &error);
+        (void)sfti_sidecar_file(info, path, name, PREVIEW_PNG, &bytes, &size, &error);
     if (type) type = sfti_image_type(bytes, &width, &height);
     else type = film_type(bytes);
     if (!type) {
@@ -65,7 +65,7 @@ void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span 
         if (!(*found >> i & 1)) entry = sfti_folder_find(folder, stem, preview_suffixes[i]);
         if (!entry || info->code) continue;
         *found |= UINT64_C(1) << i;
-        sft_span path = sfti_beside_path(info, folder_path, entry->name);
+        sft_span path = sfti_sidecar_path(info, folder_path, entry->name);
         if (!info->code) read_preview(info, path, entry->name);
     }
 }

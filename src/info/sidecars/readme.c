@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include "base/utf8.h"
 
@@ -12,7 +12,7 @@
 enum { CARD_LICENSE, CARD_LICENSE_NAME };
 
 typedef struct readme_card {
-    sfti_side side; /* its prompts */
+    sfti_sidecar_walked side; /* its prompts */
     sft_span license[2], license_source[2];
     sft_span bases[README_BASES], base_source;
     size_t base_count;
@@ -45,7 +45,7 @@ static void card_tag(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void card_widget(sfti_cursor *at, const sfti_row *row) {
-    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_side_take_prompt(at, row);
+    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at, row);
 }
 
 static void card_tool(sfti_cursor *at, const sfti_row *row) {

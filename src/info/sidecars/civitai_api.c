@@ -1,5 +1,5 @@
 /* Sidecars that are answers of CivitAI's interface: one version, or a model with versions. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct api_file {
 } api_file;
 
 typedef struct api_state {
-    sfti_side side;
+    sfti_sidecar_walked side;
     size_t files;
     api_file file, best;
     sft_span type, type_source;
@@ -37,7 +37,7 @@ static void api_take_type(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void api_take_level(sfti_cursor *at, const sfti_row *row) {
-    sfti_side *side = at->ctx;
+    sfti_sidecar_walked *side = at->ctx;
     (void)row;
     if (at->json.type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
     if (at->json.value > INT32_MAX) return;
@@ -50,7 +50,7 @@ static void api_take_level(sfti_cursor *at, const sfti_row *row) {
 /* Whether this sidecar is the one that tells them: the first. */
 static bool api_may(sfti_cursor *at) {
     sft_info *info = at->info;
-    sfti_sidecar *sidecar = ((sfti_side *)at->ctx)->sidecar;
+    sfti_sidecar *sidecar = ((sfti_sidecar_walked *)at->ctx)->sidecar;
     if (info->permissions.known) return sidecar->gave_permissions;
     info->permissions.credit = info->permissions.derivatives = info->permissions.relicense = -1;
     info->permissions.known = true;
@@ -122,11 +122,11 @@ static void api_take_file_fact(sfti_cursor *at, const sfti_row *row) {
     if (api->file.score < 0) return;
     switch (row->field) {
     case FILE_NAME:
-        if (text && sfti_side_own_name(at->info, at->text)) api->file.score += 8;
+        if (text && sfti_sidecar_own_name(at->info, at->text)) api->file.score += 8;
         break;
     case FILE_SIZE:
-        sfti_side_size(at->info, api->side.sidecar, api_size(at));
-        if (sfti_side_size_fits(at->info, api_size(at))) api->file.score += 16;
+        sfti_sidecar_size(at->info, api->side.sidecar, api_size(at));
+        if (sfti_sidecar_size_fits(at->info, api_size(at))) api->file.score += 16;
         break;
     case FILE_TYPE:
         if (text && sfti_contains(at->text, "model")) api->file.score += 2;
@@ -142,12 +142,12 @@ static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
     if (!sfti_at_text(at) || api->file.score < 0 || api->file.count == API_HASHES) return;
     sft_span source = sfti_cursor_source(at);
     api->file.hashes[api->file.count++] = (api_hash){ row->word, at->text, source };
-    sfti_side_hash(at->info, api->side.sidecar, row->word, at->text, source);
+    sfti_sidecar_hash(at->info, api->side.sidecar, row->word, at->text, source);
 }
 
 /* ── Tables ── */
 
-#define AT_SIDE(member) ((int)offsetof(sfti_side, member))
+#define AT_WALKED(member) ((int)offsetof(sfti_sidecar_walked, member))
 
 /* Members of a model, but its versions; a version tells some of them of its model. */
 #define MODEL_ROWS(place) \
@@ -164,19 +164,19 @@ static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
     { place "/allowCommercialUse/*", api_take_use, 0, 95, NULL }
 
 static const sfti_row api_model_rows[] = {
-    { "/id", sfti_side_take_id, 0, 90, NULL },
+    { "/id", sfti_sidecar_take_id, 0, 90, NULL },
     MODEL_ROWS(""),
 };
 
 static const sfti_row api_version_rows[] = {
-    { "/id", sfti_side_take_id, 1, 90, NULL },
-    { "/modelId", sfti_side_take_id, 0, 90, NULL },
+    { "/id", sfti_sidecar_take_id, 1, 90, NULL },
+    { "/modelId", sfti_sidecar_take_id, 0, 90, NULL },
     { "/name", sfti_take_fact, SFT_FACT_VERSION_NAME, 95, NULL },
     { "/description", sfti_take_html, SFT_FACT_VERSION_DESCRIPTION, 90, NULL },
-    { "/baseModel", sfti_side_take_base, 0, 70, NULL },
+    { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
     { "/trainedWords/*", sfti_take_trigger, 0, 95, NULL },
-    { "/air", sfti_take_slot, AT_SIDE(air), 90, NULL },
-    { "/publishedAt", sfti_take_slot, AT_SIDE(published_at), 90, NULL },
+    { "/air", sfti_take_slot, AT_WALKED(air), 90, NULL },
+    { "/publishedAt", sfti_take_slot, AT_WALKED(published_at), 90, NULL },
     { "/nsfwLevel", api_take_level, 0, 95, NULL },
     { "/clipSkip", sfti_take_fact, SFT_FACT_CLIP_SKIP, 95, NULL },
     { "/creator/username", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL },
@@ -224,7 +224,7 @@ static void read_answer(sft_info *info, sfti_sidecar *sidecar, sft_span text,
     for (size_t i = 0; info->online != sidecar && i < api.best.count; i++)
         sfti_info_claim(info, api.best.hashes[i].algo, api.best.hashes[i].value,
                         api.best.hashes[i].source, NULL);
-    sfti_side_ids(info, &api.side);
+    sfti_sidecar_ids(info, &api.side);
     if (api.best.vae) api.type = sft_span_cstr("VAE");
     if (api.type.len > 0) sfti_info_declared_kind(info, api.type, api.type_source, 70);
 }
@@ -270,8 +270,8 @@ static void choose_by(sfti_cursor *at, const sfti_row *row) {
     bool fits = false;
     switch (row->field) {
     case CHOOSE_ID: fits = choice->known > 0 && sfti_at_uint(at) == choice->known; break;
-    case CHOOSE_SIZE: fits = sfti_side_size_fits(at->info, api_size(at)); break;
-    default: fits = sfti_at_text(at) && sfti_side_own_name(at->info, at->text);
+    case CHOOSE_SIZE: fits = sfti_sidecar_size_fits(at->info, api_size(at)); break;
+    default: fits = sfti_at_text(at) && sfti_sidecar_own_name(at->info, at->text);
     }
     if (fits) choice->score |= row->field;
 }

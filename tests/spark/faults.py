@@ -1,5 +1,5 @@
-"""What goes wrong in tasks: functions for mapInArrow that stand before the writer, in the same
-stage. They run in Python workers of their own, beside the writer's."""
+"""Faults injected into tasks: functions for mapInArrow that run before the writer in the same
+stage, in Python workers of their own. The tests of other engines use some, too."""
 import glob
 import json
 import os
@@ -8,7 +8,7 @@ import time
 
 
 def first(folder, name):
-    """True for one process only, whichever comes first."""
+    """True for the first process that calls it with this name."""
     try:
         os.close(os.open(os.path.join(folder, name), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         return True
@@ -22,7 +22,7 @@ def _context():
 
 
 def note(folder):
-    """Who runs: partition, attempts of the task and of the stage."""
+    """Records this attempt: stage, partition, attempt number and task."""
     context = _context()
     name = "ran-%d-%d-%d-%d" % (context.stageId(), context.partitionId(),
                                 context.attemptNumber(), context.taskAttemptId())
@@ -30,7 +30,7 @@ def note(folder):
 
 
 def ran(folder):
-    """(stage, partition, attempt, task) of all that noted itself."""
+    """(stage, partition, attempt, task) of all recorded attempts."""
     return [tuple(int(n) for n in name.split("-")[1:])
             for name in os.listdir(folder) if name.startswith("ran-")]
 
@@ -53,17 +53,17 @@ def children(pid):
 
 
 def await_shards(path, seconds=10):
-    """Until the job's first shards lie in its folder; False when none came."""
+    """Waits for the job's first shards; False if none were written in time."""
     return waited_for(lambda: shards_there(path), seconds)
 
 
-def kill_reader():
-    """This Python worker, which hands rows to the writer."""
+def kill_self():
+    """Kills this Python worker, which passes rows to the writer."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def kill_writer():
-    """The Python workers of this JVM but this one: the writer is among them, maybe under a
+    """Kills the other Python workers of this JVM: the writer is among them, possibly under a
     daemon of its own."""
     for daemon in children(parent(os.getppid())):
         for pid in children(daemon):
@@ -72,27 +72,27 @@ def kill_writer():
 
 
 def kill_executor():
-    """The JVM of this executor: parent of the daemon that is parent of this worker."""
+    """Kills the JVM of this executor, the parent of the daemon that started this worker."""
     os.kill(parent(os.getppid()), signal.SIGKILL)
 
 
-DEEDS = {"reader": kill_reader, "writer": kill_writer, "executor": kill_executor}
+KILL = {"reader": kill_self, "writer": kill_writer, "executor": kill_executor}
 
 
-def mishap(deed, path, flags, *, partition, times=1, after=2):
-    """A function for mapInArrow: rows pass; in this partition, after so many batches and once
-    shards lie on disk, the deed is done, as often as told."""
+def killing(process, path, flags, *, partition, times=1, after=2):
+    """A function for mapInArrow that passes rows on; in this partition, after so many batches
+    and once shards are on disk, it kills the process, as many times as given."""
     def run(batches):
         note(flags)
         mine = _context().partitionId() == partition
         for number, batch in enumerate(batches):
             if mine and number == after:
                 for turn in range(times):
-                    if first(flags, "deed-%d" % turn):
+                    if first(flags, "killed-%d" % turn):
                         if await_shards(path):
                             first(flags, "shards-seen-%d" % turn)
-                        DEEDS[deed]()
-                        time.sleep(5)  # till it has come through
+                        KILL[process]()
+                        time.sleep(5)  # until the kill takes effect
                         break
             yield batch
     return run
@@ -101,21 +101,21 @@ def mishap(deed, path, flags, *, partition, times=1, after=2):
 # ── Two attempts of one task ──
 
 def shards_there(path):
-    """Names of the shards that lie in folders of jobs."""
+    """Names of the shards in the folders of jobs."""
     return sorted(os.path.basename(name) for name in
                   glob.glob(os.path.join(glob.escape(path), "_job-*", "*.safetensors")))
 
 
 def old_is_whole(path):
-    """Whether all that the manifest names is there."""
+    """Whether all files of the manifest exist with their sizes."""
     with open(os.path.join(path, "dataset_manifest.json"), encoding="utf-8") as file:
-        told = json.load(file)
-    sizes = [os.path.getsize(os.path.join(path, one["shard_path"])) for one in told["shards"]]
-    return sizes == [one["bytes"] for one in told["shards"]]
+        shards = json.load(file)["shards"]
+    sizes = [os.path.getsize(os.path.join(path, one["shard_path"])) for one in shards]
+    return sizes == [one["bytes"] for one in shards]
 
 
 def write_down(folder, name, value):
-    """A value in a file of this name, whole or not at all."""
+    """Writes a value to a file of this name, atomically."""
     part = os.path.join(folder, ".%s-%d" % (name, os.getpid()))
     with open(part, "w") as file:
         json.dump(value, file)
@@ -123,7 +123,7 @@ def write_down(folder, name, value):
 
 
 def waited_for(found, seconds):
-    """Whether it came true in time."""
+    """Whether the condition became true in time."""
     end = time.monotonic() + seconds
     while not found():
         if time.monotonic() > end:
@@ -133,8 +133,8 @@ def waited_for(found, seconds):
 
 
 def stalled(path, flags, *, partition, number, after=2, seconds=120):
-    """For mapInArrow: the first attempt of this partition stops in the middle, once shards of
-    it (part-{number}-…) lie on disk, until it is killed; the second begins then."""
+    """For mapInArrow: the first attempt of this partition stops in the middle, once its shards
+    (part-{number}-…) are on disk, until it is killed; then the second one starts."""
     def written():
         return any(name.startswith("part-%05d-" % number) for name in shards_there(path))
 
@@ -155,8 +155,7 @@ def stalled(path, flags, *, partition, number, after=2, seconds=120):
 
 
 def side_by_side(path, flags, *, partitions, seconds=60):
-    """For mapInArrow: two attempts of each of these partitions come to their end at the same
-    moment."""
+    """For mapInArrow: two attempts of each of these partitions end at the same moment."""
     def run(batches):
         note(flags)
         part = _context().partitionId()
@@ -170,7 +169,7 @@ def side_by_side(path, flags, *, partitions, seconds=60):
             both = os.path.join(flags, "end-%d-1" % part)
             while not os.path.exists(both) and time.monotonic() < end:
                 time.sleep(0.0005)
-            # Both see the second one's file, and go on at the same time after it.
+            # Both wait for the second one's file and continue at the same time after it.
             if os.path.exists(both):
                 time.sleep(max(0.0, os.stat(both).st_mtime + 0.3 - time.time()))
     return run

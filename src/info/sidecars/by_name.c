@@ -1,5 +1,5 @@
 /* Files that name no model but speak for the only one in their folder. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
@@ -211,7 +211,7 @@ static void hub_sizes(sft_info *info, const hub_config *config) {
 static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
     memset(config, 0, sizeof *config);
     config->guidance = config->tied = -1;
-    return sfti_side_walk(info, sidecar, text, SFTI_ROWS(hub_config_rows), config);
+    return sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(hub_config_rows), config);
 }
 
 /* An adapter's folder may hold its base's configuration: that is no word on its kind. */
@@ -246,7 +246,7 @@ static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
     };
     static const sfti_row rows[] = { { "/model_class", sfti_take_slot, 0, 0, NULL } };
     sft_span name = { "", 0 };
-    if (!sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
+    if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
     sft_span source = sfti_info_text(info, "%.*s:/model_class", (int)sidecar->source.len,
                                      sidecar->source.data);
     for (size_t i = 0; i < SFTI_COUNT(classes); i++)
@@ -275,8 +275,8 @@ static void read_scheduler(sft_info *info, sfti_sidecar *sidecar, sft_span text)
     static const sfti_row first[] = { { "/prediction_type", hub_take_scheduler, 0, 0, "" } };
     static const sfti_row second[] = { { "/_class_name", hub_take_scheduler, 0, 0, NULL } };
     bool told = false;
-    if (sfti_side_walk(info, sidecar, text, first, 1, &told))
-        (void)sfti_side_walk(info, sidecar, text, second, 1, &told);
+    if (sfti_sidecar_walk(info, sidecar, text, first, 1, &told))
+        (void)sfti_sidecar_walk(info, sidecar, text, second, 1, &told);
 }
 
 /* ── adapter_config.json ── */
@@ -306,12 +306,12 @@ static void read_adapter_config(sft_info *info, sfti_sidecar *sidecar, sft_span 
         { "/use_dora", sfti_take_switch, 0, HUB_TRUST, NULL },
         { "/use_rslora", sfti_take_switch, 1, HUB_TRUST, NULL },
     };
-    (void)sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), NULL);
+    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), NULL);
 }
 
 /* ── The table ── */
 
-const sfti_side_row sfti_hub_rows[] = {
+const sfti_sidecar_row sfti_hub_rows[] = {
     { "README", ".md", "readme", sfti_read_readme },
     { "readme", ".md", "readme", sfti_read_readme },
     { "config", ".json", "config.json", read_config },

@@ -1,23 +1,23 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
-#define BESIDE_PATH 4096
-#define BESIDE_ROWS 32
+#define SIDECAR_PATH 4096
+#define SIDECAR_ROWS 32
 
 /* ── Finding ── */
 
 /* One folder to look in: the path's own, or that of the link's target. */
-typedef struct beside_place {
+typedef struct sidecar_folder {
     const sft_info_folder *folder;
     sft_span path, stem;
     bool speaks; /* rule 7 */
-} beside_place;
+} sidecar_folder;
 
-typedef struct beside_found {
-    bool sidecars[BESIDE_ROWS], hub[BESIDE_ROWS];
+typedef struct found_files {
+    bool sidecars[SIDECAR_ROWS], hub[SIDECAR_ROWS];
     uint64_t previews;
-} beside_found;
+} found_files;
 
 static sfti_sidecar *new_sidecar(sft_info *info, sft_span path, const char *kind) {
     sfti_sidecar *sidecar = sfti_info_push(info, &info->sidecars, sizeof *sidecar);
@@ -28,21 +28,21 @@ static sfti_sidecar *new_sidecar(sft_info *info, sft_span path, const char *kind
     return sidecar;
 }
 
-static void read_sidecar(sft_info *info, const beside_place *place, const sfti_side_row *row,
+static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row,
                          sft_span name) {
     sft_span text;
-    sft_span path = sfti_beside_path(info, place->path, name);
+    sft_span path = sfti_sidecar_path(info, place->path, name);
     sfti_sidecar *sidecar = info->code ? NULL : new_sidecar(info, path, row->kind);
     if (!sidecar) return;
     sidecar->source = sfti_info_join(info, "sidecar:", name);
-    if (info->code || !sfti_beside_text(info, path, name, &text, &sidecar->error)) return;
+    if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
     row->read(info, sidecar, text);
 }
 
-static void read_named_by_model(sft_info *info, const beside_place *place,
-                                beside_found *found) {
+static void read_named_by_model(sft_info *info, const sidecar_folder *place,
+                                found_files *found) {
     for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
-        const sfti_side_row *row = &sfti_sidecar_rows[i];
+        const sfti_sidecar_row *row = &sfti_sidecar_rows[i];
         const sfti_entry *entry = NULL;
         if (!found->sidecars[i]) entry = sfti_folder_find(place->folder, place->stem, row->suffix);
         if (!entry || info->code) continue;
@@ -51,14 +51,14 @@ static void read_named_by_model(sft_info *info, const beside_place *place,
     }
 }
 
-static bool hub_kind_found(const beside_found *found, const char *kind) {
+static bool hub_kind_found(const found_files *found, const char *kind) {
     for (size_t i = 0; i < sfti_hub_row_count; i++)
         if (found->hub[i] && strcmp(sfti_hub_rows[i].kind, kind) == 0) return true;
     return false;
 }
 
 /* The name of a row's file; one in a folder within is there if that folder is. */
-static sft_span hub_name(sft_info *info, const beside_place *place, const sfti_side_row *row) {
+static sft_span hub_name(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row) {
     const char *slash = strchr(row->stem, '/');
     sft_span none = { NULL, 0 };
     if (slash) {
@@ -71,10 +71,10 @@ static sft_span hub_name(sft_info *info, const beside_place *place, const sfti_s
     return entry ? entry->name : none;
 }
 
-static void read_named_by_itself(sft_info *info, const beside_place *place,
-                                 beside_found *found) {
+static void read_named_by_itself(sft_info *info, const sidecar_folder *place,
+                                 found_files *found) {
     for (size_t i = 0; i < sfti_hub_row_count && place->speaks; i++) {
-        const sfti_side_row *row = &sfti_hub_rows[i];
+        const sfti_sidecar_row *row = &sfti_hub_rows[i];
         if (info->code || hub_kind_found(found, row->kind)) continue;
         sft_span name = hub_name(info, place, row);
         if (!name.data || info->code) continue;
@@ -83,7 +83,7 @@ static void read_named_by_itself(sft_info *info, const beside_place *place,
     }
 }
 
-static void read_place(sft_info *info, const beside_place *place, beside_found *found) {
+static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
     read_named_by_model(info, place, found);
     read_named_by_itself(info, place, found);
     sfti_info_previews(info, place->folder, place->path, place->stem, &found->previews);
@@ -107,7 +107,7 @@ static bool shelf_name(sft_span name) {
     return name.len == 0 || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
 }
 
-static void folder_facts(sft_info *info, const beside_place *place) {
+static void folder_facts(sft_info *info, const sidecar_folder *place) {
     sft_span source = sft_span_cstr("folder"), name = place->folder->name;
     sft_span repo = place->folder->repo;
     if (repo.len > 0) {
@@ -127,7 +127,7 @@ static bool hex_name(sft_span name) {
     return name.len == 64 || name.len == 40;
 }
 
-static sft_info_folder *beside_list(sft_info *info, sft_span path) {
+static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
     sft_info_folder *folder = NULL;
     sft_error error = SFT_ERROR_INIT;
     sft_span name = sfti_info_text(info, "%.*s", (int)path.len, path.data);
@@ -140,13 +140,13 @@ static sft_info_folder *beside_list(sft_info *info, sft_span path) {
     return NULL;
 }
 
-static void read_beside_target(sft_info *info, const char *target, beside_found *found) {
+static void read_link_target(sft_info *info, const char *target, found_files *found) {
     sft_span whole = sft_span_cstr(target), name = sfti_base_name(whole);
     if (whole.len == name.len) return;
     sft_span path = { target, whole.len - name.len - (whole.len > name.len + 1) };
-    sft_info_folder *folder = beside_list(info, path);
+    sft_info_folder *folder = list_other_folder(info, path);
     if (!folder) return;
-    beside_place place = { folder, sfti_info_copy(info, path), sfti_stem(name), false };
+    sidecar_folder place = { folder, sfti_info_copy(info, path), sfti_stem(name), false };
     place.speaks = sfti_folder_speaks(folder, info, place.stem);
     read_place(info, &place, found);
     sft_info_folder_close(folder);
@@ -154,32 +154,32 @@ static void read_beside_target(sft_info *info, const char *target, beside_found 
 
 /* A model that is a link: its target's name in a Hub cache is its SHA-256; else what lies
  * beside the target counts too. */
-static void follow_link(sft_info *info, const sft_info_folder *folder, beside_found *found) {
-    char target[BESIDE_PATH];
+static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
+    char target[SIDECAR_PATH];
     const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_base_name(info->path)) : NULL;
     if (!entry || entry->kind != OS_LINK) return;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
     int failed = info->code ? 0 : os_real_path(path.data, target, sizeof target);
     if (failed) {
         sfti_sidecar *record = new_sidecar(info, path, "folder");
-        if (record) (void)sfti_beside_failed(info, failed, "follow this link", &record->error);
+        if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);
     }
     if (failed || info->code) return;
     sft_span name = sfti_base_name(sft_span_cstr(target));
     bool alone = info->set && sft_set_shard_count(info->set) == 1;
-    if (!hex_name(name)) read_beside_target(info, target, found);
+    if (!hex_name(name)) read_link_target(info, target, found);
     else if (name.len == 64 && alone)
         sfti_info_claim(info, "sha256", name, sft_span_cstr("filename"), NULL);
 }
 
-void sfti_info_beside(sft_info *info, const sft_info_folder *folder) {
+void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     sft_info_folder *own = NULL;
-    beside_found found;
+    found_files found;
     memset(&found, 0, sizeof found);
     if (info->code || info->options.header_only || info->path.len == 0) return;
-    if (!folder) folder = own = beside_list(info, info->folder);
+    if (!folder) folder = own = list_other_folder(info, info->folder);
     if (folder) {
-        beside_place place = { folder, info->folder, info->stem, false };
+        sidecar_folder place = { folder, info->folder, info->stem, false };
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
         folder_facts(info, &place);
         read_place(info, &place, &found);

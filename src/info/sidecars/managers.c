@@ -1,15 +1,15 @@
 /* Sidecars of the programs people keep their models with: a table a program. */
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include <string.h>
 
-#define SIDE_WORDS 64
+#define SIDECAR_WORDS 64
 
 /* ── Takes ── */
 
 /* Ids of the first link that has any. */
-static void side_take_link(sfti_cursor *at, const sfti_row *row) {
-    sfti_side *side = at->ctx;
+static void take_link(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
     uint64_t model_id, version_id;
     (void)row;
     if (!sfti_at_text(at)) return;
@@ -22,11 +22,11 @@ static void side_take_link(sfti_cursor *at, const sfti_row *row) {
 }
 
 /* Elements joined with "||", each a prompt of its own. */
-static void side_take_activation(sfti_cursor *at, const sfti_row *row) {
+static void take_activation(sfti_cursor *at, const sfti_row *row) {
     sft_span rest = at->text;
     if (!sfti_at_text(at)) return;
     sft_span source = sfti_cursor_source(at);
-    for (int group = 0; group < SIDE_WORDS && rest.data; group++) {
+    for (int group = 0; group < SIDECAR_WORDS && rest.data; group++) {
         sft_span bar = sfti_find_letters(rest, "||");
         sft_span piece = { rest.data, rest.len - bar.len };
         sfti_info_trigger(at->info, piece, source, row->trust, group);
@@ -35,14 +35,14 @@ static void side_take_activation(sfti_cursor *at, const sfti_row *row) {
 }
 
 /* The name a tool gives before it knows better is the file's. */
-static void side_take_name(sfti_cursor *at, const sfti_row *row) {
+static void take_name(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at) && !sft_span_equal(sfti_trim(at->text), at->info->stem))
         sfti_take_fact(at, row);
 }
 
 /* ── A1111 and Forge ── */
 
-static void side_take_sd_version(sfti_cursor *at, const sfti_row *row) {
+static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
     static const struct { const char *text, *architecture; } versions[] = {
         { "SD1", "sd-1" }, { "SD2", "sd-2" }, { "SDXL", "sdxl" }, { "SD3", "sd-3" },
     };
@@ -57,25 +57,26 @@ static void side_take_sd_version(sfti_cursor *at, const sfti_row *row) {
 void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     static const sfti_row rows[] = {
         { "/description", sfti_take_prose, SFT_FACT_DESCRIPTION, 100, "plain" },
-        { "/sd version", side_take_sd_version, 0, 70, NULL },
-        { "/sd_version_str", side_take_sd_version, 0, 70, NULL },
-        { "/activation text", side_take_activation, 0, 100, NULL },
+        { "/sd version", take_sd_version, 0, 70, NULL },
+        { "/sd_version_str", take_sd_version, 0, 70, NULL },
+        { "/activation text", take_activation, 0, 100, NULL },
         { "/preferred weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 100, NULL },
         { "/negative text", sfti_take_fact, SFT_FACT_NEGATIVE_PROMPT, 100, NULL },
         { "/notes", sfti_take_note, 0, 0, NULL },
         { "/notes", sfti_take_links, 0, 0, NULL },
-        { "/modelId", sfti_side_take_id, 0, 90, NULL },
-        { "/modelVersionId", sfti_side_take_id, 1, 90, NULL },
-        { "/sha256", sfti_side_take_hash, 0, 0, "sha256" },
+        { "/modelId", sfti_sidecar_take_id, 0, 90, NULL },
+        { "/modelVersionId", sfti_sidecar_take_id, 1, 90, NULL },
+        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
     };
-    sfti_side side = { .sidecar = sidecar };
-    if (sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &side)) sfti_side_ids(info, &side);
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+        sfti_sidecar_ids(info, &side);
 }
 
 /* ── lora-manager ── */
 
 /* usage_tips: JSON in a string. */
-static void side_take_tips(sfti_cursor *at, const sfti_row *row) {
+static void take_tips(sfti_cursor *at, const sfti_row *row) {
     static const sfti_row rows[] = {
         { "/strength", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 95, NULL },
         { "/clip_skip", sfti_take_weight, SFT_FACT_CLIP_SKIP, 95, NULL },
@@ -88,21 +89,21 @@ static void side_take_tips(sfti_cursor *at, const sfti_row *row) {
 
 void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     static const sfti_row rows[] = {
-        { "/model_name", side_take_name, SFT_FACT_NAME, 95, NULL },
-        { "/base_model", sfti_side_take_base, 0, 70, NULL },
-        { "/sub_type", sfti_side_take_kind, 0, 70, NULL },
-        { "/sha256", sfti_side_take_hash, 0, 0, "sha256" },
-        { "/autov3", sfti_side_take_hash, 0, 0, "autov3" },
-        { "/size", sfti_side_take_size, 0, 0, NULL },
+        { "/model_name", take_name, SFT_FACT_NAME, 95, NULL },
+        { "/base_model", sfti_sidecar_take_base, 0, 70, NULL },
+        { "/sub_type", sfti_sidecar_take_kind, 0, 70, NULL },
+        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
+        { "/autov3", sfti_sidecar_take_hash, 0, 0, "autov3" },
+        { "/size", sfti_sidecar_take_size, 0, 0, NULL },
         { "/notes", sfti_take_note, 0, 0, NULL },
         { "/notes", sfti_take_links, 0, 0, NULL },
         { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },
         { "/modelDescription", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
         { "/trainedWords/*", sfti_take_trigger, 0, 100, NULL },
-        { "/usage_tips", side_take_tips, 0, 95, NULL },
+        { "/usage_tips", take_tips, 0, 95, NULL },
     };
-    sfti_side side = { .sidecar = sidecar };
-    if (sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
         sfti_read_civitai_version(info, sidecar, text, "/civitai");
 }
 
@@ -110,29 +111,30 @@ void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text
 
 void sfti_read_stability_matrix(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     static const sfti_row rows[] = {
-        { "/ModelId", sfti_side_take_id, 0, 90, NULL },
-        { "/VersionId", sfti_side_take_id, 1, 90, NULL },
-        { "/Source", sfti_take_slot, (int)offsetof(sfti_side, origin), 0, NULL },
-        { "/SourceUrl", side_take_link, 0, 0, NULL },
+        { "/ModelId", sfti_sidecar_take_id, 0, 90, NULL },
+        { "/VersionId", sfti_sidecar_take_id, 1, 90, NULL },
+        { "/Source", sfti_take_slot, (int)offsetof(sfti_sidecar_walked, origin), 0, NULL },
+        { "/SourceUrl", take_link, 0, 0, NULL },
         { "/UserTitle", sfti_take_fact, SFT_FACT_NAME, 100, NULL },
         { "/ModelName", sfti_take_fact, SFT_FACT_NAME, 95, NULL },
         { "/ModelDescription", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
         { "/Nsfw", sfti_take_bool, SFT_FACT_NSFW, 95, NULL },
         { "/Tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },
-        { "/ModelType", sfti_side_take_kind, 0, 70, NULL },
+        { "/ModelType", sfti_sidecar_take_kind, 0, 70, NULL },
         { "/VersionName", sfti_take_fact, SFT_FACT_VERSION_NAME, 95, NULL },
         { "/VersionDescription", sfti_take_html, SFT_FACT_VERSION_DESCRIPTION, 90, NULL },
         { "/AuthorUsername", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL },
-        { "/BaseModel", sfti_side_take_base, 0, 70, NULL },
-        { "/Hashes/SHA256", sfti_side_take_hash, 0, 0, "sha256" },
-        { "/Hashes/AutoV2", sfti_side_take_hash, 0, 0, "autov2" },
-        { "/Hashes/AutoV3", sfti_side_take_hash, 0, 0, "autov3" },
-        { "/Hashes/CRC32", sfti_side_take_hash, 0, 0, "crc32_civitai" },
-        { "/Hashes/BLAKE3", sfti_side_take_hash, 0, 0, "blake3" },
+        { "/BaseModel", sfti_sidecar_take_base, 0, 70, NULL },
+        { "/Hashes/SHA256", sfti_sidecar_take_hash, 0, 0, "sha256" },
+        { "/Hashes/AutoV2", sfti_sidecar_take_hash, 0, 0, "autov2" },
+        { "/Hashes/AutoV3", sfti_sidecar_take_hash, 0, 0, "autov3" },
+        { "/Hashes/CRC32", sfti_sidecar_take_hash, 0, 0, "crc32_civitai" },
+        { "/Hashes/BLAKE3", sfti_sidecar_take_hash, 0, 0, "blake3" },
         { "/TrainedWords/*", sfti_take_trigger, 0, 95, NULL },
     };
-    sfti_side side = { .sidecar = sidecar };
-    if (sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &side)) sfti_side_ids(info, &side);
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+        sfti_sidecar_ids(info, &side);
 }
 
 /* ── SwarmUI ── */
@@ -149,7 +151,7 @@ void sfti_read_swarm(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         SWARM_ROW("date", sfti_take_fact, SFT_FACT_DATE, 85, NULL),
         SWARM_ROW("license", sfti_take_fact, SFT_FACT_LICENSE, 95, NULL),
         SWARM_ROW("usage_hint", sfti_take_fact, SFT_FACT_USAGE_HINT, 95, NULL),
-        SWARM_ROW("trigger_phrase", side_take_activation, 0, 100, NULL),
+        SWARM_ROW("trigger_phrase", take_activation, 0, 100, NULL),
         SWARM_ROW("tags", sfti_take_commas, SFT_FACT_TAGS, 95, NULL),
         SWARM_ROW("tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL),
         SWARM_ROW("architecture", sfti_take_spec, 0, 80, NULL),
@@ -157,18 +159,18 @@ void sfti_read_swarm(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         SWARM_ROW("prediction_type", sfti_take_prediction, 0, 85, NULL),
         SWARM_ROW("lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL),
         SWARM_ROW("is_negative_embedding", sfti_take_negative, 0, 0, NULL),
-        SWARM_ROW("hash_sha256", sfti_side_take_hash, 0, 0, "sshs_model"),
+        SWARM_ROW("hash_sha256", sfti_sidecar_take_hash, 0, 0, "sshs_model"),
         SWARM_ROW("thumbnail", sfti_take_preview, 0, 0, NULL),
         SWARM_ROW("preview_image", sfti_take_preview, 0, 0, NULL),
     };
-    sfti_side side = { .sidecar = sidecar };
-    (void)sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
 }
 
 /* ── rgthree ── */
 
 typedef struct rgthree {
-    sfti_side side;
+    sfti_sidecar_walked side;
     uint64_t raw;       /* not 0: CivitAI's own answer is in it */
     sft_span word, word_source; /* of the element at hand */
     int64_t word_index;
@@ -210,12 +212,12 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         { "/raw/civitai/id", sfti_take_slot_uint, (int)offsetof(rgthree, raw), 0, NULL },
     };
     static const sfti_row rows[] = {
-        { "/type", sfti_side_take_kind, 0, 70, NULL },
-        { "/baseModel", sfti_side_take_base, 0, 70, NULL },
-        { "/sha256", sfti_side_take_hash, 0, 0, "sha256" },
+        { "/type", sfti_sidecar_take_kind, 0, 70, NULL },
+        { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
+        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
         { "/userNote", sfti_take_note, 0, 0, NULL },
         { "/userNote", sfti_take_links, 0, 0, NULL },
-        { "/links/*", side_take_link, 0, 0, NULL },
+        { "/links/*", take_link, 0, 0, NULL },
         { "/trainedWords/*", rgthree_begin, 0, 0, NULL },
         { "/trainedWords/*/word", rgthree_word, 0, 0, NULL },
         { "/trainedWords/*/civitai", rgthree_flag, 0, 95, NULL },
@@ -226,15 +228,15 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         SFTI_PROMPT_ROW("/images/*/steps", steps, 1),
         SFTI_PROMPT_ROW("/images/*/sampler", sampler, 1),
         SFTI_PROMPT_ROW("/images/*/cfg", cfg, 1),
-        { "/name", side_take_name, SFT_FACT_NAME, 85, NULL },
+        { "/name", take_name, SFT_FACT_NAME, 85, NULL },
     };
     rgthree side = { .side = { .sidecar = sidecar } };
-    if (!sfti_side_walk(info, sidecar, text, SFTI_ROWS(seen), &side)) return;
+    if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(seen), &side)) return;
     /* CivitAI's answer tells the model's own name: "Model - Version" is not needed then. */
     size_t count = SFTI_COUNT(rows) - (side.raw ? 1 : 0);
-    if (!sfti_side_walk(info, sidecar, text, rows, count, &side)) return;
+    if (!sfti_sidecar_walk(info, sidecar, text, rows, count, &side)) return;
     end_word(info, &side);
-    if (!side.raw) sfti_side_ids(info, &side.side);
+    if (!side.raw) sfti_sidecar_ids(info, &side.side);
     else sfti_read_civitai_version(info, sidecar, text, "/raw/civitai");
 }
 
@@ -249,6 +251,6 @@ void sfti_read_recipe(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         SFTI_PROMPT_ROW("/gen_params/sampler", sampler, 1),
         SFTI_PROMPT_ROW("/gen_params/cfg_scale", cfg, 1),
     };
-    sfti_side side = { .sidecar = sidecar };
-    (void)sfti_side_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
 }

@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include "base/json_lex.h"
 #include "base/number.h"
@@ -75,7 +75,7 @@ static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
 }
 
 static void yaml_place_index(yaml_state *y, yaml_level *level) {
-    char digits[SFTI_UINT_ROOM];
+    char digits[SFTI_UINT_SIZE];
     y->walk.index = ++level->index;
     size_t len = sfti_uint_text((uint64_t)level->index, 1, digits);
     yaml_place(y, level, (sft_span){ digits, len });

@@ -1,11 +1,13 @@
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/order.h"
+#include "bytes/source.h"
 #include "dataset/read/manifest.h"
 
 #include <string.h>
 
-/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only
- * what tells whose index it is is taken from it; no data is read. */
+/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only the
+ * facts of sfti_ds_index are taken from it; no data is read. */
 
 #define FOOTER_MOST (UINT32_C(64) << 20)
 #define FOOTER_DEPTH 16
@@ -29,7 +31,7 @@ typedef enum footer_type {
 /* A struct, or a list whose elements are all of one type. */
 typedef struct footer_level {
     bool list;
-    int32_t field;  /* of the struct: the one at hand; 0 in a list */
+    int32_t field;  /* the current one of a struct; 0 in a list */
     unsigned type;  /* of the list's elements */
     uint64_t left;  /* of them */
 } footer_level;
@@ -39,7 +41,7 @@ typedef struct footer_walk {
     footer_level level[FOOTER_DEPTH];
     int depth; /* levels that are open */
     bool broken;
-    sft_span key, column; /* read last: of a pair, of a column chunk's path */
+    sft_span key, column; /* the last one of a pair, of a column chunk's path */
     sfti_ds_index *out;
 } footer_walk;
 
@@ -77,7 +79,7 @@ static sft_span footer_bytes(footer_walk *w, uint64_t len) {
 
 /* ── What is taken ── */
 
-/* Whether these are the fields on the way to the value at hand; 0 is a list's element. */
+/* Whether these fields lead to the current value; 0 is a list's element. */
 static bool footer_is(const footer_walk *w, const int32_t *fields, int count) {
     if (w->depth != count) return false;
     for (int i = 0; i < count; i++)
@@ -94,13 +96,11 @@ static void footer_column_name(footer_walk *w, sft_span name) {
         if (sft_span_equal(name, sft_span_cstr(names[i]))) w->out->columns |= 1u << i;
 }
 
-/* Of the names of files, least and greatest of all row groups. */
+/* The least and greatest file_name of all row groups. */
 static void footer_bound(footer_walk *w, sft_span text, bool greatest) {
     sft_span *bound = greatest ? &w->out->last : &w->out->first;
     if (!sft_span_equal(w->column, sft_span_cstr("file_name"))) return;
-    size_t least = bound->len < text.len ? bound->len : text.len;
-    int order = bound->data ? memcmp(text.data, bound->data, least) : 0;
-    if (order == 0 && bound->data) order = text.len < bound->len ? -1 : text.len > bound->len;
+    int order = bound->data ? sfti_bytes_compare(text, *bound) : 0;
     if (!bound->data || (greatest ? order > 0 : order < 0)) *bound = text;
 }
 
@@ -139,7 +139,7 @@ static void footer_list(footer_walk *w) {
 static void footer_value(footer_walk *w, unsigned type) {
     switch (type) {
     case FOOTER_TRUE:
-    case FOOTER_FALSE: /* a field's type says it, a list's element is a byte */
+    case FOOTER_FALSE: /* the type is a field's value; a list's element has a byte */
         if (w->level[w->depth - 1].list) (void)footer_byte(w);
         break;
     case FOOTER_BYTE: (void)footer_byte(w); break;
@@ -175,51 +175,38 @@ static void footer_step(footer_walk *w) {
 
 /* ── The file ── */
 
-static sft_code look_fail(sft_error *err, const char *found) {
+static sft_code footer_fail(sft_error *err, const char *found) {
     return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected a Parquet file, found %s",
                      found);
 }
 
-static sft_code look_read(const sft_source *source, uint64_t at, void *buffer, size_t len,
-                          sft_error *err) {
-    for (size_t done = 0; done < len;) {
-        size_t got = 0;
-        sft_code code = sft_source_read(source, at + done, (char *)buffer + done, len - done,
-                                        &got, err);
-        if (code) return code;
-        if (got == 0) return look_fail(err, "one that became shorter");
-        done += got;
-    }
-    return SFT_OK;
-}
-
-static sft_code look_footer(const sft_source *source, sfti_arena *arena, sft_span *out,
+static sft_code footer_read(const sft_source *source, sfti_arena *arena, sft_span *out,
                             sft_error *err) {
     uint8_t tail[8];
-    if (source->size < 12) return look_fail(err, "too few bytes");
-    sft_code code = look_read(source, source->size - 8, tail, 8, err);
+    if (source->size < 12) return footer_fail(err, "too few bytes");
+    sft_code code = sfti_source_all(source, source->size - 8, tail, 8, err);
     if (code) return code;
     uint32_t len = sfti_get_u32(tail);
-    if (memcmp(tail + 4, "PAR1", 4) != 0) return look_fail(err, "another end");
-    if (len > source->size - 12 || len > FOOTER_MOST) return look_fail(err, "a footer too long");
+    if (memcmp(tail + 4, "PAR1", 4) != 0) return footer_fail(err, "another end");
+    if (len > source->size - 12 || len > FOOTER_MOST) return footer_fail(err, "a footer too long");
     char *buffer = sfti_arena_take(arena, len);
     if (!buffer) return sfti_fail_memory(err, len);
     *out = (sft_span){ buffer, len };
-    return look_read(source, source->size - 8 - len, buffer, len, err);
+    return sfti_source_all(source, source->size - 8 - len, buffer, len, err);
 }
 
-sft_code sfti_ds_index_look(const sft_storage *storage, const char *name, sfti_arena *arena,
+sft_code sfti_ds_index_read(const sft_storage *storage, const char *name, sfti_arena *arena,
                             sfti_ds_index *out, sft_error *err) {
     sft_source source;
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     sft_code code = sfti_call(storage, open, name, &source, err);
     if (code) return code;
-    code = look_footer(&source, arena, &text, err);
+    code = footer_read(&source, arena, &text, err);
     sft_source_close(&source);
     if (code) return code;
     footer_walk w = { .at = (const uint8_t *)text.data, .out = out, .depth = 1 };
     w.end = w.at + text.len;
     while (w.depth && !w.broken) footer_step(&w);
-    return w.broken || !out->has_rows ? look_fail(err, "a footer that cannot be read") : SFT_OK;
+    return w.broken || !out->has_rows ? footer_fail(err, "a footer that cannot be read") : SFT_OK;
 }

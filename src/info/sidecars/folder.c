@@ -1,4 +1,4 @@
-#include "info/beside/beside.h"
+#include "info/sidecars/sidecars.h"
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -214,7 +214,7 @@ static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error
     if (!sort_entries(folder, &listing) || !folder_names(folder, path))
         return sfti_fail_memory(err, folder->arena.bytes);
     count_models(folder);
-    folder->listed_at = listing.journals ? 0 : now;
+    folder->listed_s = listing.journals ? 0 : now;
     return SFT_OK;
 }
 
@@ -243,7 +243,7 @@ void sft_info_folder_close(sft_info_folder *folder) {
 
 uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path) {
     const sfti_entry *entry = sfti_folder_at(folder, sfti_base_name(sft_span_cstr(path)));
-    return entry && entry->kind == OS_FILE ? folder->listed_at : 0;
+    return entry && entry->kind == OS_FILE ? folder->listed_s : 0;
 }
 
 /* ── Finding ── */

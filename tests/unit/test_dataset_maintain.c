@@ -1,4 +1,4 @@
-/* Care of datasets: verify, gc, compact, info and ls. */
+/* Maintaining datasets: verify, gc, compact, info and ls. */
 #define _GNU_SOURCE
 #include "dataset_case.h"
 #include "unit/storage_table.h"
@@ -71,7 +71,7 @@ static void read_manifest(void) {
     assert_true(temp_read(SFTI_DATASET_MANIFEST, manifest, sizeof manifest - 1) > 0);
 }
 
-/* The first place where one stands in the manifest becomes the other. */
+/* Replaces the first occurrence in the manifest. */
 static void edit(const char *from, const char *to) {
     static char text[1 << 16];
     read_manifest();
@@ -303,8 +303,8 @@ static void dead_job(time_t seconds) {
 
 static void foreign(void) {
     orphan("mine.safetensors", false);
-    orphan("model-00001-of-00002.safetensors", true); /* marked, but not named as ours */
-    orphan("part-00008-0000-" UUID ".safetensors", false); /* named as ours, but not marked */
+    orphan("model-00001-of-00002.safetensors", true); /* with the mark, but not our name */
+    orphan("part-00008-0000-" UUID ".safetensors", false); /* with our name, but without the mark */
     temp_write("part-00007-0000-" UUID ".safetensors", "not one", 7);
     temp_write("README", "x", 1);
     assert_int_equal(mkdir(temp_path("_job-mine"), 0777), 0);
@@ -392,7 +392,7 @@ static void a_lost_manifest(void **state) {
     gc(0, true);
     assert_true(ds_exists(shard[0]) && ds_exists(shard[1]));
     assert_false(ds_exists("_job-" UUID));
-    /* One that cannot be understood: nothing at all. */
+    /* With one that cannot be parsed: nothing at all. */
     dead_job(100000);
     temp_write(SFTI_DATASET_MANIFEST, "{", 1);
     sft_sink sink = sft_sink_memory(&out);
@@ -407,7 +407,7 @@ static void a_lost_manifest(void **state) {
 
 #define MANIFEST_PART ".dataset_manifest.json.sft-abcdef"
 
-/* A storage that tells no times: what may have been written now stays. */
+/* A storage without times: what may have been written just now stays. */
 typedef struct timeless_each {
     sft_stored_fn each;
     void *ctx;
@@ -449,7 +449,8 @@ static void unknown_times(void **state) {
     assert_false(ds_exists(MANIFEST_PART));
 }
 
-/* What a writer that was killed leaves of a manifest, and others' files that look like it. */
+/* Temporary files of a manifest that a killed writer leaves, and others' files with similar
+ * names. */
 static void parts_of_manifests(void **state) {
     static const char *const kept[] = { ".dataset_manifest.json.sft", ".dataset_manifest.json",
                                         ".model.safetensors.sft-abcdef",
@@ -467,7 +468,7 @@ static void parts_of_manifests(void **state) {
     verify_whole(true);
 }
 
-/* Others' files in a folder that is named as a job's. */
+/* Others' files in a folder with a job's name. */
 static void foreign_in_jobs(void **state) {
     static const char *const kept[] = { "thesis.txt", "model.safetensors", "index.parquet",
                                         "part-1.safetensors", ".hidden", ".x.sft-abcdef" };
@@ -497,7 +498,7 @@ static void foreign_in_jobs(void **state) {
         (void)snprintf(name, sizeof name, "_job-" UUID "/%s", ours[i]);
         assert_false(ds_exists(name));
     }
-    /* What Spark wrote as an index, and a commit moved aside, is ours to remove. */
+    /* An index that Spark wrote and a commit renamed is ours to remove. */
     assert_int_equal(mkdir(temp_path("_job-" UUID "-index"), 0777), 0);
     temp_write("_job-" UUID "-index/part-00000-x.snappy.parquet", "x", 1);
     temp_write("_job-" UUID "-index/_SUCCESS", "x", 1);
@@ -521,7 +522,7 @@ static void no_folder(void **state) {
     assert_false(ds_exists("none"));
 }
 
-/* A job's folder may lead elsewhere: the link goes, what it leads to stays. */
+/* A job's folder may be a link: the link is removed, its target stays. */
 static void links(void **state) {
     char target[600];
     (void)state;
@@ -622,7 +623,7 @@ static void put_together(void **state) {
     assert_int_equal(ds_warn_count, 0);
 }
 
-/* A shard of which nothing is left. */
+/* A shard without live tensors. */
 static void all_lost(void **state) {
     sft_dataset_options *o = ds_options("name_col=id", "duplicatesStrategy=lastWin", NULL);
     (void)state;
@@ -723,7 +724,7 @@ static void batches_together(void **state) {
     assert_non_null(strstr(manifest, "\"shape\":[4,3]"));
     compact(UINT64_MAX);
     has("\"rewritten\":0,");
-    has("\"left\":\"neighbouring shards are full batches, or fill no batch less\"");
+    has("\"left\":\"neighbouring shards are full, or merging them saves none\"");
 }
 
 static void many_batches(void **state) {
@@ -748,7 +749,7 @@ static void padded_batches(void **state) {
     verify_whole(true);
 }
 
-/* Why nothing is done is told. */
+/* The result says why nothing was done. */
 static void batches_left(void **state) {
     static const uint64_t rows[] = { 4, 1, 1 };
     (void)state;
@@ -782,7 +783,7 @@ static void not_compacted(void **state) {
     sft_sink_abandon(&sink);
 }
 
-/* Another commit comes in while files are written. */
+/* Another commit happens while files are written. */
 static sft_code late_lock(void *ctx, uint64_t wait_ms, sft_error *e) {
     read_manifest();
     edit("\"version\":1", "\"version\":9");
@@ -871,7 +872,7 @@ static const char *text_at(const sft_node *node, const char *path) {
     return buffer;
 }
 
-/* The tree says what the last JSON did; it is freed. */
+/* The tree has the contents of the last JSON; it is freed. */
 static void as_before(sft_tree *tree) {
     sft_buffer text = { 0 };
     sft_sink sink = sft_sink_memory(&text);

@@ -1,0 +1,108 @@
+/* What to try next, in the words of the package: err.hint, and "hint" in results. */
+#include "core.h"
+
+typedef struct hint_row {
+    int hint;
+    const char *words; /* NULL: the library's */
+} hint_row;
+
+static const hint_row hint_table[] = {
+    { SFT_HINT_DOWNLOAD_AGAIN, NULL },
+    { SFT_HINT_BROKEN_WRITER, "the program that wrote this file is at fault; "
+                              "libsafetensors.check(path) lists all that is wrong with it" },
+    { SFT_HINT_REPAIR, "the command \"safetensors repair\" writes a valid copy" },
+    { SFT_HINT_REPAIR_PADDING, "the writer padded with NUL; the command \"safetensors repair\" "
+                               "writes a valid copy if nothing else is wrong" },
+    { SFT_HINT_LEVEL_COMPAT, "level=\"compat\" accepts what the official package accepts" },
+    { SFT_HINT_LEVEL_STRICT, "only level=\"strict\" refuses this" },
+    { SFT_HINT_LEGACY, "legacy=True reads it" },
+    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file; max_header_bytes allows a "
+                             "larger header" },
+    { SFT_HINT_NEWER_VERSION, NULL },
+    { SFT_HINT_DO_NOT_TRUST, NULL },
+    { SFT_HINT_DOWNLOAD_SHARD, NULL },
+    { SFT_HINT_VERSIONS_DIFFER, NULL },
+    { SFT_HINT_READ_AS_TEXT, NULL },
+    { SFT_HINT_GIT_LFS, "run \"git lfs pull\"" },
+    { SFT_HINT_XET, "fetch the file with a client that knows Xet, or run \"git xet install\" and "
+                    "pull again" },
+    { SFT_HINT_WEB_PAGE, NULL },
+    { SFT_HINT_UNPACK, NULL },
+    { SFT_HINT_CONVERT_CHECKPOINT, NULL },
+    { SFT_HINT_PICKLE, NULL },
+    { SFT_HINT_USE_GGUF, NULL },
+    { SFT_HINT_USE_HDF5, NULL },
+    { SFT_HINT_GUNZIP, NULL },
+    { SFT_HINT_UNZSTD, NULL },
+    { SFT_HINT_USE_NUMPY, "numpy.load(path) reads it" },
+    { SFT_HINT_NAME_INDEX, NULL },
+    { SFT_HINT_BUILD_64_BIT, "use a 64-bit Python" },
+    { SFT_HINT_READ_NOT_MAP, "mode=\"read\" reads it" },
+    { SFT_HINT_FILE_CHANGES, NULL },
+    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n, or "
+                           "resource.setrlimit) above the number of shards" },
+    { SFT_HINT_LINK_LEAVES, NULL },
+    { SFT_HINT_LINK_NAMED, NULL },
+    { SFT_HINT_LIST_TENSORS, "keys() of the open file lists the names" },
+    { SFT_HINT_BORROW_OR_COPY, NULL },
+    { SFT_HINT_SLICE_EXAMPLE, NULL },
+    { SFT_HINT_SLICE_BYTES, NULL },
+    { SFT_HINT_CHOOSE_TENSORS, "names=[...] chooses tensors" },
+    { SFT_HINT_SATURATE, "saturate=True takes the nearest value there is" },
+    { SFT_HINT_REPLACE, "overwrite=True replaces it" },
+    { SFT_HINT_NEW_FOLDER, NULL },
+    { SFT_HINT_FOLLOW_LINK, "give the path it leads to, or link=\"follow\"" },
+    { SFT_HINT_HUB_CACHE, "this is the Hugging Face cache, whose files are named by their digests: "
+                          "write a copy with output=PATH" },
+    { SFT_HINT_HARD_LINKS, "force=True changes it all the same" },
+    { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
+                             "the file" },
+    { SFT_HINT_TRY_LATER, NULL },
+    { SFT_HINT_RECOVER, "libsafetensors.recover(path) recovers it" },
+    { SFT_HINT_RECOVER_COPY,
+      "the command \"safetensors meta recover --force FILE\" recovers a copy" },
+    { SFT_HINT_RECOVER_OR_REMOVE,
+      "the command \"safetensors meta recover --force FILE\" recovers a copy of the file, where "
+      "every byte fits; or remove the journal .NAME.sft-journal, when the model is as it should "
+      "be" },
+    { SFT_HINT_RECOVER_UNLOCKED, "when no other program changes the file, use the command "
+                                 "\"safetensors meta recover --force FILE\"" },
+    { SFT_HINT_RECOVER_HOLE,
+      "keep a copy of file and journal, take the hole out with \"fallocate --collapse-range\" (or, "
+      "at the end, with os.truncate), then call libsafetensors.recover(path)" },
+    { SFT_HINT_JOURNAL_REMOVE, NULL },
+    { SFT_HINT_JOURNAL_OWNER,
+      "this journal is not followed: ask whose file .NAME.sft-journal is, and have it removed if "
+      "it is not the trace of an edit; output=PATH writes a changed copy" },
+    { SFT_HINT_CACHE_OTHER_FILE, NULL },
+    { SFT_HINT_CACHE_OWNER, NULL },
+    { SFT_HINT_CACHE_MODE, NULL },
+    { SFT_HINT_CACHE_KEPT, NULL },
+    { SFT_HINT_NO_MANIFEST, "an unfinished job has none; use_manifest=False reads all files of the "
+                            "folder" },
+    { SFT_HINT_VERIFY_DATASET, "libsafetensors.dataset.verify(path) checks all shards" },
+    { SFT_HINT_LAST_WINS, "duplicatesStrategy=\"lastWin\" keeps the last" },
+    { SFT_HINT_DATASET_EXISTS,
+      "mode=\"append\" adds to a dataset, mode=\"overwrite\" replaces it" },
+    { SFT_HINT_OVERWRITE_DATASET, "mode=\"overwrite\" replaces the dataset" },
+    { SFT_HINT_DATASET_BEGIN, "mode=\"overwrite\" begins a new dataset there" },
+    { SFT_HINT_DATASET_LINKS, NULL },
+    { SFT_HINT_ADOPT, "adopt=\"listing\" takes them in" },
+    { SFT_HINT_SINGLE_WRITER, "single_writer=True, if nobody else commits meanwhile" },
+    { SFT_HINT_BEGIN_AGAIN, NULL },
+
+    { PYSFT_HINT_URL, "a URL is not a path: download the file, or hand over an open one, "
+                      "fsspec.open(url).open()" },
+};
+
+static const char *hint_words(sft_hint hint) {
+    for (size_t i = 0; i < sizeof hint_table / sizeof *hint_table; i++)
+        if (hint_table[i].hint == (int)hint) return hint_table[i].words;
+    return NULL;
+}
+
+int pysft_hints_add(PyObject *module) {
+    (void)module;
+    sft_on_hint(hint_words);
+    return 0;
+}

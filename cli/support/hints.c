@@ -1,0 +1,119 @@
+#include "support/hints.h"
+
+typedef struct hint_row {
+    int hint;
+    const char *words; /* NULL: the library's */
+} hint_row;
+
+static const hint_row hint_table[] = {
+    { SFT_HINT_DOWNLOAD_AGAIN, NULL },
+    { SFT_HINT_BROKEN_WRITER, "the program that wrote this file is at fault; \"safetensors check "
+                              "--explain\" shows the rule" },
+    { SFT_HINT_REPAIR, "\"safetensors repair\" writes a valid copy" },
+    { SFT_HINT_REPAIR_PADDING, "the writer padded with NUL; \"safetensors repair\" writes a valid "
+                               "copy if nothing else is wrong" },
+    { SFT_HINT_LEVEL_COMPAT, "--level compat accepts what the official package accepts" },
+    { SFT_HINT_LEVEL_STRICT, "only --level strict refuses this" },
+    { SFT_HINT_LEGACY, "--legacy reads it" },
+    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file" },
+    { SFT_HINT_NEWER_VERSION, NULL },
+    { SFT_HINT_DO_NOT_TRUST, NULL },
+    { SFT_HINT_DOWNLOAD_SHARD, NULL },
+    { SFT_HINT_VERSIONS_DIFFER, NULL },
+    { SFT_HINT_READ_AS_TEXT, NULL },
+    { SFT_HINT_GIT_LFS, "run \"git lfs pull\"" },
+    { SFT_HINT_XET, "fetch the file with a client that knows Xet, or run \"git xet install\" and "
+                    "pull again" },
+    { SFT_HINT_WEB_PAGE, NULL },
+    { SFT_HINT_UNPACK, NULL },
+    { SFT_HINT_CONVERT_CHECKPOINT, NULL },
+    { SFT_HINT_PICKLE, NULL },
+    { SFT_HINT_USE_GGUF, NULL },
+    { SFT_HINT_USE_HDF5, NULL },
+    { SFT_HINT_GUNZIP, "run \"gunzip\" first" },
+    { SFT_HINT_UNZSTD, "run \"unzstd\" first" },
+    { SFT_HINT_USE_NUMPY, "numpy.load reads it" },
+    { SFT_HINT_NAME_INDEX, NULL },
+    { SFT_HINT_BUILD_64_BIT, NULL },
+    { SFT_HINT_READ_NOT_MAP, NULL },
+    { SFT_HINT_FILE_CHANGES, NULL },
+    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n) above the "
+                           "number of shards" },
+    { SFT_HINT_LINK_LEAVES, NULL },
+    { SFT_HINT_LINK_NAMED, NULL },
+    { SFT_HINT_LIST_TENSORS, "\"safetensors ls\" lists the names" },
+    { SFT_HINT_BORROW_OR_COPY, NULL },
+    { SFT_HINT_SLICE_EXAMPLE, NULL },
+    { SFT_HINT_SLICE_BYTES, NULL },
+    { SFT_HINT_CHOOSE_TENSORS, "--match chooses tensors" },
+    { SFT_HINT_SATURATE, "--saturate takes the nearest value there is" },
+    { SFT_HINT_REPLACE, "--force replaces it" },
+    { SFT_HINT_NEW_FOLDER, NULL },
+    { SFT_HINT_FOLLOW_LINK, "give the path it leads to, or --follow" },
+    { SFT_HINT_HUB_CACHE, "this is the Hugging Face cache, whose files are named by their digests: "
+                          "write a copy with -o" },
+    { SFT_HINT_HARD_LINKS, "--force changes it all the same" },
+    { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
+                             "the file, or let it be written over with --in-place-unsafe" },
+    { SFT_HINT_TRY_LATER, NULL },
+    { SFT_HINT_RECOVER, "\"safetensors meta recover FILE\" recovers it" },
+    { SFT_HINT_RECOVER_COPY, "\"safetensors meta recover --force FILE\" recovers a copy" },
+    { SFT_HINT_RECOVER_OR_REMOVE,
+      "--force recovers a copy of the file, where every byte fits; or remove the journal "
+      ".NAME.sft-journal, when the model is as it should be" },
+    { SFT_HINT_RECOVER_UNLOCKED, "when no other program changes the file, \"safetensors meta "
+                                 "recover --force FILE\"" },
+    { SFT_HINT_RECOVER_HOLE,
+      "keep a copy of file and journal, take the hole out with \"fallocate --collapse-range\" (or, "
+      "at the end, with \"truncate\"), then \"safetensors meta recover FILE\"" },
+    { SFT_HINT_JOURNAL_REMOVE, NULL },
+    { SFT_HINT_JOURNAL_OWNER,
+      "this journal is not followed: ask whose file .NAME.sft-journal is, and have it removed if "
+      "it is not the trace of an edit; -o OUT writes a changed copy" },
+    { SFT_HINT_CACHE_OTHER_FILE, NULL },
+    { SFT_HINT_CACHE_OWNER, NULL },
+    { SFT_HINT_CACHE_MODE, NULL },
+    { SFT_HINT_CACHE_KEPT, NULL },
+    { SFT_HINT_NO_MANIFEST, "an unfinished job has none; \"safetensors ls\" reads its files one by "
+                            "one" },
+    { SFT_HINT_VERIFY_DATASET, "\"safetensors dataset verify\" checks all shards" },
+    { SFT_HINT_LAST_WINS, NULL },
+    { SFT_HINT_DATASET_EXISTS, NULL },
+    { SFT_HINT_OVERWRITE_DATASET, NULL },
+    { SFT_HINT_DATASET_BEGIN, NULL },
+    { SFT_HINT_DATASET_LINKS, NULL },
+    { SFT_HINT_ADOPT, NULL },
+    { SFT_HINT_SINGLE_WRITER, NULL },
+    { SFT_HINT_BEGIN_AGAIN, NULL },
+
+    { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
+    { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },
+    { CLI_HINT_ONE_NAME, "--force changes this name only; the others keep the old file" },
+    { CLI_HINT_DASH_FILE, "./- names a file" },
+    { CLI_HINT_EACH_FILE, "give each file by name" },
+    { CLI_HINT_DROP_ONE, "\"safetensors select --drop\" leaves one of them out" },
+    { CLI_HINT_LIST_KEYS, "\"safetensors meta list\" lists the keys" },
+    { CLI_HINT_ALGO, "--algo tells what a bare HEX is" },
+    { CLI_HINT_STDIN, "the bytes come from standard input" },
+    { CLI_HINT_REDIRECT, "redirect it with > FILE, or use --force" },
+    { CLI_HINT_AS_RAW, "--as raw gives its bytes" },
+    { CLI_HINT_NPY_ORDER, "numpy.save(path, array.astype(array.dtype.newbyteorder(\"<\")))" },
+    { CLI_HINT_NPY_PACKED, "numpy.save(path, numpy.ascontiguousarray(array))" },
+    { CLI_HINT_NPY_AGAIN, "write it again with numpy.save" },
+    { CLI_HINT_INSTALL_CURL, "install it (Debian: apt-get install libcurl4)" },
+    { CLI_HINT_ONLINE_OVER, "nothing more is asked online" },
+    { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },
+    { CLI_HINT_HELP_RENAME, "safetensors help rename" },
+    { CLI_HINT_HELP_META, "safetensors help meta" },
+    { CLI_HINT_HELP_DATASET, "safetensors help dataset" },
+};
+
+void cli_hint(sft_error *err, int hint) {
+    sfti_hint(err, (sft_hint)hint);
+}
+
+const char *cli_hint_words(sft_hint hint) {
+    for (size_t i = 0; i < sizeof hint_table / sizeof *hint_table; i++)
+        if (hint_table[i].hint == (int)hint) return hint_table[i].words;
+    return NULL;
+}

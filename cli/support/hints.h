@@ -1,0 +1,37 @@
+/* What to try next, in the words of the command: one table for the hints of the library and for
+ * those that only the command gives. */
+#ifndef CLI_HINTS_H
+#define CLI_HINTS_H
+
+#include "base/error.h"
+
+enum {
+    CLI_HINT_RECURSIVE = SFT_HINT_PROGRAM,
+    CLI_HINT_NEW_FOLDER,
+    CLI_HINT_ONE_NAME,
+    CLI_HINT_DASH_FILE,
+    CLI_HINT_EACH_FILE,
+    CLI_HINT_DROP_ONE,
+    CLI_HINT_LIST_KEYS,
+    CLI_HINT_ALGO,
+    CLI_HINT_STDIN,
+    CLI_HINT_REDIRECT,
+    CLI_HINT_AS_RAW,
+    CLI_HINT_NPY_ORDER,
+    CLI_HINT_NPY_PACKED,
+    CLI_HINT_NPY_AGAIN,
+    CLI_HINT_INSTALL_CURL,
+    CLI_HINT_ONLINE_OVER,
+    CLI_HINT_HELP,
+    CLI_HINT_HELP_RENAME,
+    CLI_HINT_HELP_META,
+    CLI_HINT_HELP_DATASET
+};
+
+/* hint: of the command or of the library; err may be NULL. */
+void cli_hint(sft_error *err, int hint);
+
+/* For sft_on_hint. */
+const char *cli_hint_words(sft_hint hint);
+
+#endif

@@ -1,0 +1,107 @@
+/* Hints: what to try next, in words that fit every program. None names an option: a front end
+ * has a table of its own where it has better ones. */
+#include "base/error.h"
+
+typedef struct hint_row {
+    sft_hint hint;
+    const char *words;
+} hint_row;
+
+static const hint_row hint_table[] = {
+    { SFT_HINT_DOWNLOAD_AGAIN, "download the file again" },
+    { SFT_HINT_BROKEN_WRITER, "the program that wrote this file is at fault" },
+    { SFT_HINT_REPAIR, "a repair writes a valid copy" },
+    { SFT_HINT_REPAIR_PADDING,
+      "the writer padded with NUL; a repair writes a valid copy if nothing else is wrong" },
+    { SFT_HINT_LEVEL_COMPAT, "level compat accepts what the official package accepts" },
+    { SFT_HINT_LEVEL_STRICT, "only level strict refuses this" },
+    { SFT_HINT_LEGACY, "the open options can allow this layout" },
+    { SFT_HINT_HEADER_LIMIT, "this is probably no safetensors file; the open options can allow a "
+                             "larger header" },
+    { SFT_HINT_NEWER_VERSION, "a newer version may know this dtype" },
+    { SFT_HINT_DO_NOT_TRUST, "do not trust this model" },
+    { SFT_HINT_DOWNLOAD_SHARD, "download the missing shard" },
+    { SFT_HINT_VERSIONS_DIFFER, "index and shards are of different versions" },
+    { SFT_HINT_READ_AS_TEXT, "this is no safetensors file; read it as text to see why" },
+    { SFT_HINT_GIT_LFS, "fetch the file with Git LFS" },
+    { SFT_HINT_XET, "fetch the file with a client that knows Xet" },
+    { SFT_HINT_WEB_PAGE, "the download was answered by a web page (login, error); open it in a "
+                         "browser, then download again" },
+    { SFT_HINT_UNPACK, "unpack it first" },
+    { SFT_HINT_CONVERT_CHECKPOINT, "convert it with a tool that does not execute it" },
+    { SFT_HINT_PICKLE, "loading it can run code; do not load it unless you trust its maker" },
+    { SFT_HINT_USE_GGUF, "use a program that reads GGUF" },
+    { SFT_HINT_USE_HDF5, "use a program that reads HDF5" },
+    { SFT_HINT_GUNZIP, "decompress it first" },
+    { SFT_HINT_UNZSTD, "decompress it first" },
+    { SFT_HINT_USE_NUMPY, "use NumPy, which reads it" },
+    { SFT_HINT_NAME_INDEX, "name it *.safetensors.index.json, in the folder of its shards" },
+    { SFT_HINT_BUILD_64_BIT, "use a 64-bit build" },
+    { SFT_HINT_READ_NOT_MAP, "open it for reading instead" },
+    { SFT_HINT_FILE_CHANGES, "another program is writing this file" },
+    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit of open files above the "
+                           "number of shards" },
+    { SFT_HINT_LINK_LEAVES, "put the file itself there; only links of a Hub cache to its own "
+                            "blobs may leave the folder" },
+    { SFT_HINT_LINK_NAMED, "nothing is changed through a link that a model's files name" },
+    { SFT_HINT_LIST_TENSORS, "list the tensors to see their names" },
+    { SFT_HINT_BORROW_OR_COPY, "borrow or copy the tensor instead" },
+    { SFT_HINT_SLICE_EXAMPLE, "for example [0, 2:8, ::-1, ...]" },
+    { SFT_HINT_SLICE_BYTES, "slice outer dimensions, or in multiples that fill bytes" },
+    { SFT_HINT_CHOOSE_TENSORS, "choose the tensors to convert" },
+    { SFT_HINT_SATURATE, "saturation takes the nearest value there is" },
+    { SFT_HINT_REPLACE, "the options can allow replacing it" },
+    { SFT_HINT_NEW_FOLDER, "a model of several files is never overwritten file by file: name a "
+                           "new folder" },
+    { SFT_HINT_FOLLOW_LINK, "give the path it leads to, or follow links" },
+    { SFT_HINT_HUB_CACHE, "this is the Hugging Face cache, whose files are named by their "
+                          "digests: write a copy" },
+    { SFT_HINT_HARD_LINKS, "the change can be forced" },
+    { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
+                             "the file, or allow unsafe writes in place" },
+    { SFT_HINT_TRY_LATER, "try again when it is done" },
+    { SFT_HINT_RECOVER, "recover the file" },
+    { SFT_HINT_RECOVER_COPY, "a copy can be recovered by force" },
+    { SFT_HINT_RECOVER_OR_REMOVE,
+      "a copy of the file can be recovered by force, where every byte fits; or remove the journal "
+      ".NAME.sft-journal, when the model is as it should be" },
+    { SFT_HINT_RECOVER_UNLOCKED, "when no other program changes the file, recover it by force" },
+    { SFT_HINT_RECOVER_HOLE, "keep a copy of file and journal, take the hole out (or, at the end, "
+                             "cut the file), then recover it" },
+    { SFT_HINT_JOURNAL_REMOVE, "look at the journal .NAME.sft-journal in the file's folder; remove "
+                               "it when the model is as it should be" },
+    { SFT_HINT_JOURNAL_OWNER,
+      "this journal is not followed: ask whose file .NAME.sft-journal is, and have it removed if "
+      "it is not the trace of an edit; or write a changed copy" },
+    { SFT_HINT_CACHE_OTHER_FILE, "nothing was written; name another file" },
+    { SFT_HINT_CACHE_OWNER, "its digests cannot be trusted; name another file" },
+    { SFT_HINT_CACHE_MODE, "its digests cannot be trusted; take write permission from group and "
+                           "others, or name another file" },
+    { SFT_HINT_CACHE_KEPT, "it is left as it is; name another file" },
+    { SFT_HINT_NO_MANIFEST, "an unfinished job has none; the files can be read without it" },
+    { SFT_HINT_VERIFY_DATASET, "verify the dataset to check all its shards" },
+    { SFT_HINT_LAST_WINS, "duplicatesStrategy=lastWin keeps the last" },
+    { SFT_HINT_DATASET_EXISTS, "append to the dataset, or overwrite it" },
+    { SFT_HINT_OVERWRITE_DATASET, "an overwrite replaces the dataset" },
+    { SFT_HINT_DATASET_BEGIN, "an overwrite begins a new dataset there" },
+    { SFT_HINT_DATASET_LINKS, "a dataset's files are no links, except links of a Hub cache to its "
+                              "own blobs" },
+    { SFT_HINT_ADOPT, "an append can adopt the shards that are listed" },
+    { SFT_HINT_SINGLE_WRITER, "single_writer=true, if nobody else commits meanwhile" },
+    { SFT_HINT_BEGIN_AGAIN, "begin again" },
+};
+
+/* As sft_on_wait's: of the process, set before other threads use the library. */
+static const char *(*program_words)(sft_hint hint);
+
+void sft_on_hint(const char *(*words)(sft_hint hint)) {
+    program_words = words;
+}
+
+const char *sft_hint_text(sft_hint hint) {
+    if (hint == SFT_HINT_NONE) return NULL;
+    const char *words = program_words ? program_words(hint) : NULL;
+    for (size_t i = 0; !words && i < sizeof hint_table / sizeof *hint_table; i++)
+        if (hint_table[i].hint == hint) words = hint_table[i].words;
+    return words;
+}

@@ -1,0 +1,77 @@
+#include "base/result.h"
+#include "dataset/dataset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── Shapes ── */
+
+bool sfti_ds_shape_same(const uint64_t *a, uint32_t a_rank, const uint64_t *b, uint32_t b_rank) {
+    return a_rank == b_rank &&
+           (a == b || a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
+void sfti_ds_shape_text(const uint64_t *shape, uint32_t rank, char buffer[SFTI_SHAPE_TEXT]) {
+    size_t at = 1;
+    buffer[0] = '[';
+    for (uint32_t i = 0; i < rank && at < SFTI_SHAPE_TEXT - 32; i++)
+        at += (size_t)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s%llu", i ? ", " : "",
+                               (unsigned long long)shape[i]);
+    (void)snprintf(buffer + at, SFTI_SHAPE_TEXT - at, "%s",
+                   at < SFTI_SHAPE_TEXT - 32 ? "]" : ", …]");
+}
+
+/* ── Columns ── */
+
+const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t count,
+                                          sft_span name) {
+    for (size_t i = 0; i < count; i++)
+        if (sft_span_equal(columns[i].name, name)) return &columns[i];
+    return NULL;
+}
+
+static bool column_dtype_same(const sfti_ds_column *a, const sfti_ds_column *b) {
+    return a->has_dtype == b->has_dtype && (!a->has_dtype || a->dtype == b->dtype);
+}
+
+static bool column_shape_same(const sfti_ds_column *a, const sfti_ds_column *b) {
+    return a->has_shape == b->has_shape &&
+           (!a->has_shape || sfti_ds_shape_same(a->shape, a->rank, b->shape, b->rank));
+}
+
+bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!column_dtype_same(&a[i], &b[i]) || !column_shape_same(&a[i], &b[i])) return false;
+    return true;
+}
+
+void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
+    to->has_dtype = to->has_dtype && column_dtype_same(to, other);
+    to->has_shape = to->has_shape && column_shape_same(to, other);
+}
+
+bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t) {
+    if (c->has_dtype && c->dtype != t->dtype) return false;
+    if (!c->has_shape) return true;
+    return t->rank > 0 && sfti_ds_shape_same(t->shape + 1, t->rank - 1, c->shape, c->rank);
+}
+
+/* ── As JSON ── */
+
+void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
+    sfti_json_put_cstr(w, "dtype", c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
+    if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
+    else sfti_json_put_cstr(w, "shape", NULL);
+}
+
+void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {
+    sfti_json_key(w, "columns");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < count; i++) {
+        sfti_json_key_span(w, columns[i].name);
+        sfti_json_open(w, '{');
+        sfti_ds_put_column(w, &columns[i]);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, '}');
+}

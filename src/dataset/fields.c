@@ -1,0 +1,153 @@
+#include "dataset/fields.h"
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+sft_code sfti_fields_begin(sfti_fields *r, sft_span text) {
+    size_t bad = sfti_utf8_check(text.data, text.len);
+    if (bad != text.len)
+        return sfti_fail(r->err, r->code, bad, "expected UTF-8, found the byte 0x%02x",
+                         (unsigned)(uint8_t)text.data[bad]);
+    sfti_json_begin(&r->json, text.data, text.len);
+    return SFT_OK;
+}
+
+sft_code sfti_fields_wrong(const sfti_fields *r, const char *expected) {
+    const sfti_json *json = &r->json;
+    sft_span text = { json->begin, (size_t)(json->end - json->begin) };
+    if (json->type == SFTI_JSON_ERROR)
+        return sfti_fail_at(r->err, r->code, 0, text, json->error_at, json->why);
+    return sfti_fail_at(r->err, r->code, 0, text, json->start, expected);
+}
+
+/* ── Values ── */
+
+sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out) {
+    sfti_json_type type = sfti_json_next(&r->json);
+    *out = (sft_span){ NULL, 0 };
+    if (type == SFTI_JSON_NULL && or_null) return SFT_OK;
+    if (type != SFTI_JSON_STRING)
+        return sfti_fields_wrong(r, or_null ? "a string or null" : "a string");
+    char *copy = sfti_arena_take(r->arena, r->json.text.len + 1);
+    if (!copy) return sfti_fail_memory(r->err, r->json.text.len + 1);
+    size_t len = sfti_json_decode(r->json.text, copy);
+    copy[len] = '\0';
+    *out = (sft_span){ copy, len };
+    return SFT_OK;
+}
+
+sft_code sfti_fields_sha256(sfti_fields *r, bool or_null, sft_span *out) {
+    sft_code code = sfti_fields_text(r, or_null, out);
+    if (code || !out->data || out->len == 64) return code;
+    return sfti_fields_wrong(r, or_null ? "64 hexadecimal digits or null"
+                                        : "64 hexadecimal digits");
+}
+
+static sft_code field_uint(sfti_fields *r, bool or_null, uint64_t *out) {
+    sfti_json_type type = sfti_json_next(&r->json);
+    if (type == SFTI_JSON_NULL && or_null) return SFT_OK;
+    if (type != SFTI_JSON_UINT)
+        return sfti_fields_wrong(r, or_null ? "a whole number or null" : "a whole number");
+    *out = r->json.value;
+    return SFT_OK;
+}
+
+static sft_code field_chars(sfti_fields *r, bool uuid, char *out) {
+    sft_span text;
+    sft_code code = uuid ? sfti_fields_text(r, false, &text) : sfti_fields_sha256(r, false, &text);
+    if (code) return code;
+    if (uuid && text.len != 36) return sfti_fields_wrong(r, "a uuid");
+    memcpy(out, text.data, text.len + 1);
+    return SFT_OK;
+}
+
+static sft_code field_value(sfti_fields *r, const sfti_field *row, void *at) {
+    switch (row->kind) {
+    case SFTI_FIELD_TAKEN: return SFT_OK;
+    case SFTI_FIELD_UINT:
+    case SFTI_FIELD_UINT_NULL: return field_uint(r, row->kind == SFTI_FIELD_UINT_NULL, at);
+    case SFTI_FIELD_TEXT:
+    case SFTI_FIELD_TEXT_NULL: return sfti_fields_text(r, row->kind == SFTI_FIELD_TEXT_NULL, at);
+    case SFTI_FIELD_UUID:
+    case SFTI_FIELD_SHA256: break;
+    }
+    return field_chars(r, row->kind == SFTI_FIELD_UUID, at);
+}
+
+/* ── Objects ── */
+
+/* After KEY. */
+static sft_code field_member(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
+                             uint32_t *seen) {
+    sft_span key = sfti_json_string(&r->json, r->arena);
+    if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
+    for (size_t i = 0; i < count; i++) {
+        const sfti_field *row = &rows[i];
+        if (!sft_span_equal(key, sft_span_cstr(row->name))) continue;
+        if (*seen >> i & 1) return sfti_fields_wrong(r, "each field once");
+        *seen |= UINT32_C(1) << i;
+        sft_code code = field_value(r, row, (char *)out + row->offset);
+        return code || !row->take ? code : row->take(r, out);
+    }
+    if (r->strict) return sfti_fields_wrong(r, "a known field");
+    sfti_json_next(&r->json);
+    sfti_json_skip(&r->json);
+    return SFT_OK;
+}
+
+sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
+                          uint32_t *seen) {
+    uint32_t found = 0;
+    while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
+        sft_code code = field_member(r, rows, count, out, &found);
+        if (code) return code;
+    }
+    if (r->json.type != SFTI_JSON_OBJECT_END) return sfti_fields_wrong(r, "',' or '}'");
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].required && !(found >> i & 1))
+            return sfti_fail(r->err, r->code, r->json.start,
+                             "expected the field \"%s\", found none", rows[i].name);
+    if (seen) *seen = found;
+    return SFT_OK;
+}
+
+/* ── Columns ── */
+
+static sft_code entry_shape(sfti_fields *r, void *out) {
+    sfti_ds_entry *e = out;
+    uint64_t dims[SFT_MAX_RANK];
+    sfti_json_type type = sfti_json_next(&r->json);
+    if (type == SFTI_JSON_NULL) return SFT_OK;
+    if (type != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array or null");
+    while (sfti_json_next(&r->json) == SFTI_JSON_UINT && e->rank < SFT_MAX_RANK)
+        dims[e->rank++] = r->json.value;
+    if (r->json.type != SFTI_JSON_ARRAY_END)
+        return sfti_fields_wrong(r, "an array of at most 64 whole numbers");
+    uint64_t *shape = sfti_arena_array(r->arena, e->rank, sizeof *shape);
+    if (!shape) return sfti_fail_memory(r->err, e->rank * sizeof *shape);
+    if (e->rank) memcpy(shape, dims, e->rank * sizeof *shape);
+    e->shape = shape;
+    return SFT_OK;
+}
+
+static const sfti_field entry_rows[] = {
+    { "name", SFTI_FIELD_TEXT, offsetof(sfti_ds_entry, key), false, NULL },
+    { "dtype", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, dtype), false, NULL },
+    { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
+};
+
+sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
+    memset(out, 0, sizeof *out);
+    return sfti_fields_read(r, SFTI_FIELDS(entry_rows), out, NULL);
+}
+
+sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_column *out) {
+    *out = (sfti_ds_column){ .name = entry->key, .has_dtype = entry->dtype.data != NULL,
+                             .has_shape = entry->shape != NULL, .rank = entry->rank,
+                             .shape = entry->shape };
+    if (out->has_dtype && !sft_dtype_parse(entry->dtype, &out->dtype))
+        return sfti_fields_wrong(r, "a known dtype of the column");
+    return SFT_OK;
+}

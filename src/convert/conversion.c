@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ── Fates ── */
+/* ── What happens to each tensor ── */
 
 static bool is_integer(sft_kind kind) {
     return kind == SFT_KIND_INT || kind == SFT_KIND_UINT;

@@ -53,6 +53,8 @@ struct sfti_cast {
     uint16_t table[256];                 /* of look_... */
 };
 
+/* Whether the dtype can be cast from and to; for a number outside the enum, false. */
+bool sfti_cast_has_stages(sft_dtype dtype);
 /* The cast must exist. */
 void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtype from,
                      sft_dtype to, bool saturate);

@@ -65,7 +65,7 @@ static void push_from_f32(sfti_cast *cast, const sfti_cast_kernels *kernels) {
         push_stage(cast, sfti_f64_to_int, to->bits);
 }
 
-/* How a 64-bit hub goes on. */
+/* The stages from a 64-bit hub. */
 typedef struct hub_row {
     sfti_cast_fn to_bool, to_int, to_f64, to_f32, to_odd;
     sft_dtype own;
@@ -95,7 +95,7 @@ static void push_from_wide(sfti_cast *cast, const sfti_cast_kernels *kernels, co
 
 /* ── Floats of a byte or less: looked up ── */
 
-/* In portable C; the variants give the same. */
+/* Uses the portable stages; the variants give the same bits. */
 static void fill_table(sfti_cast *cast) {
     uint8_t f32[4], out[2];
     for (unsigned code = 0; code < 256; code++) {
@@ -113,7 +113,7 @@ static void fill_table(sfti_cast *cast) {
     }
 }
 
-/* Whether a table gives the result at once: never an error. */
+/* Whether a table lookup gives the target's bits, which then cannot fail. */
 static bool is_looked_up(sft_dtype to) {
     const sft_dtype_info *info = sft_dtype_describe(to);
     return info->kind == SFT_KIND_FLOAT && info->bits >= 8 && info->bits <= 16;
@@ -216,7 +216,7 @@ uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, u
     return n;
 }
 
-/* ── What is refused ── */
+/* ── Values the target cannot represent ── */
 
 static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t element,
                               sft_error *err) {
@@ -239,7 +239,7 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
                      (unsigned long long)element);
 }
 
-/* One element in the hub; those that share its bytes come with it. */
+/* The element at index `at` as a value of the hub; casts the whole group that shares its bytes. */
 static uint64_t hub_value(const sfti_cast *cast, const uint8_t *in, uint64_t at, sft_dtype hub) {
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     uint32_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1, place = (uint32_t)(at % group);

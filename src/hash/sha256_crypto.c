@@ -1,6 +1,6 @@
-/* libcrypto's block function, for processors whose SHA instructions we do not know. The library is
- * loaded when something is hashed, not at the start of every program. The state is ours; its own
- * interface would keep it in memory of its own. */
+/* libcrypto's block function, for processors whose SHA instructions are not supported here. The
+ * library is loaded when something is first hashed, not when the program starts. The low-level call
+ * is used because the state stays in our own struct. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "hash/hash.h"
 

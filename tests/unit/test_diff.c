@@ -87,7 +87,7 @@ static void test_many(void **state) {
 }
 
 /* A dtype without its row would be read as an integer. */
-static void test_forms(void **state) {
+static void test_float_rows(void **state) {
     (void)state;
     for (int d = 0; d < SFT_DTYPE_COUNT; d++) {
         const sft_dtype_info *info = sft_dtype_describe((sft_dtype)d);
@@ -406,7 +406,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),        cmocka_unit_test(test_many),
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_values),
+        cmocka_unit_test(test_float_rows),     cmocka_unit_test(test_values),
         cmocka_unit_test(test_tolerance),     cmocka_unit_test(test_infinite),
         cmocka_unit_test(test_wide_integers), cmocka_unit_test(test_forms),
         cmocka_unit_test(test_long),          cmocka_unit_test(test_names),

@@ -25,7 +25,7 @@ PASSED, FAILED = [], []
 def check(right, name, said=""):
     (PASSED if right else FAILED).append(name)
     if not right or "-v" in sys.argv:
-        print("%s %s%s" % ("ok  " if right else "FAIL", name, said and ": %s" % said))
+        print("%s %s%s" % ("ok  " if right else "FAIL", name, ": %s" % (said,) if said != "" else ""))
 
 
 def check_lists():
@@ -74,7 +74,7 @@ def check_judge():
             ("LlamaForCausalLM", answer("vae", "qwen3"), "another", "wrong"),
             ("Olmo2ForCausalLM", answer("language_model", "qwen3"), "another", "right"),
             ("Olmo2ForCausalLM", answer("unknown", "qwen3", 60), "none", "unknown"),
-            ("Olmo2ForCausalLM", answer("unknown", family="llama-like"), "none", "unknown"),
+            ("Olmo2ForCausalLM", answer("unknown", family="llama-like"), "family", "unknown"),
             ("LlamaForCausalLM", answer(None, family="llama-like"), "family", "unknown"),
             ("LlamaForCausalLM", answer(None, family="bert-like"), "another", "unknown"),
             ("GPT2LMHeadModel", answer("language_model", "gpt-2"), "itself", "right"),
